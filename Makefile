@@ -1,0 +1,87 @@
+# Everything one needs to work on Windlass. `make` or `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test bench fmt lint fuzz clean setup toolchain components format-check tests deny
+
+CARGO ?= cargo
+FUZZ_SECONDS ?= 120
+FUZZ_TARGETS := yaml_reader expressions
+EXAMPLE := examples/ship-a-feature/WORKFLOW.yaml
+WINDLASS = $(CARGO) run --quiet --release -p windlass-cli --bin windlass --
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: toolchain ## Build the program and show what it makes of an example
+	@$(CARGO) build --release -p windlass-cli
+	@printf '\n== windlass validate %s\n\n' $(EXAMPLE)
+	@$(WINDLASS) validate $(EXAMPLE)
+	@printf '\n== windlass plan %s -p feature_name=auth-redesign\n\n' $(EXAMPLE)
+	@$(WINDLASS) plan $(EXAMPLE) -p feature_name=auth-redesign
+	@printf '\n== windlass graph %s\n\n' $(EXAMPLE)
+	@$(WINDLASS) graph $(EXAMPLE)
+
+test: components format-check lint tests deny ## Check everything: format, lints, tests, dependencies
+
+bench: toolchain ## Measure how fast files are read and planned
+	$(CARGO) run --release -p windlass-cli --example bench
+
+fmt: components ## Format the code
+	$(CARGO) fmt --all
+
+lint: components ## Run clippy, warnings are errors
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+fuzz: toolchain ## Fuzz each target for FUZZ_SECONDS (120)
+	@command -v cargo-fuzz >/dev/null || \
+		{ echo 'cargo-fuzz is missing; install it with: cargo install cargo-fuzz --locked' >&2; exit 1; }
+	for target in $(FUZZ_TARGETS); do \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS); \
+	done
+
+clean: ## Remove what was built
+	$(CARGO) clean
+	rm -rf fuzz/target
+
+setup: ## Install what a build needs and this machine lacks
+	@if command -v cc >/dev/null; then \
+		echo 'C compiler: present'; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update && apt-get install --yes gcc libc6-dev; \
+	else \
+		echo 'cc is missing; on Debian install it with: sudo apt-get install gcc libc6-dev' >&2; exit 1; \
+	fi
+	@$(MAKE) --no-print-directory components
+	@echo 'Rust toolchain: ready'
+
+toolchain:
+	@command -v $(CARGO) >/dev/null || { echo 'cargo is missing; install Rust from https://rustup.rs' >&2; exit 1; }
+
+components: toolchain
+	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+
+format-check: components
+	$(CARGO) fmt --all --check
+
+# nextest runs no documentation tests, `cargo test` does; both use the one dev build that clippy's crates lie beside.
+tests: toolchain
+	@if command -v cargo-nextest >/dev/null; then \
+		set -x; $(CARGO) nextest run --workspace; $(CARGO) test --workspace --doc; \
+	else \
+		set -x; $(CARGO) test --workspace; \
+	fi
+
+# The advisory database lives on the network; the other checks need only the lock file.
+deny: toolchain
+	@if ! command -v cargo-deny >/dev/null; then \
+		echo 'Left out: cargo deny, which is not installed (cargo install cargo-deny --locked)'; \
+	elif $(CARGO) deny fetch db >/dev/null 2>&1; then \
+		$(CARGO) deny check; \
+	else \
+		echo 'Left out: advisories, whose database is out of reach'; \
+		$(CARGO) deny check bans licenses sources; \
+	fi

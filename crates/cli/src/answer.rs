@@ -1,0 +1,92 @@
+//! What a command answers: data for standard output, the rest for standard error, and the exit status.
+
+use crate::show::Screens;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+/// The exit status, the same list for all commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Done, and what was asked about is in order.
+    Done,
+    /// An invalid file under `validate`, an expression that failed under `eval`.
+    Failed,
+    /// Nothing was done: bad usage, file or parameter.
+    Refused,
+    /// A mistake of ours.
+    Bug,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Done => 0,
+            Status::Failed => 1,
+            Status::Refused => 2,
+            Status::Bug => 70,
+        }
+        .into()
+    }
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub stdout: String,
+    pub stderr: String,
+    pub status: Status,
+}
+
+impl Answer {
+    pub fn new(status: Status) -> Self {
+        Self { stdout: String::new(), stderr: String::new(), status }
+    }
+
+    /// Data for programs, indented so that people can read it too.
+    pub fn json(status: Status, data: &serde_json::Value) -> Self {
+        match serde_json::to_string_pretty(data) {
+            Ok(text) => Self { stdout: text + "\n", ..Self::new(status) },
+            Err(error) => Self::bug(&error),
+        }
+    }
+
+    pub fn bug(error: &dyn std::error::Error) -> Self {
+        let stderr = format!("windlass has a bug: {error}\nplease report it together with the command and the file\n");
+        Self { stderr, ..Self::new(Status::Bug) }
+    }
+
+    /// Data first, so that warnings stand below what they are about. A reader that closed the pipe has seen enough,
+    /// which is no failure.
+    pub fn print(&self) -> Status {
+        match write(&mut anstream::stdout().lock(), &self.stdout) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            Err(error) => {
+                warn(&format!("cannot write the output: {error}\n"));
+                return Status::Refused;
+            }
+        }
+        warn(&self.stderr);
+        self.status
+    }
+}
+
+fn write(stream: &mut impl Write, text: &str) -> std::io::Result<()> {
+    stream.write_all(text.as_bytes())?;
+    stream.flush()
+}
+
+fn warn(text: &str) {
+    // When standard error cannot be written to, there is nowhere left to say so.
+    let _ = write(&mut anstream::stderr().lock(), text);
+}
+
+impl Screens {
+    /// How the two streams that an answer goes to can show it.
+    pub fn detect() -> Self {
+        let colour = |choice| choice != anstream::ColorChoice::Never;
+        Self::with_colours(
+            colour(anstream::AutoStream::choice(&std::io::stdout())),
+            colour(anstream::AutoStream::choice(&std::io::stderr())),
+        )
+    }
+}

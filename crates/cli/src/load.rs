@@ -1,0 +1,118 @@
+//! From a name on the command line to a plan: reads the workflow, finds the project's overrides, and gathers
+//! everything that stands in the way.
+
+use crate::args::Overrides;
+use crate::files::{self, Content, Unreadable};
+use std::path::{Path, PathBuf};
+use windlass_dialects::swdl::OVERRIDES_FILE;
+use windlass_dialects::text::{self, Format, Limits};
+use windlass_dialects::{Loaded, Text};
+use windlass_ir::workflow::Words;
+use windlass_ir::{Code, Diagnostic, Plan, Source, Sources, Value};
+
+/// A valid workflow.
+#[derive(Debug)]
+pub struct Opened {
+    pub plan: Plan,
+    pub words: &'static Words,
+    pub sources: Sources,
+    /// Warnings and hints.
+    pub findings: Vec<Diagnostic>,
+    /// The file that was laid over the workflow, if one had a block for it.
+    pub overrides: Option<String>,
+}
+
+/// Why there is nothing to work with. Findings without a place are about `file`, if that is there.
+#[derive(Debug, Default)]
+pub struct Refusal {
+    pub file: Option<String>,
+    pub sources: Sources,
+    pub findings: Vec<Diagnostic>,
+}
+
+impl From<Unreadable> for Refusal {
+    fn from(unreadable: Unreadable) -> Self {
+        Self { file: Some(unreadable.name), findings: vec![*unreadable.finding], ..Self::default() }
+    }
+}
+
+impl From<Content> for Text {
+    fn from(content: Content) -> Self {
+        Self { name: content.name, bytes: content.bytes }
+    }
+}
+
+pub fn open(file: &Path, overrides: &Overrides) -> Result<Opened, Refusal> {
+    let text = files::read_workflow(file)?;
+    let over = match &overrides.file {
+        Some(named) => Some(files::read(named)?),
+        None => project_overrides().map(|found| files::read(&found)).transpose()?,
+    };
+    let name = text.name.clone();
+    let over_name = over.as_ref().map(|content| content.name.clone());
+    let Loaded { sources, words, plan, mut diagnostics, .. } = windlass_dialects::load(text.into(), over.map(Into::into));
+    let unused = diagnostics.iter().any(|finding| finding.code == Code::UnusedOverride);
+    if overrides.file.is_none() {
+        // A project's file holds blocks for some workflows; that this is none of them is worth no word.
+        diagnostics.retain(|finding| finding.code != Code::UnusedOverride);
+    }
+    match plan {
+        Some(plan) => {
+            Ok(Opened { plan, words, sources, findings: diagnostics, overrides: over_name.filter(|_| !unused) })
+        }
+        None => Err(Refusal { file: Some(name), sources, findings: diagnostics }),
+    }
+}
+
+/// What marks the top folder of a project.
+const PROJECT_MARKS: [&str; 3] = [".git", "windlass.toml", ".specify"];
+
+/// The overrides of the project around the current folder. Outside a project only the current folder counts, so that
+/// a stray file further up changes nothing.
+fn project_overrides() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    let top = here.ancestors().position(|folder| PROJECT_MARKS.iter().any(|mark| folder.join(mark).exists()));
+    let ups = 0..=top.unwrap_or(0);
+    ups.map(|count| "../".repeat(count) + OVERRIDES_FILE).map(PathBuf::from).find(|file| file.exists())
+}
+
+/// An object from a JSON or YAML file.
+pub fn object(path: &Path) -> Result<Value, Refusal> {
+    let content = files::read(path)?;
+    let mut sources = Sources::default();
+    let text = match text::decode(&content.bytes) {
+        Ok(text) => text,
+        Err(finding) => return Err(Refusal { file: Some(content.name), sources, findings: vec![*finding] }),
+    };
+    let source = Source::new(content.name.as_str(), text);
+    let id = sources.add(source.clone());
+    let read = text::read(&source, id, data_format(path), &Limits::default());
+    let mut findings = read.diagnostics;
+    let value = read.root.as_ref().map(text::Node::to_value);
+    if let (Some(root), Some(other)) = (&read.root, value.as_ref().filter(|value| !matches!(value, Value::Map(_)))) {
+        let finding = Diagnostic::error(Code::WrongShape, format!("an object is expected here, not {}", article(other.kind())));
+        findings.push(finding.at(root.span.head()).help("write it as {\"name\": value}"));
+    }
+    match value {
+        Some(value) if !findings.iter().any(Diagnostic::is_error) => Ok(value),
+        _ => Err(Refusal { file: Some(content.name), sources, findings }),
+    }
+}
+
+/// YAML by its ending, and from a pipe, where JSON reads as YAML too.
+fn data_format(path: &Path) -> Format {
+    let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+    match ending.as_deref().and_then(|ending| ending.to_str()) {
+        Some("yaml" | "yml") => Format::Yaml,
+        _ if path == Path::new(files::STDIN) => Format::Yaml,
+        _ => Format::Json,
+    }
+}
+
+fn article(kind: &str) -> String {
+    match kind {
+        "null" | "text" => kind.to_owned(),
+        "integer" => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    }
+}

@@ -1,0 +1,29 @@
+//! The binary `windlass`: reads arguments and files, calls the crates that know workflows, and renders what they say.
+//!
+//! A command is a function from its arguments to an [`answer::Answer`]; only this file and `answer` print anything.
+
+mod answer;
+mod args;
+mod commands;
+mod files;
+mod graph;
+mod load;
+mod show;
+
+use answer::Status;
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match args::Args::try_parse() {
+        Ok(args) => commands::run(args.command, show::Screens::detect()).print().into(),
+        Err(usage) => explain(&usage).into(),
+    }
+}
+
+/// Help, version or a mistake on the command line; clap knows where to print which.
+fn explain(usage: &clap::Error) -> Status {
+    // Nobody is left to tell when this fails.
+    let _ = usage.print();
+    if usage.exit_code() == 0 { Status::Done } else { Status::Refused }
+}

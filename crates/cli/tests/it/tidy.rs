@@ -1,0 +1,260 @@
+//! Tidiness of the whole repository: arrows between crates, documents that name real files, a page for every
+//! code, first lines, lock files and test habits. Each test lists everything it found, not the first thing.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use windlass_ir::Code;
+
+/// Who may use whom, in dependencies and dev-dependencies alike. `docs/ARCHITECTURE.md` draws the same arrows.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("ir", &[]),
+    ("dialects", &["ir"]),
+    ("engine", &["ir"]),
+    ("store", &["ir", "engine"]),
+    ("executors", &["ir", "engine"]),
+    ("runtime", &["ir", "engine", "store", "executors"]),
+    ("server", &["ir", "dialects", "runtime"]),
+    ("cli", &["ir", "dialects", "server"]),
+    ("windlass", &["ir", "dialects", "runtime"]),
+    ("sim", &["ir", "engine"]),
+];
+
+const DOCUMENT_ROOTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples"];
+const NAMED_FOLDERS: &[&str] = &["crates/", "docs/", "examples/", "fuzz/", ".ci/"];
+const NAMED_FILES: &[&str] = &[
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "clippy.toml",
+    "deny.toml",
+    "rustfmt.toml",
+];
+const PAGE_HEADINGS: &[&str] = &["## What happened", "## How to fix it", "## Usual causes"];
+const CRATES_IO: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
+
+#[test]
+fn crates_use_only_what_the_arrows_allow() {
+    let metadata = cargo_metadata();
+    let packages = metadata["packages"].as_array().expect("cargo lists the packages");
+    assert!(packages.len() >= 3, "cargo must list every crate of the workspace");
+    none(packages.iter().flat_map(|package| {
+        let user = short(&package["name"]);
+        let dependencies = package["dependencies"].as_array().expect("cargo lists the dependencies");
+        let ours = dependencies.iter().filter(|dependency| dependency["path"].is_string());
+        crossed(user, ours.map(|dependency| short(&dependency["name"])))
+    }));
+}
+
+#[test]
+fn a_crossed_arrow_and_an_unknown_crate_are_found() {
+    assert_eq!(crossed("dialects", ["ir", "engine"].into_iter()).len(), 1);
+    assert_eq!(crossed("utils", [].into_iter()).len(), 1);
+    assert!(crossed("runtime", ["ir", "store"].into_iter()).is_empty());
+}
+
+fn crossed<'a>(user: &str, used: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == user) else {
+        return vec![format!("crate `{user}` has no row in ARROWS; add one that says what it may use")];
+    };
+    used.filter(|name| !allowed.contains(name))
+        .map(|name| format!("`{user}` uses `{name}`, which no arrow allows"))
+        .collect()
+}
+
+/// Never on the network: what is being built is already here.
+fn cargo_metadata() -> serde_json::Value {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs this test, so it can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
+}
+
+/// `windlass-ir` is `ir` in the table; the facade is plain `windlass`.
+fn short(name: &serde_json::Value) -> &str {
+    let name = name.as_str().expect("a package has a name");
+    name.strip_prefix("windlass-").unwrap_or(name)
+}
+
+#[test]
+fn documents_name_only_what_exists() {
+    let documents: Vec<PathBuf> =
+        DOCUMENT_ROOTS.iter().flat_map(|name| files(&root().join(name), "md")).collect();
+    assert!(documents.len() > DOCUMENT_ROOTS.len(), "the folders of documents must be found");
+    none(documents.iter().flat_map(|document| {
+        let folder = document.parent().expect("a file lies in a folder");
+        let mentions = mentions(&read(document));
+        let links = mentions.links.into_iter().map(|name| (folder.join(&name), name));
+        let paths = mentions.paths.into_iter().map(|name| (root().join(&name), name));
+        let gone = links.chain(paths).filter(|(path, _)| !path.exists());
+        gone.map(|(_, name)| format!("{}: `{name}` does not exist", shown(document))).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
+fn mentions_are_links_inline_code_and_shell_words() {
+    let check = |text: &str, links: &[&str], paths: &[&str]| {
+        let found = mentions(text);
+        assert_eq!((found.links, found.paths), (owned(links), owned(paths)), "{text}");
+    };
+    check("see [here](a/b.md#part) and [`c`](../c.md)", &["a/b.md", "../c.md"], &[]);
+    check("[web](https://x.y/z), [below](#part), [any](<x>.md)", &[], &[]);
+    check("run `cat docs/a.md`, then `Makefile`", &[], &["docs/a.md", "Makefile"]);
+    check("`docs/errors/<code>.md`, `crates/*/src`, `src/lib.rs`", &[], &[]);
+    check("`crates/ir/src/lib.rs:12`, `docs/`, plain docs/x.md", &[], &["crates/ir/src/lib.rs", "docs/"]);
+    check("```sh\nwindlass graph examples/a.yaml\n```\n`fuzz/x`", &[], &["examples/a.yaml", "fuzz/x"]);
+    check("```yaml\nsource: docs/a.md\n```", &[], &[]);
+}
+
+#[derive(Default)]
+struct Mentions {
+    /// Relative to the document.
+    links: Vec<String>,
+    /// Relative to the repository.
+    paths: Vec<String>,
+}
+
+fn mentions(text: &str) -> Mentions {
+    let mut found = Mentions::default();
+    let mut fence = None;
+    for line in text.lines() {
+        match (line.trim_start().strip_prefix("```"), fence) {
+            (Some(language), None) => fence = Some(language),
+            (Some(_), Some(_)) => fence = None,
+            (None, Some("sh")) => found.paths.extend(paths(line)),
+            (None, Some(_)) => {}
+            (None, None) => prose(line, &mut found),
+        }
+    }
+    found
+}
+
+/// Between backticks is code, the rest is text: `a `b` c` splits into text, code, text.
+fn prose(line: &str, found: &mut Mentions) {
+    for (number, part) in line.split('`').enumerate() {
+        if number % 2 == 1 {
+            found.paths.extend(paths(part));
+        } else {
+            found.links.extend(links(part));
+        }
+    }
+}
+
+fn links(text: &str) -> impl Iterator<Item = String> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ', '#']).next());
+    targets.filter(|name| is_literal(name) && !name.contains(':')).map(str::to_owned)
+}
+
+fn paths(code: &str) -> impl Iterator<Item = String> {
+    let words = code.split_whitespace().filter(|word| is_literal(word));
+    let names = words.filter_map(|word| word.split([':', '#']).next());
+    names.filter(|name| is_ours(name)).map(str::to_owned)
+}
+
+fn is_ours(name: &str) -> bool {
+    NAMED_FILES.contains(&name) || NAMED_FOLDERS.iter().any(|folder| name.starts_with(folder))
+}
+
+/// Not a pattern or a placeholder such as `<code>.md`.
+fn is_literal(word: &str) -> bool {
+    !word.is_empty() && !word.contains(['<', '*', '…', '{'])
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn every_code_has_its_page_and_every_page_its_code() {
+    let codes: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let pages = files(&root().join("docs/errors"), "md");
+    let named: BTreeSet<&str> =
+        pages.iter().filter_map(|page| page.file_stem().and_then(OsStr::to_str)).collect();
+    let without_page = codes.difference(&named).map(|code| format!("docs/errors/{code}.md is missing"));
+    let without_code = named.difference(&codes).map(|page| format!("docs/errors/{page}.md explains no code"));
+    let unfinished = pages.iter().flat_map(|page| {
+        let text = read(page);
+        let missing = PAGE_HEADINGS.iter().filter(move |heading| !text.lines().any(|line| line == **heading));
+        missing.map(move |heading| format!("{} has no `{heading}`", shown(page)))
+    });
+    none(without_page.chain(without_code).chain(unfinished));
+}
+
+#[test]
+fn every_source_file_says_what_it_owns() {
+    let silent = sources().into_iter().filter(|(_, text)| !text.starts_with("//!"));
+    none(silent.map(|(path, _)| format!("{} does not open with `//!`", shown(&path))));
+}
+
+#[test]
+fn lock_files_name_crates_io_only() {
+    let locks = ["Cargo.lock", "fuzz/Cargo.lock"].map(|name| root().join(name));
+    assert!(locks[0].exists(), "Cargo.lock is part of the repository");
+    none(locks.iter().filter(|lock| lock.exists()).flat_map(|lock| {
+        let text = read(lock);
+        let foreign = text.lines().filter(|line| line.contains("://") && *line != CRATES_IO);
+        foreign.map(|line| format!("{} names another host: {line}", shown(lock))).collect::<Vec<_>>()
+    }));
+}
+
+#[test]
+fn tests_never_wait_and_are_never_left_out() {
+    // In two parts, so that this file does not find itself.
+    let habits = [concat!("#[", "ignore"), concat!("thread::", "sleep")];
+    none(sources().iter().flat_map(|(path, text)| {
+        let tests = test_part(path, text);
+        let found = habits.iter().filter(|habit| tests.contains(**habit));
+        found.map(|habit| format!("{}: `{habit}` in a test", shown(path))).collect::<Vec<_>>()
+    }));
+}
+
+/// All of a file under `tests/`; of any other what follows `#[cfg(test)]`, as unit tests stand at the bottom.
+fn test_part<'a>(path: &Path, text: &'a str) -> &'a str {
+    if path.components().any(|part| part.as_os_str() == "tests") {
+        return text;
+    }
+    text.find("#[cfg(test)]").map_or("", |start| &text[start..])
+}
+
+/// Every Rust file of our crates, with its text.
+fn sources() -> Vec<(PathBuf, String)> {
+    let paths = files(&root().join("crates"), "rs");
+    assert!(paths.len() > 10, "the source files must be found");
+    paths.into_iter().map(|path| (path.clone(), read(&path))).collect()
+}
+
+/// The files at or below `start` with this extension, in a fixed order.
+fn files(start: &Path, extension: &str) -> Vec<PathBuf> {
+    if start.is_file() {
+        return Vec::from_iter((start.extension() == Some(OsStr::new(extension))).then(|| start.to_owned()));
+    }
+    let entries = std::fs::read_dir(start).unwrap_or_else(|error| panic!("{}: {error}", shown(start)));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    paths.sort();
+    paths.iter().flat_map(|path| files(path, extension)).collect()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", shown(path)))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+fn none(problems: impl Iterator<Item = String>) {
+    let problems: Vec<String> = problems.collect();
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}

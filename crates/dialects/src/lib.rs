@@ -1,0 +1,104 @@
+//! Text becomes a [`Plan`] and diagnostics. One folder per dialect; each knows how its files look and nothing about
+//! running them. `text` reads YAML and JSON into a tree in which every node has its place.
+//!
+//! This crate owns syntax. It opens no file: whoever calls [`load`] brings the bytes.
+
+pub mod swdl;
+pub mod text;
+
+use text::{Format, Limits};
+use windlass_ir::diagnostic::sort_by_place;
+use windlass_ir::workflow::Words;
+use windlass_ir::{Code, Diagnostic, Plan, Source, SourceId, Sources, Span, resolve};
+
+/// A file as it was found. `name` is what messages call it; its ending says how it is written.
+#[derive(Clone, Debug)]
+pub struct Text {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+/// All that is known about a file after reading it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub sources: Sources,
+    pub words: &'static Words,
+    /// The id of the workflow, when it could be read.
+    pub workflow: Option<String>,
+    /// There exactly when there is no error.
+    pub plan: Option<Plan>,
+    /// Everything found, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Loaded {
+    pub fn is_valid(&self) -> bool {
+        self.plan.is_some()
+    }
+}
+
+static WORDS: Words = swdl::WORDS;
+
+/// Reads a workflow and checks all that can be checked without running it.
+pub fn load(file: Text, overrides: Option<Text>) -> Loaded {
+    let mut sources = Sources::default();
+    let mut diagnostics = Vec::new();
+    let root = read(file, &mut sources, &mut diagnostics);
+    let overrides = overrides.and_then(|file| read(file, &mut sources, &mut diagnostics));
+    let (workflow, found) = match root {
+        Some(root) => swdl::read(root, overrides.as_ref(), &sources),
+        None => (None, Vec::new()),
+    };
+    diagnostics.extend(found);
+    let id = workflow.as_ref().map(|workflow| workflow.header.id.to_string()).filter(|id| !id.is_empty());
+    let plan = workflow.and_then(|mut workflow| {
+        diagnostics.extend(resolve(&mut workflow));
+        let valid = !diagnostics.iter().any(Diagnostic::is_error);
+        valid.then(|| Plan::lower(workflow))
+    });
+    sort_by_place(&mut diagnostics);
+    Loaded { sources, words: &WORDS, workflow: id, plan, diagnostics }
+}
+
+/// Reads one file into a tree; the source is there for messages even when the file is not readable.
+fn read(file: Text, sources: &mut Sources, diagnostics: &mut Vec<Diagnostic>) -> Option<text::Node> {
+    let limits = Limits::default();
+    let text = match text::decode_within(&file.bytes, &limits) {
+        Ok(text) => text,
+        Err(finding) => {
+            let id = sources.add(Source::new(file.name, ""));
+            diagnostics.push(finding.at(Span::new(id, 0, 0)));
+            return None;
+        }
+    };
+    let source = Source::new(file.name, text);
+    let format = format_of(&source);
+    let id = sources.add(source);
+    let Some(format) = format else {
+        diagnostics.push(unknown_extension(sources.get(id), id));
+        return None;
+    };
+    let read = text::read(sources.get(id), id, format, &limits);
+    diagnostics.extend(read.diagnostics);
+    read.root
+}
+
+/// By the ending of the name; text from a pipe is JSON when it reads as JSON.
+fn format_of(source: &Source) -> Option<Format> {
+    let ending = source.name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("yaml" | "yml") => Some(Format::Yaml),
+        Some("json") => Some(Format::Json),
+        _ if &*source.name == "-" => {
+            let json = text::read(source, SourceId(0), Format::Json, &Limits::default());
+            Some(if json.root.is_some() { Format::Json } else { Format::Yaml })
+        }
+        Some(_) | None => None,
+    }
+}
+
+fn unknown_extension(source: &Source, id: SourceId) -> Diagnostic {
+    let message = format!("`{}` is no name of a workflow file", source.name);
+    let help = "name it with the ending .yaml, .yml or .json";
+    Diagnostic::error(Code::UnknownExtension, message).at(Span::new(id, 0, 0)).help(help)
+}

@@ -1,0 +1,192 @@
+//! The top of a file: metadata, configuration, context, defaults, hooks, outputs and triggers.
+
+use super::agent::Surroundings;
+use super::names::{VARIABLE_RULE, check_id, is_semver, is_variable};
+use super::policy::{self, Defaults};
+use super::ports::{self, Outputs};
+use super::stage::{self, Document};
+use super::table::{Context, Place, Table, wrap_expressions, wrong_shape};
+use super::work::shell_quoted;
+use super::WORDS;
+use crate::text::{Kind, Node};
+use std::str::FromStr;
+use windlass_ir::expr::Semantics;
+use windlass_ir::policy::{Budget, Concurrency, RunPolicy};
+use windlass_ir::workflow::{
+    Bound, Header, Hook, HookAction, HookMoment, Trigger, TriggerSource, Words, Workflow,
+};
+use windlass_ir::{Code, Span};
+
+const VERSION: &str = "1.0.0";
+static SWDL_WORDS: Words = WORDS;
+
+pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
+    let Kind::Map(map) = &root.kind else {
+        context.diagnostics.borrow_mut().push(wrong_shape(root, "a mapping with `workflow` and `stages`"));
+        return None;
+    };
+    let top = Table::new(context, map, root.span, Place::default());
+    let header = read_header(&top);
+    let config = top.table("config");
+    let defaults = Defaults::read(top.table("error_policy").as_ref());
+    let around = Surroundings::read(top.table("context").as_ref());
+    let document = Document { defaults: &defaults, around: &around };
+    let workflow = Workflow {
+        words: &SWDL_WORDS,
+        semantics: Semantics::HOUSE,
+        header,
+        parameters: config.as_ref().map(ports::parameters).unwrap_or_default(),
+        secrets: config.as_ref().map(policy::read_secrets).unwrap_or_default().into_iter().map(|s| (s.value, s.span)).collect(),
+        env: config.as_ref().map(|c| c.bindings_named("env", is_variable, VARIABLE_RULE)).unwrap_or_default(),
+        policy: run_policy(config.as_ref()),
+        steps: read_stages(&top, &document),
+        outputs: ports::outputs(&top, Outputs::Computed),
+        hooks: read_hooks(&top),
+        triggers: read_triggers(&top),
+    };
+    config.iter().for_each(Table::finish_all);
+    top.finish_all();
+    Some(workflow)
+}
+
+fn read_header(top: &Table<'_>) -> Header {
+    let Some(table) = top.table("workflow") else {
+        if !top.has("workflow") {
+            top.missing("workflow", "begin with `workflow: {id: my-workflow, name: My workflow}`");
+        }
+        return Header {
+            id: "".into(),
+            name: "".into(),
+            version: VERSION.into(),
+            description: None,
+            author: None,
+            tags: Vec::new(),
+        };
+    };
+    let id = table.text("id");
+    match &id {
+        Some(id) => check_id(&table, "id", id),
+        None if !table.has("id") => table.missing("id", "give the workflow an id in kebab-case, such as `ship-it`"),
+        None => {}
+    }
+    let name = table.plain_text("name");
+    if !table.has("name") {
+        table.missing("name", "give the workflow a name that people read");
+    }
+    let version = table.text("version");
+    if let Some(version) = version.as_ref().filter(|version| !is_semver(&version.value)) {
+        let text = &version.value;
+        let padded = [format!("{text}.0"), format!("{text}.0.0")].into_iter().find(|padded| is_semver(padded));
+        let finding = table.error(Code::BadVersion, "version", version.span, format!("`{text}` is no version"));
+        let finding = finding.reference(&**text).suggest(padded).help("write three numbers, such as \"1.0.0\", in quotes");
+        table.report(finding);
+    }
+    let header = Header {
+        id: id.map_or_else(|| "".into(), |id| id.value),
+        name: name.unwrap_or_else(|| "".into()),
+        version: version.map_or_else(|| VERSION.into(), |version| version.value),
+        description: table.plain_text("description"),
+        author: table.plain_text("author"),
+        tags: table.plain_texts("tags"),
+    };
+    table.known(&["ui"]);
+    table.finish_all();
+    header
+}
+
+fn read_stages(top: &Table<'_>, document: &Document<'_>) -> Vec<windlass_ir::workflow::Step> {
+    let items = top.list("stages");
+    if !top.has("stages") {
+        top.missing("stages", "add `stages` with at least one stage");
+    }
+    if items.is_some_and(<[Node]>::is_empty) {
+        let span = top.map.get("stages").map_or(top.span, |entry| entry.key.span);
+        let finding = top.error(Code::NoStages, "stages", span, "this workflow has no stages");
+        top.report(finding.help("add at least one stage"));
+    }
+    stage::list(items.unwrap_or_default(), &Place::default().child("stages"), document, top.context)
+}
+
+fn run_policy(config: Option<&Table<'_>>) -> RunPolicy {
+    RunPolicy {
+        timeout: Some(config.and_then(|c| c.duration("timeout")).unwrap_or(policy::RUN_TIMEOUT)),
+        concurrency: config.map_or_else(default_concurrency, policy::read_concurrency),
+        budget: config.map_or_else(Budget::default, policy::read_budget),
+    }
+}
+
+fn default_concurrency() -> Concurrency {
+    Concurrency { agents_per_run: policy::AGENTS_PER_RUN, steps_per_run: None, runs_per_workflow: None, key: None }
+}
+
+/// In the order of the moments and verbs, whatever the order in the file.
+fn read_hooks(top: &Table<'_>) -> Vec<Hook> {
+    let Some(table) = top.table("hooks") else { return Vec::new() };
+    let moments =
+        [("on_start", HookMoment::Start), ("on_complete", HookMoment::Complete), ("on_failure", HookMoment::Failure)];
+    let mut hooks = Vec::new();
+    for (key, on) in moments {
+        let Some(moment) = table.table(key) else { continue };
+        let quoted = |bound: Bound| Bound { template: wrap_expressions(bound.template, shell_quoted), ..bound };
+        let actions = [
+            moment.bound_text("notify").map(HookAction::Notify),
+            moment.bound_text("run").map(quoted).map(HookAction::Run),
+            moment.bound_text("webhook").map(HookAction::Webhook),
+        ];
+        moment.finish_all();
+        hooks.extend(actions.into_iter().flatten().map(|action| Hook { on, action }));
+    }
+    table.finish_all();
+    hooks
+}
+
+fn read_triggers(top: &Table<'_>) -> Vec<Trigger> {
+    let items = top.list("triggers").unwrap_or_default();
+    let listed = items.iter().enumerate();
+    listed.filter_map(|(index, node)| read_trigger(top, index, node)).collect()
+}
+
+/// One of `cron`, `webhook` and `message`, and the parameters the run is started with.
+fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
+    let table = Table::of(top.context, node, top.place.child(&format!("triggers[{index}]")))?;
+    let cron = table.text("cron");
+    let timezone = table.text("timezone");
+    let webhook = table.table("webhook");
+    let message = table.plain_text("message");
+    let with = table.bindings("with");
+    table.finish_all();
+    let given = ["cron", "webhook", "message"].into_iter().filter(|key| table.has(key)).count();
+    if given != 1 {
+        let finding = top.error(Code::ConflictingKeys, &format!("triggers[{index}]"), node.span, "a trigger has one of `cron`, `webhook` and `message`");
+        top.report(finding.help("split it into one trigger for each"));
+        return None;
+    }
+    if let Some(zone) = timezone.as_ref().filter(|zone| jiff::tz::TimeZone::get(&zone.value).is_err()) {
+        let finding = table.error(Code::BadTime, "timezone", zone.span, format!("there is no time zone `{}`", zone.value));
+        table.report(finding.reference(&*zone.value).help("write a name of the tz database, such as `Europe/Berlin`"));
+    }
+    let source = match (cron, webhook, message) {
+        (Some(pattern), ..) => {
+            check_cron(&table, &pattern.value, pattern.span);
+            TriggerSource::Cron { pattern: pattern.value, timezone: timezone.map(|zone| zone.value) }
+        }
+        (None, Some(hook), _) => {
+            let path = hook.plain_text("path");
+            let secret = hook.plain_text("secret");
+            hook.finish_all();
+            if path.is_none() {
+                hook.missing("path", "say where the webhook listens: `path: deploys`");
+            }
+            TriggerSource::Webhook { path: path?, secret }
+        }
+        (None, None, message) => TriggerSource::Message { name: message? },
+    };
+    Some(Trigger { source, with, span: node.span })
+}
+
+fn check_cron(table: &Table<'_>, pattern: &str, span: Span) {
+    if let Err(error) = croner::Cron::from_str(pattern) {
+        let finding = table.error(Code::BadCron, "cron", span, format!("`{pattern}` is no cron pattern: {error}"));
+        table.report(finding.reference(pattern).help("write minute, hour, day, month and weekday, such as `0 9 * * 1-5`"));
+    }
+}

@@ -1,0 +1,47 @@
+//! SWDL, the house dialect: from the tree of a file to [`windlass_ir::Workflow`].
+//!
+//! `document` reads the top of a file, `stage` what all stages share, `agent`, `gate`, `work`, `scope` and `leaf` what the
+//! types add; `ports` reads contracts, `policy` error policies with their inheritance, `overrides` lays a project's
+//! file over the tree before any of that. `table` is the one way in which all of them ask for a key.
+
+mod agent;
+mod document;
+mod duration;
+pub mod expr;
+mod gate;
+mod leaf;
+mod names;
+mod overrides;
+mod policy;
+mod ports;
+mod scope;
+mod stage;
+mod table;
+mod work;
+
+use crate::text::Node;
+use windlass_ir::workflow::Words;
+use windlass_ir::{Diagnostic, Sources, Workflow};
+
+/// The file in a project whose blocks are laid over workflows.
+pub const OVERRIDES_FILE: &str = ".skillmeat-workflow-overrides.yaml";
+
+pub const WORDS: Words = Words {
+    dialect: "swdl",
+    step: "stage",
+    needs: "depends_on",
+    parameter: "parameter",
+    namespace: expr::namespace_word,
+};
+
+/// Reads a workflow from the tree of its file, with a project's overrides laid over it. What can be read is read,
+/// whatever is wrong with the rest, so that all findings come together.
+pub fn read(root: Node, overrides: Option<&Node>, sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
+    let context = table::Context::new(sources);
+    let root = match overrides {
+        Some(overrides) => overrides::apply(root, overrides, &context),
+        None => root,
+    };
+    let workflow = document::read(&root, &context);
+    (workflow, context.diagnostics.into_inner())
+}

@@ -1,0 +1,154 @@
+//! Contracts: parameters, inputs, outputs and the fields of a gate's form.
+
+use super::names::{NAME_RULE, is_name};
+use super::table::Table;
+use crate::text::Entry;
+use indexmap::IndexMap;
+use std::sync::Arc;
+use windlass_ir::contract::Contract;
+use windlass_ir::suggest::nearest;
+use windlass_ir::workflow::{FormField, Input, Output, Parameter};
+use windlass_ir::{Code, Spanned, Type};
+
+/// Reads a mapping of names to mappings with `read`.
+fn each<T>(table: &Table<'_>, key: &'static str, read: impl Fn(&Table<'_>, &Entry) -> T) -> IndexMap<Arc<str>, T> {
+    let Some(ports) = table.table(key) else { return IndexMap::new() };
+    let mut found = IndexMap::with_capacity(ports.map.entries.len());
+    for entry in &ports.map.entries {
+        let name = &entry.key.text;
+        if !is_name(name) {
+            let finding = ports.error(Code::BadName, name, entry.key.span, format!("`{name}` is no good name"));
+            ports.report(finding.reference(&**name).help(NAME_RULE));
+        }
+        if let Some(port) = Table::of(table.context, &entry.value, ports.place.child(name)) {
+            found.insert(name.clone(), read(&port, entry));
+        }
+    }
+    found
+}
+
+pub fn parameters(config: &Table<'_>) -> IndexMap<Arc<str>, Parameter> {
+    each(config, "parameters", |port, entry| {
+        let parameter = Parameter {
+            ty: read_type(port),
+            required: port.boolean("required").unwrap_or(false),
+            default: port.node("default").map(|node| node.to_value()),
+            description: port.plain_text("description"),
+            span: entry.key.span,
+        };
+        port.finish_all();
+        parameter
+    })
+}
+
+pub fn inputs(stage: &Table<'_>) -> IndexMap<Arc<str>, Input> {
+    each(stage, "inputs", |port, entry| {
+        let input = Input {
+            ty: read_type(port),
+            source: port.bound("source"),
+            required: port.boolean("required").unwrap_or(true),
+            description: port.plain_text("description"),
+            span: entry.key.span,
+        };
+        port.finish_all();
+        if input.required && input.source.is_none() {
+            let message = format!("the required input `{}` has no source, so it is always null", entry.key.text);
+            let finding = port.warning(Code::MissingField, "source", entry.key.span, message);
+            port.report(finding.help("add a `source`, or say `required: false`"));
+        }
+        input
+    })
+}
+
+/// Whether the outputs of a stage are computed by `source` expressions or come from whoever does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outputs {
+    Computed,
+    Produced,
+}
+
+pub fn outputs(table: &Table<'_>, outputs: Outputs) -> IndexMap<Arc<str>, Output> {
+    each(table, "outputs", |port, entry| {
+        let computed = outputs == Outputs::Computed;
+        let output = Output {
+            ty: read_type(port),
+            required: port.boolean("required").unwrap_or(true),
+            default: port.node("default").map(|node| node.to_value()),
+            description: port.plain_text("description"),
+            source: if computed { port.bound("source") } else { None },
+            span: entry.key.span,
+        };
+        port.finish(&["source"], "on what the work itself produces");
+        if computed && output.source.is_none() {
+            port.missing("source", "say where the value comes from: `source: \"${{ stages.x.outputs.y }}\"`");
+        }
+        output
+    })
+}
+
+pub fn form(gate: &Table<'_>) -> IndexMap<Arc<str>, FormField> {
+    each(gate, "form", |port, entry| {
+        let choices = port.list("choices").unwrap_or_default().iter().map(|node| node.to_value()).collect();
+        let field = FormField {
+            ty: read_type(port),
+            required: port.boolean("required").unwrap_or(true),
+            default: port.node("default").map(|node| node.to_value()),
+            description: port.plain_text("description"),
+            choices,
+            span: entry.key.span,
+        };
+        port.finish_all();
+        field
+    })
+}
+
+/// `type`, or a JSON Schema under `schema`. Neither means anything goes.
+fn read_type(port: &Table<'_>) -> Type {
+    let word = port.text("type");
+    let Some(node) = port.node("schema") else { return word.map_or(Type::Any, |word| parse_type(port, &word)) };
+    if let Some(word) = word {
+        let finding = port.error(Code::ConflictingKeys, "type", word.span, "`type` and `schema` say the same thing twice");
+        port.report(finding.label(node.span, "the schema").help("keep one of the two"));
+    }
+    let ty = Type::Schema(Arc::new(node.to_value().to_json().unwrap_or(serde_json::Value::Bool(true))));
+    match Contract::new(&ty) {
+        Ok(_) => ty,
+        Err(error) => {
+            let finding = port.error(Code::BadSchema, "schema", node.span, format!("this is no JSON Schema: {error}"));
+            port.report(finding.help("correct the schema, or use `type` with one of the plain types"));
+            Type::Any
+        }
+    }
+}
+
+fn parse_type(port: &Table<'_>, word: &Spanned<Arc<str>>) -> Type {
+    Type::parse(&word.value).unwrap_or_else(|| {
+        let finding = port
+            .error(Code::UnknownType, "type", word.span, format!("there is no type `{}`", word.value))
+            .reference(&*word.value)
+            .suggest(suggest_type(&word.value))
+            .help(format!("the types are {} and array<T>", Type::WORDS.join(", ")));
+        port.report(finding);
+        Type::Any
+    })
+}
+
+/// The nearest type, looking inside `array<…>` too.
+fn suggest_type(text: &str) -> Option<String> {
+    const ALIASES: [(&str, &str); 8] = [
+        ("str", "string"),
+        ("text", "string"),
+        ("int", "integer"),
+        ("float", "number"),
+        ("bool", "boolean"),
+        ("dict", "object"),
+        ("map", "object"),
+        ("array", "array<any>"),
+    ];
+    let text = text.trim();
+    if let Some(inner) = text.strip_prefix("array<").and_then(|rest| rest.strip_suffix('>')) {
+        return suggest_type(inner).map(|inner| format!("array<{inner}>"));
+    }
+    let alias = ALIASES.iter().find(|(word, _)| *word == text || (*word == "array" && text == "list"));
+    alias.map(|(_, ty)| (*ty).to_owned()).or_else(|| nearest(text, Type::WORDS).map(str::to_owned))
+}

@@ -1,0 +1,217 @@
+//! Stages with stages inside: fan-outs, loops and branches.
+
+use super::stage::{Document, inline, list};
+use super::table::Table;
+use crate::text::{Kind as NodeKind, Node};
+use indexmap::IndexMap;
+use std::sync::Arc;
+use windlass_ir::expr::{Expr, Node as ExprNode, Template};
+use windlass_ir::policy::Bindings;
+use windlass_ir::workflow::{
+    Bound, Choose, Condition, ForEach, ItemFailure, Items, Repeat, RepeatTest, Step,
+};
+use windlass_ir::{Code, Value};
+
+/// More rounds of a loop than this are refused.
+const ROUNDS_MAX: u64 = 1_000_000;
+
+pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>> {
+    let Some(table) = stage.table("fan_out") else {
+        if !stage.has("fan_out") {
+            stage.missing("fan_out", "say what to repeat, and for which items: `fan_out: {source: …, stage_template: {…}}`");
+        }
+        return ForEach { items: no_items(stage), body: Vec::new(), concurrency: None, on_failure: ItemFailure::Halt };
+    };
+    let source = table.bound("source");
+    let matrix = table.has("matrix").then(|| matrix(&table));
+    table.known(&["matrix"]);
+    let items = match (source, matrix) {
+        (Some(source), None) => Items::List(source),
+        (None, Some(axes)) => Items::Matrix(axes),
+        (Some(source), Some(_)) => {
+            let finding = table.error(Code::ConflictingKeys, "matrix", source.span, "`source` and `matrix` both give the items");
+            table.report(finding.help("keep one of the two"));
+            Items::List(source)
+        }
+        (None, None) => {
+            table.missing("source", "give the items: `source: \"${{ stages.x.outputs.list }}\"`, or a `matrix` of lists");
+            no_items(&table)
+        }
+    };
+    let template = table.node("stage_template");
+    if template.is_none() {
+        table.missing("stage_template", "say what to do with each item: a stage without `id` and `depends_on`");
+    }
+    let body = template.and_then(|node| inline(&table, "stage_template", node, stage, document));
+    let each = ForEach {
+        items,
+        body: body.into_iter().collect(),
+        concurrency: table.integer("concurrency", 1, u64::from(u32::MAX)).map(|count| count as u32),
+        on_failure: table
+            .word("on_failure", &[("halt", ItemFailure::Halt), ("continue", ItemFailure::Continue)])
+            .unwrap_or(ItemFailure::Halt),
+    };
+    table.finish_all();
+    each
+}
+
+fn no_items(table: &Table<'_>) -> Items {
+    let template = Template::Constant(Value::list([]));
+    Items::List(Bound { template, field: table.place.field("fan_out").into(), span: table.span })
+}
+
+/// The axes in alphabetical order: the order of a mapping's keys never means anything.
+fn matrix(table: &Table<'_>) -> Bindings {
+    let mut axes = table.bindings("matrix");
+    axes.sort_keys();
+    for (name, axis) in &axes {
+        let is_list = match &axis.template {
+            Template::List(_) | Template::Expression(_) | Template::Constant(Value::List(_)) => true,
+            Template::Constant(_) | Template::Text(_) | Template::Map(_) => false,
+        };
+        if !is_list {
+            let key = format!("matrix.{name}");
+            let finding = table.error(Code::WrongShape, &key, axis.span, format!("the axis `{name}` must be a list"));
+            table.report(finding.help("write a list, or one expression that gives a list"));
+        }
+    }
+    axes
+}
+
+pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
+    let Some(table) = stage.table("loop") else {
+        if !stage.has("loop") {
+            stage.missing("loop", "say what to repeat and how long: `loop: {until: …, max: 5, stages: […]}`");
+        }
+        return Repeat {
+            test: RepeatTest::Until,
+            condition: always(stage, "loop"),
+            rounds_max: 1,
+            delay: None,
+            body: Vec::new(),
+        };
+    };
+    let (go_on, stop) = (table.condition("while"), table.condition("until"));
+    let (test, condition) = match (go_on, stop) {
+        (Some(condition), None) => (RepeatTest::While, condition),
+        (None, Some(condition)) => (RepeatTest::Until, condition),
+        (Some(condition), Some(_)) => {
+            let finding = table.error(Code::ConflictingKeys, "until", table.span, "a loop has `while` or `until`, not both");
+            table.report(finding.help("keep one of the two"));
+            (RepeatTest::While, condition)
+        }
+        (None, None) => {
+            table.missing("until", "say when to stop: `while` is asked before each round, `until` after it");
+            (RepeatTest::Until, always(&table, "until"))
+        }
+    };
+    let rounds_max = table.integer("max", 1, ROUNDS_MAX);
+    if !table.has("max") {
+        table.missing("max", "bound the loop: `max: 10` rounds");
+    }
+    let repeat = Repeat {
+        test,
+        condition,
+        rounds_max: rounds_max.unwrap_or(1) as u32,
+        delay: table.duration("delay"),
+        body: body(&table, "stages", document, true),
+    };
+    table.finish_all();
+    repeat
+}
+
+fn always(table: &Table<'_>, key: &str) -> Condition {
+    Condition { expr: Expr::new(ExprNode::Literal(Value::Bool(true)), table.span), field: table.place.field(key).into() }
+}
+
+pub fn branch(stage: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
+    let nothing = |table: &Table<'_>| Choose::If {
+        condition: always(table, "if"),
+        then: Vec::new(),
+        otherwise: Vec::new(),
+    };
+    let Some(table) = stage.table("branch") else {
+        if !stage.has("branch") {
+            stage.missing("branch", "say what decides: `branch: {if: …, then: […], else: […]}`");
+        }
+        return nothing(stage);
+    };
+    let choose = match (table.has("if"), table.has("switch")) {
+        (true, false) => if_then(&table, document),
+        (false, true) => switch(&table, document),
+        (both, _) => {
+            if both {
+                let finding = table.error(Code::ConflictingKeys, "switch", table.span, "a branch has `if` or `switch`, not both");
+                table.report(finding.help("keep one of the two"));
+            } else {
+                table.missing("if", "say what decides: `if` with `then` and `else`, or `switch` with `cases`");
+            }
+            nothing(&table)
+        }
+    };
+    table.finish(&["if", "then", "else", "switch", "cases", "default"], "in this form of a branch");
+    choose
+}
+
+fn if_then(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
+    let condition = table.condition("if").unwrap_or_else(|| always(table, "if"));
+    Choose::If {
+        condition,
+        then: body(table, "then", document, true),
+        otherwise: body(table, "else", document, false),
+    }
+}
+
+/// The cases in alphabetical order, like everything that comes from a mapping.
+fn switch(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
+    let value = table.bound("switch").map(as_expression(table));
+    let cases = table.table("cases");
+    let mut bodies: IndexMap<Arc<str>, Vec<Step>> = IndexMap::new();
+    match &cases {
+        Some(cases) => {
+            for entry in &cases.map.entries {
+                bodies.insert(entry.key.text.clone(), case(cases, &entry.key.text, &entry.value, document));
+            }
+        }
+        None if !table.has("cases") => table.missing("cases", "give a list of stages for each value: `cases: {a: […]}`"),
+        None => {}
+    }
+    bodies.sort_keys();
+    let default = body(table, "default", document, false);
+    let nothing = || Bound { template: Template::Constant(Value::Null), field: table.place.field("switch").into(), span: table.span };
+    Choose::Switch { value: value.unwrap_or_else(nothing), cases: bodies, default }
+}
+
+/// `switch` is an expression, with or without braces.
+fn as_expression<'t>(table: &'t Table<'_>) -> impl FnOnce(Bound) -> Bound + 't {
+    |bound| match &bound.template {
+        Template::Constant(Value::Text(_)) => match table.condition("switch") {
+            Some(condition) => Bound { template: Template::Expression(condition.expr), ..bound },
+            None => bound,
+        },
+        Template::Constant(_) | Template::Expression(_) | Template::Text(_) | Template::List(_) | Template::Map(_) => bound,
+    }
+}
+
+fn case(cases: &Table<'_>, key: &str, node: &Node, document: &Document<'_>) -> Vec<Step> {
+    match &node.kind {
+        NodeKind::List(items) => list(items, &cases.place.child(key), document, cases.context),
+        NodeKind::Scalar(_) | NodeKind::Map(_) => {
+            let finding = cases.error(Code::WrongShape, key, node.span, format!("the case `{key}` must be a list of stages"));
+            cases.report(finding.help("write a list of stages"));
+            Vec::new()
+        }
+    }
+}
+
+/// A list of stages under a key; `needed` says that it must hold at least one.
+fn body(table: &Table<'_>, key: &'static str, document: &Document<'_>, needed: bool) -> Vec<Step> {
+    let items = table.list(key);
+    let empty = items.is_none_or(<[Node]>::is_empty);
+    if needed && empty && !(table.has(key) && items.is_none()) {
+        let message = format!("`{}` holds no stage", table.place.field(key));
+        let span = table.map.get(key).map_or(table.span.head(), |entry| entry.key.span);
+        table.report(table.error(Code::NoStages, key, span, message).help("give it a list with at least one stage"));
+    }
+    list(items.unwrap_or_default(), &table.place.child(key), document, table.context)
+}

@@ -1,0 +1,294 @@
+//! What all stages share, and the way from a stage's type to what it does.
+
+use super::agent::Surroundings;
+use super::names::{VARIABLE_RULE, check_id, is_variable};
+use super::policy::{self, Applies, Defaults};
+use super::ports::{self, Outputs};
+use super::table::{Context, Place, StepOf, Table, is_null, wrong_shape};
+use super::{agent, gate, leaf, scope, work};
+use crate::text::{Kind as NodeKind, Node};
+use indexmap::IndexMap;
+use std::sync::Arc;
+use windlass_ir::expr::StepId;
+use windlass_ir::policy::Policy;
+use windlass_ir::workflow::{Action, Condition, Guard, Kind, Step};
+use windlass_ir::{Spanned, Value};
+
+/// What the top of the file says about every stage.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    pub defaults: &'a Defaults,
+    pub around: &'a Surroundings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StageType {
+    Agent,
+    Gate,
+    FanOut,
+    Shell,
+    Tool,
+    Task,
+    Http,
+    Workflow,
+    Loop,
+    Branch,
+    Wait,
+    Assign,
+    Finish,
+}
+
+const TYPES: [(&str, StageType); 13] = [
+    ("agent", StageType::Agent),
+    ("gate", StageType::Gate),
+    ("fan_out", StageType::FanOut),
+    ("shell", StageType::Shell),
+    ("tool", StageType::Tool),
+    ("task", StageType::Task),
+    ("http", StageType::Http),
+    ("workflow", StageType::Workflow),
+    ("loop", StageType::Loop),
+    ("branch", StageType::Branch),
+    ("wait", StageType::Wait),
+    ("assign", StageType::Assign),
+    ("finish", StageType::Finish),
+];
+
+/// Every key that means something on some stage.
+const KEYS: [&str; 35] = [
+    "id",
+    "name",
+    "description",
+    "type",
+    "depends_on",
+    "condition",
+    "roles",
+    "inputs",
+    "outputs",
+    "context",
+    "error_policy",
+    "handoff",
+    "ui",
+    "env",
+    "compensate",
+    "finally",
+    "idempotency",
+    "gate",
+    "fan_out",
+    "run",
+    "cwd",
+    "stdin",
+    "output_format",
+    "tool",
+    "server",
+    "args",
+    "task",
+    "group",
+    "input",
+    "http",
+    "workflow",
+    "with",
+    "loop",
+    "branch",
+    "wait",
+];
+
+/// Keys that no type uses beside its own block, and one that the language only mentions.
+const MORE_KEYS: [&str; 3] = ["set", "finish", "parallel_group"];
+
+impl StageType {
+    fn word(self) -> &'static str {
+        TYPES.iter().find(|(_, ty)| *ty == self).map_or("agent", |(word, _)| word)
+    }
+
+    fn applies(self) -> Applies {
+        match self {
+            Self::Agent | Self::Shell | Self::Tool | Self::Task | Self::Http | Self::Workflow => Applies::Attempts,
+            Self::FanOut => Applies::RetryInside,
+            Self::Loop | Self::Branch => Applies::Whole,
+            Self::Gate | Self::Wait | Self::Assign | Self::Finish => Applies::FailureOnly,
+        }
+    }
+
+    fn outputs(self) -> Outputs {
+        match self {
+            Self::Loop | Self::Branch => Outputs::Computed,
+            Self::Agent
+            | Self::Gate
+            | Self::FanOut
+            | Self::Shell
+            | Self::Tool
+            | Self::Task
+            | Self::Http
+            | Self::Workflow
+            | Self::Wait
+            | Self::Assign
+            | Self::Finish => Outputs::Produced,
+        }
+    }
+}
+
+/// The stages of a list. `place` is that of the list, with a trailing dot.
+pub fn list<'a>(items: &'a [Node], place: &Place, document: &Document<'_>, context: &'a Context<'a>) -> Vec<Step> {
+    let listed = items.iter().enumerate();
+    listed.filter_map(|(index, node)| listed_stage(node, index, place, document, context)).collect()
+}
+
+fn listed_stage<'a>(
+    node: &'a Node,
+    index: usize,
+    place: &Place,
+    document: &Document<'_>,
+    context: &'a Context<'a>,
+) -> Option<Step> {
+    let at = format!("{}[{index}]", place.prefix.trim_end_matches('.'));
+    let unnamed = Place { step: place.step.clone(), prefix: format!("{at}.") };
+    let NodeKind::Map(map) = &node.kind else {
+        context.diagnostics.borrow_mut().push(wrong_shape(node, "a stage, which is a mapping").step_of(place).field(at));
+        return None;
+    };
+    let id = map.get("id").filter(|entry| !is_null(&entry.value)).and_then(|entry| match &entry.value.kind {
+        NodeKind::Scalar(scalar) => Some(Spanned::new(scalar.text.clone(), entry.value.span)),
+        NodeKind::List(_) | NodeKind::Map(_) => None,
+    });
+    Some(match id {
+        Some(id) => {
+            let place = Place { step: Some(id.value.clone()), prefix: String::new() };
+            let table = Table::new(context, map, node.span, place);
+            check_id(&table, "id", &id);
+            stage(&table, id, false, document)
+        }
+        None => {
+            let table = Table::new(context, map, node.span, unnamed);
+            match table.text("id") {
+                Some(_) | None if table.has("id") => {}
+                _ => table.missing("id", "give the stage an id, such as `id: build`"),
+            }
+            // Nothing can name it, but what is wrong inside it is still worth finding.
+            stage(&table, Spanned::new(at.into(), node.span.head()), true, document)
+        }
+    })
+}
+
+/// A stage without a name of its own, inside another: a template, a compensation, a last act.
+pub fn inline(table: &Table<'_>, key: &str, node: &Node, around: &Table<'_>, document: &Document<'_>) -> Option<Step> {
+    let inner = Table::of(table.context, node, table.place.child(key))?;
+    let id = around.place.step.clone().unwrap_or_else(|| key.into());
+    Some(stage(&inner, Spanned::new(id, node.span.head()), true, document))
+}
+
+fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Document<'_>) -> Step {
+    if !implicit {
+        table.known(&["id", "depends_on"]);
+    }
+    let ty = table.word("type", &TYPES);
+    let known = ty.unwrap_or(StageType::Agent);
+    let (policy, draft) = policy::of_stage(table, document.defaults, known.applies());
+    let inner_defaults;
+    let inner = if known == StageType::FanOut {
+        inner_defaults = Defaults { retry: draft, ..document.defaults.clone() };
+        Document { defaults: &inner_defaults, ..*document }
+    } else {
+        *document
+    };
+    let kind = match ty {
+        None if table.has("type") => unknown_type(table, document),
+        _ => kind(known, table, &inner),
+    };
+    let step = Step {
+        number: StepId(0),
+        implicit,
+        name: table.plain_text("name").unwrap_or_else(|| id.value.clone()),
+        description: table.plain_text("description"),
+        word: known.word(),
+        needs: if implicit { Vec::new() } else { table.texts("depends_on") },
+        condition: condition(table),
+        inputs: ports::inputs(table),
+        outputs: ports::outputs(table, known.outputs()),
+        env: table.bindings_named("env", is_variable, VARIABLE_RULE),
+        policy,
+        kind,
+        span: table.span,
+        id,
+    };
+    let step = guarded(step, table, document);
+    table.known(&["ui"]);
+    match ty {
+        None if table.has("type") => table.known(&KEYS),
+        _ => {}
+    }
+    let others: Vec<&str> = KEYS.iter().chain(&MORE_KEYS).copied().collect();
+    table.finish(&others, &format!("on a stage of type {}", known.word()));
+    step
+}
+
+/// A stage of a type that does not exist still may have parts worth a look.
+fn unknown_type(table: &Table<'_>, document: &Document<'_>) -> Kind<Vec<Step>> {
+    if table.has("roles") {
+        return Kind::Action(Action::Agent(agent::read(table, document.around)));
+    }
+    agent::handoff(table);
+    Kind::Assign(IndexMap::new())
+}
+
+fn kind(ty: StageType, table: &Table<'_>, document: &Document<'_>) -> Kind<Vec<Step>> {
+    match ty {
+        StageType::Agent => Kind::Action(Action::Agent(agent::read(table, document.around))),
+        StageType::Gate => Kind::Gate(gate::read(table)),
+        StageType::FanOut => Kind::ForEach(scope::fan_out(table, document)),
+        StageType::Shell => Kind::Action(Action::Shell(work::shell(table))),
+        StageType::Tool => Kind::Action(Action::Tool(work::tool(table))),
+        StageType::Task => Kind::Action(Action::Task(work::task(table))),
+        StageType::Http => Kind::Action(Action::Http(work::http(table))),
+        StageType::Workflow => Kind::Action(Action::Call(work::call(table))),
+        StageType::Loop => Kind::Repeat(scope::repeat(table, document)),
+        StageType::Branch => Kind::Choose(scope::branch(table, document)),
+        StageType::Wait => Kind::Wait(leaf::wait(table)),
+        StageType::Assign => Kind::Assign(leaf::assign(table)),
+        StageType::Finish => Kind::Finish(leaf::finish(table)),
+    }
+}
+
+/// `condition: true` says what leaving it out says.
+fn condition(table: &Table<'_>) -> Option<Condition> {
+    let always = table.node("condition").is_some_and(|node| node.to_value() == Value::Bool(true));
+    if always { None } else { table.condition("condition") }
+}
+
+/// Wraps a stage that says how it is undone, or what follows it whatever happens.
+fn guarded(step: Step, table: &Table<'_>, document: &Document<'_>) -> Step {
+    let compensate = handler(table, "compensate", document);
+    let finally = handler(table, "finally", document);
+    if compensate.is_none() && finally.is_none() {
+        return step;
+    }
+    Step {
+        number: StepId(0),
+        id: step.id.clone(),
+        implicit: step.implicit,
+        name: step.name.clone(),
+        description: step.description.clone(),
+        word: step.word,
+        needs: step.needs.clone(),
+        condition: step.condition.clone(),
+        inputs: IndexMap::new(),
+        outputs: IndexMap::new(),
+        env: step.env.clone(),
+        policy: Policy { timeout: None, idempotency: None, ..step.policy.clone() },
+        span: step.span,
+        kind: Kind::Guard(Guard {
+            body: vec![Step { implicit: true, needs: Vec::new(), condition: None, env: IndexMap::new(), ..step }],
+            compensate,
+            finally,
+        }),
+    }
+}
+
+/// One stage without a name, or a list of stages.
+fn handler(table: &Table<'_>, key: &'static str, document: &Document<'_>) -> Option<Vec<Step>> {
+    let node = table.node(key)?;
+    match &node.kind {
+        NodeKind::List(items) => Some(list(items, &table.place.child(key), document, table.context)),
+        NodeKind::Scalar(_) | NodeKind::Map(_) => Some(inline(table, key, node, table, document).into_iter().collect()),
+    }
+}

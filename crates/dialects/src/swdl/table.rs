@@ -1,0 +1,437 @@
+//! One mapping of the file, asked key by key. It checks the shape of each value as it is read, remembers which keys were
+//! asked for, and reports the rest, so that no key is ever dropped in silence.
+
+use super::duration;
+use super::expr::{parse_condition, parse_template};
+use crate::text::{Entry, Kind, Locator, Mapping, Node, Scalar};
+use indexmap::IndexMap;
+use std::cell::RefCell;
+use std::sync::Arc;
+use windlass_ir::expr::{Expr, Node as ExprNode, Piece, Template};
+use windlass_ir::policy::Bindings;
+use windlass_ir::suggest::nearest;
+use windlass_ir::workflow::{Bound, Condition};
+use windlass_ir::{Code, Diagnostic, Duration, Sources, Span, Spanned, Value};
+
+/// What all tables of one file share: its text, and the findings so far.
+#[derive(Debug)]
+pub struct Context<'a> {
+    pub sources: &'a Sources,
+    pub diagnostics: RefCell<Vec<Diagnostic>>,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(sources: &'a Sources) -> Self {
+        Self { sources, diagnostics: RefCell::new(Vec::new()) }
+    }
+}
+
+/// Where a table stands: the step it belongs to, and the path from there, with a trailing dot.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    pub step: Option<Arc<str>>,
+    pub prefix: String,
+}
+
+impl Place {
+    pub fn child(&self, key: &str) -> Self {
+        Self { step: self.step.clone(), prefix: format!("{}{key}.", self.prefix) }
+    }
+
+    pub fn field(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+}
+
+#[derive(Debug)]
+pub struct Table<'a> {
+    pub context: &'a Context<'a>,
+    pub map: &'a Mapping,
+    pub span: Span,
+    pub place: Place,
+    asked: RefCell<Vec<&'a str>>,
+}
+
+impl<'a> Table<'a> {
+    pub fn new(context: &'a Context<'a>, map: &'a Mapping, span: Span, place: Place) -> Self {
+        Self { context, map, span, place, asked: RefCell::new(Vec::new()) }
+    }
+
+    /// A node that must be a mapping.
+    pub fn of(context: &'a Context<'a>, node: &'a Node, place: Place) -> Option<Self> {
+        match &node.kind {
+            Kind::Map(map) => Some(Self::new(context, map, node.span, place)),
+            Kind::Scalar(_) | Kind::List(_) => {
+                let field = place.prefix.trim_end_matches('.');
+                let finding = wrong_shape(node, "a mapping").step_of(&place).field(field);
+                context.diagnostics.borrow_mut().push(finding);
+                None
+            }
+        }
+    }
+
+    // Findings
+
+    pub fn report(&self, finding: Diagnostic) {
+        self.context.diagnostics.borrow_mut().push(finding);
+    }
+
+    /// A finding about one key of this table, placed at its value.
+    pub fn error(&self, code: Code, key: &str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, message).at(span).step_of(&self.place).field(self.place.field(key))
+    }
+
+    pub fn warning(&self, code: Code, key: &str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::warning(code, message).at(span).step_of(&self.place).field(self.place.field(key))
+    }
+
+    pub fn missing(&self, key: &str, help: impl Into<String>) {
+        let message = format!("`{}` is missing", self.place.field(key));
+        self.report(self.error(Code::MissingField, key, self.span.head(), message).help(help));
+    }
+
+    // Reading
+
+    /// The entry of a key, remembered as known. An explicit null is as good as absent.
+    pub fn entry(&self, key: &'static str) -> Option<&'a Entry> {
+        self.asked.borrow_mut().push(key);
+        self.map.get(key).filter(|entry| !is_null(&entry.value))
+    }
+
+    pub fn node(&self, key: &'static str) -> Option<&'a Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    pub fn has(&self, key: &str) -> bool {
+        self.map.get(key).is_some_and(|entry| !is_null(&entry.value))
+    }
+
+    pub fn table(&self, key: &'static str) -> Option<Table<'a>> {
+        Table::of(self.context, self.node(key)?, self.place.child(key))
+    }
+
+    pub fn list(&self, key: &'static str) -> Option<&'a [Node]> {
+        let node = self.node(key)?;
+        match &node.kind {
+            Kind::List(items) => Some(items),
+            Kind::Scalar(scalar) => {
+                let help = format!("write a list: `{key}: [{}]`", scalar.text);
+                self.report(self.error(Code::WrongShape, key, node.span, "this must be a list").help(help));
+                None
+            }
+            Kind::Map(_) => {
+                self.report(wrong_shape(node, "a list").step_of(&self.place).field(self.place.field(key)));
+                None
+            }
+        }
+    }
+
+    fn scalar(&self, key: &'static str, wanted: &str) -> Option<(&'a Scalar, Span)> {
+        let node = self.node(key)?;
+        match &node.kind {
+            Kind::Scalar(scalar) => Some((scalar, node.span)),
+            Kind::List(_) | Kind::Map(_) => {
+                self.report(wrong_shape(node, wanted).step_of(&self.place).field(self.place.field(key)));
+                None
+            }
+        }
+    }
+
+    /// Text as it was written; a number or a word like `true` is taken by its letters.
+    pub fn text(&self, key: &'static str) -> Option<Spanned<Arc<str>>> {
+        self.scalar(key, "text").map(|(scalar, span)| Spanned::new(scalar.text.clone(), span))
+    }
+
+    pub fn plain_text(&self, key: &'static str) -> Option<Arc<str>> {
+        self.text(key).map(|text| text.value)
+    }
+
+    /// A list of texts; what is no text is reported and left out.
+    pub fn texts(&self, key: &'static str) -> Vec<Spanned<Arc<str>>> {
+        let items = self.list(key).unwrap_or_default();
+        items.iter().filter_map(|item| self.item_text(key, item)).collect()
+    }
+
+    fn item_text(&self, key: &str, item: &Node) -> Option<Spanned<Arc<str>>> {
+        match &item.kind {
+            Kind::Scalar(scalar) if !is_null(item) => Some(Spanned::new(scalar.text.clone(), item.span)),
+            Kind::Scalar(_) | Kind::List(_) | Kind::Map(_) => {
+                self.report(wrong_shape(item, "text").step_of(&self.place).field(self.place.field(key)));
+                None
+            }
+        }
+    }
+
+    pub fn plain_texts(&self, key: &'static str) -> Vec<Arc<str>> {
+        self.texts(key).into_iter().map(|text| text.value).collect()
+    }
+
+    pub fn boolean(&self, key: &'static str) -> Option<bool> {
+        let (scalar, span) = self.scalar(key, "true or false")?;
+        match scalar.to_value() {
+            Value::Bool(value) => Some(value),
+            _ => {
+                let message = format!("`{}` is neither true nor false", scalar.text);
+                self.report(self.error(Code::WrongShape, key, span, message).help("write true or false, without quotes"));
+                None
+            }
+        }
+    }
+
+    /// A whole number from `min` to `max`.
+    pub fn integer(&self, key: &'static str, min: u64, max: u64) -> Option<u64> {
+        let (scalar, span) = self.scalar(key, "a whole number")?;
+        let value = match scalar.to_value() {
+            Value::Int(value) => u64::try_from(value).ok(),
+            _ => None,
+        };
+        match value.filter(|value| (min..=max).contains(value)) {
+            Some(value) => Some(value),
+            None => {
+                let wanted = if max == u64::MAX { format!("of at least {min}") } else { format!("from {min} to {max}") };
+                self.bad_number(key, scalar, span, &format!("a whole number {wanted}"));
+                None
+            }
+        }
+    }
+
+    /// A number for which `fits` holds; `wanted` says which ones do.
+    pub fn number(&self, key: &'static str, wanted: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
+        let (scalar, span) = self.scalar(key, "a number")?;
+        let value = match scalar.to_value() {
+            Value::Int(value) => Some(value as f64),
+            Value::Float(value) => Some(value),
+            _ => None,
+        };
+        match value.filter(|value| value.is_finite() && fits(*value)) {
+            Some(value) => Some(value),
+            None => {
+                self.bad_number(key, scalar, span, wanted);
+                None
+            }
+        }
+    }
+
+    fn bad_number(&self, key: &str, scalar: &Scalar, span: Span, wanted: &str) {
+        let message = format!("`{}` is not {wanted}", scalar.text);
+        let finding = self.error(Code::BadNumber, key, span, message).reference(&*scalar.text);
+        self.report(finding.help(format!("write {wanted}")));
+    }
+
+    /// A length of time above zero.
+    pub fn duration(&self, key: &'static str) -> Option<Duration> {
+        let (scalar, span) = self.scalar(key, "a duration")?;
+        match duration::parse(&scalar.text).filter(|length| *length > Duration::ZERO) {
+            Some(length) => Some(length),
+            None => {
+                let message = format!("`{}` is no duration above zero", scalar.text);
+                let finding = self.error(Code::BadDuration, key, span, message).reference(&*scalar.text);
+                self.report(finding.help(duration::HELP));
+                None
+            }
+        }
+    }
+
+    /// One of a few words.
+    pub fn word<T: Copy>(&self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text(key)?;
+        match words.iter().find(|(word, _)| **word == *text.value) {
+            Some((_, value)) => Some(*value),
+            None => {
+                self.report(self.bad_word(key, &text, words.iter().map(|(word, _)| *word)));
+                None
+            }
+        }
+    }
+
+    pub fn bad_word(&self, key: &str, text: &Spanned<Arc<str>>, words: impl Iterator<Item = &'static str>) -> Diagnostic {
+        let words: Vec<&str> = words.collect();
+        let message = format!("`{}` is no value for `{}`", text.value, self.place.field(key));
+        self.error(Code::BadEnum, key, text.span, message)
+            .reference(&*text.value)
+            .suggest(nearest(&text.value, words.iter().copied()))
+            .help(format!("the values are {}", words.join(", ")))
+    }
+
+    // Expressions
+
+    /// A value that may hold expressions, whatever its shape.
+    pub fn bound(&self, key: &'static str) -> Option<Bound> {
+        self.node(key).map(|node| self.bound_node(key, node))
+    }
+
+    pub fn bound_node(&self, key: &str, node: &Node) -> Bound {
+        let field: Arc<str> = self.place.field(key).into();
+        let template = self.template(node, &field);
+        Bound { template, field, span: node.span }
+    }
+
+    /// Text that may hold expressions; anything else than text is reported.
+    pub fn bound_text(&self, key: &'static str) -> Option<Bound> {
+        let (scalar, span) = self.scalar(key, "text")?;
+        let field: Arc<str> = self.place.field(key).into();
+        let template = self.text_template(scalar, span, &field).unwrap_or_else(|| Template::Constant(Value::Text(scalar.text.clone())));
+        Some(Bound { template, field, span })
+    }
+
+    fn template(&self, node: &Node, field: &Arc<str>) -> Template {
+        match &node.kind {
+            Kind::Scalar(scalar) => {
+                let constant = || Template::Constant(scalar.to_value());
+                self.text_template(scalar, node.span, field).unwrap_or_else(constant)
+            }
+            Kind::List(items) => constant_or(items.iter().map(|item| self.template(item, field)).collect()),
+            Kind::Map(map) => {
+                let entries = map.entries.iter().map(|entry| (entry.key.text.clone(), self.template(&entry.value, field)));
+                constant_or_map(entries.collect())
+            }
+        }
+    }
+
+    /// The template of a text with expressions in it; none when there are none.
+    fn text_template(&self, scalar: &Scalar, span: Span, field: &Arc<str>) -> Option<Template> {
+        if !scalar.text.contains("${{") {
+            return None;
+        }
+        let locator = Locator::of_scalar(scalar, span, self.context.sources.get(span.source));
+        let (template, findings) = parse_template(&scalar.text, &|range| locator.span(range));
+        self.report_expressions(findings, field);
+        Some(template)
+    }
+
+    pub fn condition(&self, key: &'static str) -> Option<Condition> {
+        let (scalar, span) = self.scalar(key, "an expression")?;
+        let field: Arc<str> = self.place.field(key).into();
+        let locator = Locator::of_scalar(scalar, span, self.context.sources.get(span.source));
+        match parse_condition(&scalar.text, &|range| locator.span(range)) {
+            Ok(expr) => Some(Condition { expr, field }),
+            Err(findings) => {
+                self.report_expressions(findings, &field);
+                // Whatever else is wrong with the file is still worth finding.
+                Some(Condition { expr: Expr::new(ExprNode::Literal(Value::Bool(true)), span), field })
+            }
+        }
+    }
+
+    fn report_expressions(&self, findings: Vec<Diagnostic>, field: &Arc<str>) {
+        for finding in findings {
+            self.report(finding.step_of(&self.place).field(&**field));
+        }
+    }
+
+    /// A mapping of names to values that may hold expressions.
+    pub fn bindings(&self, key: &'static str) -> Bindings {
+        self.bindings_named(key, |_| true, "")
+    }
+
+    /// The same, with a rule for the names.
+    pub fn bindings_named(&self, key: &'static str, is_name: impl Fn(&str) -> bool, rule: &str) -> Bindings {
+        let Some(table) = self.table(key) else { return IndexMap::new() };
+        for entry in table.map.entries.iter().filter(|entry| !is_name(&entry.key.text)) {
+            let message = format!("`{}` is no good name here", entry.key.text);
+            let finding = table.error(Code::BadName, &entry.key.text, entry.key.span, message);
+            self.report(finding.reference(&*entry.key.text).help(rule));
+        }
+        let entries = table.map.entries.iter();
+        entries.map(|entry| (entry.key.text.clone(), table.bound_node(&entry.key.text, &entry.value))).collect()
+    }
+
+    // The rest
+
+    /// Reports keys that nobody asked for: unknown ones, and those of `others`, which have a meaning but not here.
+    pub fn finish(&self, others: &[&str], here: &str) {
+        let asked = self.asked.borrow();
+        for entry in &self.map.entries {
+            let key: &str = &entry.key.text;
+            if asked.contains(&key) {
+                continue;
+            }
+            if others.contains(&key) {
+                let finding = self.warning(Code::IgnoredKey, key, entry.key.span, format!("`{key}` has no effect {here}"));
+                self.report(finding.reference(key).help("take it out, or change what it stands in"));
+                continue;
+            }
+            let suggest = nearest(key, asked.iter().chain(others).copied());
+            let finding = self.warning(Code::UnknownKey, key, entry.key.span, format!("`{key}` is no key here and has no effect"));
+            let finding = finding.reference(key).suggest(suggest);
+            self.report(match suggest {
+                Some(_) => finding,
+                None => finding.help(format!("the keys here are {}", asked.join(", "))),
+            });
+        }
+    }
+
+    /// Reports every key that nobody asked for as unknown.
+    pub fn finish_all(&self) {
+        self.finish(&[], "");
+    }
+
+    /// Marks keys as known that are kept for others and mean nothing to a run.
+    pub fn known(&self, keys: &[&'static str]) {
+        self.asked.borrow_mut().extend(keys);
+    }
+}
+
+/// Adds the step of a place to a finding.
+pub trait StepOf {
+    #[must_use]
+    fn step_of(self, place: &Place) -> Self;
+}
+
+impl StepOf for Diagnostic {
+    fn step_of(mut self, place: &Place) -> Self {
+        self.step = place.step.as_ref().map(ToString::to_string);
+        self
+    }
+}
+
+pub fn wrong_shape(node: &Node, wanted: &str) -> Diagnostic {
+    let found = match &node.kind {
+        Kind::Scalar(_) => "a single value",
+        Kind::List(_) => "a list",
+        Kind::Map(_) => "a mapping",
+    };
+    Diagnostic::error(Code::WrongShape, format!("this must be {wanted}, but it is {found}"))
+        .at(node.span)
+        .help(format!("write {wanted} here"))
+}
+
+pub fn is_null(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Scalar(scalar) if scalar.to_value() == Value::Null)
+}
+
+fn constant(template: &Template) -> Option<Value> {
+    match template {
+        Template::Constant(value) => Some(value.clone()),
+        Template::Expression(_) | Template::Text(_) | Template::List(_) | Template::Map(_) => None,
+    }
+}
+
+/// A list without expressions is plain data.
+fn constant_or(items: Vec<Template>) -> Template {
+    match items.iter().map(constant).collect::<Option<Vec<Value>>>() {
+        Some(values) => Template::Constant(Value::list(values)),
+        None => Template::List(items),
+    }
+}
+
+fn constant_or_map(entries: IndexMap<Arc<str>, Template>) -> Template {
+    match entries.iter().map(|(key, item)| Some((key.clone(), constant(item)?))).collect::<Option<Vec<_>>>() {
+        Some(values) => Template::Constant(Value::map(values)),
+        None => Template::Map(entries),
+    }
+}
+
+/// The same template with every expression in its text wrapped.
+pub fn wrap_expressions(template: Template, wrap: impl Fn(Expr) -> Expr) -> Template {
+    let pieces = match template {
+        Template::Text(pieces) => pieces,
+        Template::Expression(expr) => vec![Piece::Expression(expr)],
+        Template::Constant(_) | Template::List(_) | Template::Map(_) => return template,
+    };
+    let wrapped = pieces.into_iter().map(|piece| match piece {
+        Piece::Text(text) => Piece::Text(text),
+        Piece::Expression(expr) => Piece::Expression(wrap(expr)),
+    });
+    Template::Text(wrapped.collect())
+}

@@ -1,0 +1,170 @@
+//! Stages whose work is done outside by a command, a tool, a worker, a web server or another workflow.
+
+use super::table::{StepOf, Table, wrap_expressions, wrong_shape};
+use crate::text::Kind;
+use windlass_ir::expr::{Expr, Function, Node};
+use windlass_ir::workflow::{Bound, Call, Http, HttpAuth, HttpBody, Shell, ShellOutput, Task, Tool};
+use windlass_ir::{Code, Span, Value};
+
+/// A bound value for a key that had to be there and was not; the missing key is reported already.
+fn nothing(table: &Table<'_>, key: &str) -> Bound {
+    let template = windlass_ir::expr::Template::Constant(Value::text(""));
+    Bound { template, field: table.place.field(key).into(), span: table.span }
+}
+
+pub fn shell(stage: &Table<'_>) -> Shell {
+    let run = stage.bound_text("run").unwrap_or_else(|| {
+        stage.missing("run", "give the command: `run: \"make test\"`");
+        nothing(stage, "run")
+    });
+    Shell {
+        run: Bound { template: wrap_expressions(run.template, shell_quoted), ..run },
+        cwd: stage.bound_text("cwd"),
+        stdin: stage.bound("stdin"),
+        output: stage
+            .word("output_format", &[("text", ShellOutput::Text), ("json", ShellOutput::Json)])
+            .unwrap_or(ShellOutput::Text),
+    }
+}
+
+/// A value reaches the shell quoted, unless its author writes `raw(…)` around it.
+pub fn shell_quoted(expr: Expr) -> Expr {
+    let span = expr.span;
+    match expr.node {
+        Node::Call { function: Function::Raw, mut args } if args.len() == 1 => args.remove(0),
+        node => Expr::new(Node::Call { function: Function::ShellQuote, args: vec![Expr::new(node, span)] }, span),
+    }
+}
+
+pub fn tool(stage: &Table<'_>) -> Tool {
+    let tool = stage.plain_text("tool").unwrap_or_else(|| {
+        stage.missing("tool", "name the tool: `tool: search`");
+        "".into()
+    });
+    Tool { tool, server: stage.plain_text("server"), args: stage.bound("args") }
+}
+
+pub fn task(stage: &Table<'_>) -> Task {
+    let task = stage.plain_text("task").unwrap_or_else(|| {
+        stage.missing("task", "name the task that workers subscribe to: `task: resize-image`");
+        "".into()
+    });
+    Task { task, group: stage.plain_text("group"), input: stage.bound("input") }
+}
+
+pub fn call(stage: &Table<'_>) -> Call {
+    let workflow = stage.plain_text("workflow").unwrap_or_else(|| {
+        stage.missing("workflow", "name the workflow or its file: `workflow: release`");
+        "".into()
+    });
+    Call { workflow, with: stage.bindings("with") }
+}
+
+const METHODS: [(&str, &str); 7] = [
+    ("GET", "GET"),
+    ("POST", "POST"),
+    ("PUT", "PUT"),
+    ("PATCH", "PATCH"),
+    ("DELETE", "DELETE"),
+    ("HEAD", "HEAD"),
+    ("OPTIONS", "OPTIONS"),
+];
+
+pub fn http(stage: &Table<'_>) -> Http {
+    let Some(table) = stage.table("http") else {
+        if !stage.has("http") {
+            stage.missing("http", "say what to request: `http: {url: \"https://example.org\"}`");
+        }
+        return request(nothing(stage, "http"), HttpBody::Empty);
+    };
+    let url = table.bound_text("url").unwrap_or_else(|| {
+        table.missing("url", "say what to request: `url: \"https://example.org\"`");
+        nothing(&table, "url")
+    });
+    let body = http_body(&table);
+    let method = table.word("method", &METHODS);
+    let default = if body == HttpBody::Empty { "GET" } else { "POST" };
+    let request = Http {
+        method: method.unwrap_or(default).into(),
+        headers: table.bindings("headers"),
+        query: table.bindings("query"),
+        auth: http_auth(&table),
+        expect: http_expect(&table),
+        ..request(url, body)
+    };
+    table.finish_all();
+    request
+}
+
+fn request(url: Bound, body: HttpBody) -> Http {
+    let empty = indexmap::IndexMap::new;
+    Http { method: "GET".into(), url, headers: empty(), query: empty(), body, auth: None, expect: Vec::new() }
+}
+
+/// At most one of `json`, `form` and `body`.
+fn http_body(table: &Table<'_>) -> HttpBody {
+    let json = table.bound("json").map(HttpBody::Json);
+    let form = table.has("form").then(|| HttpBody::Form(table.bindings("form")));
+    let text = table.bound_text("body").map(HttpBody::Text);
+    table.known(&["form"]);
+    let mut written = [("json", json), ("form", form), ("body", text)].into_iter().filter_map(|(key, body)| Some((key, body?)));
+    let Some((first, body)) = written.next() else { return HttpBody::Empty };
+    for (key, _) in written {
+        let span = table.map.get(key).map_or(table.span, |entry| entry.key.span);
+        let finding = table.error(Code::ConflictingKeys, key, span, format!("a request has one body, but `{first}` and `{key}` are two"));
+        table.report(finding.help("keep one of `json`, `form` and `body`"));
+    }
+    body
+}
+
+/// `{bearer: TOKEN}` or `{basic: {user, password}}`.
+fn http_auth(table: &Table<'_>) -> Option<HttpAuth> {
+    let auth = table.table("auth")?;
+    let bearer = auth.bound_text("bearer").map(HttpAuth::Bearer);
+    let basic = auth.table("basic").and_then(|basic| {
+        let (user, password) = (basic.bound_text("user"), basic.bound_text("password"));
+        basic.finish_all();
+        if user.is_none() || password.is_none() {
+            basic.missing(if user.is_none() { "user" } else { "password" }, "give both `user` and `password`");
+        }
+        Some(HttpAuth::Basic { user: user?, password: password? })
+    });
+    auth.finish_all();
+    if bearer.is_some() && basic.is_some() {
+        let finding = auth.error(Code::ConflictingKeys, "basic", auth.span, "`bearer` and `basic` cannot both be sent");
+        auth.report(finding.help("keep one of the two"));
+    }
+    bearer.or(basic)
+}
+
+/// A status code or a list of them.
+fn http_expect(table: &Table<'_>) -> Vec<u16> {
+    let Some(node) = table.node("expect") else { return Vec::new() };
+    let items = match &node.kind {
+        Kind::List(items) => items.iter().collect(),
+        Kind::Scalar(_) | Kind::Map(_) => vec![node],
+    };
+    items.into_iter().filter_map(|item| status(table, item)).collect()
+}
+
+fn status(table: &Table<'_>, node: &crate::text::Node) -> Option<u16> {
+    let code = match node.to_value() {
+        Value::Int(code @ 100..=599) => u16::try_from(code).ok(),
+        _ => None,
+    };
+    if code.is_none() {
+        table.report(bad_status(table, node, node.span));
+    }
+    code
+}
+
+fn bad_status(table: &Table<'_>, node: &crate::text::Node, span: Span) -> windlass_ir::Diagnostic {
+    match &node.kind {
+        Kind::Scalar(scalar) => table
+            .error(Code::BadNumber, "expect", span, format!("`{}` is no status code", scalar.text))
+            .help("write codes from 100 to 599, such as `expect: [200, 404]`"),
+        Kind::List(_) | Kind::Map(_) => {
+            wrong_shape(node, "a status code").step_of(&table.place).field(table.place.field("expect"))
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of the dialects as a whole: folders of files in, diagnostics and plans out.
+
+mod cases;
+mod fixtures;
+mod support;

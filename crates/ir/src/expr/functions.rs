@@ -1,0 +1,679 @@
+//! The built-in functions: their names, how many arguments they take, and what they do.
+//!
+//! A function sees values only. Whatever grows with its arguments is paid for at the [`Meter`].
+
+use super::eval::{EvalError, Meter, a_kind, compare, equals_within, json_text, sealed, text_within};
+use super::semantics::Semantics;
+use crate::diagnostic::Code;
+use crate::source::Span;
+use crate::value::{Map, Value};
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Function {
+    /// Elements of a list, characters of a text, entries of an object.
+    Length,
+    /// A text has a part (letter case counts), a list has an equal element, an object has a key.
+    Contains,
+    /// Compact JSON, keys in the order in which they were written.
+    ToJson,
+    /// The value that a JSON text stands for; integers stay integers.
+    FromJson,
+    /// A text begins with another (letter case counts).
+    StartsWith,
+    /// A text ends with another (letter case counts).
+    EndsWith,
+    /// A text in lower case, in any script.
+    Lower,
+    /// A text in upper case, in any script.
+    Upper,
+    /// The text forms of all elements of a list with a separator between them, a comma unless given.
+    Join,
+    /// The parts of a text between separators; the empty text has one part, which is empty.
+    Split,
+    /// The first argument, or the second when the first is null.
+    Default,
+    /// The keys of an object in their order.
+    Keys,
+    /// The values of an object in their order.
+    Values,
+    /// The first element of a list; null when there is none.
+    First,
+    /// The last element of a list; null when there is none.
+    Last,
+    /// A list with the elements of the lists in it, one level deep; other elements stay.
+    Flatten,
+    /// The smallest of numbers or of texts, given one by one or as one list; null for an empty list.
+    Min,
+    /// The largest of numbers or of texts, given one by one or as one list; null for an empty list.
+    Max,
+    /// Its argument. Inside a shell command it says that the author wants no quoting.
+    Raw,
+    /// The text form quoted for a POSIX shell; each element of a list on its own. No surface writes it:
+    /// lowering puts it around every expression in a shell command.
+    ShellQuote,
+}
+
+/// How many arguments a function takes; no `max` means any number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arity {
+    pub min: usize,
+    pub max: Option<usize>,
+}
+
+impl Arity {
+    const fn exactly(count: usize) -> Self {
+        Self { min: count, max: Some(count) }
+    }
+
+    pub fn accepts(self, count: usize) -> bool {
+        count >= self.min && self.max.is_none_or(|max| count <= max)
+    }
+}
+
+impl std::fmt::Display for Arity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let plural = |count: usize| if count == 1 { "argument" } else { "arguments" };
+        match self.max {
+            Some(max) if max == self.min => write!(f, "{max} {}", plural(max)),
+            Some(max) => write!(f, "{} to {max} arguments", self.min),
+            None => write!(f, "at least {} {}", self.min, plural(self.min)),
+        }
+    }
+}
+
+impl Function {
+    /// All functions that a surface can write.
+    pub const ALL: &'static [Self] = &[
+        Self::Length,
+        Self::Contains,
+        Self::ToJson,
+        Self::FromJson,
+        Self::StartsWith,
+        Self::EndsWith,
+        Self::Lower,
+        Self::Upper,
+        Self::Join,
+        Self::Split,
+        Self::Default,
+        Self::Keys,
+        Self::Values,
+        Self::First,
+        Self::Last,
+        Self::Flatten,
+        Self::Min,
+        Self::Max,
+        Self::Raw,
+    ];
+
+    /// The name as swdl writes it. `ShellQuote` has none there; its word is for messages only.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Length => "length",
+            Self::Contains => "contains",
+            Self::ToJson => "toJSON",
+            Self::FromJson => "fromJSON",
+            Self::StartsWith => "startsWith",
+            Self::EndsWith => "endsWith",
+            Self::Lower => "lower",
+            Self::Upper => "upper",
+            Self::Join => "join",
+            Self::Split => "split",
+            Self::Default => "default",
+            Self::Keys => "keys",
+            Self::Values => "values",
+            Self::First => "first",
+            Self::Last => "last",
+            Self::Flatten => "flatten",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Raw => "raw",
+            Self::ShellQuote => "shell_quote",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|function| function.name() == name)
+    }
+
+    pub fn arity(self) -> Arity {
+        match self {
+            Self::Contains | Self::StartsWith | Self::EndsWith | Self::Split | Self::Default => {
+                Arity::exactly(2)
+            }
+            Self::Join => Arity { min: 1, max: Some(2) },
+            Self::Min | Self::Max => Arity { min: 1, max: None },
+            Self::Length
+            | Self::ToJson
+            | Self::FromJson
+            | Self::Lower
+            | Self::Upper
+            | Self::Keys
+            | Self::Values
+            | Self::First
+            | Self::Last
+            | Self::Flatten
+            | Self::Raw
+            | Self::ShellQuote => Arity::exactly(1),
+        }
+    }
+
+    /// A call as one would write it, for help texts.
+    pub fn usage(self) -> &'static str {
+        match self {
+            Self::Length => "length(value)",
+            Self::Contains => "contains(text or list, what)",
+            Self::ToJson => "toJSON(value)",
+            Self::FromJson => "fromJSON(text)",
+            Self::StartsWith => "startsWith(text, beginning)",
+            Self::EndsWith => "endsWith(text, ending)",
+            Self::Lower => "lower(text)",
+            Self::Upper => "upper(text)",
+            Self::Join => "join(list, separator)",
+            Self::Split => "split(text, separator)",
+            Self::Default => "default(value, instead)",
+            Self::Keys => "keys(object)",
+            Self::Values => "values(object)",
+            Self::First => "first(list)",
+            Self::Last => "last(list)",
+            Self::Flatten => "flatten(list)",
+            Self::Min => "min(a, b)",
+            Self::Max => "max(a, b)",
+            Self::Raw => "raw(value)",
+            Self::ShellQuote => "shell_quote(value)",
+        }
+    }
+}
+
+/// A value handed to a function, and where it was written.
+pub(super) struct Argument {
+    pub(super) value: Value,
+    pub(super) span: Span,
+}
+
+/// One call under way. Errors about an argument are placed at that argument.
+pub(super) struct Call<'a> {
+    pub(super) function: Function,
+    pub(super) args: &'a [Argument],
+    pub(super) span: Span,
+    pub(super) semantics: &'a Semantics,
+    pub(super) meter: &'a mut Meter,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn run(mut self) -> Result<Value, EvalError> {
+        self.check()?;
+        match self.function {
+            Function::Length => self.length(),
+            Function::Contains => self.contains(),
+            Function::ToJson => self.json().map(Value::text),
+            Function::FromJson => self.parse_json(),
+            Function::StartsWith => Ok(Value::Bool(self.text(0)?.starts_with(self.text(1)?))),
+            Function::EndsWith => Ok(Value::Bool(self.text(0)?.ends_with(self.text(1)?))),
+            Function::Lower => self.change_case(str::to_lowercase),
+            Function::Upper => self.change_case(str::to_uppercase),
+            Function::Join => self.join(),
+            Function::Split => self.split(),
+            Function::Default => Ok(self.default()),
+            Function::Keys => self.collect(|map| map.keys().cloned().map(Value::Text).collect()),
+            Function::Values => self.collect(|map| map.values().cloned().collect()),
+            Function::First => Ok(self.list(0)?.first().cloned().unwrap_or(Value::Null)),
+            Function::Last => Ok(self.list(0)?.last().cloned().unwrap_or(Value::Null)),
+            Function::Flatten => self.flatten(),
+            Function::Min => self.extreme(Ordering::Less),
+            Function::Max => self.extreme(Ordering::Greater),
+            Function::Raw => Ok(self.args[0].value.clone()),
+            Function::ShellQuote => self.shell_quote(),
+        }
+    }
+
+    /// Surfaces check the number of arguments when they read a file; a stored plan is checked here.
+    fn check(&mut self) -> Result<(), EvalError> {
+        let arity = self.function.arity();
+        if !arity.accepts(self.args.len()) {
+            let message = format!("`{}` takes {arity}, {} given", self.function.name(), self.args.len());
+            return Err(EvalError::new(Code::BadArity, message, usage_help(self.function)).at(self.span));
+        }
+        match self.args.iter().find(|arg| matches!(arg.value, Value::Sealed(_))) {
+            Some(arg) if self.function == Function::ShellQuote => Err(secret_in_command().at(arg.span)),
+            Some(arg) => Err(sealed(&format!("passed to `{}`", self.function.name())).at(arg.span)),
+            None => self.pay_for_texts(),
+        }
+    }
+
+    /// Whatever a function does with a text, it reads it at most once.
+    fn pay_for_texts(&mut self) -> Result<(), EvalError> {
+        let bytes = self.args.iter().filter_map(|arg| arg.value.as_str()).map(str::len).sum();
+        self.meter.read(bytes).map_err(|e| e.at(self.span))
+    }
+
+    fn text(&self, number: usize) -> Result<&'a str, EvalError> {
+        self.args[number].value.as_str().ok_or_else(|| self.wrong_kind(number, "a text"))
+    }
+
+    fn list(&self, number: usize) -> Result<&'a Arc<[Value]>, EvalError> {
+        let Value::List(items) = &self.args[number].value else {
+            return Err(self.wrong_kind(number, "a list"));
+        };
+        Ok(items)
+    }
+
+    fn wrong_kind(&self, number: usize, wanted: &str) -> EvalError {
+        let Argument { value, span } = &self.args[number];
+        let message = format!("`{}` wants {wanted}, not {}", self.function.name(), a_kind(value));
+        let help = if *value == Value::Null {
+            "the value is missing; give it one with `default(value, …)` or test for null first".to_owned()
+        } else {
+            usage_help(self.function)
+        };
+        EvalError::new(Code::ExpressionType, message, help).at(*span)
+    }
+
+    fn length(&self) -> Result<Value, EvalError> {
+        let length = match &self.args[0].value {
+            Value::List(items) => items.len(),
+            Value::Map(map) => map.len(),
+            Value::Text(text) => text.chars().count(),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Sealed(_) => {
+                return Err(self.wrong_kind(0, "a list, a text or an object"));
+            }
+        };
+        Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
+    }
+
+    fn contains(&mut self) -> Result<Value, EvalError> {
+        let found = match &self.args[0].value {
+            Value::Text(text) => text.contains(self.text(1)?),
+            Value::List(items) => self.has_element(items)?,
+            Value::Map(map) => map.contains_key(self.text(1)?),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Sealed(_) => {
+                return Err(self.wrong_kind(0, "a text, a list or an object"));
+            }
+        };
+        Ok(Value::Bool(found))
+    }
+
+    fn has_element(&mut self, items: &[Value]) -> Result<bool, EvalError> {
+        for item in items {
+            let same = equals_within(item, &self.args[1].value, self.semantics, self.meter);
+            if same.map_err(|e| e.at(self.span))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn json(&mut self) -> Result<String, EvalError> {
+        json_text(&self.args[0].value, self.meter).map_err(|e| e.at(self.args[0].span))
+    }
+
+    fn parse_json(&mut self) -> Result<Value, EvalError> {
+        let text = self.text(0)?;
+        let span = self.args[0].span;
+        // Each of these begins at most one element, so that they bound the memory before it is taken.
+        let elements = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+        self.meter
+            .make_elements(elements)
+            .and_then(|()| self.meter.make(text.len()))
+            .map_err(|e| e.at(span))?;
+        // The reader refuses more than 128 levels.
+        serde_json::from_str(text).map_err(|error| {
+            let message = format!("`fromJSON` was given a text that is not JSON: {error}");
+            EvalError::new(Code::ExpressionValue, message, "check what produced the text").at(span)
+        })
+    }
+
+    fn change_case(&mut self, change: fn(&str) -> String) -> Result<Value, EvalError> {
+        let text = self.text(0)?;
+        self.meter.make(text.len()).map_err(|e| e.at(self.span))?;
+        Ok(Value::text(change(text)))
+    }
+
+    fn join(&mut self) -> Result<Value, EvalError> {
+        let items = self.list(0)?;
+        let separator = if self.args.len() > 1 { self.text(1)? } else { "," };
+        self.joined(items, separator, |text, out| out.push_str(text)).map(Value::text)
+    }
+
+    /// The text forms of `items`, each added by `add`, with `separator` between them.
+    fn joined(
+        &mut self,
+        items: &[Value],
+        separator: &str,
+        add: fn(&str, &mut String),
+    ) -> Result<String, EvalError> {
+        let mut out = String::new();
+        for (number, item) in items.iter().enumerate() {
+            if number > 0 {
+                self.meter.make(separator.len()).map_err(|e| e.at(self.span))?;
+                out.push_str(separator);
+            }
+            let before = out.len();
+            let text = text_within(item, self.semantics, self.meter).map_err(|e| e.at(self.args[0].span))?;
+            add(&text, &mut out);
+            self.meter.make(out.len() - before).map_err(|e| e.at(self.span))?;
+        }
+        Ok(out)
+    }
+
+    fn split(&mut self) -> Result<Value, EvalError> {
+        let (text, separator) = (self.text(0)?, self.text(1)?);
+        if separator.is_empty() {
+            let message = "`split` wants a separator that is not empty";
+            let help = "write the text that stands between the parts, e.g. `split(text, ',')`";
+            return Err(EvalError::new(Code::ExpressionValue, message, help).at(self.args[1].span));
+        }
+        self.meter.make(text.len()).map_err(|e| e.at(self.span))?;
+        let mut parts = Vec::new();
+        for part in text.split(separator) {
+            self.meter.make_elements(1).map_err(|e| e.at(self.span))?;
+            parts.push(Value::text(part));
+        }
+        Ok(Value::List(parts.into()))
+    }
+
+    fn default(&self) -> Value {
+        let chosen = usize::from(self.args[0].value == Value::Null);
+        self.args[chosen].value.clone()
+    }
+
+    fn collect(&mut self, part: fn(&Map) -> Arc<[Value]>) -> Result<Value, EvalError> {
+        let Value::Map(map) = &self.args[0].value else {
+            return Err(self.wrong_kind(0, "an object"));
+        };
+        self.meter.make_elements(map.len()).map_err(|e| e.at(self.span))?;
+        Ok(Value::List(part(map)))
+    }
+
+    fn flatten(&mut self) -> Result<Value, EvalError> {
+        let mut flat = Vec::new();
+        for item in self.list(0)?.iter() {
+            let items = match item {
+                Value::List(inner) => inner.as_ref(),
+                other => std::slice::from_ref(other),
+            };
+            self.meter.make_elements(items.len() + 1).map_err(|e| e.at(self.span))?;
+            flat.extend_from_slice(items);
+        }
+        Ok(Value::List(flat.into()))
+    }
+
+    /// The first of all values that no other one is `wanted` than.
+    fn extreme(&mut self, wanted: Ordering) -> Result<Value, EvalError> {
+        let candidates: Vec<&Value> = match self.args {
+            [Argument { value: Value::List(items), .. }] => items.iter().collect(),
+            args => args.iter().map(|arg| &arg.value).collect(),
+        };
+        self.meter.work(candidates.len()).map_err(|e| e.at(self.span))?;
+        let Some((first, rest)) = candidates.split_first() else {
+            return Ok(Value::Null);
+        };
+        let mut best = *first;
+        // A single value is compared with itself, so that its kind is checked as well.
+        for candidate in std::iter::once(first).chain(rest) {
+            let Ok(order) = compare(candidate, best) else {
+                return Err(self.not_comparable(candidate, best));
+            };
+            if order == Some(wanted) {
+                best = candidate;
+            }
+        }
+        Ok(best.clone())
+    }
+
+    fn not_comparable(&self, a: &Value, b: &Value) -> EvalError {
+        let name = self.function.name();
+        if matches!(a, Value::Sealed(_)) {
+            return sealed(&format!("passed to `{name}`")).at(self.span);
+        }
+        let found = if a.kind() == b.kind() { a_kind(a) } else { format!("{} and {}", a_kind(b), a_kind(a)) };
+        let message = format!("`{name}` wants numbers only or texts only, not {found}");
+        EvalError::new(Code::ExpressionType, message, usage_help(self.function)).at(self.span)
+    }
+
+    fn shell_quote(&mut self) -> Result<Value, EvalError> {
+        let Argument { value, span } = &self.args[0];
+        let items = if let Value::List(items) = value { items.as_ref() } else { std::slice::from_ref(value) };
+        // Only a secret has no text form.
+        let text = self.joined(items, " ", quote).map_err(|error| {
+            if error.code == Code::ExpressionType { secret_in_command().at(*span) } else { error }
+        })?;
+        if text.contains('\0') {
+            return Err(nul_in_command().at(*span));
+        }
+        Ok(Value::text(text))
+    }
+}
+
+/// Between single quotes a POSIX shell takes every character as it is, save the single quote itself.
+fn quote(text: &str, out: &mut String) {
+    out.push('\'');
+    out.push_str(&text.replace('\'', r"'\''"));
+    out.push('\'');
+}
+
+fn secret_in_command() -> EvalError {
+    let help =
+        "pass it whole to an environment variable and read that variable in the command, e.g. \"$TOKEN\"";
+    EvalError::new(Code::ExpressionType, "a secret cannot be written into a command", help)
+}
+
+fn nul_in_command() -> EvalError {
+    let help = "pass the value through a file instead";
+    EvalError::new(Code::ExpressionValue, "a command cannot contain the character NUL", help)
+}
+
+fn usage_help(function: Function) -> String {
+    format!("write `{}`", function.usage())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::{Expr, Limits, Node, Read, Scope, evaluate};
+
+    struct Nothing;
+
+    impl Scope for Nothing {
+        fn read(&self, _: Read) -> Result<Value, EvalError> {
+            Ok(Value::Null)
+        }
+    }
+
+    fn json(text: &str) -> Value {
+        serde_json::from_str(text).expect("test data is JSON")
+    }
+
+    /// Calls with values as they are; the span of an argument is its number.
+    fn call(function: Function, args: &[Value]) -> Result<Value, EvalError> {
+        let place = |number: usize| Span::new(Default::default(), number, number + 1);
+        let args = args.iter().enumerate();
+        let args =
+            args.map(|(number, value)| Expr::new(Node::Literal(value.clone()), place(number))).collect();
+        let call = Expr::new(Node::Call { function, args }, place(90));
+        evaluate(&call, &Nothing, &Semantics::HOUSE, &Limits::default())
+    }
+
+    /// Arguments as one JSON list; the result as JSON, or the code and the number of the argument at fault.
+    fn check(function: Function, args: &str, expected: Result<&str, (Code, u32)>) {
+        let Value::List(args) = json(args) else { panic!("arguments are a list") };
+        let found =
+            call(function, &args).map(|value| value.to_json_text().expect("no secrets in these tests"));
+        let expected = expected.map(str::to_owned);
+        assert_eq!(found.map_err(|e| (e.code, e.span.start)), expected, "{}({args:?})", function.name());
+    }
+
+    const TYPE: Code = Code::ExpressionType;
+    const VALUE: Code = Code::ExpressionValue;
+
+    #[test]
+    fn measures_and_searches() {
+        use Function::{Contains, EndsWith, Length, StartsWith};
+        check(Length, r#"[[1, 2]]"#, Ok("2"));
+        check(Length, r#"["größe"]"#, Ok("5"));
+        check(Length, r#"[{"a": 1}]"#, Ok("1"));
+        check(Length, "[null]", Err((TYPE, 0)));
+        check(Length, "[3]", Err((TYPE, 0)));
+        check(Contains, r#"["release-7", "ease"]"#, Ok("true"));
+        check(Contains, r#"["release-7", "EASE"]"#, Ok("false"));
+        check(Contains, r#"["3", 3]"#, Err((TYPE, 1)));
+        check(Contains, "[[1, 2], 2.0]", Ok("true"));
+        check(Contains, "[[1, 2], true]", Ok("false"));
+        check(Contains, r#"[[{"a": [1], "b": 2}], {"b": 2, "a": [1.0]}]"#, Ok("true"));
+        check(Contains, r#"[{"a": null}, "a"]"#, Ok("true"));
+        check(Contains, r#"[{"a": null}, "b"]"#, Ok("false"));
+        check(Contains, r#"[null, "b"]"#, Err((TYPE, 0)));
+        check(StartsWith, r#"["abc", "ab"]"#, Ok("true"));
+        check(StartsWith, r#"["abc", "Ab"]"#, Ok("false"));
+        check(StartsWith, r#"[["a"], "a"]"#, Err((TYPE, 0)));
+        check(EndsWith, r#"["abc", "bc"]"#, Ok("true"));
+        check(EndsWith, r#"["abc", 1]"#, Err((TYPE, 1)));
+    }
+
+    #[test]
+    fn reads_and_writes_json() {
+        use Function::{FromJson, ToJson};
+        check(
+            ToJson,
+            r#"[{"b": [1, 2.0, "x\n"], "a": null}]"#,
+            Ok(r#""{\"b\":[1,2.0,\"x\\n\"],\"a\":null}""#),
+        );
+        check(ToJson, "[null]", Ok("\"null\""));
+        check(
+            FromJson,
+            r#"[" {\"b\": 1, \"a\": [2.0, 9007199254740993]} "]"#,
+            Ok(r#"{"b":1,"a":[2.0,9007199254740993]}"#),
+        );
+        check(FromJson, r#"["{"]"#, Err((VALUE, 0)));
+        check(FromJson, r#"[""]"#, Err((VALUE, 0)));
+        check(FromJson, "[null]", Err((TYPE, 0)));
+        let deep = |levels: usize| Value::text("[".repeat(levels) + &"]".repeat(levels));
+        assert!(call(FromJson, &[deep(100)]).is_ok());
+        assert_eq!(call(FromJson, &[deep(100_000)]).map_err(|e| e.code), Err(VALUE));
+    }
+
+    #[test]
+    fn works_on_texts() {
+        use Function::{Join, Lower, Split, Upper};
+        check(Lower, r#"["ÄB"]"#, Ok("\"äb\""));
+        check(Upper, r#"["straße"]"#, Ok("\"STRASSE\""));
+        check(Upper, "[1]", Err((TYPE, 0)));
+        check(Join, r#"[["a", 1, null, true, [2]]]"#, Ok("\"a,1,,true,[2]\""));
+        check(Join, r#"[["a", "b"], " - "]"#, Ok("\"a - b\""));
+        check(Join, "[[]]", Ok("\"\""));
+        check(Join, r#"["ab"]"#, Err((TYPE, 0)));
+        check(Join, r#"[["ab"], 1]"#, Err((TYPE, 1)));
+        check(Split, r#"["a,b,,c", ","]"#, Ok(r#"["a","b","","c"]"#));
+        check(Split, r#"["", ","]"#, Ok(r#"[""]"#));
+        check(Split, r#"["abc", ""]"#, Err((VALUE, 1)));
+        check(Split, r#"[null, ","]"#, Err((TYPE, 0)));
+    }
+
+    #[test]
+    fn takes_from_lists_and_objects() {
+        use Function::{Default, First, Flatten, Keys, Last, Max, Min, Raw, Values};
+        check(Default, "[null, 1]", Ok("1"));
+        check(Default, "[false, 1]", Ok("false"));
+        check(Default, r#"["", 1]"#, Ok("\"\""));
+        check(Keys, r#"[{"b": 1, "a": 2}]"#, Ok(r#"["b","a"]"#));
+        check(Values, r#"[{"b": 1, "a": 2}]"#, Ok("[1,2]"));
+        check(Keys, "[[1]]", Err((TYPE, 0)));
+        check(First, "[[1, 2]]", Ok("1"));
+        check(Last, "[[1, 2]]", Ok("2"));
+        check(First, "[[]]", Ok("null"));
+        check(Last, "[[]]", Ok("null"));
+        check(First, r#"["ab"]"#, Err((TYPE, 0)));
+        check(Flatten, "[[[1, [2]], 3, [], null]]", Ok("[1,[2],3,null]"));
+        check(Min, "[3, 1.5, 2]", Ok("1.5"));
+        check(Max, "[[3, 1.5, 2]]", Ok("3"));
+        check(Max, "[9007199254740993, 9007199254740992.0]", Ok("9007199254740993"));
+        check(Min, r#"["b", "a"]"#, Ok("\"a\""));
+        check(Max, "[[]]", Ok("null"));
+        check(Min, r#"[1, "a"]"#, Err((TYPE, 90)));
+        check(Max, "[1, null]", Err((TYPE, 90)));
+        check(Max, "[true]", Err((TYPE, 90)));
+        check(Max, "[[1], [2]]", Err((TYPE, 90)));
+        check(Raw, "[[1]]", Ok("[1]"));
+    }
+
+    fn check_quoted(value: &str, expected: &str) {
+        let quoted = call(Function::ShellQuote, &[json(value)]).map_err(|e| e.message);
+        assert_eq!(quoted, Ok(Value::text(expected)), "{value}");
+    }
+
+    #[test]
+    fn quotes_for_a_shell() {
+        check_quoted(r#""plain""#, "'plain'");
+        check_quoted(r#""""#, "''");
+        check_quoted("null", "''");
+        check_quoted(r#""it's""#, r"'it'\''s'");
+        check_quoted(r#""'''""#, r"''\'''\'''\'''");
+        check_quoted(r#""$(rm -rf /) `x` \\ \" ; & | \n !""#, "'$(rm -rf /) `x` \\ \" ; & | \n !'");
+        check_quoted("3", "'3'");
+        check_quoted("false", "'false'");
+        check_quoted(r#"["a b", "c'd", null, 1, ["x y"]]"#, r#"'a b' 'c'\''d' '' '1' '["x y"]'"#);
+        check_quoted("[]", "");
+        check_quoted(r#"{"k": "it's"}"#, r#"'{"k":"it'\''s"}'"#);
+        check(Function::ShellQuote, r#"["a\u0000b"]"#, Err((VALUE, 0)));
+    }
+
+    #[test]
+    fn no_function_takes_a_secret() {
+        let secret = Value::secret("API");
+        for function in Function::ALL.iter().copied().chain([Function::ShellQuote]) {
+            let args = vec![secret.clone(); function.arity().min];
+            let error = call(function, &args).expect_err(function.name());
+            assert_eq!((error.code, error.span.start), (TYPE, 0), "{}", function.name());
+            assert!(error.help.contains("environment variable"), "{}", error.help);
+        }
+        let inside = [Value::list([secret])];
+        for function in [Function::ToJson, Function::Join, Function::Min, Function::ShellQuote] {
+            let error = call(function, &inside).expect_err(function.name());
+            assert!(error.message.starts_with("a secret cannot be"), "{}", error.message);
+        }
+        let search = [inside[0].clone(), Value::text("guess")];
+        assert_eq!(call(Function::Contains, &search).map_err(|e| e.code), Err(TYPE));
+    }
+
+    #[test]
+    fn names_and_arities() {
+        for function in Function::ALL {
+            assert_eq!(Function::by_name(function.name()), Some(*function));
+            assert!(function.usage().starts_with(&format!("{}(", function.name())), "{}", function.usage());
+            assert!(!function.arity().accepts(0), "{}", function.name());
+        }
+        assert_eq!(Function::by_name("shell_quote"), None);
+        assert_eq!(serde_json::to_string(&Function::ToJson).ok().as_deref(), Some("\"to_json\""));
+        check(Function::Length, "[]", Err((Code::BadArity, 90)));
+        check(Function::Join, "[[], ',', 1]".replace('\'', "\"").as_str(), Err((Code::BadArity, 90)));
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        let words = |function, args: &str| {
+            let Value::List(args) = json(args) else { panic!("arguments are a list") };
+            call(function, &args).map_err(|e| (e.message, e.help)).expect_err("a mistake")
+        };
+        assert_eq!(
+            words(Function::Length, "[3]"),
+            (
+                "`length` wants a list, a text or an object, not an integer".into(),
+                "write `length(value)`".into()
+            )
+        );
+        assert_eq!(
+            words(Function::Upper, "[null]"),
+            (
+                "`upper` wants a text, not null".into(),
+                "the value is missing; give it one with `default(value, …)` or test for null first".into()
+            )
+        );
+        assert_eq!(
+            words(Function::Min, r#"[1, "a"]"#).0,
+            "`min` wants numbers only or texts only, not an integer and a text"
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! Expressions: one syntax tree, one bounded evaluator, and the few rules in which dialects differ.
+//!
+//! A dialect brings a parser for its surface and a [`Semantics`] value; everything behind that is shared.
+//! `tree` is what was written, `template` text and data with expressions in them, `functions` the built-in
+//! functions, `eval` the evaluator, `print` the way back to text. Nothing here reads a file, a clock or a run: values come in through [`Scope`].
+
+mod eval;
+mod functions;
+mod print;
+mod semantics;
+mod template;
+mod tree;
+
+pub use eval::{EvalError, Limits, Scope, equals, evaluate, is_truthy, text_form};
+pub use functions::{Arity, Function};
+pub use print::Printer;
+pub use semantics::{Equality, Semantics, TextForm, Truthiness};
+pub use template::{Piece, Template, render};
+pub use tree::{BinaryOp, Expr, Namespace, Node, Read, StepId};

@@ -1,0 +1,192 @@
+//! The way back from the tree to text, in the house spelling, with no more parentheses than needed.
+
+use super::functions::Function;
+use super::template::{Piece, Template};
+use super::tree::{BinaryOp, Expr, Namespace, Node, Read, StepId};
+use crate::value::Value;
+use std::fmt::Write;
+
+/// Knows the words that the tree itself does not hold.
+#[expect(missing_debug_implementations, reason = "holds a closure")]
+pub struct Printer<'a> {
+    pub namespace: fn(Namespace) -> &'static str,
+    pub step: &'a dyn Fn(StepId) -> String,
+}
+
+/// How tightly a node holds its parts together; a looser part needs parentheses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    Choice,
+    Or,
+    And,
+    Equality,
+    Ordering,
+    Not,
+    Access,
+}
+
+impl Printer<'_> {
+    pub fn expr(&self, expr: &Expr) -> String {
+        let mut out = String::new();
+        self.write(expr, Binding::Choice, &mut out);
+        out
+    }
+
+    /// A template as its author wrote it; data with expressions in it as JSON with the expressions in place.
+    pub fn template(&self, template: &Template) -> String {
+        match template {
+            Template::Constant(Value::Text(text)) => text.to_string(),
+            Template::Constant(value) => value.to_json_text().unwrap_or_default(),
+            Template::Expression(expr) => format!("${{{{ {} }}}}", self.expr(expr)),
+            Template::Text(pieces) => pieces.iter().map(|piece| self.piece(piece)).collect(),
+            Template::List(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.template(item)).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Template::Map(map) => {
+                let entries: Vec<String> = map.iter().map(|(key, item)| format!("{key}: {}", self.template(item))).collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+        }
+    }
+
+    fn piece(&self, piece: &Piece) -> String {
+        match piece {
+            Piece::Text(text) => text.to_string(),
+            Piece::Expression(expr) => format!("${{{{ {} }}}}", self.expr(expr)),
+        }
+    }
+
+    fn write(&self, expr: &Expr, around: Binding, out: &mut String) {
+        let own = binding(&expr.node);
+        if own < around {
+            out.push('(');
+            self.node(&expr.node, out);
+            out.push(')');
+        } else {
+            self.node(&expr.node, out);
+        }
+    }
+
+    fn node(&self, node: &Node, out: &mut String) {
+        match node {
+            Node::Literal(value) => literal(value, out),
+            Node::List(items) => self.list('[', items, ']', out),
+            Node::Read(read) => out.push_str(&self.read(*read)),
+            Node::Member { of, name } => {
+                self.write(of, Binding::Access, out);
+                if is_name(name) {
+                    let _ = write!(out, ".{name}");
+                } else {
+                    out.push('[');
+                    quoted(name, out);
+                    out.push(']');
+                }
+            }
+            Node::Index { of, at } => {
+                self.write(of, Binding::Access, out);
+                out.push('[');
+                self.write(at, Binding::Choice, out);
+                out.push(']');
+            }
+            // Lowering put the quoting there; the author did not write it.
+            Node::Call { function: Function::ShellQuote, args } => {
+                args.iter().for_each(|arg| self.write(arg, Binding::Choice, out));
+            }
+            Node::Call { function, args } => {
+                out.push_str(function.name());
+                self.list('(', args, ')', out);
+            }
+            Node::Not(inner) => {
+                out.push('!');
+                self.write(inner, Binding::Not, out);
+            }
+            Node::Binary { op, left, right } => self.binary(*op, left, right, out),
+            Node::Choice { when, then, otherwise } => {
+                self.write(when, Binding::Or, out);
+                out.push_str(" ? ");
+                self.write(then, Binding::Choice, out);
+                out.push_str(" : ");
+                self.write(otherwise, Binding::Choice, out);
+            }
+        }
+    }
+
+    /// Comparisons do not chain, so both their sides bind tighter; `&&` and `||` group from the left.
+    fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr, out: &mut String) {
+        let (on_left, on_right) = match op {
+            BinaryOp::Or => (Binding::Or, Binding::And),
+            BinaryOp::And => (Binding::And, Binding::Equality),
+            BinaryOp::Equal | BinaryOp::NotEqual => (Binding::Ordering, Binding::Ordering),
+            BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual => {
+                (Binding::Not, Binding::Not)
+            }
+        };
+        self.write(left, on_left, out);
+        let _ = write!(out, " {} ", op.symbol());
+        self.write(right, on_right, out);
+    }
+
+    fn list(&self, open: char, items: &[Expr], close: char, out: &mut String) {
+        out.push(open);
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                out.push_str(", ");
+            }
+            self.write(item, Binding::Choice, out);
+        }
+        out.push(close);
+    }
+
+    fn read(&self, read: Read) -> String {
+        let steps = (self.namespace)(Namespace::Steps);
+        let step = |step: StepId| (self.step)(step);
+        match read {
+            Read::Namespace(namespace) => (self.namespace)(namespace).to_owned(),
+            Read::StepOutputs(id) => format!("{steps}.{}.outputs", step(id)),
+            Read::StepStatus(id) => format!("{steps}.{}.status", step(id)),
+        }
+    }
+}
+
+fn binding(node: &Node) -> Binding {
+    match node {
+        Node::Choice { .. } => Binding::Choice,
+        Node::Binary { op: BinaryOp::Or, .. } => Binding::Or,
+        Node::Binary { op: BinaryOp::And, .. } => Binding::And,
+        Node::Binary { op: BinaryOp::Equal | BinaryOp::NotEqual, .. } => Binding::Equality,
+        Node::Binary { .. } => Binding::Ordering,
+        Node::Not(_) => Binding::Not,
+        Node::Literal(_) | Node::List(_) | Node::Read(_) | Node::Member { .. } | Node::Index { .. } | Node::Call { .. } => {
+            Binding::Access
+        }
+    }
+}
+
+fn literal(value: &Value, out: &mut String) {
+    match value {
+        Value::Text(text) => quoted(text, out),
+        other => out.push_str(&other.to_json_text().unwrap_or_default()),
+    }
+}
+
+fn quoted(text: &str, out: &mut String) {
+    out.push('\'');
+    for letter in text.chars() {
+        match letter {
+            '\'' => out.push_str("\\'"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+}
+
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}

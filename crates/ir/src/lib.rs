@@ -1,0 +1,27 @@
+//! What a workflow IS: the types that every dialect is read into, expressions and their evaluator, contracts,
+//! policies, the checks that need no run, and the flat [`Plan`] that a run is pinned to.
+//!
+//! This crate owns meaning. It does no IO, knows no file format and holds no state of a run; time, randomness
+//! and the outside world do not exist here.
+
+pub mod contract;
+pub mod diagnostic;
+pub mod expr;
+pub mod plan;
+pub mod policy;
+mod produces;
+pub mod resolve;
+pub mod source;
+pub mod suggest;
+pub mod time;
+pub mod value;
+pub mod workflow;
+
+pub use contract::Type;
+pub use diagnostic::{Code, Diagnostic, Severity};
+pub use plan::Plan;
+pub use resolve::resolve;
+pub use source::{Source, SourceId, Sources, Span, Spanned};
+pub use time::Duration;
+pub use value::Value;
+pub use workflow::Workflow;

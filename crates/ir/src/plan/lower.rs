@@ -1,0 +1,147 @@
+//! From the nested workflow to the flat plan.
+
+use super::{Digest, FORMAT, Plan, PlanStep};
+use crate::expr::{Expr, Node, Read, StepId, Template};
+use crate::policy::{Claim, IdempotencyScope, OnFailure};
+use crate::resolve::Graph;
+use crate::resolve::{Slot, of_step};
+use crate::workflow::{Action, Kind, Step, Workflow};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+impl Plan {
+    /// Lowers a workflow that [`crate::resolve()`] found no error in.
+    pub fn lower(workflow: Workflow) -> Self {
+        let spends = !workflow.policy.budget.is_unlimited();
+        let mut lowering = Lowering { steps: Vec::new(), spends };
+        let roots = lowering.list(workflow.steps, None);
+        let steps = lowering.steps.into_iter().map(|step| step.expect("every number was lowered once")).collect();
+        let mut plan = Self {
+            format: FORMAT,
+            digest: Digest::default(),
+            dialect: workflow.words.dialect.into(),
+            semantics: workflow.semantics,
+            header: workflow.header,
+            parameters: workflow.parameters,
+            secrets: workflow.secrets.into_keys().collect(),
+            env: workflow.env,
+            policy: workflow.policy,
+            outputs: workflow.outputs,
+            hooks: workflow.hooks,
+            roots,
+            steps,
+        };
+        plan.digest = Digest::of(&plan);
+        plan
+    }
+}
+
+struct Lowering {
+    steps: Vec<Option<PlanStep>>,
+    /// Whether the run has a budget that its actions draw on.
+    spends: bool,
+}
+
+impl Lowering {
+    fn list(&mut self, steps: Vec<Step>, parent: Option<StepId>) -> Vec<StepId> {
+        let numbers: Vec<StepId> = steps.iter().map(|step| step.number).collect();
+        let layout = Layout::of(&steps);
+        for (place, step) in steps.into_iter().enumerate() {
+            let needs = layout.graph.needs(place).iter().map(|need| numbers[*need as usize]).collect();
+            self.step(step, parent, needs, layout.graph.batch(place), layout.takes_over[place]);
+        }
+        numbers
+    }
+
+    fn step(&mut self, mut step: Step, parent: Option<StepId>, needs: Vec<StepId>, batch: u32, takes_over: bool) {
+        let number = step.number;
+        let reads = reads(&mut step);
+        let claims = self.claims(&step);
+        let kind = step.kind.map_bodies(&mut |body| self.list(body, Some(number)));
+        let lowered = PlanStep {
+            id: step.id.value,
+            implicit: step.implicit,
+            name: step.name,
+            description: step.description,
+            word: step.word.into(),
+            parent,
+            needs,
+            takes_over,
+            batch,
+            reads,
+            claims,
+            condition: step.condition,
+            inputs: step.inputs,
+            outputs: step.outputs,
+            env: step.env,
+            policy: step.policy,
+            kind,
+        };
+        if self.steps.len() <= number.index() {
+            self.steps.resize_with(number.index() + 1, || None);
+        }
+        self.steps[number.index()] = Some(lowered);
+    }
+
+    /// What only the desk can grant. Keys of run scope and limits of one run are the run's own business.
+    fn claims(&self, step: &Step) -> Vec<Claim> {
+        let promise = step.policy.idempotency.as_ref().filter(|key| key.scope == IdempotencyScope::Global);
+        let promise = promise.map(|key| Claim::Promise { key: key.key.template.clone(), ttl: key.ttl });
+        let spends = self.spends && matches!(step.kind, Kind::Action(Action::Agent(_) | Action::Call(_)));
+        promise.into_iter().chain(spends.then_some(Claim::Account)).collect()
+    }
+}
+
+/// The order of one list, and which of its steps run only to take over a failure.
+struct Layout {
+    graph: Graph,
+    takes_over: Vec<bool>,
+}
+
+impl Layout {
+    fn of(steps: &[Step]) -> Self {
+        let places: HashMap<&Arc<str>, u32> = steps.iter().map(|step| &step.id.value).zip(0u32..).collect();
+        let place = |id: &Arc<str>| places.get(id).copied();
+        let mut before: Vec<Vec<u32>> =
+            steps.iter().map(|step| step.needs.iter().filter_map(|need| place(&need.value)).collect()).collect();
+        let mut takes_over = vec![false; steps.len()];
+        for (from, step) in (0u32..).zip(steps) {
+            if let OnFailure::Goto(target) = &step.policy.on_failure
+                && let Some(to) = place(&target.value)
+            {
+                before[to as usize].push(from);
+                takes_over[to as usize] = true;
+            }
+        }
+        before.iter_mut().for_each(unique);
+        Self { graph: Graph::new(before), takes_over }
+    }
+}
+
+/// Drops repeated entries; the first of each stays where it is.
+fn unique(list: &mut Vec<u32>) {
+    let mut seen = std::collections::HashSet::new();
+    list.retain(|entry| seen.insert(*entry));
+}
+
+/// The steps that the expressions of a step read.
+fn reads(step: &mut Step) -> Vec<StepId> {
+    let mut found = Vec::new();
+    let mut note = |expr: &Expr| {
+        expr.walk(&mut |part| match part.node {
+            Node::Read(Read::StepOutputs(id) | Read::StepStatus(id)) => found.push(id),
+            _ => {}
+        });
+    };
+    of_step(step, &mut |slot, _| match slot {
+        Slot::Condition(condition) => note(&condition.expr),
+        Slot::Bound(bound) => expressions(&bound.template, &mut note),
+    });
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn expressions(template: &Template, note: &mut impl FnMut(&Expr)) {
+    template.expressions().into_iter().for_each(note);
+}

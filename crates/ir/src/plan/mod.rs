@@ -1,0 +1,123 @@
+//! The plan: a workflow made flat, with names tied to numbers and expressions ready to evaluate. A run is pinned to one.
+//!
+//! `lower` makes it from a resolved workflow, `digest` gives it an identity, `outline` describes it to people and
+//! programs, `parameters` turns what a user gives into the values a run starts with.
+
+mod digest;
+mod lower;
+mod outline;
+mod parameters;
+
+pub use digest::Digest;
+pub use outline::{Batch, Estimate, InputOutline, Outline, StepContext, StepOutline};
+pub use parameters::{Given, Origin, Parameters};
+
+use crate::expr::{Semantics, StepId};
+use crate::policy::{Bindings, Claim, Policy, RunPolicy};
+use crate::workflow::{Condition, Header, Hook, Input, Kind, Output, Parameter, Words};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The number of the stored form. A newer program reads every older one; an older program refuses a newer one.
+pub const FORMAT: u32 = 1;
+
+/// A lowered workflow. It holds nothing of the file's spelling: two files that mean the same have the same digest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub format: u32,
+    pub digest: Digest,
+    pub dialect: Arc<str>,
+    pub semantics: Semantics,
+    pub header: Header,
+    pub parameters: IndexMap<Arc<str>, Parameter>,
+    pub secrets: Vec<Arc<str>>,
+    pub env: Bindings,
+    pub policy: RunPolicy,
+    pub outputs: IndexMap<Arc<str>, Output>,
+    pub hooks: Vec<Hook>,
+    /// The steps of the outermost scope, in the order of the file.
+    pub roots: Vec<StepId>,
+    /// All steps; a [`StepId`] is an index into this list.
+    pub steps: Vec<PlanStep>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanStep {
+    pub id: Arc<str>,
+    /// It has no name of its own: it is the inside of its parent.
+    pub implicit: bool,
+    pub name: Arc<str>,
+    pub description: Option<Arc<str>>,
+    /// The dialect's word for its kind.
+    pub word: Arc<str>,
+    pub parent: Option<StepId>,
+    /// What it waits for, in the order of the file, each once.
+    pub needs: Vec<StepId>,
+    /// Whether it only runs when another step hands its failure over.
+    pub takes_over: bool,
+    /// The longest chain of steps before it in its scope.
+    pub batch: u32,
+    /// The steps that its own expressions read, in order of their numbers.
+    pub reads: Vec<StepId>,
+    /// What it asks the desk for before it is dispatched.
+    pub claims: Vec<Claim>,
+    pub condition: Option<Condition>,
+    pub inputs: IndexMap<Arc<str>, Input>,
+    pub outputs: IndexMap<Arc<str>, Output>,
+    pub env: Bindings,
+    pub policy: Policy,
+    pub kind: Kind<Vec<StepId>>,
+}
+
+impl Plan {
+    pub fn step(&self, id: StepId) -> &PlanStep {
+        &self.steps[id.index()]
+    }
+
+    /// The step with this id, if one has it.
+    pub fn find(&self, id: &str) -> Option<StepId> {
+        let place = self.steps.iter().position(|step| !step.implicit && &*step.id == id)?;
+        Some(StepId(u32::try_from(place).expect("a plan has at most 100,000 steps")))
+    }
+
+    /// The step itself, or what stands inside its guard: the one that does the work.
+    pub fn unguarded(&self, id: StepId) -> StepId {
+        match &self.step(id).kind {
+            Kind::Guard(guard) => guard.body.first().map_or(id, |body| self.unguarded(*body)),
+            _ => id,
+        }
+    }
+
+    /// Everything that is settled before this step can start, nearest first: what it waits for, directly or not, in its
+    /// own scope and in those around it.
+    pub fn ancestors(&self, id: StepId) -> Vec<StepId> {
+        let mut seen = vec![false; self.steps.len()];
+        let mut found = Vec::new();
+        let mut around = Some(id);
+        while let Some(step) = around {
+            let mut queue: Vec<StepId> = self.step(step).needs.clone();
+            while let Some(next) = queue.pop() {
+                if !std::mem::replace(&mut seen[next.index()], true) {
+                    found.push(next);
+                    queue.extend(&self.step(next).needs);
+                }
+            }
+            around = self.step(step).parent;
+        }
+        found
+    }
+
+    /// Steps of one list in batches: all of a batch can run once those before it are done.
+    pub fn batches(&self, list: &[StepId]) -> Vec<Vec<StepId>> {
+        let count = list.iter().map(|id| self.step(*id).batch as usize + 1).max().unwrap_or(0);
+        let mut batches = vec![Vec::new(); count];
+        list.iter().for_each(|id| batches[self.step(*id).batch as usize].push(*id));
+        batches
+    }
+
+    /// The outline for this plan and the values a run would start with.
+    pub fn outline(&self, words: &Words, parameters: &Parameters) -> Outline {
+        outline::of(self, words, parameters)
+    }
+}

@@ -1,0 +1,339 @@
+//! A plan described: in what order its steps run, what runs each of them, and how long that may take.
+//!
+//! Programs read it as JSON; the command line and the page show it to people.
+
+use super::{Parameters, Plan, PlanStep};
+use crate::expr::{Printer, StepId, Template};
+use crate::time::Duration;
+use crate::workflow::{Action, Choose, Gate, Input, Items, Kind, RepeatTest, WaitFor, Words};
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Outline {
+    pub workflow: Json,
+    pub dialect: String,
+    pub digest: String,
+    pub parameters: Json,
+    pub parameters_schema: Json,
+    pub batches: Vec<Vec<String>>,
+    /// Every step with a name, those inside scopes included.
+    pub steps: IndexMap<String, StepOutline>,
+    pub estimate: Estimate,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct StepOutline {
+    pub name: String,
+    pub kind: String,
+    /// What does the work, in one line.
+    pub runs: String,
+    pub model: Option<String>,
+    pub tools: Vec<String>,
+    pub needs: Vec<String>,
+    pub inputs: IndexMap<String, InputOutline>,
+    pub outputs: Json,
+    pub condition: Option<String>,
+    pub timeout_seconds: Option<f64>,
+    pub attempts_max: u32,
+    pub retry: Json,
+    pub on_failure: Json,
+    pub context: StepContext,
+    pub gate: Option<Json>,
+    pub labels: Vec<String>,
+    /// The scope it stands in, if not the outermost.
+    pub inside: Option<String>,
+    /// The batches of the steps inside, per body.
+    pub bodies: IndexMap<String, Vec<Vec<String>>>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct InputOutline {
+    #[serde(rename = "type")]
+    pub ty: String,
+    pub required: bool,
+    pub source: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StepContext {
+    pub modules: Vec<String>,
+    pub memory_tokens: Option<u64>,
+}
+
+/// Ceilings, not forecasts: a timeout is the longest that one attempt may take.
+#[derive(Clone, Debug, Serialize)]
+pub struct Estimate {
+    pub agents_seconds: f64,
+    pub gates_seconds: f64,
+    pub basis: String,
+}
+
+/// A batch of the outermost scope, with the words that describe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    pub steps: Vec<String>,
+    pub labels: Vec<&'static str>,
+}
+
+impl Outline {
+    /// The batches with what a person wants to know about each: parallel or not, conditional, gate.
+    pub fn labelled_batches(&self) -> Vec<Batch> {
+        self.batches
+            .iter()
+            .map(|ids| {
+                let has = |label: &str| ids.iter().all(|id| self.steps[id].labels.iter().any(|own| own == label));
+                let mut labels = vec![if ids.len() > 1 { "parallel" } else { "sequential" }];
+                labels.extend(["gate", "conditional"].into_iter().filter(|label| has(label)));
+                Batch { steps: ids.clone(), labels }
+            })
+            .collect()
+    }
+}
+
+const BASIS: &str = "sum over batches of the longest timeout, one attempt each; loops count one round, fan-outs one item";
+
+pub(super) fn of(plan: &Plan, words: &Words, parameters: &Parameters) -> Outline {
+    let ids = |list: &[StepId]| -> Vec<Vec<String>> {
+        plan.batches(list).iter().map(|batch| batch.iter().map(|id| plan.step(*id).id.to_string()).collect()).collect()
+    };
+    let step_id = |id: StepId| plan.step(id).id.to_string();
+    let printer = Printer { namespace: words.namespace, step: &step_id };
+    let mut steps = IndexMap::new();
+    for (number, step) in (0u32..).map(StepId).zip(&plan.steps) {
+        if !step.implicit {
+            steps.insert(step.id.to_string(), step_outline(plan, number, &printer, &ids));
+        }
+    }
+    let time = time_of(plan, &plan.roots);
+    Outline {
+        workflow: json!(plan.header),
+        dialect: plan.dialect.to_string(),
+        digest: plan.digest.as_str().to_owned(),
+        parameters: json!(parameters.to_value()),
+        parameters_schema: plan.parameters_schema(),
+        batches: ids(&plan.roots),
+        steps,
+        estimate: Estimate {
+            agents_seconds: time.work.as_secs_f64(),
+            gates_seconds: time.gates.as_secs_f64(),
+            basis: BASIS.to_owned(),
+        },
+    }
+}
+
+fn step_outline(plan: &Plan, number: StepId, printer: &Printer<'_>, ids: &dyn Fn(&[StepId]) -> Vec<Vec<String>>) -> StepOutline {
+    let named = plan.step(number);
+    let step = plan.step(plan.unguarded(number));
+    let retry = &step.policy.retry;
+    let strings = |list: &[Arc<str>]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let agent = match &step.kind {
+        Kind::Action(Action::Agent(agent)) => Some(agent),
+        _ => None,
+    };
+    StepOutline {
+        name: named.name.to_string(),
+        kind: step.word.to_string(),
+        runs: runs(plan, step, printer),
+        model: agent.map(|agent| agent.model.to_string()),
+        tools: agent.map_or_else(Vec::new, |agent| strings(&agent.tools)),
+        needs: named.needs.iter().map(|need| plan.step(*need).id.to_string()).collect(),
+        inputs: step.inputs.iter().map(|(name, input)| (name.to_string(), input_outline(input, printer))).collect(),
+        outputs: outputs(step),
+        condition: named.condition.as_ref().map(|condition| printer.expr(&condition.expr)),
+        timeout_seconds: timeout(step).map(Duration::as_secs_f64),
+        attempts_max: retry.attempts_max,
+        retry: json!({
+            "max_attempts": retry.attempts_max,
+            "initial_interval": retry.backoff.initial.to_string(),
+            "growth": retry.backoff.growth,
+            "max_interval": retry.backoff.max.to_string(),
+            "non_retryable_errors": retry.never,
+            "when": retry.when.as_ref().map(|when| printer.expr(&when.expr)),
+        }),
+        on_failure: json!(step.policy.on_failure),
+        context: agent.map_or_else(StepContext::default, |agent| StepContext {
+            modules: strings(&agent.modules),
+            memory_tokens: agent.memory.as_ref().map(|memory| memory.max_tokens),
+        }),
+        gate: match &step.kind {
+            Kind::Gate(gate) => Some(gate_outline(gate, printer)),
+            _ => None,
+        },
+        labels: labels(plan, number),
+        inside: named.parent.map(|parent| visible(plan, parent)),
+        bodies: bodies(plan, number, ids),
+    }
+}
+
+/// The id of the nearest step with a name, from this one outwards.
+fn visible(plan: &Plan, id: StepId) -> String {
+    let step = plan.step(id);
+    match step.parent {
+        Some(parent) if step.implicit => visible(plan, parent),
+        _ => step.id.to_string(),
+    }
+}
+
+/// The steps inside, through implicit ones.
+fn bodies(plan: &Plan, number: StepId, ids: &dyn Fn(&[StepId]) -> Vec<Vec<String>>) -> IndexMap<String, Vec<Vec<String>>> {
+    let mut found = IndexMap::new();
+    for (word, body) in plan.step(number).kind.bodies() {
+        match body.as_slice() {
+            [only] if plan.step(*only).implicit => found.extend(bodies(plan, *only, ids)),
+            list if !list.is_empty() => drop(found.insert(word.to_owned(), ids(list))),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn labels(plan: &Plan, number: StepId) -> Vec<String> {
+    let step = plan.step(number);
+    let siblings = match step.parent {
+        None => &plan.roots,
+        Some(parent) => {
+            let around = plan.step(parent).kind.bodies().into_iter().map(|(_, body)| body);
+            around.into_iter().find(|body| body.contains(&number)).unwrap_or(&plan.roots)
+        }
+    };
+    let beside = siblings.iter().filter(|other| plan.step(**other).batch == step.batch).take(2).count();
+    let mut labels = vec![if beside > 1 { "parallel" } else { "sequential" }];
+    if step.condition.is_some() {
+        labels.push("conditional");
+    }
+    if step.takes_over {
+        labels.push("on_failure");
+    }
+    match &plan.step(plan.unguarded(number)).kind {
+        Kind::Gate(_) => labels.push("gate"),
+        Kind::ForEach(_) => labels.push("fan_out"),
+        Kind::Repeat(_) => labels.push("loop"),
+        Kind::Choose(_) => labels.push("branch"),
+        Kind::Action(_) | Kind::Wait(_) | Kind::Assign(_) | Kind::Finish(_) | Kind::Block(_) | Kind::Guard(_) => {}
+    }
+    labels.into_iter().map(str::to_owned).collect()
+}
+
+fn input_outline(input: &Input, printer: &Printer<'_>) -> InputOutline {
+    let source = input.source.as_ref().map(|bound| match &bound.template {
+        Template::Expression(expr) => printer.expr(expr),
+        template => printer.template(template),
+    });
+    InputOutline { ty: input.ty.to_string(), required: input.required, source }
+}
+
+fn outputs(step: &PlanStep) -> Json {
+    let entries = step.outputs.iter().map(|(name, output)| {
+        (name.to_string(), json!({"type": output.ty.to_string(), "required": output.required, "default": output.default}))
+    });
+    Json::Object(entries.collect())
+}
+
+fn gate_outline(gate: &Gate, printer: &Printer<'_>) -> Json {
+    json!({
+        "approvers": gate.approvers,
+        "on_timeout": gate.on_timeout,
+        "message": gate.message.as_ref().map(|message| printer.template(&message.template).trim().to_owned()),
+        "form": gate.form.keys().collect::<Vec<_>>(),
+    })
+}
+
+/// What does the work of a step, in one line.
+fn runs(plan: &Plan, step: &PlanStep, printer: &Printer<'_>) -> String {
+    match &step.kind {
+        Kind::Action(Action::Agent(agent)) => agent.artifact.to_string(),
+        Kind::Action(Action::Shell(shell)) => printer.template(&shell.run.template).trim().to_owned(),
+        Kind::Action(Action::Tool(tool)) => match &tool.server {
+            Some(server) => format!("tool {} of {server}", tool.tool),
+            None => format!("tool {}", tool.tool),
+        },
+        Kind::Action(Action::Task(task)) => format!("task {}", task.task),
+        Kind::Action(Action::Http(http)) => format!("{} {}", http.method, printer.template(&http.url.template)),
+        Kind::Action(Action::Call(call)) => format!("workflow {}", call.workflow),
+        Kind::Gate(gate) if gate.approvers.is_empty() => "approval by anyone".to_owned(),
+        Kind::Gate(gate) => format!("approval by {}", gate.approvers.join(", ")),
+        Kind::Wait(wait) => wait_for(&wait.what, printer),
+        Kind::Assign(set) => format!("sets {}", set.keys().map(|key| &**key).collect::<Vec<_>>().join(", ")),
+        Kind::Finish(finish) => format!("ends the run: {}", json!(finish.status).as_str().unwrap_or_default()),
+        Kind::ForEach(each) => {
+            let over = match &each.items {
+                Items::List(list) => printer.template(&list.template),
+                Items::Matrix(axes) => axes.keys().map(|key| &**key).collect::<Vec<_>>().join(" × "),
+            };
+            let inner = each.body.first().map(|body| runs(plan, plan.step(plan.unguarded(*body)), printer));
+            format!("{} for each of {over}", inner.unwrap_or_default())
+        }
+        Kind::Repeat(repeat) => {
+            let word = match repeat.test {
+                RepeatTest::While => "while",
+                RepeatTest::Until => "until",
+            };
+            format!("{word} {}, at most {} rounds", printer.expr(&repeat.condition.expr), repeat.rounds_max)
+        }
+        Kind::Choose(Choose::If { condition, .. }) => format!("if {}", printer.expr(&condition.expr)),
+        Kind::Choose(Choose::Switch { value, .. }) => format!("switch {}", printer.template(&value.template)),
+        Kind::Block(_) => "its steps".to_owned(),
+        Kind::Guard(guard) => guard.body.first().map(|body| runs(plan, plan.step(*body), printer)).unwrap_or_default(),
+    }
+}
+
+fn wait_for(what: &WaitFor, printer: &Printer<'_>) -> String {
+    match what {
+        WaitFor::Duration(length) => format!("waits {}", printer.template(&length.template)),
+        WaitFor::Instant(instant) => format!("waits until {}", printer.template(&instant.template)),
+        WaitFor::Signal { name, .. } => format!("waits for signal {name}"),
+        WaitFor::Message { name, .. } => format!("waits for message {name}"),
+    }
+}
+
+/// The bound on one attempt of a step, or on a gate's wait.
+fn timeout(step: &PlanStep) -> Option<Duration> {
+    match &step.kind {
+        Kind::Gate(gate) => gate.timeout,
+        Kind::Wait(wait) => wait.timeout,
+        Kind::Action(_)
+        | Kind::Assign(_)
+        | Kind::Finish(_)
+        | Kind::Block(_)
+        | Kind::ForEach(_)
+        | Kind::Repeat(_)
+        | Kind::Choose(_)
+        | Kind::Guard(_) => step.policy.timeout,
+    }
+}
+
+/// Work and human waiting, kept apart.
+#[derive(Clone, Copy, Default)]
+struct Time {
+    work: Duration,
+    gates: Duration,
+}
+
+impl Time {
+    fn longest(self, other: Self) -> Self {
+        Self { work: self.work.max(other.work), gates: self.gates.max(other.gates) }
+    }
+}
+
+fn time_of(plan: &Plan, list: &[StepId]) -> Time {
+    plan.batches(list).iter().fold(Time::default(), |sum, batch| {
+        let longest = batch.iter().map(|id| time_of_step(plan, *id)).fold(Time::default(), Time::longest);
+        Time { work: sum.work.plus(longest.work), gates: sum.gates.plus(longest.gates) }
+    })
+}
+
+fn time_of_step(plan: &Plan, id: StepId) -> Time {
+    let step = plan.step(id);
+    let own = timeout(step);
+    match &step.kind {
+        Kind::Gate(_) => Time { gates: own.unwrap_or_default(), ..Time::default() },
+        Kind::Guard(guard) => time_of(plan, &guard.body),
+        kind => {
+            let inside = kind.bodies().into_iter().map(|(_, body)| time_of(plan, body)).fold(Time::default(), Time::longest);
+            Time { work: own.unwrap_or(inside.work), gates: inside.gates }
+        }
+    }
+}

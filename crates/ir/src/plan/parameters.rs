@@ -1,0 +1,207 @@
+//! What a user gives becomes what a run starts with: converted by declared type, defaults filled in, nothing unknown.
+
+use super::Plan;
+use crate::contract::{Contract, Type};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::suggest::nearest;
+use crate::value::Value;
+use crate::workflow::{Parameter, Words};
+use indexmap::IndexMap;
+use serde_json::json;
+use std::sync::Arc;
+
+/// One value as it was given: text on a command line, or data from a file or a program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    Text(String),
+    Value(Value),
+}
+
+/// Where the value of a parameter comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Given,
+    Default,
+    /// Not given and without a default: null.
+    Absent,
+}
+
+/// The values of all declared parameters, in the order of their declaration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameters {
+    pub values: IndexMap<Arc<str>, (Value, Origin)>,
+}
+
+impl Parameters {
+    pub fn to_value(&self) -> Value {
+        Value::map(self.values.iter().map(|(name, (value, _))| (name.clone(), value.clone())))
+    }
+}
+
+impl Plan {
+    /// Converts what was given. All problems come back together; any problem means that nothing starts.
+    pub fn parameters(&self, given: &IndexMap<String, Given>, words: &Words) -> Result<Parameters, Vec<Diagnostic>> {
+        let mut problems: Vec<Diagnostic> = Vec::new();
+        for name in given.keys().filter(|name| !self.parameters.contains_key(name.as_str())) {
+            problems.push(unknown(name, self.parameters.keys(), words));
+        }
+        let mut values = IndexMap::new();
+        for (name, parameter) in &self.parameters {
+            match value_of(name, parameter, given.get(&**name), words) {
+                Ok(value) => drop(values.insert(name.clone(), value)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() { Ok(Parameters { values }) } else { Err(problems) }
+    }
+
+    /// The parameters as a JSON Schema, for programs that ask a person for them.
+    pub fn parameters_schema(&self) -> serde_json::Value {
+        let properties: serde_json::Map<String, serde_json::Value> =
+            self.parameters.iter().map(|(name, parameter)| (name.to_string(), schema_of(parameter))).collect();
+        let required: Vec<&str> =
+            self.parameters.iter().filter(|(_, p)| is_demanded(p)).map(|(name, _)| &**name).collect();
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
+}
+
+fn is_demanded(parameter: &Parameter) -> bool {
+    parameter.required && parameter.default.is_none()
+}
+
+fn schema_of(parameter: &Parameter) -> serde_json::Value {
+    let mut schema = match parameter.ty.to_schema() {
+        serde_json::Value::Object(map) => map,
+        _ => serde_json::Map::new(),
+    };
+    if let Some(description) = &parameter.description {
+        schema.insert("description".into(), json!(description));
+    }
+    if let Some(default) = &parameter.default {
+        schema.insert("default".into(), json!(default));
+    }
+    serde_json::Value::Object(schema)
+}
+
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a Arc<str>>, words: &Words) -> Diagnostic {
+    let word = words.parameter;
+    let known: Vec<&str> = known.map(|key| &**key).collect();
+    let finding = Diagnostic::error(Code::UnknownParameter, format!("this workflow has no {word} `{name}`"))
+        .reference(name)
+        .suggest(nearest(name, known.iter().copied()));
+    match (finding.help.is_empty(), known.is_empty()) {
+        (false, _) => finding,
+        (true, true) => finding.help(format!("it takes no {word}s; leave it out")),
+        (true, false) => finding.help(format!("it takes {}", known.join(", "))),
+    }
+}
+
+fn value_of(name: &str, parameter: &Parameter, given: Option<&Given>, words: &Words) -> Result<(Value, Origin), Diagnostic> {
+    let word = words.parameter;
+    match given {
+        Some(given) => convert(given, &parameter.ty).map(|value| (value, Origin::Given)).map_err(|cause| {
+            Diagnostic::error(Code::BadParameter, format!("{word} `{name}` takes {}: {cause}", parameter.ty))
+                .reference(name)
+                .help(example(name, &parameter.ty))
+        }),
+        None => match &parameter.default {
+            Some(default) => Ok((default.clone(), Origin::Default)),
+            None if parameter.required => {
+                Err(Diagnostic::error(Code::MissingParameter, format!("the required {word} `{name}` is missing"))
+                    .reference(name)
+                    .help(example(name, &parameter.ty)))
+            }
+            None => Ok((Value::Null, Origin::Absent)),
+        },
+    }
+}
+
+fn example(name: &str, ty: &Type) -> String {
+    let sample = match ty {
+        Type::Integer => "3",
+        Type::Number => "2.5",
+        Type::Boolean => "true",
+        Type::Object | Type::Schema(_) => "'{\"key\": \"value\"}'",
+        Type::Array(_) => "'[\"a\", \"b\"]'",
+        Type::ArtifactRef => "agent:name",
+        Type::ContextModule => "ctx:name",
+        Type::Any | Type::String | Type::MemoryItem => "VALUE",
+    };
+    format!("give it as `-p {name}={sample}`")
+}
+
+fn convert(given: &Given, ty: &Type) -> Result<Value, String> {
+    let value = match given {
+        Given::Value(value) => value.clone(),
+        Given::Text(text) => from_text(text, ty)?,
+    };
+    let contract = Contract::new(ty).map_err(|error| error.to_string())?;
+    contract.check(&value).map(|()| value).map_err(|violation| match violation.path.as_str() {
+        "" => violation.message,
+        path => format!("{path}: {}", violation.message),
+    })
+}
+
+fn from_text(text: &str, ty: &Type) -> Result<Value, String> {
+    let trimmed = text.trim();
+    match ty {
+        Type::String | Type::ArtifactRef | Type::MemoryItem | Type::ContextModule => Ok(Value::text(text)),
+        Type::Integer => trimmed.parse().map(Value::Int).map_err(|_| format!("`{text}` is no whole number")),
+        Type::Number => number(trimmed).ok_or_else(|| format!("`{text}` is no number")),
+        Type::Boolean => match trimmed {
+            "true" => Ok(Value::Bool(true)),
+            "false" => Ok(Value::Bool(false)),
+            _ => Err(format!("`{text}` is neither true nor false")),
+        },
+        Type::Object | Type::Array(_) => from_json(text).map_err(|cause| format!("`{text}` is no JSON ({cause})")),
+        Type::Any | Type::Schema(_) => Ok(from_json(text).unwrap_or_else(|_| Value::text(text))),
+    }
+}
+
+fn number(text: &str) -> Option<Value> {
+    let whole = text.parse().map(Value::Int).ok();
+    whole.or_else(|| text.parse::<f64>().ok().filter(|float| float.is_finite()).map(Value::Float))
+}
+
+fn from_json(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_converted_by_declared_type() {
+        let check = |ty: &str, text: &str, expected: Result<&str, &str>| {
+            let converted = convert(&Given::Text(text.into()), &Type::parse(ty).expect("a type"));
+            let shown = converted.map(|value| value.to_json_text().expect("no secret"));
+            match expected {
+                Ok(json) => assert_eq!(shown.as_deref(), Ok(json), "{ty} {text}"),
+                Err(part) => assert!(shown.expect_err(text).contains(part), "{ty} {text}"),
+            }
+        };
+        check("string", "false", Ok("\"false\""));
+        check("boolean", "false", Ok("false"));
+        check("boolean", "no", Err("neither true nor false"));
+        check("integer", "3", Ok("3"));
+        check("integer", "3.5", Err("no whole number"));
+        check("number", "3", Ok("3"));
+        check("number", "2.50", Ok("2.5"));
+        check("number", "inf", Err("no number"));
+        check("array<string>", "[\"a\"]", Ok("[\"a\"]"));
+        check("array<string>", "[1]", Err("[0]"));
+        check("array<string>", "a,b", Err("no JSON"));
+        check("object", "{\"a\": 1}", Ok("{\"a\":1}"));
+        check("artifact_ref", "agent:x", Ok("\"agent:x\""));
+        check("artifact_ref", "x", Err("match"));
+        check("any", "plain", Ok("\"plain\""));
+        check("any", "3", Ok("3"));
+    }
+}

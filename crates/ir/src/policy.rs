@@ -1,0 +1,174 @@
+//! How often, how long and at what price: the policies of steps and of whole runs.
+//!
+//! Dialects write policies in many ways and with many defaults; what stands here is the effective result.
+
+use crate::expr::Template;
+use crate::source::Spanned;
+use crate::time::Duration;
+use crate::workflow::{Bound, Condition};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What surrounds the doing of one step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    pub retry: Retry,
+    /// Bounds one attempt of a leaf, or the whole of a scope.
+    pub timeout: Option<Duration>,
+    pub on_failure: OnFailure,
+    pub idempotency: Option<Idempotency>,
+}
+
+/// What the failure of a step means for the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    Halt,
+    /// Halt, and undo what declared how to be undone.
+    Rollback,
+    Continue,
+    SkipDependents,
+    /// Another step of the same scope takes over; it runs for nothing else.
+    Goto(Spanned<Arc<str>>),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Retry {
+    /// All attempts, the first included; at least 1.
+    pub attempts_max: u32,
+    pub backoff: Backoff,
+    /// Classes that are tried again; empty means all that are not excluded.
+    pub only: Vec<Arc<str>>,
+    /// Classes that are never tried again.
+    pub never: Vec<Arc<str>>,
+    /// Tried again only if this holds for the failed attempt.
+    pub when: Option<Condition>,
+}
+
+/// The wait before attempt n + 1: `initial` shaped by `growth`, clamped to `max`, plus up to `jitter` of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backoff {
+    pub initial: Duration,
+    pub growth: Growth,
+    pub max: Duration,
+    /// A share from 0 to 1 of the delay that is added at random; the engine records what it drew.
+    pub jitter: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Growth {
+    Fixed,
+    /// The n-th delay is n times the first.
+    Linear,
+    /// Each delay is `multiplier` times the one before.
+    Exponential { multiplier: f64 },
+}
+
+impl Backoff {
+    /// The delay decided after the failure of attempt `attempt` (counted from 1), without jitter.
+    pub fn delay_after(&self, attempt: u32) -> Duration {
+        let steps = f64::from(attempt.saturating_sub(1));
+        let factor = match self.growth {
+            Growth::Fixed => 1.0,
+            Growth::Linear => steps + 1.0,
+            Growth::Exponential { multiplier } => multiplier.powf(steps),
+        };
+        // A float-to-integer cast saturates, so a factor beyond all bounds ends at `max`.
+        Duration((self.initial.0 as f64 * factor).round() as u64).min(self.max)
+    }
+}
+
+/// A step with the same key as one that succeeded is not done again; its outcome is taken over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Idempotency {
+    pub key: Bound,
+    pub scope: IdempotencyScope,
+    pub ttl: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdempotencyScope {
+    Run,
+    Global,
+}
+
+/// What holds for a run as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunPolicy {
+    pub timeout: Option<Duration>,
+    pub concurrency: Concurrency,
+    pub budget: Budget,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Concurrency {
+    /// Agent steps of one run at once.
+    pub agents_per_run: u32,
+    /// Steps of any kind of one run at once; unlimited when absent.
+    pub steps_per_run: Option<u32>,
+    /// Runs of this workflow at once, counted per `key` when there is one.
+    pub runs_per_workflow: Option<u32>,
+    pub key: Option<Bound>,
+}
+
+/// Caps on what a run may spend. An absent cap is no cap.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    pub tokens: Option<u64>,
+    pub micro_usd: Option<u64>,
+    pub calls: Option<u64>,
+    pub time: Option<Duration>,
+}
+
+impl Budget {
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Something two runs compete for or must agree on, which a step asks for before it is dispatched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// At most `limit` holders of `key` at once.
+    Slot { key: Template, limit: u32 },
+    /// Done at most once for `key` while the kept outcome is fresh.
+    Promise { key: Template, ttl: Option<Duration> },
+    /// Spends from the account of the run tree.
+    Account,
+}
+
+/// Values bound to names, in the order they were written.
+pub type Bindings = IndexMap<Arc<str>, Bound>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_grow_and_are_clamped() {
+        let check = |growth, expected: [u64; 3]| {
+            let backoff =
+                Backoff { initial: Duration::from_secs(10), growth, max: Duration::from_secs(35), jitter: 0.0 };
+            let delays = [1, 2, 3].map(|attempt| backoff.delay_after(attempt));
+            assert_eq!(delays, expected.map(Duration::from_secs), "{growth:?}");
+        };
+        check(Growth::Fixed, [10, 10, 10]);
+        check(Growth::Linear, [10, 20, 30]);
+        check(Growth::Exponential { multiplier: 2.0 }, [10, 20, 35]);
+    }
+
+    #[test]
+    fn a_huge_exponent_ends_at_the_clamp() {
+        let backoff = Backoff {
+            initial: Duration::from_secs(30),
+            growth: Growth::Exponential { multiplier: 1e9 },
+            max: Duration::from_secs(300),
+            jitter: 0.0,
+        };
+        assert_eq!(backoff.delay_after(u32::MAX), Duration::from_secs(300));
+    }
+}

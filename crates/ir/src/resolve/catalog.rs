@@ -1,0 +1,287 @@
+//! The steps of a whole file at a glance: who is where, what each is known to produce, and the graph of each scope.
+//!
+//! Building it finds what is wrong with the structure: ids used twice, dependencies on nothing, cycles, bad targets.
+
+use super::graph::Graph;
+use crate::contract::Type;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::expr::StepId;
+use crate::policy::OnFailure;
+use crate::produces::Produces;
+use crate::source::{Span, Spanned};
+use crate::suggest::nearest;
+use crate::workflow::{Items, Kind, Step, Words};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct Catalog {
+    pub cards: Vec<Card>,
+    pub scopes: Vec<Scope>,
+    by_id: HashMap<Arc<str>, StepId>,
+}
+
+/// What others may know about a step.
+#[derive(Debug)]
+pub struct Card {
+    pub id: Arc<str>,
+    /// The nearest step with a name: itself, or the one it is the inside of.
+    pub named: StepId,
+    pub scope: usize,
+    /// Its place among the steps of its scope.
+    pub place: u32,
+    pub produces: Produces,
+    pub span: Span,
+}
+
+/// One list of steps that can wait for each other.
+#[derive(Debug)]
+pub struct Scope {
+    pub parent: Option<StepId>,
+    pub role: Role,
+    pub steps: Vec<StepId>,
+    pub graph: Graph,
+}
+
+/// What the steps of a scope are to the step around them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Role {
+    /// What it does.
+    Body,
+    /// One instance per item; the type of the items is known as far as the file tells.
+    Item(Type),
+    Round,
+    /// What happens once it is done: may read the step itself.
+    After,
+}
+
+impl Catalog {
+    /// Numbers the steps and looks at their structure.
+    pub fn build(steps: &mut [Step], words: &Words, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        number(steps, &mut 0);
+        let mut catalog = Self { cards: Vec::new(), scopes: Vec::new(), by_id: HashMap::new() };
+        catalog.enter(steps, None, Role::Body, words, diagnostics);
+        for scope in 0..catalog.scopes.len() {
+            catalog.connect(scope, steps, words, diagnostics);
+        }
+        catalog
+    }
+
+    pub fn card(&self, step: StepId) -> &Card {
+        &self.cards[step.index()]
+    }
+
+    pub fn scope_of(&self, step: StepId) -> &Scope {
+        &self.scopes[self.card(step).scope]
+    }
+
+    pub fn find(&self, id: &str) -> Option<StepId> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The id nearest to a mistyped one.
+    pub fn suggest(&self, id: &str) -> Option<&str> {
+        nearest(id, self.cards.iter().filter(|card| self.by_id.contains_key(&card.id)).map(|card| &*card.id))
+    }
+
+    /// Files the steps of one list and, after them, those inside each.
+    fn enter(
+        &mut self,
+        steps: &[Step],
+        parent: Option<StepId>,
+        role: Role,
+        words: &Words,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        let scope = self.scopes.len();
+        let numbers = steps.iter().map(|step| step.number).collect();
+        self.scopes.push(Scope { parent, role, steps: numbers, graph: Graph::default() });
+        for (place, step) in (0u32..).zip(steps) {
+            let named = if step.implicit { parent.map_or(step.number, |parent| self.card(parent).named) } else { step.number };
+            self.cards.push(Card {
+                id: step.id.value.clone(),
+                named,
+                scope,
+                place,
+                produces: step.produces(),
+                span: step.id.span,
+            });
+            if !step.implicit {
+                self.claim_id(step, words, diagnostics);
+            }
+            for (word, body) in step.kind.bodies() {
+                self.enter(body, Some(step.number), role_of(&step.kind, word), words, diagnostics);
+            }
+        }
+    }
+
+    fn claim_id(&mut self, step: &Step, words: &Words, diagnostics: &mut Vec<Diagnostic>) {
+        let id = &step.id.value;
+        let Some(first) = self.by_id.get(id) else {
+            self.by_id.insert(id.clone(), step.number);
+            return;
+        };
+        let stage = words.step;
+        diagnostics.push(
+            Diagnostic::error(Code::DuplicateStageId, format!("two {stage}s have the id `{id}`"))
+                .at(step.id.span)
+                .label(self.card(*first).span, "first used here")
+                .help(format!("give one of them another id; ids are unique in the whole file, nested {stage}s included"))
+                .step(&**id)
+                .field("id")
+                .reference(&**id),
+        );
+    }
+
+    /// Builds the graph of one scope from what its steps say they wait for.
+    fn connect(&mut self, scope: usize, all: &[Step], words: &Words, diagnostics: &mut Vec<Diagnostic>) {
+        let steps: Vec<&Step> = steps_of(all, &self.scopes[scope]);
+        let mut places: HashMap<&str, u32> = HashMap::new();
+        for (place, step) in (0u32..).zip(&steps).filter(|(_, step)| !step.implicit) {
+            places.entry(&step.id.value).or_insert(place);
+        }
+        let mut before: Vec<Vec<u32>> = Vec::with_capacity(steps.len());
+        for step in &steps {
+            let mut needs = Vec::with_capacity(step.needs.len());
+            for need in &step.needs {
+                match places.get(&*need.value) {
+                    Some(place) => needs.push(*place),
+                    None => diagnostics.push(self.unknown_sibling(step, need, words.needs, words)),
+                }
+            }
+            before.push(needs);
+        }
+        let graph = Graph::new(before.clone());
+        report_cycles(&graph, &steps, words, diagnostics);
+        let handovers = self.handovers(&graph, &steps, &places, words, diagnostics);
+        self.scopes[scope].graph = if handovers.is_empty() {
+            graph
+        } else {
+            handovers.iter().for_each(|(from, to)| before[*to as usize].push(*from));
+            Graph::new(before)
+        };
+    }
+
+    /// The edges that `on_failure: {goto: …}` adds: the target comes after the step that may fail.
+    fn handovers(
+        &self,
+        graph: &Graph,
+        steps: &[&Step],
+        places: &HashMap<&str, u32>,
+        words: &Words,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Vec<(u32, u32)> {
+        let mut edges = Vec::new();
+        for (from, step) in (0u32..).zip(steps) {
+            let OnFailure::Goto(target) = &step.policy.on_failure else { continue };
+            match places.get(&*target.value) {
+                None => diagnostics.push(self.unknown_sibling(step, target, "error_policy.on_failure", words)),
+                Some(to) if *to == from || graph.are_ancestors(&[(*to, from)]) == [true] => {
+                    diagnostics.push(going_back(step, target, words));
+                }
+                Some(to) => edges.push((from, *to)),
+            }
+        }
+        edges
+    }
+
+    fn unknown_sibling(&self, step: &Step, name: &Spanned<Arc<str>>, field: &str, words: &Words) -> Diagnostic {
+        let (stage, id, wanted) = (words.step, &step.id.value, &name.value);
+        let elsewhere = self.find(wanted).is_some();
+        let message = if elsewhere {
+            format!("{stage} `{id}` names `{wanted}`, which is not in the same list of {stage}s")
+        } else {
+            format!("{stage} `{id}` names `{wanted}`, but there is no {stage} with that id")
+        };
+        let siblings = self.scope_of(step.number).steps.iter().map(|sibling| &*self.card(*sibling).id);
+        let suggest = nearest(wanted, siblings.filter(|sibling| **sibling != **id));
+        let diagnostic = Diagnostic::error(Code::UnknownStage, message)
+            .at(name.span)
+            .step(&**id)
+            .field(field)
+            .reference(&**wanted)
+            .suggest(suggest);
+        match (elsewhere, suggest) {
+            (true, _) => diagnostic.help(format!("a {stage} can only wait for {stage}s beside it; name the one around `{wanted}`")),
+            (false, None) => diagnostic.help(format!("add a {stage} with the id `{wanted}`, or take the name out")),
+            (false, Some(_)) => diagnostic,
+        }
+    }
+}
+
+fn number(steps: &mut [Step], next: &mut u32) {
+    for step in steps {
+        step.number = StepId(*next);
+        *next += 1;
+        step.kind.bodies_mut().into_iter().for_each(|body| number(body, next));
+    }
+}
+
+/// The steps of a scope in the tree they were numbered in.
+fn steps_of<'a>(all: &'a [Step], scope: &Scope) -> Vec<&'a Step> {
+    let Some(first) = scope.steps.first() else { return Vec::new() };
+    find_list(all, *first).map_or_else(Vec::new, |list| list.iter().collect())
+}
+
+/// The list that starts with the step of this number. Numbers grow outside in, so each level is a binary search.
+fn find_list(list: &[Step], first: StepId) -> Option<&[Step]> {
+    if list.first()?.number == first {
+        return Some(list);
+    }
+    let around = list.partition_point(|step| step.number <= first).checked_sub(1)?;
+    list[around].kind.bodies().into_iter().find_map(|(_, body)| find_list(body, first))
+}
+
+fn role_of(kind: &Kind<Vec<Step>>, word: &str) -> Role {
+    match kind {
+        Kind::ForEach(each) => Role::Item(match &each.items {
+            Items::List(_) => Type::Any,
+            Items::Matrix(_) => Type::Object,
+        }),
+        Kind::Repeat(_) => Role::Round,
+        Kind::Guard(_) if word != "body" => Role::After,
+        Kind::Action(_)
+        | Kind::Gate(_)
+        | Kind::Wait(_)
+        | Kind::Assign(_)
+        | Kind::Finish(_)
+        | Kind::Block(_)
+        | Kind::Choose(_)
+        | Kind::Guard(_) => Role::Body,
+    }
+}
+
+fn report_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnostics: &mut Vec<Diagnostic>) {
+    for cycle in graph.cycles() {
+        let ids: Vec<&str> = cycle.iter().map(|place| &*steps[*place as usize].id.value).collect();
+        let path = ids.join(" -> ");
+        let first = steps[cycle[0] as usize];
+        let message = match cycle.len() {
+            2 => format!("{} `{}` waits for itself", words.step, ids[0]),
+            _ => format!("these {}s wait for each other: {path}", words.step),
+        };
+        let at = first.needs.iter().find(|need| ids.contains(&&*need.value)).map_or(first.id.span, |need| need.span);
+        diagnostics.push(
+            Diagnostic::error(Code::Cycle, message)
+                .at(at)
+                .help(format!("take one of the names out of `{}`", words.needs))
+                .step(ids[0])
+                .field(words.needs)
+                .reference(path),
+        );
+    }
+}
+
+fn going_back(step: &Step, target: &Spanned<Arc<str>>, words: &Words) -> Diagnostic {
+    let (stage, id, to) = (words.step, &step.id.value, &target.value);
+    let message = match id == to {
+        true => format!("{stage} `{id}` cannot take over its own failure"),
+        false => format!("`{to}` comes before {stage} `{id}`, so it cannot take over its failure"),
+    };
+    Diagnostic::error(Code::BadTarget, message)
+        .at(target.span)
+        .help(format!("name a {stage} that runs for this purpose only"))
+        .step(&**id)
+        .field("error_policy.on_failure")
+        .reference(&**to)
+}

@@ -1,0 +1,180 @@
+//! All places in a step, or around the steps, where an expression can stand: the one list that checks and lowering share.
+
+use crate::contract::Type;
+use crate::policy::Bindings;
+use crate::workflow::{
+    Action, Bound, Choose, Condition, Http, HttpAuth, HttpBody, Items, Kind, Output, Step, WaitFor, Workflow,
+};
+use indexmap::IndexMap;
+use std::sync::Arc;
+
+/// The thing that holds the expression.
+#[derive(Debug)]
+pub enum Slot<'a> {
+    Bound(&'a mut Bound),
+    Condition(&'a mut Condition),
+}
+
+impl Slot<'_> {
+    /// The name of the place in the file.
+    pub fn field(&self) -> Arc<str> {
+        match self {
+            Self::Bound(bound) => bound.field.clone(),
+            Self::Condition(condition) => condition.field.clone(),
+        }
+    }
+}
+
+/// What is known about a place besides what is written there.
+#[derive(Clone, Copy, Debug)]
+pub struct Use<'a> {
+    /// The type the value must have.
+    pub expects: Option<&'a Type>,
+    /// Whether a secret may be passed whole: only where an executor takes it and nobody reads it.
+    pub secrets: bool,
+    /// Whether the environment that the step itself adds can be read.
+    pub own_env: bool,
+    pub sight: Sight,
+}
+
+/// What an expression can see beyond the steps before its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    Before,
+    /// Evaluated inside or after the scope's body: sees the steps in it too.
+    Body,
+    /// Sees the failed attempt.
+    Retry,
+    /// Around the run: sees every step of the outermost scope.
+    Run,
+    /// Evaluated before the first step: sees none.
+    Start,
+    /// Evaluated when a trigger fires: sees only what the trigger brought, as the item.
+    Trigger,
+}
+
+const PLAIN: Use<'static> = Use { expects: None, secrets: false, own_env: true, sight: Sight::Before };
+const WITH_SECRETS: Use<'static> = Use { secrets: true, ..PLAIN };
+const IN_BODY: Use<'static> = Use { sight: Sight::Body, ..PLAIN };
+
+type Visit<'v> = &'v mut dyn FnMut(Slot<'_>, Use<'_>);
+
+/// The expressions of the step itself, without those of the steps inside it.
+pub fn of_step(step: &mut Step, visit: Visit<'_>) {
+    if let Some(condition) = &mut step.condition {
+        visit(Slot::Condition(condition), PLAIN);
+    }
+    for input in step.inputs.values_mut() {
+        let place = Use { expects: Some(&input.ty), ..PLAIN };
+        optional(&mut input.source, place, visit);
+    }
+    let sight = if step.kind.bodies().is_empty() { Sight::Before } else { Sight::Body };
+    outputs(&mut step.outputs, sight, visit);
+    bindings(&mut step.env, Use { own_env: false, ..WITH_SECRETS }, visit);
+    if let Some(when) = &mut step.policy.retry.when {
+        visit(Slot::Condition(when), Use { sight: Sight::Retry, ..PLAIN });
+    }
+    if let Some(idempotency) = &mut step.policy.idempotency {
+        bound(&mut idempotency.key, PLAIN, visit);
+    }
+    of_kind(&mut step.kind, visit);
+}
+
+fn of_kind(kind: &mut Kind<Vec<Step>>, visit: Visit<'_>) {
+    match kind {
+        Kind::Action(action) => of_action(action, visit),
+        Kind::Gate(gate) => optional(&mut gate.message, PLAIN, visit),
+        Kind::Wait(wait) => match &mut wait.what {
+            WaitFor::Duration(length) => bound(length, PLAIN, visit),
+            WaitFor::Instant(instant) => bound(instant, PLAIN, visit),
+            WaitFor::Signal { matching, .. } | WaitFor::Message { matching, .. } => bindings(matching, PLAIN, visit),
+        },
+        Kind::Assign(set) => bindings(set, PLAIN, visit),
+        Kind::Finish(finish) => bindings(&mut finish.outputs, PLAIN, visit),
+        Kind::ForEach(each) => match &mut each.items {
+            Items::List(list) => bound(list, Use { expects: Some(&any_list()), ..PLAIN }, visit),
+            Items::Matrix(axes) => bindings(axes, Use { expects: Some(&any_list()), ..PLAIN }, visit),
+        },
+        Kind::Repeat(repeat) => visit(Slot::Condition(&mut repeat.condition), IN_BODY),
+        Kind::Choose(Choose::If { condition, .. }) => visit(Slot::Condition(condition), PLAIN),
+        Kind::Choose(Choose::Switch { value, .. }) => bound(value, PLAIN, visit),
+        Kind::Block(_) | Kind::Guard(_) => {}
+    }
+}
+
+fn of_action(action: &mut Action, visit: Visit<'_>) {
+    match action {
+        Action::Agent(agent) => {
+            optional(&mut agent.instructions, PLAIN, visit);
+            optional(&mut agent.handoff.summary_prompt, PLAIN, visit);
+        }
+        Action::Shell(shell) => {
+            bound(&mut shell.run, PLAIN, visit);
+            optional(&mut shell.cwd, PLAIN, visit);
+            optional(&mut shell.stdin, WITH_SECRETS, visit);
+        }
+        Action::Tool(tool) => optional(&mut tool.args, WITH_SECRETS, visit),
+        Action::Task(task) => optional(&mut task.input, PLAIN, visit),
+        Action::Http(http) => of_http(http, visit),
+        Action::Call(call) => bindings(&mut call.with, PLAIN, visit),
+    }
+}
+
+fn of_http(http: &mut Http, visit: Visit<'_>) {
+    bound(&mut http.url, WITH_SECRETS, visit);
+    bindings(&mut http.headers, WITH_SECRETS, visit);
+    bindings(&mut http.query, WITH_SECRETS, visit);
+    match &mut http.body {
+        HttpBody::Empty => {}
+        HttpBody::Json(body) | HttpBody::Text(body) => bound(body, WITH_SECRETS, visit),
+        HttpBody::Form(fields) => bindings(fields, WITH_SECRETS, visit),
+    }
+    match &mut http.auth {
+        None => {}
+        Some(HttpAuth::Bearer(token)) => bound(token, WITH_SECRETS, visit),
+        Some(HttpAuth::Basic { user, password }) => {
+            bound(user, WITH_SECRETS, visit);
+            bound(password, WITH_SECRETS, visit);
+        }
+    }
+}
+
+/// The expressions that belong to no step.
+pub fn of_workflow(workflow: &mut Workflow, visit: Visit<'_>) {
+    let start = Use { sight: Sight::Start, ..PLAIN };
+    bindings(&mut workflow.env, Use { secrets: true, own_env: false, ..start }, visit);
+    optional(&mut workflow.policy.concurrency.key, start, visit);
+    outputs(&mut workflow.outputs, Sight::Run, visit);
+    for hook in &mut workflow.hooks {
+        let place = Use { sight: Sight::Run, ..PLAIN };
+        bound(hook.action.bound_mut(), place, visit);
+    }
+    for trigger in &mut workflow.triggers {
+        bindings(&mut trigger.with, Use { sight: Sight::Trigger, ..PLAIN }, visit);
+    }
+}
+
+fn any_list() -> Type {
+    Type::Array(Box::new(Type::Any))
+}
+
+fn outputs(outputs: &mut IndexMap<Arc<str>, Output>, sight: Sight, visit: Visit<'_>) {
+    for output in outputs.values_mut() {
+        let place = Use { expects: Some(&output.ty), sight, ..PLAIN };
+        optional(&mut output.source, place, visit);
+    }
+}
+
+fn bindings(bindings: &mut Bindings, place: Use<'_>, visit: Visit<'_>) {
+    bindings.values_mut().for_each(|value| bound(value, place, visit));
+}
+
+fn optional(value: &mut Option<Bound>, place: Use<'_>, visit: Visit<'_>) {
+    if let Some(value) = value {
+        bound(value, place, visit);
+    }
+}
+
+fn bound(value: &mut Bound, place: Use<'_>, visit: Visit<'_>) {
+    visit(Slot::Bound(value), place);
+}

@@ -1,0 +1,128 @@
+//! Gate safety: can a step that stands behind a gate start although nobody approved?
+//!
+//! A gate that is skipped skips what waits for it, and a rejected one stops the run, so a gate beside a step guards it.
+//! What can open the door is a policy that goes on after a rejection, and a scope with the gate inside that can end
+//! without ever asking: the other arm, no round, no item, a condition.
+
+use super::catalog::Catalog;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::OnFailure;
+use crate::workflow::{Choose, Kind, RepeatTest, Step, Words, Workflow};
+
+pub fn check(workflow: &Workflow, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
+    list(&workflow.steps, workflow.words, catalog, diagnostics);
+    if let Some(limit) = workflow.policy.timeout {
+        each_step(&workflow.steps, &mut |step| {
+            let Kind::Gate(gate) = &step.kind else { return };
+            let Some(timeout) = gate.timeout.filter(|timeout| *timeout > limit) else { return };
+            let message = format!("gate `{}` may wait {timeout}, longer than the whole run may take ({limit})", step.id.value);
+            diagnostics.push(
+                Diagnostic::warning(Code::GateTimeoutExceedsRunTimeout, message)
+                    .at(step.id.span)
+                    .help("waiting at a gate does not count against the timeout of the run; raise that one if it should read as a total")
+                    .step(&*step.id.value)
+                    .field("gate.timeout"),
+            );
+        });
+    }
+}
+
+fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
+    for step in steps {
+        visit(step);
+        step.kind.bodies().into_iter().for_each(|(_, body)| each_step(body, visit));
+    }
+}
+
+/// Looks at one list of steps, and at the lists inside.
+fn list(steps: &[Step], words: &Words, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
+    for step in steps {
+        if let Some(leak) = leak(step, Beside::Dependents) {
+            let dependents = catalog.scope_of(step.number).graph.dependents(catalog.card(step.number).place as usize);
+            for dependent in dependents {
+                let behind = &steps[*dependent as usize];
+                diagnostics.push(bypassed(behind, &leak, words));
+            }
+        }
+        step.kind.bodies().into_iter().for_each(|(_, body)| list(body, words, catalog, diagnostics));
+    }
+}
+
+fn bypassed(behind: &Step, leak: &Leak<'_>, words: &Words) -> Diagnostic {
+    let (stage, id, gate) = (words.step, &behind.id.value, &leak.gate.id.value);
+    let path = leak.way.iter().map(String::as_str).chain([&**id]).collect::<Vec<_>>().join(" -> ");
+    let message = format!("{stage} `{id}` can start without the approval of gate `{gate}`: {path}");
+    Diagnostic::warning(Code::GateBypassed, message)
+        .at(behind.id.span)
+        .label(leak.gate.id.span, "this gate is passed by")
+        .help(format!("put `{gate}` beside `{id}` and into its `{}`, or take away what lets the run go on without it", words.needs))
+        .step(&**id)
+        .field(words.needs)
+        .reference(&**gate)
+}
+
+/// A way for a step with a gate in it to end well without an approval.
+struct Leak<'a> {
+    gate: &'a Step,
+    /// What happens, in order.
+    way: Vec<String>,
+}
+
+/// What a step's end means to whoever comes next: those that wait for it, or the scope around it.
+#[derive(Clone, Copy, PartialEq)]
+enum Beside {
+    Dependents,
+    /// Inside a scope nobody may be waiting: a skipped gate lets the scope end.
+    ScopeEnd,
+}
+
+fn leak(step: &Step, beside: Beside) -> Option<Leak<'_>> {
+    let inner = step.unguarded();
+    let gate = first_gate(inner)?;
+    let id = &step.id.value;
+    let found = |what: String| Some(Leak { gate, way: vec![what] });
+    match &inner.policy.on_failure {
+        OnFailure::Continue => return found(format!("`{}` is rejected, and on_failure of `{id}` is continue", gate.id.value)),
+        OnFailure::Goto(target) => {
+            return found(format!("`{}` is rejected, and `{}` takes over the failure of `{id}`", gate.id.value, target.value));
+        }
+        OnFailure::Halt | OnFailure::Rollback | OnFailure::SkipDependents => {}
+    }
+    let skippable = step.condition.is_some() && !(inner.kind.is_gate() && beside == Beside::Dependents);
+    if skippable {
+        return found(format!("`{id}` is skipped by its condition"));
+    }
+    match &inner.kind {
+        Kind::Block(body) => inside(id, "", body),
+        Kind::ForEach(each) => match each.body.iter().find_map(first_gate) {
+            Some(_) => found(format!("the list of `{id}` is empty")),
+            None => None,
+        },
+        Kind::Repeat(repeat) if repeat.test == RepeatTest::While => found(format!("`{id}` runs no round")),
+        Kind::Repeat(repeat) => inside(id, "", &repeat.body),
+        Kind::Choose(choose) => arms(id, gate, choose),
+        Kind::Action(_) | Kind::Gate(_) | Kind::Wait(_) | Kind::Assign(_) | Kind::Finish(_) | Kind::Guard(_) => None,
+    }
+}
+
+fn first_gate(step: &Step) -> Option<&Step> {
+    if step.kind.is_gate() {
+        return Some(step);
+    }
+    step.kind.bodies().into_iter().find_map(|(_, body)| body.iter().find_map(first_gate))
+}
+
+/// A body that holds a gate lets the scope end unapproved if one of its gates can be passed by.
+fn inside<'a>(id: &str, arm: &str, body: &'a [Step]) -> Option<Leak<'a>> {
+    let mut found = body.iter().find_map(|step| leak(step, Beside::ScopeEnd))?;
+    found.way.push(format!("`{id}`{arm} ends"));
+    Some(found)
+}
+
+/// A choice can be passed by through any arm that asks nobody.
+fn arms<'a>(id: &str, gate: &'a Step, choose: &'a Choose<Vec<Step>>) -> Option<Leak<'a>> {
+    choose.arms().into_iter().find_map(|(arm, body)| match body.iter().any(|step| first_gate(step).is_some()) {
+        false => Some(Leak { gate, way: vec![format!("`{id}` takes `{arm}`")] }),
+        true => inside(id, &format!(" takes `{arm}` and"), body),
+    })
+}

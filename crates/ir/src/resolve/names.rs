@@ -1,0 +1,711 @@
+//! Every expression against what the file declares: names that do not exist, steps that do not come before, types that
+//! do not fit, comparisons that cannot hold. On the way, reads of steps are narrowed to the number of the step.
+
+use super::catalog::{Catalog, Role};
+use super::fields::{Sight, Slot, Use};
+use crate::contract::{Contract, Type};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Read, StepId, Template};
+use crate::produces::Produces;
+use crate::source::Span;
+use crate::suggest::nearest;
+use crate::value::Value;
+use crate::workflow::{Bound, Words, Workflow};
+use indexmap::IndexMap;
+use std::sync::Arc;
+
+/// The words a step's status can be, as every surface spells them.
+pub const STATUS_WORDS: [&str; 8] =
+    ["pending", "running", "waiting", "success", "failed", "skipped", "timed_out", "cancelled"];
+
+/// What the file declares outside its steps.
+#[derive(Debug)]
+pub struct Declared {
+    pub parameters: IndexMap<Arc<str>, Type>,
+    pub secrets: Vec<Arc<str>>,
+    pub env: Vec<Arc<str>>,
+    pub words: &'static Words,
+}
+
+impl Declared {
+    pub fn of(workflow: &Workflow) -> Self {
+        Self {
+            parameters: workflow.parameters.iter().map(|(name, p)| (name.clone(), p.ty.clone())).collect(),
+            secrets: workflow.secrets.keys().cloned().collect(),
+            env: workflow.env.keys().cloned().collect(),
+            words: workflow.words,
+        }
+    }
+}
+
+/// Checks the expressions of one file, one slot after the other.
+#[derive(Debug)]
+pub struct Names<'a> {
+    pub declared: &'a Declared,
+    pub catalog: &'a Catalog,
+    pub diagnostics: Vec<Diagnostic>,
+    /// Reads whose step must come before the reader, per scope: asked all at once at the end.
+    questions: Vec<Vec<((u32, u32), Diagnostic)>>,
+}
+
+/// Who reads: the step (none for what belongs to the run), the environment around it, and the rules of the place.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    pub step: Option<StepId>,
+    pub env: &'a [Arc<str>],
+    pub place: Use<'a>,
+    pub field: &'a str,
+}
+
+/// One link of a path, from the first word outwards.
+enum Link {
+    Name(Arc<str>, Span),
+    Other,
+}
+
+impl<'a> Names<'a> {
+    pub fn new(declared: &'a Declared, catalog: &'a Catalog) -> Self {
+        let questions = catalog.scopes.iter().map(|_| Vec::new()).collect();
+        Self { declared, catalog, diagnostics: Vec::new(), questions }
+    }
+
+    pub fn slot(&mut self, slot: Slot<'_>, reader: &Reader<'_>) {
+        match slot {
+            Slot::Condition(condition) => drop(self.expr(&mut condition.expr, reader, false)),
+            Slot::Bound(bound) => self.bound(bound, reader),
+        }
+    }
+
+    /// Answers the questions that were put off, and hands over all findings.
+    pub fn finish(mut self) -> Vec<Diagnostic> {
+        for (scope, asked) in self.catalog.scopes.iter().zip(std::mem::take(&mut self.questions)) {
+            let (pairs, findings): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+            let answers = scope.graph.are_ancestors(&pairs);
+            self.diagnostics.extend(findings.into_iter().zip(answers).filter(|(_, is)| !is).map(|(finding, _)| finding));
+        }
+        self.diagnostics
+    }
+
+    fn bound(&mut self, bound: &mut Bound, reader: &Reader<'_>) {
+        let found = self.template(&mut bound.template, reader);
+        let Some(expected) = reader.place.expects else { return };
+        let fits = match &bound.template {
+            Template::Constant(value) => {
+                expected.accepts(&found) || Contract::new(expected).is_ok_and(|contract| contract.check(value).is_ok())
+            }
+            Template::Expression(_) | Template::Text(_) | Template::List(_) | Template::Map(_) => expected.accepts(&found),
+        };
+        if !fits {
+            let message = format!("this gives {found}, where {expected} is expected");
+            let help = "change one of the two types; as it stands the contract can fail when the run gets here";
+            self.report(Diagnostic::warning(Code::TypeMismatch, message).help(help), bound.span, reader);
+        }
+    }
+
+    fn template(&mut self, template: &mut Template, reader: &Reader<'_>) -> Type {
+        match template {
+            Template::Constant(value) => Type::of(value),
+            Template::Expression(expr) => self.expr(expr, reader, true),
+            Template::Text(pieces) => {
+                for piece in pieces {
+                    match piece {
+                        Piece::Text(_) => {}
+                        Piece::Expression(expr) => drop(self.expr(expr, reader, true)),
+                    }
+                }
+                Type::String
+            }
+            Template::List(items) => {
+                let types: Vec<Type> = items.iter_mut().map(|item| self.template(item, reader)).collect();
+                Type::Array(Box::new(common(&types)))
+            }
+            Template::Map(entries) => {
+                entries.values_mut().for_each(|entry| drop(self.template(entry, reader)));
+                Type::Object
+            }
+        }
+    }
+
+    /// The type of an expression, after checking it. `whole` says that its value is passed on untouched.
+    fn expr(&mut self, expr: &mut Expr, reader: &Reader<'_>, whole: bool) -> Type {
+        let span = expr.span;
+        match &mut expr.node {
+            Node::Literal(value) => Type::of(value),
+            Node::Read(_) | Node::Member { .. } | Node::Index { .. } => self.path(expr, reader, whole),
+            Node::List(items) => {
+                let types: Vec<Type> = items.iter_mut().map(|item| self.expr(item, reader, false)).collect();
+                Type::Array(Box::new(common(&types)))
+            }
+            Node::Call { function, args } => {
+                let types: Vec<Type> = args.iter_mut().map(|arg| self.expr(arg, reader, false)).collect();
+                self.call(*function, &types, span, reader)
+            }
+            Node::Not(inner) => {
+                self.expr(inner, reader, false);
+                Type::Boolean
+            }
+            Node::Binary { op, left, right } => {
+                let types = [self.expr(left, reader, false), self.expr(right, reader, false)];
+                self.status_word(*op, left, right, reader);
+                self.binary(*op, &types, span, reader)
+            }
+            Node::Choice { when, then, otherwise } => {
+                self.expr(when, reader, false);
+                common(&[self.expr(then, reader, false), self.expr(otherwise, reader, false)])
+            }
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, types: &[Type; 2], span: Span, reader: &Reader<'_>) -> Type {
+        let [left, right] = types;
+        match op {
+            BinaryOp::And | BinaryOp::Or => common(types),
+            BinaryOp::Equal | BinaryOp::NotEqual => {
+                if !left.overlaps(right) {
+                    let verdict = if op == BinaryOp::Equal { "never true" } else { "always true" };
+                    let message = format!("{left} and {right} are compared: this is {verdict}");
+                    let help = "nothing is converted when values are compared; compare values of one type";
+                    self.report(Diagnostic::warning(Code::NeverTrue, message).help(help), span, reader);
+                }
+                Type::Boolean
+            }
+            BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual => {
+                let ordered = |ty: &Type| ty.overlaps(&Type::Number) || ty.overlaps(&Type::String);
+                if !left.overlaps(right) || !ordered(left) || !ordered(right) {
+                    let message = format!("`{}` cannot compare {left} with {right}", op.symbol());
+                    let help = "only two numbers or two texts have an order";
+                    self.report(Diagnostic::error(Code::ExpressionType, message).help(help), span, reader);
+                }
+                Type::Boolean
+            }
+        }
+    }
+
+    /// `stages.x.status == 'completed'` can never hold when no status is spelled that way.
+    fn status_word(&mut self, op: BinaryOp, left: &Expr, right: &Expr, reader: &Reader<'_>) {
+        let sides = [(left, right), (right, left)];
+        let word = sides.into_iter().find_map(|(status, word)| match (&status.node, &word.node) {
+            (Node::Read(Read::StepStatus(_)), Node::Literal(Value::Text(text))) => Some((text.clone(), word.span)),
+            _ => None,
+        });
+        let Some((text, span)) = word.filter(|(text, _)| op.is_equality() && !STATUS_WORDS.contains(&&**text)) else {
+            return;
+        };
+        let suggest = match &*text {
+            "completed" | "succeeded" | "done" => Some("success"),
+            "failure" | "error" => Some("failed"),
+            other => nearest(other, STATUS_WORDS),
+        };
+        let message = format!("no {} ever has the status `{text}`", self.declared.words.step);
+        let finding = Diagnostic::warning(Code::NeverTrue, message)
+            .reference(&*text)
+            .suggest(suggest)
+            .help(format!("the words are {}", STATUS_WORDS.join(", ")));
+        self.report(finding, span, reader);
+    }
+
+    fn call(&mut self, function: Function, types: &[Type], span: Span, reader: &Reader<'_>) -> Type {
+        let first = types.first().unwrap_or(&Type::Any);
+        if let Some(message) = refusal(function, first) {
+            let help = "pass a value of a type the function can work with";
+            self.report(Diagnostic::error(Code::ExpressionType, message).help(help), span, reader);
+        }
+        match function {
+            Function::Length => Type::Integer,
+            Function::Contains | Function::StartsWith | Function::EndsWith => Type::Boolean,
+            Function::ToJson | Function::Lower | Function::Upper | Function::Join | Function::ShellQuote => Type::String,
+            Function::Split | Function::Keys => Type::Array(Box::new(Type::String)),
+            Function::Values => Type::Array(Box::new(Type::Any)),
+            Function::First | Function::Last => item_of(first),
+            Function::FromJson | Function::Flatten | Function::Min | Function::Max => Type::Any,
+            Function::Default => common(types),
+            Function::Raw => {
+                let message = "`raw()` only means something around a whole expression inside a shell command";
+                let help = "take `raw()` away: nothing is quoted here";
+                self.report(Diagnostic::error(Code::NotAvailableHere, message).help(help), span, reader);
+                first.clone()
+            }
+        }
+    }
+
+    /// A path such as `stages.plan.outputs.spec[0]`: the first word decides what the next ones must be.
+    fn path(&mut self, expr: &mut Expr, reader: &Reader<'_>, whole: bool) -> Type {
+        let mut links = Vec::new();
+        let base = self.links(expr, &mut links, reader);
+        links.reverse();
+        match base {
+            Base::Value(ty) => links.iter().fold(ty, |ty, link| self.member(&ty, link, reader)),
+            Base::Namespace(namespace, span) => self.namespace(namespace, span, &links, expr, reader, whole),
+        }
+    }
+
+    /// Collects the links of a path from the outside in and checks what stands in brackets.
+    fn links(&mut self, expr: &mut Expr, links: &mut Vec<Link>, reader: &Reader<'_>) -> Base {
+        let span = expr.span;
+        match &mut expr.node {
+            Node::Member { of, name } => {
+                links.push(Link::Name(name.clone(), span));
+                self.links(of, links, reader)
+            }
+            Node::Index { of, at } => {
+                links.push(match &at.node {
+                    Node::Literal(Value::Text(name)) => Link::Name(name.clone(), at.span),
+                    _ => Link::Other,
+                });
+                self.expr(at, reader, false);
+                self.links(of, links, reader)
+            }
+            Node::Read(Read::Namespace(namespace)) => Base::Namespace(*namespace, span),
+            Node::Literal(_)
+            | Node::List(_)
+            | Node::Read(_)
+            | Node::Call { .. }
+            | Node::Not(_)
+            | Node::Binary { .. }
+            | Node::Choice { .. } => Base::Value(self.expr(expr, reader, false)),
+        }
+    }
+
+    fn member(&mut self, ty: &Type, link: &Link, reader: &Reader<'_>) -> Type {
+        match (ty, link) {
+            (Type::Array(item), Link::Other) => (**item).clone(),
+            (Type::Any | Type::Schema(_) | Type::Object, _) => Type::Any,
+            (_, Link::Name(name, span)) => {
+                let message = format!("a value of type {ty} has no member `{name}`: this is always null");
+                let help = "read a member of an object, or an element of a list with `[0]`";
+                self.report(Diagnostic::warning(Code::UnknownField, message).help(help), *span, reader);
+                Type::Any
+            }
+            (_, Link::Other) => Type::Any,
+        }
+    }
+
+    fn namespace(
+        &mut self,
+        namespace: Namespace,
+        span: Span,
+        links: &[Link],
+        expr: &mut Expr,
+        reader: &Reader<'_>,
+        whole: bool,
+    ) -> Type {
+        if let Some(finding) = self.absent(namespace, reader) {
+            self.report(finding, span, reader);
+            return Type::Any;
+        }
+        let rest = links.get(1..).unwrap_or_default();
+        let deeper = |names: &mut Self, ty: Type| rest.iter().fold(ty, |ty, link| names.member(&ty, link, reader));
+        match namespace {
+            Namespace::Steps => self.step_path(links, expr, reader),
+            Namespace::Inputs => {
+                let ty = self.parameter(links.first(), reader);
+                deeper(self, ty)
+            }
+            Namespace::Context => {
+                self.context(links.first(), span, reader);
+                Type::Any
+            }
+            Namespace::Env => {
+                self.environment(links.first(), reader);
+                deeper(self, Type::String)
+            }
+            Namespace::Secrets => {
+                self.secret(links.first(), span, whole, reader);
+                deeper(self, Type::String)
+            }
+            Namespace::Run => {
+                self.field("run", &["id", "started_at"], links.first(), reader);
+                deeper(self, if links.is_empty() { Type::Object } else { Type::String })
+            }
+            Namespace::Workflow => {
+                self.field("workflow", &["id", "name", "version"], links.first(), reader);
+                deeper(self, if links.is_empty() { Type::Object } else { Type::String })
+            }
+            Namespace::Item => links.iter().fold(self.item_type(reader), |ty, link| self.member(&ty, link, reader)),
+            Namespace::Index | Namespace::Attempt => Type::Integer,
+            Namespace::ExitCode => Type::Any,
+            Namespace::Class | Namespace::Message => Type::String,
+        }
+    }
+
+    /// Why a first word has no meaning in this place, if it has none.
+    fn absent(&self, namespace: Namespace, reader: &Reader<'_>) -> Option<Diagnostic> {
+        let sight = reader.place.sight;
+        let (stage, word) = (self.declared.words.step, (self.declared.words.namespace)(namespace));
+        let here = |message: String, help: &str| Some(Diagnostic::error(Code::NotAvailableHere, message).help(help));
+        match namespace {
+            Namespace::Item if sight == Sight::Trigger => None,
+            _ if sight == Sight::Trigger => here(
+                format!("`{word}` cannot be read by a trigger"),
+                "a trigger knows only what it was fired with: `item`",
+            ),
+            Namespace::Steps if sight == Sight::Start => here(
+                format!("`{word}` cannot be read here: no {stage} has run yet"),
+                "this is evaluated once when the run starts; read parameters, run, workflow or context",
+            ),
+            Namespace::Env if sight == Sight::Start && !reader.place.own_env => here(
+                format!("`{word}` cannot be read by the environment itself"),
+                "build the value from parameters, run, workflow or context",
+            ),
+            Namespace::Item if !self.is_inside(reader, |role| matches!(role, Role::Item(_))) => here(
+                format!("`{word}` has a value only inside the template of a fan-out"),
+                "move this into `fan_out.stage_template`, or read an output instead",
+            ),
+            Namespace::Index if !self.is_inside(reader, |role| matches!(role, Role::Item(_) | Role::Round)) => here(
+                format!("`{word}` has a value only inside a fan-out or a loop"),
+                "move this into a `fan_out.stage_template` or into the stages of a loop",
+            ),
+            Namespace::Class | Namespace::ExitCode | Namespace::Message | Namespace::Attempt
+                if sight != Sight::Retry =>
+            {
+                here(format!("`{word}` has a value only in `retry.when`"), "put text in quotes if a text was meant")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the reader stands in a scope of this role, however deep.
+    fn is_inside(&self, reader: &Reader<'_>, wanted: impl Fn(&Role) -> bool) -> bool {
+        self.scopes_around(reader).any(|role| wanted(role))
+    }
+
+    fn scopes_around(&self, reader: &Reader<'_>) -> impl Iterator<Item = &Role> {
+        let scope = |step: StepId| self.catalog.scope_of(step);
+        std::iter::successors(reader.step.map(scope), move |inner| inner.parent.map(scope)).map(|scope| &scope.role)
+    }
+
+    fn item_type(&self, reader: &Reader<'_>) -> Type {
+        let nearest = self.scopes_around(reader).find_map(|role| match role {
+            Role::Item(ty) => Some(ty.clone()),
+            Role::Body | Role::Round | Role::After => None,
+        });
+        nearest.unwrap_or(Type::Any)
+    }
+
+    fn parameter(&mut self, link: Option<&Link>, reader: &Reader<'_>) -> Type {
+        let Some(Link::Name(name, span)) = link else { return Type::Any };
+        if let Some(ty) = self.declared.parameters.get(name) {
+            return ty.clone();
+        }
+        let word = self.declared.words.parameter;
+        let suggest = nearest(name, self.declared.parameters.keys().map(|key| &**key)).map(str::to_owned);
+        let hyphen = name.split_once('-').filter(|(before, _)| self.declared.parameters.contains_key(*before));
+        let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"));
+        let finding = match (hyphen, &suggest) {
+            (Some((before, _)), _) => finding.help(format!(
+                "a hyphen belongs to the name, so this is not `{before}` minus something: expressions have no arithmetic"
+            )),
+            (None, Some(_)) => finding,
+            (None, None) => finding.help(format!("declare it as a {word}, or read one that is declared")),
+        };
+        self.report(finding.reference(&**name).suggest(suggest), *span, reader);
+        Type::Any
+    }
+
+    fn context(&mut self, link: Option<&Link>, span: Span, reader: &Reader<'_>) {
+        let name = match link {
+            Some(Link::Name(name, _)) => format!("context.{name}"),
+            Some(Link::Other) | None => "context".to_owned(),
+        };
+        let message = format!("nothing binds `{name}`: it reads as null");
+        let help = "pass the value as a parameter, or make sure that what runs this workflow provides it";
+        self.report(Diagnostic::warning(Code::UnboundContext, message).reference(name).help(help), span, reader);
+    }
+
+    fn environment(&mut self, link: Option<&Link>, reader: &Reader<'_>) {
+        let Some(Link::Name(name, span)) = link else { return };
+        if reader.env.contains(name) {
+            return;
+        }
+        let suggest = nearest(name, reader.env.iter().map(|known| &**known)).map(str::to_owned);
+        let finding = Diagnostic::error(Code::UnknownEnv, format!("`{name}` is in no `env` around this"))
+            .reference(&**name)
+            .suggest(suggest);
+        let finding = match finding.help.is_empty() {
+            true => finding.help("declare it under `config.env` or in the `env` of the stage"),
+            false => finding,
+        };
+        self.report(finding, *span, reader);
+    }
+
+    fn secret(&mut self, link: Option<&Link>, span: Span, whole: bool, reader: &Reader<'_>) {
+        if let Some(Link::Name(name, span)) = link
+            && !self.declared.secrets.contains(name)
+        {
+            let suggest = nearest(name, self.declared.secrets.iter().map(|known| &**known)).map(str::to_owned);
+            let finding = Diagnostic::error(Code::UnknownSecret, format!("there is no secret `{name}`"))
+                .reference(&**name)
+                .suggest(suggest);
+            let finding = match finding.help.is_empty() {
+                true => finding.help("list it under `config.secrets`"),
+                false => finding,
+            };
+            self.report(finding, *span, reader);
+        }
+        if !(whole && reader.place.secrets) {
+            let message = "a secret cannot be used here: it would end up in text, in a log or in a decision";
+            let help = "pass it on whole and alone: as a value of `env`, or in a header, url, body or auth of `http`, or in `args` of a tool";
+            self.report(Diagnostic::error(Code::SecretExposed, message).help(help), span, reader);
+        }
+    }
+
+    fn field(&mut self, of: &str, known: &[&str], link: Option<&Link>, reader: &Reader<'_>) {
+        let Some(Link::Name(name, span)) = link else { return };
+        if known.contains(&&**name) {
+            return;
+        }
+        let finding = Diagnostic::error(Code::UnknownField, format!("`{of}` has no field `{name}`"))
+            .reference(&**name)
+            .suggest(nearest(name, known.iter().copied()))
+            .help(format!("the fields are {}", known.join(", ")));
+        self.report(finding, *span, reader);
+    }
+
+    /// `stages.<id>.outputs…` or `stages.<id>.status`: the step must exist and come before, the output be declared.
+    fn step_path(&mut self, links: &[Link], expr: &mut Expr, reader: &Reader<'_>) -> Type {
+        let words = self.declared.words;
+        let (stage, plural) = (words.step, (words.namespace)(Namespace::Steps));
+        let Some(Link::Name(id, id_span)) = links.first() else {
+            let message = format!("`{plural}` cannot be read as a whole");
+            let help = format!("name one {stage}: `{plural}.<id>.outputs` or `{plural}.<id>.status`");
+            self.report(Diagnostic::error(Code::NotAvailableHere, message).help(help), expr.span, reader);
+            return Type::Any;
+        };
+        let Some(step) = self.catalog.find(id) else {
+            let finding = Diagnostic::error(Code::UnknownStage, format!("there is no {stage} `{id}`"))
+                .reference(&**id)
+                .suggest(self.catalog.suggest(id));
+            let finding = match finding.help.is_empty() {
+                true => finding.help(format!("add a {stage} with that id, or read one that exists")),
+                false => finding,
+            };
+            self.report(finding, *id_span, reader);
+            return Type::Any;
+        };
+        self.must_see(step, *id_span, reader);
+        let rest = links.get(2..).unwrap_or_default();
+        let (read, ty) = match links.get(1) {
+            Some(Link::Name(word, _)) if &**word == "status" => (Read::StepStatus(step), Type::String),
+            Some(Link::Name(word, _)) if &**word == "outputs" => {
+                let ty = self.outputs_type(step, rest, reader);
+                (Read::StepOutputs(step), ty)
+            }
+            other => {
+                self.no_such_facet(id, other, expr.span, reader);
+                return Type::Any;
+            }
+        };
+        narrow(expr, rest.len(), read);
+        match read {
+            Read::StepStatus(_) => rest.iter().fold(ty, |ty, link| self.member(&ty, link, reader)),
+            Read::StepOutputs(_) | Read::Namespace(_) => ty,
+        }
+    }
+
+    fn no_such_facet(&mut self, id: &str, link: Option<&Link>, span: Span, reader: &Reader<'_>) {
+        let plural = (self.declared.words.namespace)(Namespace::Steps);
+        let help = format!("read `{plural}.{id}.outputs` or `{plural}.{id}.status`");
+        let (finding, span) = match link {
+            Some(Link::Name(word, span)) => {
+                let known = ["outputs", "status"];
+                let message = format!("a {} has no field `{word}`", self.declared.words.step);
+                let finding = Diagnostic::error(Code::UnknownField, message).reference(&**word);
+                (finding.suggest(nearest(word, known)), *span)
+            }
+            Some(Link::Other) | None => {
+                let message = format!("`{plural}.{id}` cannot be read as a whole");
+                (Diagnostic::error(Code::NotAvailableHere, message), span)
+            }
+        };
+        self.report(finding.help(help), span, reader);
+    }
+
+    /// The type behind `outputs` and the links that follow it.
+    fn outputs_type(&mut self, step: StepId, links: &[Link], reader: &Reader<'_>) -> Type {
+        let card = self.catalog.card(step);
+        let (fields, open) = match &card.produces {
+            Produces::List => {
+                let list = Type::Array(Box::new(Type::Object));
+                return links.iter().fold(list, |ty, link| self.list_member(&card.id, &ty, link, reader));
+            }
+            Produces::Fields { fields, open } => (fields, *open),
+        };
+        let Some(first) = links.first() else { return Type::Object };
+        let rest = &links[1..];
+        let Link::Name(name, span) = first else { return Type::Any };
+        match fields.get(name) {
+            Some(ty) => rest.iter().fold(ty.clone(), |ty, link| self.member(&ty, link, reader)),
+            None if open => Type::Any,
+            None => {
+                let word = self.declared.words.step;
+                let message = format!("{word} `{}` has no output `{name}`", card.id);
+                let names: Vec<&str> = fields.keys().map(|key| &**key).collect();
+                let finding = Diagnostic::error(Code::UnknownOutput, message)
+                    .reference(&**name)
+                    .suggest(nearest(name, names.iter().copied()));
+                let finding = match (finding.help.is_empty(), names.is_empty()) {
+                    (true, true) => finding.help(format!("declare it under `outputs` of {word} `{}`", card.id)),
+                    (true, false) => finding.help(format!("its outputs are {}", names.join(", "))),
+                    (false, _) => finding,
+                };
+                self.report(finding.label(card.span, format!("this {word}")), *span, reader);
+                Type::Any
+            }
+        }
+    }
+
+    /// The outputs of a fan-out are a list: an element first, then its fields.
+    fn list_member(&mut self, id: &str, ty: &Type, link: &Link, reader: &Reader<'_>) -> Type {
+        match (ty, link) {
+            (Type::Array(_), Link::Name(name, span)) => {
+                let message = format!("the outputs of fan-out `{id}` are a list, which has no member `{name}`");
+                let help = format!("read one element: `outputs[0].{name}`");
+                let finding = Diagnostic::error(Code::UnknownOutput, message).reference(&**name).help(help);
+                self.report(finding, *span, reader);
+                Type::Any
+            }
+            (Type::Array(_), Link::Other) => Type::Any,
+            (_, _) => Type::Any,
+        }
+    }
+
+    /// Demands that `target` is settled whenever the reader is evaluated.
+    fn must_see(&mut self, target: StepId, span: Span, reader: &Reader<'_>) {
+        let catalog = self.catalog;
+        let card = catalog.card(target);
+        let Some(reading) = reader.step else {
+            if catalog.scopes[card.scope].parent.is_some() {
+                self.report(self.hidden(target), span, reader);
+            }
+            return;
+        };
+        if reader.place.sight == Sight::Body && catalog.scopes[card.scope].parent == Some(reading) {
+            return;
+        }
+        let mut here = reading;
+        let mut after = false;
+        loop {
+            let around = catalog.card(here);
+            if here == target && !after {
+                let finding = self.not_before(target, reader);
+                return self.report(finding, span, reader);
+            }
+            if here == target {
+                return;
+            }
+            if around.scope == card.scope {
+                let direct = catalog.scope_of(here).graph.needs(around.place as usize).contains(&card.place);
+                if !direct {
+                    let mut finding = self.not_before(target, reader);
+                    self.place(&mut finding, span, reader);
+                    self.questions[card.scope].push(((card.place, around.place), finding));
+                }
+                return;
+            }
+            let scope = catalog.scope_of(here);
+            after = scope.role == Role::After;
+            match scope.parent {
+                Some(parent) => here = parent,
+                None => return self.report(self.hidden(target), span, reader),
+            }
+        }
+    }
+
+    fn not_before(&self, target: StepId, reader: &Reader<'_>) -> Diagnostic {
+        let words = self.declared.words;
+        let id = &self.catalog.card(target).id;
+        let me = reader.step.map(|step| &self.catalog.card(self.catalog.card(step).named).id);
+        let (message, help) = match me {
+            Some(me) if me == id => (
+                format!("{} `{id}` reads itself", words.step),
+                "read the outputs of a stage that comes before it".to_owned(),
+            ),
+            Some(me) => (
+                format!("{} `{me}` reads `{id}`, which need not be done by then", words.step),
+                format!("add `{id}` to `{}` of `{me}`, or of a {} before it", words.needs, words.step),
+            ),
+            None => (format!("`{id}` cannot be read here"), String::new()),
+        };
+        Diagnostic::error(Code::NotAnAncestor, message).reference(&**id).help(help)
+    }
+
+    fn hidden(&self, target: StepId) -> Diagnostic {
+        let words = self.declared.words;
+        let card = self.catalog.card(target);
+        let around = self.catalog.scopes[card.scope].parent.map_or("", |parent| &*self.catalog.card(parent).id);
+        let message = format!("`{}` is inside `{around}` and cannot be read from outside", card.id);
+        let help = format!("declare an output of {} `{around}` whose `source` reads it, and read that", words.step);
+        Diagnostic::error(Code::NotAnAncestor, message).reference(&*card.id).help(help)
+    }
+
+    fn place(&self, finding: &mut Diagnostic, span: Span, reader: &Reader<'_>) {
+        finding.span = Some(span);
+        finding.field = Some(reader.field.to_owned());
+        finding.step = reader.step.map(|step| {
+            let named = self.catalog.card(step).named;
+            self.catalog.card(named).id.to_string()
+        });
+    }
+
+    fn report(&mut self, mut finding: Diagnostic, span: Span, reader: &Reader<'_>) {
+        self.place(&mut finding, span, reader);
+        self.diagnostics.push(finding);
+    }
+}
+
+/// What a path starts from.
+enum Base {
+    Namespace(Namespace, Span),
+    Value(Type),
+}
+
+/// Replaces the part of a path that names the step, `outer` links below the whole, by the read itself.
+fn narrow(expr: &mut Expr, outer: usize, read: Read) {
+    let mut here = expr;
+    for _ in 0..outer {
+        here = match &mut here.node {
+            Node::Member { of, .. } | Node::Index { of, .. } => of,
+            Node::Literal(_)
+            | Node::List(_)
+            | Node::Read(_)
+            | Node::Call { .. }
+            | Node::Not(_)
+            | Node::Binary { .. }
+            | Node::Choice { .. } => return,
+        };
+    }
+    here.node = Node::Read(read);
+}
+
+/// Why a function certainly fails on a first argument of this type.
+fn refusal(function: Function, first: &Type) -> Option<String> {
+    let takes: &[Type] = match function {
+        Function::Length | Function::Contains => &[Type::String, Type::Object, Type::Array(Box::new(Type::Any))],
+        Function::FromJson | Function::StartsWith | Function::EndsWith | Function::Lower | Function::Upper => &[Type::String],
+        Function::Split => &[Type::String],
+        Function::Join | Function::First | Function::Last | Function::Flatten => &[Type::Array(Box::new(Type::Any))],
+        Function::Keys | Function::Values => &[Type::Object],
+        Function::ToJson | Function::Default | Function::Min | Function::Max | Function::Raw | Function::ShellQuote => {
+            return None;
+        }
+    };
+    let fits = takes.iter().any(|ty| ty.overlaps(first));
+    (!fits).then(|| {
+        let words: Vec<String> = takes.iter().map(|ty| if let Type::Array(_) = ty { "a list".into() } else { ty.to_string() }).collect();
+        format!("`{}()` takes {}, not {first}", function.name(), words.join(" or "))
+    })
+}
+
+fn item_of(ty: &Type) -> Type {
+    match ty {
+        Type::Array(item) => (**item).clone(),
+        _ => Type::Any,
+    }
+}
+
+/// The type all of these share, or any.
+fn common(types: &[Type]) -> Type {
+    let mut types = types.iter();
+    let Some(first) = types.next() else { return Type::Any };
+    if types.all(|ty| ty == first) { first.clone() } else { Type::Any }
+}

@@ -1,0 +1,135 @@
+//! Where something was written: the files that make up one workflow, and ranges of bytes in them.
+//!
+//! Every node of the representation carries a [`Span`]. Lines and columns are worked out only when a
+//! diagnostic is shown, so that reading a file costs nothing for places nobody asks about.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One of the files that were read together (a workflow, and the overrides laid over it).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourceId(pub u16);
+
+/// A range of bytes in one source. The end is exclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    pub source: SourceId,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    pub fn new(source: SourceId, start: usize, end: usize) -> Self {
+        // Sources are limited to 16 MiB, so an offset always fits; a larger one is clamped, not wrapped.
+        let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        Self { source, start: clamp(start), end: clamp(end.max(start)) }
+    }
+
+    /// The part of this span from `start` to `end`, both relative to its own start.
+    pub fn within(self, start: usize, end: usize) -> Self {
+        let base = self.start as usize;
+        Self::new(self.source, base + start, base + end)
+    }
+
+    /// An empty span at the start of this one: "before this".
+    pub fn head(self) -> Self {
+        Self { end: self.start, ..self }
+    }
+}
+
+/// A value together with the place where it was written. Only the value is stored with a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Spanned<T> {
+    pub value: T,
+    #[serde(skip)]
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    pub fn new(value: T, span: Span) -> Self {
+        Self { value, span }
+    }
+}
+
+/// A place as a person counts: lines and columns from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// One file: its name as the user gave it, and its text.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub name: Arc<str>,
+    pub text: Arc<str>,
+    line_starts: Arc<[u32]>,
+}
+
+impl Source {
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        let text: Arc<str> = text.into();
+        let breaks = text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next);
+        let line_starts = std::iter::once(0).chain(breaks).collect();
+        Self { name: name.into(), text, line_starts }
+    }
+
+    pub fn position(&self, offset: u32) -> Position {
+        let line = self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let start = self.line_starts[line] as usize;
+        let end = (offset as usize).min(self.text.len());
+        let column = self.text.as_bytes()[start..end.max(start)].iter().filter(|b| !is_continuation(**b)).count();
+        Position { line: line + 1, column: column + 1 }
+    }
+}
+
+/// True for the second and later bytes of a character in UTF-8.
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// All files that were read together, addressed by [`SourceId`].
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<Source>,
+}
+
+impl Sources {
+    pub fn add(&mut self, source: Source) -> SourceId {
+        let id = u16::try_from(self.files.len()).expect("a workflow is composed of a handful of files");
+        self.files.push(source);
+        SourceId(id)
+    }
+
+    pub fn get(&self, id: SourceId) -> &Source {
+        &self.files[id.0 as usize]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.files.iter()
+    }
+
+    pub fn start_of(&self, span: Span) -> Position {
+        self.get(span.source).position(span.start)
+    }
+
+    pub fn end_of(&self, span: Span) -> Position {
+        self.get(span.source).position(span.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_characters_from_one() {
+        let source = Source::new("f", "ab\nçd\n");
+        assert_eq!(source.position(0), Position { line: 1, column: 1 });
+        assert_eq!(source.position(2), Position { line: 1, column: 3 });
+        assert_eq!(source.position(3), Position { line: 2, column: 1 });
+        assert_eq!(source.position(5), Position { line: 2, column: 2 }, "ç is one character in two bytes");
+        assert_eq!(source.position(99), Position { line: 3, column: 1 }, "past the end is the end");
+    }
+}

@@ -1,0 +1,508 @@
+//! The one representation that every dialect is read into: nested as it was written, each node with its place.
+//!
+//! Leaves are actions, gates, waits, assignments and an early end; scopes hold further steps. A scope is generic over
+//! how its steps are held: nested `Vec<Step>` here, numbers in the flat [`crate::Plan`], so that both share one definition.
+
+use crate::contract::Type;
+use crate::expr::{Expr, Namespace, Semantics, StepId, Template};
+use crate::policy::{Bindings, Policy, RunPolicy};
+use crate::source::{Span, Spanned};
+use crate::time::Duration;
+use crate::value::Value;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A workflow as its file says it, with defaults filled in and overrides laid over.
+#[derive(Clone, Debug)]
+pub struct Workflow {
+    pub words: &'static Words,
+    pub semantics: Semantics,
+    pub header: Header,
+    pub parameters: IndexMap<Arc<str>, Parameter>,
+    /// Names that executors may resolve; `secrets.NAME` in expressions.
+    pub secrets: IndexMap<Arc<str>, Span>,
+    pub env: Bindings,
+    pub policy: RunPolicy,
+    pub steps: Vec<Step>,
+    pub outputs: IndexMap<Arc<str>, Output>,
+    pub hooks: Vec<Hook>,
+    pub triggers: Vec<Trigger>,
+}
+
+/// The words in which a dialect's user thinks, for messages and for what is shown.
+#[derive(Debug)]
+pub struct Words {
+    pub dialect: &'static str,
+    pub step: &'static str,
+    pub needs: &'static str,
+    pub parameter: &'static str,
+    pub namespace: fn(Namespace) -> &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    pub id: Arc<str>,
+    pub name: Arc<str>,
+    pub version: Arc<str>,
+    pub description: Option<Arc<str>>,
+    pub author: Option<Arc<str>>,
+    pub tags: Vec<Arc<str>>,
+}
+
+/// One value the run is started with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    pub ty: Type,
+    pub required: bool,
+    pub default: Option<Value>,
+    pub description: Option<Arc<str>>,
+    #[serde(skip)]
+    pub span: Span,
+}
+
+/// A value with expressions in it, and where it stands in the file. `field` is relative to the step it belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    pub template: Template,
+    pub field: Arc<str>,
+    #[serde(skip)]
+    pub span: Span,
+}
+
+/// An expression whose truth decides something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    pub expr: Expr,
+    pub field: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    pub ty: Type,
+    pub source: Option<Bound>,
+    pub required: bool,
+    pub description: Option<Arc<str>>,
+    #[serde(skip)]
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Output {
+    pub ty: Type,
+    pub required: bool,
+    pub default: Option<Value>,
+    pub description: Option<Arc<str>>,
+    /// Where a scope or a run takes it from; what a leaf produces needs none.
+    pub source: Option<Bound>,
+    #[serde(skip)]
+    pub span: Span,
+}
+
+/// One step. An `implicit` one has no name of its own: it is the inside of the step around it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Counted through the whole file, outer before inner; given by [`crate::resolve()`].
+    pub number: StepId,
+    pub id: Spanned<Arc<str>>,
+    pub implicit: bool,
+    pub name: Arc<str>,
+    pub description: Option<Arc<str>>,
+    /// The dialect's word for this kind of step.
+    pub word: &'static str,
+    pub needs: Vec<Spanned<Arc<str>>>,
+    pub condition: Option<Condition>,
+    pub inputs: IndexMap<Arc<str>, Input>,
+    pub outputs: IndexMap<Arc<str>, Output>,
+    pub env: Bindings,
+    pub policy: Policy,
+    pub kind: Kind<Vec<Step>>,
+    pub span: Span,
+}
+
+/// What a step does. `B` is how the steps inside a scope are held.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind<B> {
+    Action(Action),
+    Gate(Gate),
+    Wait(Wait),
+    Assign(Bindings),
+    Finish(Finish),
+    Block(B),
+    ForEach(ForEach<B>),
+    Repeat(Repeat<B>),
+    Choose(Choose<B>),
+    Guard(Guard<B>),
+}
+
+/// Work that an executor does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    Agent(Agent),
+    Shell(Shell),
+    Tool(Tool),
+    Task(Task),
+    Http(Http),
+    Call(Call),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agent {
+    pub artifact: Arc<str>,
+    pub model: Arc<str>,
+    pub instructions: Option<Bound>,
+    pub tools: Vec<Arc<str>>,
+    pub modules: Vec<Arc<str>>,
+    pub memory: Option<Memory>,
+    pub handoff: Handoff,
+}
+
+/// Which memories an agent is given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    pub project_scope: Arc<str>,
+    pub min_confidence: f64,
+    pub categories: Vec<Arc<str>>,
+    pub max_tokens: u64,
+}
+
+/// How the outputs of a step are passed on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Handoff {
+    pub format: HandoffFormat,
+    pub include_run_log: bool,
+    pub summary_prompt: Option<Bound>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandoffFormat {
+    Structured,
+    Markdown,
+    Raw,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shell {
+    /// Expressions in it are already wrapped so that they render shell-quoted.
+    pub run: Bound,
+    pub cwd: Option<Bound>,
+    pub stdin: Option<Bound>,
+    pub output: ShellOutput,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellOutput {
+    Text,
+    /// Standard output is also parsed, as `data`.
+    Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tool {
+    pub tool: Arc<str>,
+    pub server: Option<Arc<str>>,
+    pub args: Option<Bound>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub task: Arc<str>,
+    pub group: Option<Arc<str>>,
+    pub input: Option<Bound>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Http {
+    pub method: Arc<str>,
+    pub url: Bound,
+    pub headers: Bindings,
+    pub query: Bindings,
+    pub body: HttpBody,
+    pub auth: Option<HttpAuth>,
+    /// Status codes that count as success; empty means 200 to 299.
+    pub expect: Vec<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpBody {
+    Empty,
+    Json(Bound),
+    Form(Bindings),
+    Text(Bound),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpAuth {
+    Bearer(Bound),
+    Basic { user: Bound, password: Bound },
+}
+
+/// Another workflow, as a run of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// A name or a path relative to the calling file.
+    pub workflow: Arc<str>,
+    pub with: Bindings,
+}
+
+/// A human decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Empty means anyone who may decide at all.
+    pub approvers: Vec<Arc<str>>,
+    pub timeout: Option<Duration>,
+    pub on_timeout: OnTimeout,
+    pub message: Option<Bound>,
+    pub form: IndexMap<Arc<str>, FormField>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    Halt,
+    AutoApprove,
+    Reject,
+}
+
+/// Something the approver is asked to fill in; it becomes an output of the gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FormField {
+    pub ty: Type,
+    pub required: bool,
+    pub default: Option<Value>,
+    pub description: Option<Arc<str>>,
+    pub choices: Vec<Value>,
+    #[serde(skip)]
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wait {
+    pub what: WaitFor,
+    pub timeout: Option<Duration>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitFor {
+    Duration(Bound),
+    Instant(Bound),
+    /// Addressed to this run.
+    Signal { name: Arc<str>, matching: Bindings },
+    /// Published to nobody in particular.
+    Message { name: Arc<str>, matching: Bindings },
+}
+
+/// Ends the run early.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finish {
+    pub status: FinishStatus,
+    pub outputs: Bindings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishStatus {
+    Success,
+    Failed,
+    Cancelled,
+}
+
+/// One instance of the body per item.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForEach<B> {
+    pub items: Items,
+    pub body: B,
+    pub concurrency: Option<u32>,
+    pub on_failure: ItemFailure,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Items {
+    List(Bound),
+    /// The product of the lists: the axes in the alphabetical order of their names, the last one fastest.
+    Matrix(Bindings),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemFailure {
+    /// Start no further item; the fan-out fails.
+    Halt,
+    /// Go on; a failed item leaves null in the list.
+    Continue,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Repeat<B> {
+    pub test: RepeatTest,
+    pub condition: Condition,
+    pub rounds_max: u32,
+    pub delay: Option<Duration>,
+    pub body: B,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepeatTest {
+    /// Before each round: go on while it holds.
+    While,
+    /// After each round: stop once it holds.
+    Until,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choose<B> {
+    If { condition: Condition, then: B, otherwise: B },
+    /// The text form of the value picks the case.
+    Switch { value: Bound, cases: IndexMap<Arc<str>, B>, default: B },
+}
+
+impl<B> Choose<B> {
+    /// All arms with their names.
+    pub fn arms(&self) -> Vec<(&str, &B)> {
+        match self {
+            Self::If { then, otherwise, .. } => vec![("then", then), ("else", otherwise)],
+            Self::Switch { cases, default, .. } => {
+                cases.iter().map(|(key, body)| (&**key, body)).chain([("default", default)]).collect()
+            }
+        }
+    }
+}
+
+/// A body with what belongs to its end: how to undo it, and what to do whatever became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Guard<B> {
+    pub body: B,
+    pub compensate: Option<B>,
+    pub finally: Option<B>,
+}
+
+/// Something done around a run that cannot change its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hook {
+    pub on: HookMoment,
+    pub action: HookAction,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookMoment {
+    Start,
+    Complete,
+    Failure,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookAction {
+    Notify(Bound),
+    Run(Bound),
+    Webhook(Bound),
+}
+
+impl HookAction {
+    pub fn bound_mut(&mut self) -> &mut Bound {
+        match self {
+            Self::Notify(bound) | Self::Run(bound) | Self::Webhook(bound) => bound,
+        }
+    }
+}
+
+/// What starts runs of this workflow by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trigger {
+    pub source: TriggerSource,
+    pub with: Bindings,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TriggerSource {
+    Cron { pattern: Arc<str>, timezone: Option<Arc<str>> },
+    Webhook { path: Arc<str>, secret: Option<Arc<str>> },
+    Message { name: Arc<str> },
+}
+
+impl<B> Kind<B> {
+    pub fn is_gate(&self) -> bool {
+        matches!(self, Self::Gate(_))
+    }
+
+    /// The bodies of a scope with a word for each; none for a leaf.
+    pub fn bodies(&self) -> Vec<(&str, &B)> {
+        match self {
+            Self::Action(_) | Self::Gate(_) | Self::Wait(_) | Self::Assign(_) | Self::Finish(_) => Vec::new(),
+            Self::Block(body) => vec![("steps", body)],
+            Self::ForEach(each) => vec![("item", &each.body)],
+            Self::Repeat(repeat) => vec![("round", &repeat.body)],
+            Self::Choose(choose) => choose.arms(),
+            Self::Guard(guard) => {
+                let after = [("compensate", &guard.compensate), ("finally", &guard.finally)];
+                let after = after.into_iter().filter_map(|(word, body)| Some((word, body.as_ref()?)));
+                std::iter::once(("body", &guard.body)).chain(after).collect()
+            }
+        }
+    }
+
+    pub fn bodies_mut(&mut self) -> Vec<&mut B> {
+        match self {
+            Self::Action(_) | Self::Gate(_) | Self::Wait(_) | Self::Assign(_) | Self::Finish(_) => Vec::new(),
+            Self::Block(body) => vec![body],
+            Self::ForEach(each) => vec![&mut each.body],
+            Self::Repeat(repeat) => vec![&mut repeat.body],
+            Self::Choose(Choose::If { then, otherwise, .. }) => vec![then, otherwise],
+            Self::Choose(Choose::Switch { cases, default, .. }) => cases.values_mut().chain([default]).collect(),
+            Self::Guard(guard) => {
+                let Guard { body, compensate, finally } = guard;
+                std::iter::once(body).chain(compensate).chain(finally).collect()
+            }
+        }
+    }
+
+    /// The same kind with its bodies held in another way.
+    pub fn map_bodies<C>(self, f: &mut impl FnMut(B) -> C) -> Kind<C> {
+        match self {
+            Self::Action(action) => Kind::Action(action),
+            Self::Gate(gate) => Kind::Gate(gate),
+            Self::Wait(wait) => Kind::Wait(wait),
+            Self::Assign(set) => Kind::Assign(set),
+            Self::Finish(finish) => Kind::Finish(finish),
+            Self::Block(body) => Kind::Block(f(body)),
+            Self::ForEach(each) => Kind::ForEach(ForEach {
+                items: each.items,
+                body: f(each.body),
+                concurrency: each.concurrency,
+                on_failure: each.on_failure,
+            }),
+            Self::Repeat(repeat) => Kind::Repeat(Repeat {
+                test: repeat.test,
+                condition: repeat.condition,
+                rounds_max: repeat.rounds_max,
+                delay: repeat.delay,
+                body: f(repeat.body),
+            }),
+            Self::Choose(Choose::If { condition, then, otherwise }) => {
+                Kind::Choose(Choose::If { condition, then: f(then), otherwise: f(otherwise) })
+            }
+            Self::Choose(Choose::Switch { value, cases, default }) => Kind::Choose(Choose::Switch {
+                value,
+                cases: cases.into_iter().map(|(key, body)| (key, f(body))).collect(),
+                default: f(default),
+            }),
+            Self::Guard(guard) => Kind::Guard(Guard {
+                body: f(guard.body),
+                compensate: guard.compensate.map(&mut *f),
+                finally: guard.finally.map(f),
+            }),
+        }
+    }
+}
