@@ -31,6 +31,10 @@ fn check(text: &str, format: Format) {
     }
     if let Some(root) = &read.root {
         check_node(root, &source, 0);
+        // An alias brings in nodes from elsewhere; without one, parts lie inside the whole.
+        if !text.contains('*') {
+            check_inside(root, root.span);
+        }
         root.to_value();
     }
 }
@@ -54,11 +58,25 @@ fn check_node(node: &Node, source: &Source, depth: usize) {
     }
 }
 
+fn check_inside(node: &Node, outer: Span) {
+    assert!(outer.start <= node.span.start && node.span.end <= outer.end, "{:?} inside {outer:?}", node.span);
+    match &node.kind {
+        Kind::Scalar(_) => {}
+        Kind::List(items) => items.iter().for_each(|item| check_inside(item, node.span)),
+        Kind::Map(map) => map.entries.iter().for_each(|entry| check_inside(&entry.value, node.span)),
+    }
+}
+
 fn check_locator(node: &Node, text: &str, source: &Source) {
     let locator = Locator::new(node, source);
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).take(100).collect();
     for pair in starts.windows(2) {
-        check_span(&source.text, locator.span(pair[0]..pair[1]));
+        let span = locator.span(pair[0]..pair[1]);
+        check_span(&source.text, span);
+        let (written, meant) =
+            (&source.text[span.start as usize..span.end as usize], &text[pair[0]..pair[1]]);
+        let is_converted = written.trim_ascii().is_empty() || written == "''" || written.starts_with('\\');
+        assert!(written == meant || is_converted || span == node.span, "{written:?} for {meant:?}");
         check_span(&source.text, locator.span(pair[0]..text.len()));
         check_span(&source.text, locator.span(pair[0]..pair[0]));
     }

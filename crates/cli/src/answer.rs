@@ -4,8 +4,8 @@ use crate::show::Screens;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-/// The exit status, the same list for all commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The exit status, the same list for all commands, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Done, and what was asked about is in order.
     Done,
@@ -50,7 +50,8 @@ impl Answer {
     }
 
     pub fn bug(error: &dyn std::error::Error) -> Self {
-        let stderr = format!("windlass has a bug: {error}\nplease report it together with the command and the file\n");
+        let stderr =
+            format!("windlass has a bug: {error}\nplease report it together with the command and the file\n");
         Self { stderr, ..Self::new(Status::Bug) }
     }
 

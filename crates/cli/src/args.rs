@@ -101,7 +101,7 @@ pub struct Eval {
 #[derive(Debug, clap::Args)]
 pub struct Overrides {
     /// Lay these overrides over the workflow [default: .skillmeat-workflow-overrides.yaml of the project]
-    #[arg(long = "overrides", value_name = "FILE")]
+    #[arg(id = "overrides", long, value_name = "FILE")]
     pub file: Option<PathBuf>,
 }
 
@@ -154,3 +154,26 @@ EXAMPLES:
   windlass eval \"length('abc') > 2\"
   windlass eval 'stages.test.outputs.passed && parameters.deploy' --context run.json
   windlass eval 'Deploying to ${{ parameters.target }}' --context run.json";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        <Args as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn a_parameter_is_a_name_and_a_value() {
+        let check = |text: &str, expected: Option<(&str, &str)>| {
+            let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!(name_and_value(text).ok(), expected, "{text}");
+        };
+        check("a=b", Some(("a", "b")));
+        check("a=", Some(("a", "")));
+        check(" a = b=c", Some(("a", " b=c")));
+        check("a", None);
+        check("=b", None);
+    }
+}

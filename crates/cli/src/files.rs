@@ -92,7 +92,10 @@ fn not_a_file(kind: FileType) -> Option<Box<Diagnostic>> {
         _ if kind.is_dir() => "a folder",
         _ => special(kind),
     };
-    Some(unreadable(format!("this is {what}, not a regular file"), "name a file; to read from a pipe, name `-`"))
+    Some(unreadable(
+        format!("this is {what}, not a regular file"),
+        "name a file; to read from a pipe, name `-`",
+    ))
 }
 
 #[cfg(unix)]
@@ -113,13 +116,15 @@ fn special(_: FileType) -> &'static str {
 fn failed(path: &Path, error: &io::Error) -> Box<Diagnostic> {
     match error.kind() {
         ErrorKind::NotFound => {
-            let finding = Diagnostic::error(Code::Unreadable, "there is no such file").suggest(neighbour(path));
+            let finding =
+                Diagnostic::error(Code::Unreadable, "there is no such file").suggest(neighbour(path));
             let help = "check the name, and the folder you are in";
             Box::new(if finding.help.is_empty() { finding.help(help) } else { finding })
         }
-        ErrorKind::PermissionDenied => {
-            unreadable("you may not read it: permission denied".into(), "change its permissions, or ask its owner")
-        }
+        ErrorKind::PermissionDenied => unreadable(
+            "you may not read it: permission denied".into(),
+            "change its permissions, or ask its owner",
+        ),
         _ => unreadable(format!("it cannot be read: {error}"), "name a file that can be read"),
     }
 }
@@ -130,7 +135,8 @@ fn neighbour(path: &Path) -> Option<String> {
     let folder = path.parent()?;
     let looked_in = if folder == Path::new("") { Path::new(".") } else { folder };
     let entries = std::fs::read_dir(looked_in).ok()?.take(ENTRIES_MAX);
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort_unstable();
     let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(folder.join(name).display().to_string())

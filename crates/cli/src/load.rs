@@ -3,6 +3,9 @@
 
 use crate::args::Overrides;
 use crate::files::{self, Content, Unreadable};
+use crate::show::words::clean;
+use crate::show::{Screen, diagnostics};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use windlass_dialects::swdl::OVERRIDES_FILE;
 use windlass_dialects::text::{self, Format, Limits};
@@ -20,6 +23,17 @@ pub struct Opened {
     pub findings: Vec<Diagnostic>,
     /// The file that was laid over the workflow, if one had a block for it.
     pub overrides: Option<String>,
+}
+
+impl Opened {
+    /// Says which overrides are in force, where nothing else shows them, and what else is worth knowing.
+    pub fn note(&self, screen: &Screen) -> String {
+        let overrides =
+            self.overrides.as_ref().map(|file| format!("with the overrides of {}\n", clean(file)));
+        let findings = diagnostics::render(&self.findings, &self.sources, None, screen);
+        let pages = if findings.is_empty() { "" } else { diagnostics::PAGES };
+        overrides.unwrap_or_default() + &findings + pages
+    }
 }
 
 /// Why there is nothing to work with. Findings without a place are about `file`, if that is there.
@@ -50,16 +64,21 @@ pub fn open(file: &Path, overrides: &Overrides) -> Result<Opened, Refusal> {
     };
     let name = text.name.clone();
     let over_name = over.as_ref().map(|content| content.name.clone());
-    let Loaded { sources, words, plan, mut diagnostics, .. } = windlass_dialects::load(text.into(), over.map(Into::into));
+    let Loaded { sources, words, plan, mut diagnostics, .. } =
+        windlass_dialects::load(text.into(), over.map(Into::into));
     let unused = diagnostics.iter().any(|finding| finding.code == Code::UnusedOverride);
     if overrides.file.is_none() {
         // A project's file holds blocks for some workflows; that this is none of them is worth no word.
         diagnostics.retain(|finding| finding.code != Code::UnusedOverride);
     }
     match plan {
-        Some(plan) => {
-            Ok(Opened { plan, words, sources, findings: diagnostics, overrides: over_name.filter(|_| !unused) })
-        }
+        Some(plan) => Ok(Opened {
+            plan,
+            words,
+            sources,
+            findings: diagnostics,
+            overrides: over_name.filter(|_| !unused),
+        }),
         None => Err(Refusal { file: Some(name), sources, findings: diagnostics }),
     }
 }
@@ -76,6 +95,8 @@ fn project_overrides() -> Option<PathBuf> {
     ups.map(|count| "../".repeat(count) + OVERRIDES_FILE).map(PathBuf::from).find(|file| file.exists())
 }
 
+const OBJECT_HELP: &str = "write it as {\"name\": value}";
+
 /// An object from a JSON or YAML file.
 pub fn object(path: &Path) -> Result<Value, Refusal> {
     let content = files::read(path)?;
@@ -84,14 +105,24 @@ pub fn object(path: &Path) -> Result<Value, Refusal> {
         Ok(text) => text,
         Err(finding) => return Err(Refusal { file: Some(content.name), sources, findings: vec![*finding] }),
     };
+    if text.trim().is_empty() {
+        let finding =
+            Diagnostic::error(Code::WrongShape, "the file is empty; an object is expected").help(OBJECT_HELP);
+        return Err(Refusal { file: Some(content.name), sources, findings: vec![finding] });
+    }
     let source = Source::new(content.name.as_str(), text);
     let id = sources.add(source.clone());
     let read = text::read(&source, id, data_format(path), &Limits::default());
     let mut findings = read.diagnostics;
     let value = read.root.as_ref().map(text::Node::to_value);
-    if let (Some(root), Some(other)) = (&read.root, value.as_ref().filter(|value| !matches!(value, Value::Map(_)))) {
-        let finding = Diagnostic::error(Code::WrongShape, format!("an object is expected here, not {}", article(other.kind())));
-        findings.push(finding.at(root.span.head()).help("write it as {\"name\": value}"));
+    if let (Some(root), Some(other)) =
+        (&read.root, value.as_ref().filter(|value| !matches!(value, Value::Map(_))))
+    {
+        let finding = Diagnostic::error(
+            Code::WrongShape,
+            format!("an object is expected here, not {}", article(other.kind())),
+        );
+        findings.push(finding.at(root.span.head()).help(OBJECT_HELP));
     }
     match value {
         Some(value) if !findings.iter().any(Diagnostic::is_error) => Ok(value),
@@ -101,7 +132,7 @@ pub fn object(path: &Path) -> Result<Value, Refusal> {
 
 /// YAML by its ending, and from a pipe, where JSON reads as YAML too.
 fn data_format(path: &Path) -> Format {
-    let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+    let ending = path.extension().map(OsStr::to_ascii_lowercase);
     match ending.as_deref().and_then(|ending| ending.to_str()) {
         Some("yaml" | "yml") => Format::Yaml,
         _ if path == Path::new(files::STDIN) => Format::Yaml,

@@ -38,7 +38,6 @@ codes! {
     TooManySteps = "too_many_steps",
     AliasExpansion = "alias_expansion",
     UnknownExtension = "unknown_extension",
-    UnknownDialect = "unknown_dialect",
     Syntax = "syntax",
     DuplicateKey = "duplicate_key",
     WrongShape = "wrong_shape",
@@ -65,7 +64,6 @@ codes! {
     MissingRoles = "missing_roles",
     MissingGate = "missing_gate",
     UnknownStage = "unknown_stage",
-    UnknownDependency = "unknown_dependency",
     Cycle = "cycle",
     BadTarget = "bad_target",
     // Expressions
@@ -82,6 +80,7 @@ codes! {
     UnknownEnv = "unknown_env",
     UnknownSecret = "unknown_secret",
     SecretExposed = "secret_exposed",
+    UnsafeQuoting = "unsafe_quoting",
     NotAnAncestor = "not_an_ancestor",
     NotAvailableHere = "not_available_here",
     TypeMismatch = "type_mismatch",

@@ -23,7 +23,8 @@ pub enum Value {
     Map(Arc<Map>),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SealedPart {
     Text(Arc<str>),
     Secret(Arc<str>),
@@ -86,12 +87,24 @@ impl Value {
 
     /// Compact JSON; `None` when a secret stands in the value.
     pub fn to_json_text(&self) -> Option<String> {
-        serde_json::to_string(self).ok()
+        self.to_json().map(|json| json.to_string())
     }
 
     /// The same value for a library that speaks `serde_json`; `None` when a secret stands in it.
     pub fn to_json(&self) -> Option<serde_json::Value> {
-        serde_json::to_value(self).ok()
+        Some(match self {
+            Self::Null => serde_json::Value::Null,
+            Self::Bool(b) => (*b).into(),
+            Self::Int(i) => (*i).into(),
+            Self::Float(f) => (*f).into(),
+            Self::Text(text) => (&**text).into(),
+            Self::Sealed(_) => return None,
+            Self::List(items) => serde_json::Value::Array(items.iter().map(Self::to_json).collect::<Option<_>>()?),
+            Self::Map(map) => {
+                let entries = map.iter().map(|(key, value)| Some((key.to_string(), value.to_json()?)));
+                serde_json::Value::Object(entries.collect::<Option<_>>()?)
+            }
+        })
     }
 }
 
@@ -183,6 +196,56 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
+/// A value that may hold secrets, in a form that can be stored: the names of secrets are written, never their contents.
+///
+/// Only here does stored data become a secret again. A plain [`Value`] read from outside never does, so nobody can forge a
+/// reference to a secret by sending data that looks like one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sealable(pub Value);
+
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Stored {
+    /// Nothing in it is secret.
+    Plain(Value),
+    Sealed(Vec<SealedPart>),
+    List(Vec<Stored>),
+    Map(IndexMap<Arc<str>, Stored>),
+}
+
+impl Stored {
+    fn of(value: &Value) -> Self {
+        match value {
+            value if !value.is_sealed() => Self::Plain(value.clone()),
+            Value::Sealed(parts) => Self::Sealed(parts.to_vec()),
+            Value::List(items) => Self::List(items.iter().map(Self::of).collect()),
+            Value::Map(map) => Self::Map(map.iter().map(|(key, value)| (key.clone(), Self::of(value))).collect()),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => Self::Plain(value.clone()),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Self::Plain(value) => value,
+            Self::Sealed(parts) => Value::Sealed(parts.into()),
+            Self::List(items) => Value::list(items.into_iter().map(Self::into_value)),
+            Self::Map(map) => Value::map(map.into_iter().map(|(key, stored)| (key, stored.into_value()))),
+        }
+    }
+}
+
+impl Serialize for Sealable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored::of(&self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sealable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Stored::deserialize(deserializer).map(|stored| Self(stored.into_value()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,5 +261,19 @@ mod tests {
         let value = Value::map([("token", Value::secret("API"))]);
         assert!(value.is_sealed());
         assert_eq!(value.to_json_text(), None);
+        assert!(serde_json::to_string(&value).is_err());
+    }
+
+    #[test]
+    fn names_of_secrets_are_stored_where_that_is_asked_for() {
+        let value = Sealable(Value::map([
+            ("header", Value::Sealed(Arc::from([SealedPart::Text("Bearer ".into()), SealedPart::Secret("API".into())]))),
+            ("list", Value::list([Value::secret("X"), Value::Int(1)])),
+            ("plain", Value::Float(2.0)),
+        ]));
+        let text = serde_json::to_string(&value).expect("storable");
+        assert_eq!(serde_json::from_str::<Sealable>(&text).expect("readable"), value);
+        let forged: Value = serde_json::from_str(&text).expect("JSON");
+        assert!(!forged.is_sealed(), "data from outside never becomes a secret");
     }
 }

@@ -144,7 +144,7 @@ pub enum Action {
     Shell(Shell),
     Tool(Tool),
     Task(Task),
-    Http(Http),
+    Http(Box<Http>),
     Call(Call),
 }
 

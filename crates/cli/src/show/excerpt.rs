@@ -51,11 +51,15 @@ impl Excerpt {
     /// The windows for these places, and where each of them came to lie. A place of several lines is reduced to its
     /// first: where something begins is what a reader looks for.
     pub fn new(sources: &Sources, spans: &[Span]) -> (Self, Vec<SourceSpan>) {
-        let mut places: Vec<Place> = (0..).zip(spans).map(|(number, span)| place(sources, number, *span)).collect();
+        let mut places: Vec<Place> =
+            (0..).zip(spans).map(|(number, span)| place(sources, number, *span)).collect();
         places.sort_by_key(|place| (place.span.source, place.span.start));
         let mut windows: Vec<Window> = Vec::new();
         let mut found = vec![SourceSpan::from((0, 0)); spans.len()];
-        for group in places.chunk_by(are_near) {
+        let mut groups: Vec<&[Place]> = places.chunk_by(are_near).collect();
+        // The first place given is what the finding is about; its window leads.
+        groups.sort_by_key(|group| group.iter().all(|place| place.number != 0));
+        for group in groups {
             let start = windows.last().map_or(0, |before| before.start + before.text.len() + 1);
             let window = Window::new(sources.get(group[0].span.source), group, start);
             group.iter().zip(&window.marks).for_each(|(place, mark)| found[place.number] = mark.span);
@@ -70,7 +74,11 @@ fn place(sources: &Sources, number: usize, span: Span) -> Place {
     let start = source.text.floor_char_boundary(span.start as usize);
     let end = source.text.ceil_char_boundary(span.end as usize).max(start);
     let end = end.min(line_around(&source.text, start).end).max(start);
-    Place { number, span: Span::new(span.source, start, end), position: sources.start_of(Span::new(span.source, start, end)) }
+    Place {
+        number,
+        span: Span::new(span.source, start, end),
+        position: sources.start_of(Span::new(span.source, start, end)),
+    }
 }
 
 /// Whether the lines around two places touch.
@@ -86,56 +94,214 @@ fn line_around(text: &str, offset: usize) -> Range<usize> {
     start..end.max(start)
 }
 
-/// The line after the one that ends at or before the next line break behind `line`.
+/// The line behind `line`, if there is one.
 fn line_after(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
     let next = line.end + text[line.end..].find('\n')? + 1;
-    // The nothing behind the last line break is no line to show.
-    (next < text.len()).then(|| line_around(text, next))
+    Some(line_around(text, next))
 }
 
 impl Window {
+    /// `places` are in order and near each other.
     fn new(source: &Source, places: &[Place], start: usize) -> Self {
-        let text = &*source.text;
-        let mut lines = vec![line_around(text, places[0].span.start as usize)];
-        let mut first_line = places[0].position.line;
-        if lines[0].start > 0 {
-            lines.insert(0, line_around(text, lines[0].start - 1));
-            first_line -= 1;
-        }
-        let last_line = places[places.len() - 1].position.line + CONTEXT_LINES;
-        while let Some(last) = lines.last().filter(|_| first_line + lines.len() <= last_line) {
-            match line_after(text, last) {
-                Some(next) => lines.push(next),
-                None => break,
-            }
-        }
-        // A place behind the last line break stands on a line that no other line leads to.
-        let end = places[places.len() - 1].span.start as usize;
-        if lines.last().is_some_and(|last| last.end < end) {
-            lines.push(line_around(text, end));
-        }
+        let (first, last) = (places[0], places[places.len() - 1]);
+        let lines = lines(&source.text, first, last);
+        let first_line = first.position.line - CONTEXT_LINES.min(first.position.line - 1);
+        let name = clean(&source.name).into_owned();
         let mut window =
-            Self { name: clean(&source.name).into_owned(), start, text: String::new(), first_line, line_count: lines.len(), marks: Vec::new() };
-        for line in lines {
-            window.push_line(text, line, places);
+            Self { name, start, text: String::new(), first_line, line_count: lines.len(), marks: Vec::new() };
+        for (number, line) in (first_line..).zip(lines) {
+            let here: Vec<&Place> = places.iter().filter(|place| place.position.line == number).collect();
+            window.push_line(&source.text, line, &here);
         }
         window
     }
 
-    fn push_line(&mut self, text: &str, line: Range<usize>, places: &[Place]) {
-        let here = |place: &&Place| line.start <= place.span.start as usize && place.span.start as usize <= line.end;
-        let focus = places.iter().find(here).map_or(line.start, |place| place.span.start as usize);
+    fn push_line(&mut self, text: &str, line: Range<usize>, places: &[&Place]) {
+        let focus = places.first().map_or(line.start, |place| place.span.start as usize);
         let kept = keep(text, &line, focus);
-        let before = if kept.start > line.start { CUT } else { "" };
-        let base = self.start + self.text.len() + before.len();
-        let shown = |offset: u32| base + clean(&text[kept.start..(offset as usize).clamp(kept.start, kept.end)]).len();
-        for place in places.iter().filter(here).skip_while(|place| self.marks.len() > place_number(places, place)) {
+        self.text.push_str(if kept.start > line.start { CUT } else { "" });
+        let base = self.start + self.text.len();
+        let shown = |offset: u32| {
+            base + clean(&text[kept.start..(offset as usize).clamp(kept.start, kept.end)]).len()
+        };
+        for place in places {
             let (from, to) = (shown(place.span.start), shown(place.span.end));
             self.marks.push(Mark { span: (from, to - from).into(), position: place.position });
         }
-        self.text.push_str(before);
         self.text.push_str(&clean(&text[kept.clone()]));
         self.text.push_str(if kept.end < line.end { CUT } else { "" });
         self.text.push('\n');
+    }
+
+    fn holds(&self, span: &SourceSpan) -> bool {
+        self.start <= span.offset() && span.offset() + span.len() <= self.start + self.text.len()
+    }
+
+    fn contents(&self, line: usize, column: usize) -> MietteSpanContents<'_> {
+        let span = (self.start, self.text.len()).into();
+        MietteSpanContents::new_named(
+            self.name.clone(),
+            self.text.as_bytes(),
+            span,
+            line - 1,
+            column,
+            self.line_count,
+        )
+    }
+}
+
+/// The lines from before the first place to after the last.
+fn lines(text: &str, first: Place, last: Place) -> Vec<Range<usize>> {
+    let mut lines = vec![line_around(text, first.span.start as usize)];
+    let wanted = last.position.line - first.position.line + 1;
+    while let Some(next) = lines.last().and_then(|line| line_after(text, line)) {
+        // The nothing behind the last line break is shown only when a place is there.
+        let is_context = lines.len() >= wanted;
+        if lines.len() == wanted + CONTEXT_LINES || (is_context && next.start == text.len()) {
+            break;
+        }
+        lines.push(next);
+    }
+    if let Some(before) = lines[0].start.checked_sub(1) {
+        lines.insert(0, line_around(text, before));
+    }
+    lines
+}
+
+/// What is shown of a line: all of it, or a part around `focus`.
+fn keep(text: &str, line: &Range<usize>, focus: usize) -> Range<usize> {
+    let after = |from: usize, count: usize| {
+        text[from..line.end].char_indices().nth(count).map_or(line.end, |(at, _)| from + at)
+    };
+    if after(line.start, LINE_MAX) == line.end {
+        return line.clone();
+    }
+    let focus = focus.clamp(line.start, line.end);
+    let start = text[line.start..focus]
+        .char_indices()
+        .rev()
+        .nth(LEAD - 1)
+        .map_or(line.start, |(at, _)| line.start + at);
+    start..after(start, LINE_MAX)
+}
+
+impl SourceCode for Excerpt {
+    /// Without lines around it the question is where a place really is; otherwise what to draw.
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        lines_before: usize,
+        _lines_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let window = self.windows.iter().find(|window| window.holds(span)).ok_or(MietteError::OutOfBounds)?;
+        let mark = window.marks.iter().find(|mark| mark.span == *span).filter(|_| lines_before == 0);
+        Ok(Box::new(match mark {
+            Some(mark) => window.contents(mark.position.line, mark.position.column - 1),
+            None => window.contents(window.first_line, 0),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_ir::SourceId;
+
+    /// Each window as its first line number and its text, with the places in brackets.
+    fn check(text: &str, places: &[(usize, usize)], expected: &[(usize, &str)]) {
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new("f", text));
+        let spans: Vec<Span> = places.iter().map(|(start, end)| Span::new(id, *start, *end)).collect();
+        let (excerpt, found) = Excerpt::new(&sources, &spans);
+        assert_eq!(found.len(), spans.len());
+        let windows: Vec<(usize, String)> =
+            excerpt.windows.iter().map(|window| (window.first_line, bracketed(window))).collect();
+        let windows: Vec<(usize, &str)> = windows.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(windows, expected, "{text:?} {places:?}");
+    }
+
+    fn bracketed(window: &Window) -> String {
+        let mut text = window.text.clone();
+        for mark in window.marks.iter().rev() {
+            let start = mark.span.offset() - window.start;
+            text.insert(start + mark.span.len(), ']');
+            text.insert(start, '[');
+        }
+        text
+    }
+
+    #[test]
+    fn one_line_of_context_on_each_side() {
+        check("a\nb\nc\nd\n", &[(2, 3)], &[(1, "a\n[b]\nc\n")]);
+        check("a\nb\nc\nd\n", &[(0, 1)], &[(1, "[a]\nb\n")]);
+        check("a\nb\nc\nd\n", &[(6, 7)], &[(3, "c\n[d]\n")]);
+        check("a", &[(0, 1)], &[(1, "[a]\n")]);
+    }
+
+    #[test]
+    fn empty_places_ends_of_lines_and_the_end_of_the_file() {
+        check("ab\ncd", &[(1, 1)], &[(1, "a[]b\ncd\n")]);
+        check("ab\ncd", &[(2, 2)], &[(1, "ab[]\ncd\n")]);
+        check("ab\ncd", &[(5, 5)], &[(1, "ab\ncd[]\n")]);
+        check("ab\ncd\n", &[(6, 6)], &[(2, "cd\n[]\n")]);
+        check("ab", &[(90, 95)], &[(1, "ab[]\n")]);
+        check("", &[(0, 0)], &[(1, "[]\n")]);
+    }
+
+    #[test]
+    fn carriage_returns_are_not_shown() {
+        check("ab\r\ncd\r\nef", &[(4, 6)], &[(1, "ab\n[cd]\nef\n")]);
+        check("ab\r\ncd\r\nef", &[(6, 8)], &[(1, "ab\ncd[]\nef\n")]);
+    }
+
+    #[test]
+    fn a_place_of_several_lines_is_its_first() {
+        check("a: |\n  b\n  c\nd", &[(3, 12)], &[(1, "a: [|]\n  b\n")]);
+    }
+
+    #[test]
+    fn a_place_inside_a_character_takes_all_of_it() {
+        check("a漢b", &[(2, 3)], &[(1, "a[漢]b\n")]);
+    }
+
+    #[test]
+    fn near_places_share_a_window_and_far_ones_do_not() {
+        check("1\n2\n3\n4\n5\n6\n7\n8", &[(0, 1), (6, 7)], &[(1, "[1]\n2\n3\n[4]\n5\n")]);
+        check("1\n2\n3\n4\n5\n6\n7\n8", &[(0, 1), (8, 9)], &[(1, "[1]\n2\n"), (4, "4\n[5]\n6\n")]);
+        check("1\n2\n3\n4\n5\n6\n7\n8", &[(8, 9), (0, 1)], &[(4, "4\n[5]\n6\n"), (1, "[1]\n2\n")]);
+        check("ab", &[(1, 2), (0, 1)], &[(1, "[a][b]\n")]);
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_place() {
+        let long = "é".repeat(1_000);
+        let (lead, rest) = ("é".repeat(LEAD), "é".repeat(LINE_MAX - LEAD - 1));
+        check(&long, &[(1_000, 1_002)], &[(1, &format!("...{lead}[é]{rest}...\n"))]);
+        let start = "é".repeat(LINE_MAX - 1);
+        check(&long, &[(0, 2)], &[(1, &format!("[é]{start}...\n"))]);
+        let end = "é".repeat(LEAD);
+        check(&long, &[(2_000, 2_000)], &[(1, &format!("...{end}[]\n"))]);
+    }
+
+    #[test]
+    fn control_characters_are_replaced() {
+        check("\u{1b}[0m\u{9b}x", &[(6, 7)], &[(1, "\u{fffd}[0m\u{fffd}[x]\n")]);
+    }
+
+    #[test]
+    fn places_in_several_files_have_windows_of_their_own() {
+        let mut sources = Sources::default();
+        let files = ["base", "over"].map(|text| sources.add(Source::new(format!("{text}.yaml"), text)));
+        let spans = files.map(|id: SourceId| Span::new(id, 0, 4));
+        let (excerpt, found) = Excerpt::new(&sources, &spans);
+        let names: Vec<_> = found
+            .iter()
+            .map(|span| {
+                let contents = excerpt.read_span(span, 1, 1).expect("a place in a window");
+                (contents.name().map(str::to_owned), contents.data().to_owned())
+            })
+            .collect();
+        let shown = |name: &str, text: &str| (Some(name.to_owned()), text.as_bytes().to_owned());
+        assert_eq!(names, [shown("base.yaml", "base\n"), shown("over.yaml", "over\n")]);
     }
 }

@@ -24,9 +24,11 @@ impl Fields {
 
     /// The rows, each line behind `indent` spaces.
     pub fn render(&self, indent: usize, screen: &Screen) -> String {
-        let Some(longest) = self.rows.iter().map(|(label, _)| label.len()).max() else { return String::new() };
+        let Some(longest) = self.rows.iter().map(|(label, _)| label.len()).max() else {
+            return String::new();
+        };
         let mut table = Table::new();
-        table.load_preset(comfy_table::presets::NOTHING).enforce_styling();
+        table.load_style(comfy_table::presets::NOTHING).enforce_styling();
         if let Some(width) = screen.width {
             let room = width.saturating_sub(u16::try_from(indent).unwrap_or(u16::MAX)).max(ROOM_MIN);
             table.set_content_arrangement(ContentArrangement::Dynamic).set_width(room);
@@ -63,7 +65,11 @@ mod tests {
     #[test]
     fn labels_are_aligned_and_empty_rows_left_out() {
         let rows = [("Agent", "agent:x (opus)"), ("Outputs", "a: string\nb: integer"), ("Tools", "")];
-        check(&rows, Screen::default(), "  Agent:   agent:x (opus)\n  Outputs: a: string\n           b: integer\n");
+        check(
+            &rows,
+            Screen::default(),
+            "  Agent:   agent:x (opus)\n  Outputs: a: string\n           b: integer\n",
+        );
         check(&[], Screen::default(), "");
     }
 

@@ -43,14 +43,7 @@ impl Screen {
     }
 
     pub fn bold(&self, text: &str) -> String {
-        self.styled(Style::new().bold(), text)
-    }
-
-    pub fn dim(&self, text: &str) -> String {
-        self.styled(Style::new().dimmed(), text)
-    }
-
-    fn styled(&self, style: Style, text: &str) -> String {
+        let style = Style::new().bold();
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
@@ -58,6 +51,7 @@ impl Screen {
 /// The locale decides, in the order in which POSIX asks its variables.
 fn speaks_unicode() -> bool {
     let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
-    let locale = variables.map(|value| value.to_string_lossy().to_lowercase()).find(|value| !value.is_empty());
+    let locale =
+        variables.map(|value| value.to_string_lossy().to_lowercase()).find(|value| !value.is_empty());
     cfg!(windows) || locale.is_some_and(|locale| locale.contains("utf-8") || locale.contains("utf8"))
 }

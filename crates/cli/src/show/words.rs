@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn text_is_cut_by_characters() {
-        let check = |text: &str, length, expected: &str| assert_eq!(shorten(text, length), expected, "{text}");
+        let check =
+            |text: &str, length, expected: &str| assert_eq!(shorten(text, length), expected, "{text}");
         check("", 5, "");
         check("abcde", 5, "abcde");
         check("abcdef", 5, "ab...");

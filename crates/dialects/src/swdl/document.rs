@@ -5,15 +5,15 @@ use super::names::{VARIABLE_RULE, check_id, is_semver, is_variable};
 use super::policy::{self, Defaults};
 use super::ports::{self, Outputs};
 use super::stage::{self, Document};
-use super::table::{Context, Place, Table, wrap_expressions, wrong_shape};
-use super::work::shell_quoted;
+use super::table::{Context, Place, Table, wrong_shape};
+use super::work::command;
 use super::WORDS;
 use crate::text::{Kind, Node};
 use std::str::FromStr;
 use windlass_ir::expr::Semantics;
 use windlass_ir::policy::{Budget, Concurrency, RunPolicy};
 use windlass_ir::workflow::{
-    Bound, Header, Hook, HookAction, HookMoment, Trigger, TriggerSource, Words, Workflow,
+    Header, Hook, HookAction, HookMoment, Trigger, TriggerSource, Words, Workflow,
 };
 use windlass_ir::{Code, Span};
 
@@ -51,9 +51,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
 
 fn read_header(top: &Table<'_>) -> Header {
     let Some(table) = top.table("workflow") else {
-        if !top.has("workflow") {
-            top.missing("workflow", "begin with `workflow: {id: my-workflow, name: My workflow}`");
-        }
+        top.demand("workflow", "begin with `workflow: {id: my-workflow, name: My workflow}`");
         return Header {
             id: "".into(),
             name: "".into(),
@@ -70,9 +68,7 @@ fn read_header(top: &Table<'_>) -> Header {
         None => {}
     }
     let name = table.plain_text("name");
-    if !table.has("name") {
-        table.missing("name", "give the workflow a name that people read");
-    }
+    table.demand("name", "give the workflow a name that people read");
     let version = table.text("version");
     if let Some(version) = version.as_ref().filter(|version| !is_semver(&version.value)) {
         let text = &version.value;
@@ -96,9 +92,7 @@ fn read_header(top: &Table<'_>) -> Header {
 
 fn read_stages(top: &Table<'_>, document: &Document<'_>) -> Vec<windlass_ir::workflow::Step> {
     let items = top.list("stages");
-    if !top.has("stages") {
-        top.missing("stages", "add `stages` with at least one stage");
-    }
+    top.demand("stages", "add `stages` with at least one stage");
     if items.is_some_and(<[Node]>::is_empty) {
         let span = top.map.get("stages").map_or(top.span, |entry| entry.key.span);
         let finding = top.error(Code::NoStages, "stages", span, "this workflow has no stages");
@@ -127,10 +121,9 @@ fn read_hooks(top: &Table<'_>) -> Vec<Hook> {
     let mut hooks = Vec::new();
     for (key, on) in moments {
         let Some(moment) = table.table(key) else { continue };
-        let quoted = |bound: Bound| Bound { template: wrap_expressions(bound.template, shell_quoted), ..bound };
         let actions = [
             moment.bound_text("notify").map(HookAction::Notify),
-            moment.bound_text("run").map(quoted).map(HookAction::Run),
+            moment.bound_text("run").map(|run| command(&moment, "run", run)).map(HookAction::Run),
             moment.bound_text("webhook").map(HookAction::Webhook),
         ];
         moment.finish_all();
@@ -161,7 +154,10 @@ fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
         top.report(finding.help("split it into one trigger for each"));
         return None;
     }
-    if let Some(zone) = timezone.as_ref().filter(|zone| jiff::tz::TimeZone::get(&zone.value).is_err()) {
+    if let Some(zone) = timezone.as_ref().filter(|_| !table.has("cron")) {
+        let finding = table.warning(Code::IgnoredKey, "timezone", zone.span, "`timezone` has no effect without `cron`");
+        table.report(finding.reference("timezone").help("take it out"));
+    } else if let Some(zone) = timezone.as_ref().filter(|zone| jiff::tz::TimeZone::get(&zone.value).is_err()) {
         let finding = table.error(Code::BadTime, "timezone", zone.span, format!("there is no time zone `{}`", zone.value));
         table.report(finding.reference(&*zone.value).help("write a name of the tz database, such as `Europe/Berlin`"));
     }

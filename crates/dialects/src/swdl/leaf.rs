@@ -10,9 +10,7 @@ use windlass_ir::{Code, Value};
 
 pub fn wait(stage: &Table<'_>) -> Wait {
     let Some(table) = stage.table("wait") else {
-        if !stage.has("wait") {
-            stage.missing("wait", "say what to wait for: `wait: {for: 10m}`");
-        }
+        stage.demand("wait", "say what to wait for: `wait: {for: 10m}`");
         return Wait { what: for_nothing(stage), timeout: None };
     };
     let length = table.bound_text("for");
@@ -74,9 +72,7 @@ fn checked_instant(table: &Table<'_>, bound: Bound) -> Bound {
 }
 
 pub fn assign(stage: &Table<'_>) -> Bindings {
-    if !stage.has("set") {
-        stage.missing("set", "say what to set: `set: {total: \"${{ stages.x.outputs.count }}\"}`");
-    }
+    stage.demand("set", "say what to set: `set: {total: \"${{ stages.x.outputs.count }}\"}`");
     stage.bindings_named("set", is_name, NAME_RULE)
 }
 

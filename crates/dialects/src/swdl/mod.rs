@@ -15,6 +15,7 @@ mod overrides;
 mod policy;
 mod ports;
 mod scope;
+mod shell_text;
 mod stage;
 mod table;
 mod work;

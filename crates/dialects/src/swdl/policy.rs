@@ -130,7 +130,10 @@ pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Po
         retry: if attempts { draft.clone().finish() } else { once() },
         timeout: timeout.or(attempts.then_some(TIMEOUT)),
         on_failure: on_failure.unwrap_or_else(|| defaults.on_failure.clone()),
-        idempotency: stage.table("idempotency").and_then(|table| read_idempotency(&table)),
+        idempotency: match attempts {
+            true => stage.table("idempotency").and_then(|table| read_idempotency(&table)),
+            false => None,
+        },
     };
     (policy, draft)
 }

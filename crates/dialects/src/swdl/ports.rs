@@ -2,7 +2,7 @@
 
 use super::names::{NAME_RULE, is_name};
 use super::table::Table;
-use crate::text::Entry;
+use crate::text::{Entry, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::contract::Contract;
@@ -32,7 +32,7 @@ pub fn parameters(config: &Table<'_>) -> IndexMap<Arc<str>, Parameter> {
         let parameter = Parameter {
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(false),
-            default: port.node("default").map(|node| node.to_value()),
+            default: port.node("default").map(Node::to_value),
             description: port.plain_text("description"),
             span: entry.key.span,
         };
@@ -65,15 +65,20 @@ pub fn inputs(stage: &Table<'_>) -> IndexMap<Arc<str>, Input> {
 pub enum Outputs {
     Computed,
     Produced,
+    /// Its kind alone says what a stage gives: nothing can be declared.
+    Fixed,
 }
 
 pub fn outputs(table: &Table<'_>, outputs: Outputs) -> IndexMap<Arc<str>, Output> {
+    if outputs == Outputs::Fixed {
+        return IndexMap::new();
+    }
     each(table, "outputs", |port, entry| {
         let computed = outputs == Outputs::Computed;
         let output = Output {
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(true),
-            default: port.node("default").map(|node| node.to_value()),
+            default: port.node("default").map(Node::to_value),
             description: port.plain_text("description"),
             source: if computed { port.bound("source") } else { None },
             span: entry.key.span,
@@ -88,11 +93,11 @@ pub fn outputs(table: &Table<'_>, outputs: Outputs) -> IndexMap<Arc<str>, Output
 
 pub fn form(gate: &Table<'_>) -> IndexMap<Arc<str>, FormField> {
     each(gate, "form", |port, entry| {
-        let choices = port.list("choices").unwrap_or_default().iter().map(|node| node.to_value()).collect();
+        let choices = port.list("choices").unwrap_or_default().iter().map(Node::to_value).collect();
         let field = FormField {
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(true),
-            default: port.node("default").map(|node| node.to_value()),
+            default: port.node("default").map(Node::to_value),
             description: port.plain_text("description"),
             choices,
             span: entry.key.span,

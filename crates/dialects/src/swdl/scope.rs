@@ -17,9 +17,7 @@ const ROUNDS_MAX: u64 = 1_000_000;
 
 pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>> {
     let Some(table) = stage.table("fan_out") else {
-        if !stage.has("fan_out") {
-            stage.missing("fan_out", "say what to repeat, and for which items: `fan_out: {source: …, stage_template: {…}}`");
-        }
+        stage.demand("fan_out", "say what to repeat, and for which items: `fan_out: {source: …, stage_template: {…}}`");
         return ForEach { items: no_items(stage), body: Vec::new(), concurrency: None, on_failure: ItemFailure::Halt };
     };
     let source = table.bound("source");
@@ -80,9 +78,7 @@ fn matrix(table: &Table<'_>) -> Bindings {
 
 pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
     let Some(table) = stage.table("loop") else {
-        if !stage.has("loop") {
-            stage.missing("loop", "say what to repeat and how long: `loop: {until: …, max: 5, stages: […]}`");
-        }
+        stage.demand("loop", "say what to repeat and how long: `loop: {until: …, max: 5, stages: […]}`");
         return Repeat {
             test: RepeatTest::Until,
             condition: always(stage, "loop"),
@@ -106,9 +102,7 @@ pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
         }
     };
     let rounds_max = table.integer("max", 1, ROUNDS_MAX);
-    if !table.has("max") {
-        table.missing("max", "bound the loop: `max: 10` rounds");
-    }
+    table.demand("max", "bound the loop: `max: 10` rounds");
     let repeat = Repeat {
         test,
         condition,
@@ -131,9 +125,7 @@ pub fn branch(stage: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
         otherwise: Vec::new(),
     };
     let Some(table) = stage.table("branch") else {
-        if !stage.has("branch") {
-            stage.missing("branch", "say what decides: `branch: {if: …, then: […], else: […]}`");
-        }
+        stage.demand("branch", "say what decides: `branch: {if: …, then: […], else: […]}`");
         return nothing(stage);
     };
     let choose = match (table.has("if"), table.has("switch")) {

@@ -114,16 +114,14 @@ impl StageType {
         match self {
             Self::Loop | Self::Branch => Outputs::Computed,
             Self::Agent
-            | Self::Gate
-            | Self::FanOut
             | Self::Shell
             | Self::Tool
             | Self::Task
             | Self::Http
             | Self::Workflow
             | Self::Wait
-            | Self::Assign
-            | Self::Finish => Outputs::Produced,
+            | Self::Assign => Outputs::Produced,
+            Self::Gate | Self::FanOut | Self::Finish => Outputs::Fixed,
         }
     }
 }
@@ -239,7 +237,7 @@ fn kind(ty: StageType, table: &Table<'_>, document: &Document<'_>) -> Kind<Vec<S
         StageType::Shell => Kind::Action(Action::Shell(work::shell(table))),
         StageType::Tool => Kind::Action(Action::Tool(work::tool(table))),
         StageType::Task => Kind::Action(Action::Task(work::task(table))),
-        StageType::Http => Kind::Action(Action::Http(work::http(table))),
+        StageType::Http => Kind::Action(Action::Http(Box::new(work::http(table)))),
         StageType::Workflow => Kind::Action(Action::Call(work::call(table))),
         StageType::Loop => Kind::Repeat(scope::repeat(table, document)),
         StageType::Branch => Kind::Choose(scope::branch(table, document)),

@@ -7,7 +7,7 @@ use crate::text::{Entry, Kind, Locator, Mapping, Node, Scalar};
 use indexmap::IndexMap;
 use std::cell::RefCell;
 use std::sync::Arc;
-use windlass_ir::expr::{Expr, Node as ExprNode, Piece, Template};
+use windlass_ir::expr::{Expr, Node as ExprNode, Template};
 use windlass_ir::policy::Bindings;
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{Bound, Condition};
@@ -88,6 +88,13 @@ impl<'a> Table<'a> {
     pub fn missing(&self, key: &str, help: impl Into<String>) {
         let message = format!("`{}` is missing", self.place.field(key));
         self.report(self.error(Code::MissingField, key, self.span.head(), message).help(help));
+    }
+
+    /// Reports a key that is needed, unless it is there in a wrong shape, which is reported already.
+    pub fn demand(&self, key: &str, help: impl Into<String>) {
+        if !self.has(key) {
+            self.missing(key, help);
+        }
     }
 
     // Reading
@@ -356,7 +363,7 @@ impl<'a> Table<'a> {
             let finding = finding.reference(key).suggest(suggest);
             self.report(match suggest {
                 Some(_) => finding,
-                None => finding.help(format!("the keys here are {}", asked.join(", "))),
+                None => finding.help(format!("the keys here are {}", unique(&asked).join(", "))),
             });
         }
     }
@@ -370,6 +377,16 @@ impl<'a> Table<'a> {
     pub fn known(&self, keys: &[&'static str]) {
         self.asked.borrow_mut().extend(keys);
     }
+}
+
+fn unique<'k>(keys: &[&'k str]) -> Vec<&'k str> {
+    let mut seen: Vec<&str> = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !seen.contains(key) {
+            seen.push(key);
+        }
+    }
+    seen
 }
 
 /// Adds the step of a place to a finding.
@@ -420,18 +437,4 @@ fn constant_or_map(entries: IndexMap<Arc<str>, Template>) -> Template {
         Some(values) => Template::Constant(Value::map(values)),
         None => Template::Map(entries),
     }
-}
-
-/// The same template with every expression in its text wrapped.
-pub fn wrap_expressions(template: Template, wrap: impl Fn(Expr) -> Expr) -> Template {
-    let pieces = match template {
-        Template::Text(pieces) => pieces,
-        Template::Expression(expr) => vec![Piece::Expression(expr)],
-        Template::Constant(_) | Template::List(_) | Template::Map(_) => return template,
-    };
-    let wrapped = pieces.into_iter().map(|piece| match piece {
-        Piece::Text(text) => Piece::Text(text),
-        Piece::Expression(expr) => Piece::Expression(wrap(expr)),
-    });
-    Template::Text(wrapped.collect())
 }

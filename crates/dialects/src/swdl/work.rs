@@ -1,24 +1,25 @@
 //! Stages whose work is done outside by a command, a tool, a worker, a web server or another workflow.
 
-use super::table::{StepOf, Table, wrap_expressions, wrong_shape};
+use super::shell_text::{Around, ShellText};
+use super::table::{StepOf, Table, wrong_shape};
 use crate::text::Kind;
-use windlass_ir::expr::{Expr, Function, Node};
+use windlass_ir::expr::{Expr, Function, Node, Piece, Template};
 use windlass_ir::workflow::{Bound, Call, Http, HttpAuth, HttpBody, Shell, ShellOutput, Task, Tool};
-use windlass_ir::{Code, Span, Value};
+use windlass_ir::{Code, Diagnostic, Span, Value};
 
 /// A bound value for a key that had to be there and was not; the missing key is reported already.
 fn nothing(table: &Table<'_>, key: &str) -> Bound {
-    let template = windlass_ir::expr::Template::Constant(Value::text(""));
+    let template = Template::Constant(Value::text(""));
     Bound { template, field: table.place.field(key).into(), span: table.span }
 }
 
 pub fn shell(stage: &Table<'_>) -> Shell {
     let run = stage.bound_text("run").unwrap_or_else(|| {
-        stage.missing("run", "give the command: `run: \"make test\"`");
+        stage.demand("run", "give the command: `run: \"make test\"`");
         nothing(stage, "run")
     });
     Shell {
-        run: Bound { template: wrap_expressions(run.template, shell_quoted), ..run },
+        run: command(stage, "run", run),
         cwd: stage.bound_text("cwd"),
         stdin: stage.bound("stdin"),
         output: stage
@@ -27,18 +28,80 @@ pub fn shell(stage: &Table<'_>) -> Shell {
     }
 }
 
-/// A value reaches the shell quoted, unless its author writes `raw(…)` around it.
-pub fn shell_quoted(expr: Expr) -> Expr {
+/// A command: values reach the shell quoted, unless their author writes `raw(…)` around them.
+pub fn command(table: &Table<'_>, key: &str, run: Bound) -> Bound {
+    let pieces = match run.template {
+        Template::Text(pieces) => pieces,
+        Template::Expression(expr) => vec![Piece::Expression(expr)],
+        Template::Constant(_) | Template::List(_) | Template::Map(_) => return run,
+    };
+    let mut text = ShellText::default();
+    let quoted = pieces.into_iter().map(|piece| match piece {
+        Piece::Text(part) => {
+            text.read(&part);
+            Piece::Text(part)
+        }
+        Piece::Expression(expr) => {
+            let around = text.around();
+            text.expression();
+            Piece::Expression(shell_quoted(expr, around).unwrap_or_else(|(expr, cause, help)| {
+                table.report(table.error(Code::UnsafeQuoting, key, expr.span, cause).help(help));
+                expr
+            }))
+        }
+    });
+    let template = Template::Text(quoted.collect());
+    Bound { template, ..run }
+}
+
+/// The expression as one word for the shell, or why it cannot be made one.
+fn shell_quoted(expr: Expr, around: Around) -> Result<Expr, (Expr, &'static str, &'static str)> {
     let span = expr.span;
+    let literal = |quote: &str| Expr::new(Node::Literal(Value::text(quote)), span);
+    let open = match around {
+        _ if is_raw(&expr) => return Ok(unwrapped(expr)),
+        Around::Words => None,
+        Around::SingleQuotes => Some(literal("'")),
+        Around::DoubleQuotes => Some(literal("\"")),
+        Around::Backslash => {
+            let cause = "the backslash before this expression would take away its quoting";
+            return Err((expr, cause, "take the backslash away, or write `raw(…)` to insert the value as it is"));
+        }
+        Around::Comment => {
+            let cause = "this expression stands in a comment, and a line break in its value would run the rest";
+            return Err((expr, cause, "take it out of the comment"));
+        }
+        Around::Substitution => {
+            let cause = "this expression stands inside a substitution of the shell, where its value could run as code";
+            return Err((expr, cause, "put it into a variable first: `x=${{ … }}; y=$(cat \"$x\")`, or pass it through `env`"));
+        }
+        Around::Tangled => {
+            let cause = "what stands before this expression is too tangled to say how the shell would read its value";
+            return Err((expr, cause, "put it into a variable at the start of the command, or pass it through `env`"));
+        }
+        Around::HereDocument => {
+            let cause = "this expression stands in a here-document, where its value could run as code";
+            return Err((expr, cause, "pass the value through `env` or `stdin`, or write `raw(…)` to insert it as it is"));
+        }
+    };
+    let args = std::iter::once(expr).chain(open).collect();
+    Ok(Expr::new(Node::Call { function: Function::ShellQuote, args }, span))
+}
+
+fn is_raw(expr: &Expr) -> bool {
+    matches!(&expr.node, Node::Call { function: Function::Raw, args } if args.len() == 1)
+}
+
+fn unwrapped(expr: Expr) -> Expr {
     match expr.node {
         Node::Call { function: Function::Raw, mut args } if args.len() == 1 => args.remove(0),
-        node => Expr::new(Node::Call { function: Function::ShellQuote, args: vec![Expr::new(node, span)] }, span),
+        node => Expr::new(node, expr.span),
     }
 }
 
 pub fn tool(stage: &Table<'_>) -> Tool {
     let tool = stage.plain_text("tool").unwrap_or_else(|| {
-        stage.missing("tool", "name the tool: `tool: search`");
+        stage.demand("tool", "name the tool: `tool: search`");
         "".into()
     });
     Tool { tool, server: stage.plain_text("server"), args: stage.bound("args") }
@@ -46,7 +109,7 @@ pub fn tool(stage: &Table<'_>) -> Tool {
 
 pub fn task(stage: &Table<'_>) -> Task {
     let task = stage.plain_text("task").unwrap_or_else(|| {
-        stage.missing("task", "name the task that workers subscribe to: `task: resize-image`");
+        stage.demand("task", "name the task that workers subscribe to: `task: resize-image`");
         "".into()
     });
     Task { task, group: stage.plain_text("group"), input: stage.bound("input") }
@@ -54,7 +117,7 @@ pub fn task(stage: &Table<'_>) -> Task {
 
 pub fn call(stage: &Table<'_>) -> Call {
     let workflow = stage.plain_text("workflow").unwrap_or_else(|| {
-        stage.missing("workflow", "name the workflow or its file: `workflow: release`");
+        stage.demand("workflow", "name the workflow or its file: `workflow: release`");
         "".into()
     });
     Call { workflow, with: stage.bindings("with") }
@@ -72,13 +135,11 @@ const METHODS: [(&str, &str); 7] = [
 
 pub fn http(stage: &Table<'_>) -> Http {
     let Some(table) = stage.table("http") else {
-        if !stage.has("http") {
-            stage.missing("http", "say what to request: `http: {url: \"https://example.org\"}`");
-        }
+        stage.demand("http", "say what to request: `http: {url: \"https://example.org\"}`");
         return request(nothing(stage, "http"), HttpBody::Empty);
     };
     let url = table.bound_text("url").unwrap_or_else(|| {
-        table.missing("url", "say what to request: `url: \"https://example.org\"`");
+        table.demand("url", "say what to request: `url: \"https://example.org\"`");
         nothing(&table, "url")
     });
     let body = http_body(&table);
@@ -158,7 +219,7 @@ fn status(table: &Table<'_>, node: &crate::text::Node) -> Option<u16> {
     code
 }
 
-fn bad_status(table: &Table<'_>, node: &crate::text::Node, span: Span) -> windlass_ir::Diagnostic {
+fn bad_status(table: &Table<'_>, node: &crate::text::Node, span: Span) -> Diagnostic {
     match &node.kind {
         Kind::Scalar(scalar) => table
             .error(Code::BadNumber, "expect", span, format!("`{}` is no status code", scalar.text))

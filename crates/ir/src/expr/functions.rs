@@ -52,8 +52,9 @@ pub enum Function {
     Max,
     /// Its argument. Inside a shell command it says that the author wants no quoting.
     Raw,
-    /// The text form quoted for a POSIX shell; each element of a list on its own. No surface writes it:
-    /// lowering puts it around every expression in a shell command.
+    /// The text form quoted for a POSIX shell; each element of a list on its own. A second argument is the quote that
+    /// the author has open around it: it is closed before and opened again after. No surface writes it: lowering puts it
+    /// around every expression in a shell command.
     ShellQuote,
 }
 
@@ -144,7 +145,7 @@ impl Function {
             Self::Contains | Self::StartsWith | Self::EndsWith | Self::Split | Self::Default => {
                 Arity::exactly(2)
             }
-            Self::Join => Arity { min: 1, max: Some(2) },
+            Self::Join | Self::ShellQuote => Arity { min: 1, max: Some(2) },
             Self::Min | Self::Max => Arity { min: 1, max: None },
             Self::Length
             | Self::ToJson
@@ -156,8 +157,7 @@ impl Function {
             | Self::First
             | Self::Last
             | Self::Flatten
-            | Self::Raw
-            | Self::ShellQuote => Arity::exactly(1),
+            | Self::Raw => Arity::exactly(1),
         }
     }
 
@@ -444,7 +444,13 @@ impl<'a> Call<'a> {
         if text.contains('\0') {
             return Err(nul_in_command().at(*span));
         }
-        Ok(Value::text(text))
+        match self.args.get(1) {
+            None => Ok(Value::text(text)),
+            Some(_) => {
+                let around = self.text(1)?;
+                Ok(Value::text(format!("{around}{text}{around}")))
+            }
+        }
     }
 }
 

@@ -91,7 +91,7 @@ impl Printer<'_> {
             }
             // Lowering put the quoting there; the author did not write it.
             Node::Call { function: Function::ShellQuote, args } => {
-                args.iter().for_each(|arg| self.write(arg, Binding::Choice, out));
+                args.iter().take(1).for_each(|arg| self.write(arg, Binding::Choice, out));
             }
             Node::Call { function, args } => {
                 out.push_str(function.name());

@@ -128,9 +128,10 @@ fn unique(list: &mut Vec<u32>) {
 fn reads(step: &mut Step) -> Vec<StepId> {
     let mut found = Vec::new();
     let mut note = |expr: &Expr| {
-        expr.walk(&mut |part| match part.node {
-            Node::Read(Read::StepOutputs(id) | Read::StepStatus(id)) => found.push(id),
-            _ => {}
+        expr.walk(&mut |part| {
+            if let Node::Read(Read::StepOutputs(id) | Read::StepStatus(id)) = part.node {
+                found.push(id);
+            }
         });
     };
     of_step(step, &mut |slot, _| match slot {

@@ -49,7 +49,7 @@ impl Plan {
         for (name, parameter) in &self.parameters {
             match value_of(name, parameter, given.get(&**name), words) {
                 Ok(value) => drop(values.insert(name.clone(), value)),
-                Err(problem) => problems.push(problem),
+                Err(problem) => problems.push(*problem),
             }
         }
         if problems.is_empty() { Ok(Parameters { values }) } else { Err(problems) }
@@ -102,20 +102,19 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a Arc<str>>, words: &Wo
     }
 }
 
-fn value_of(name: &str, parameter: &Parameter, given: Option<&Given>, words: &Words) -> Result<(Value, Origin), Diagnostic> {
+fn value_of(name: &str, parameter: &Parameter, given: Option<&Given>, words: &Words) -> Result<(Value, Origin), Box<Diagnostic>> {
     let word = words.parameter;
     match given {
         Some(given) => convert(given, &parameter.ty).map(|value| (value, Origin::Given)).map_err(|cause| {
-            Diagnostic::error(Code::BadParameter, format!("{word} `{name}` takes {}: {cause}", parameter.ty))
-                .reference(name)
-                .help(example(name, &parameter.ty))
+            let problem = format!("{word} `{name}` takes {}: {cause}", parameter.ty);
+            Box::new(Diagnostic::error(Code::BadParameter, problem).reference(name).help(example(name, &parameter.ty)))
         }),
         None => match &parameter.default {
             Some(default) => Ok((default.clone(), Origin::Default)),
             None if parameter.required => {
-                Err(Diagnostic::error(Code::MissingParameter, format!("the required {word} `{name}` is missing"))
-                    .reference(name)
-                    .help(example(name, &parameter.ty)))
+                let problem = format!("the required {word} `{name}` is missing");
+                let problem = Diagnostic::error(Code::MissingParameter, problem).reference(name);
+                Err(Box::new(problem.help(example(name, &parameter.ty))))
             }
             None => Ok((Value::Null, Origin::Absent)),
         },

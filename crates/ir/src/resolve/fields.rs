@@ -43,6 +43,8 @@ pub enum Sight {
     Before,
     /// Evaluated inside or after the scope's body: sees the steps in it too.
     Body,
+    /// The condition of a loop: sees the steps in it, and the number of the round.
+    Round,
     /// Sees the failed attempt.
     Retry,
     /// Around the run: sees every step of the outermost scope.
@@ -55,7 +57,7 @@ pub enum Sight {
 
 const PLAIN: Use<'static> = Use { expects: None, secrets: false, own_env: true, sight: Sight::Before };
 const WITH_SECRETS: Use<'static> = Use { secrets: true, ..PLAIN };
-const IN_BODY: Use<'static> = Use { sight: Sight::Body, ..PLAIN };
+const IN_ROUND: Use<'static> = Use { sight: Sight::Round, ..PLAIN };
 
 type Visit<'v> = &'v mut dyn FnMut(Slot<'_>, Use<'_>);
 
@@ -95,7 +97,7 @@ fn of_kind(kind: &mut Kind<Vec<Step>>, visit: Visit<'_>) {
             Items::List(list) => bound(list, Use { expects: Some(&any_list()), ..PLAIN }, visit),
             Items::Matrix(axes) => bindings(axes, Use { expects: Some(&any_list()), ..PLAIN }, visit),
         },
-        Kind::Repeat(repeat) => visit(Slot::Condition(&mut repeat.condition), IN_BODY),
+        Kind::Repeat(repeat) => visit(Slot::Condition(&mut repeat.condition), IN_ROUND),
         Kind::Choose(Choose::If { condition, .. }) => visit(Slot::Condition(condition), PLAIN),
         Kind::Choose(Choose::Switch { value, .. }) => bound(value, PLAIN, visit),
         Kind::Block(_) | Kind::Guard(_) => {}

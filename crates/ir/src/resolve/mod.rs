@@ -15,7 +15,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 use crate::suggest::nearest;
 use crate::value::Value;
-use crate::workflow::{Output, Step, Workflow};
+use crate::workflow::{FormField, Kind, Output, Step, Workflow};
 use catalog::Catalog;
 pub(crate) use fields::{Slot, of_step};
 pub use graph::Graph;
@@ -96,6 +96,10 @@ fn default_outputs(steps: &[Step], contracts: &mut Contracts, diagnostics: &mut 
         for (name, output) in &step.outputs {
             diagnostics.extend(contracts.default_of(name, output).map(|d| d.step(&*step.id.value)));
         }
+        if let Kind::Gate(gate) = &step.kind {
+            let found = gate.form.iter().filter_map(|(name, field)| contracts.form_field(name, field));
+            diagnostics.extend(found.map(|d| d.step(&*step.id.value)));
+        }
         step.kind.bodies().into_iter().for_each(|(_, body)| default_outputs(body, contracts, diagnostics));
     }
 }
@@ -110,6 +114,19 @@ impl Contracts {
         Some(finding.field(format!("outputs.{name}.default")))
     }
 
+    /// The default and the choices of a field must be values of its type, and the default one of the choices.
+    fn form_field(&mut self, name: &str, field: &FormField) -> Option<Diagnostic> {
+        let values = field.default.iter().chain(&field.choices);
+        let wrong = values.into_iter().find_map(|value| self.finding(&field.ty, value, field.span));
+        let strange = field.default.as_ref().filter(|default| !field.choices.is_empty() && !field.choices.contains(default));
+        let strange = strange.map(|_| {
+            Diagnostic::error(Code::BadDefault, "the default is none of the choices")
+                .at(field.span)
+                .help("add it to `choices`, or take another default")
+        });
+        wrong.or(strange).map(|finding| finding.field(format!("gate.form.{name}")))
+    }
+
     fn finding(&mut self, ty: &Type, default: &Value, span: Span) -> Option<Diagnostic> {
         let violation = match ty {
             Type::Schema(_) => Contract::new(ty).ok()?.check(default).err()?,
@@ -118,8 +135,8 @@ impl Contracts {
                 contract.as_ref()?.check(default).err()?
             }
         };
-        let message = format!("the default is not of type {ty}: {}", violation.message);
-        Some(Diagnostic::error(Code::BadDefault, message).at(span).help("change the default or the type"))
+        let message = format!("this value is not of type {ty}: {}", violation.message);
+        Some(Diagnostic::error(Code::BadDefault, message).at(span).help("change the value or the type"))
     }
 }
 

@@ -351,6 +351,7 @@ impl<'a> Names<'a> {
                 format!("`{word}` has a value only inside the template of a fan-out"),
                 "move this into `fan_out.stage_template`, or read an output instead",
             ),
+            Namespace::Index if sight == Sight::Round => None,
             Namespace::Index if !self.is_inside(reader, |role| matches!(role, Role::Item(_) | Role::Round)) => here(
                 format!("`{word}` has a value only inside a fan-out or a loop"),
                 "move this into a `fan_out.stage_template` or into the stages of a loop",
@@ -366,7 +367,7 @@ impl<'a> Names<'a> {
 
     /// Whether the reader stands in a scope of this role, however deep.
     fn is_inside(&self, reader: &Reader<'_>, wanted: impl Fn(&Role) -> bool) -> bool {
-        self.scopes_around(reader).any(|role| wanted(role))
+        self.scopes_around(reader).any(wanted)
     }
 
     fn scopes_around(&self, reader: &Reader<'_>) -> impl Iterator<Item = &Role> {
@@ -442,7 +443,7 @@ impl<'a> Names<'a> {
             };
             self.report(finding, *span, reader);
         }
-        if !(whole && reader.place.secrets) {
+        if link.is_none() || !(whole && reader.place.secrets) {
             let message = "a secret cannot be used here: it would end up in text, in a log or in a decision";
             let help = "pass it on whole and alone: as a value of `env`, or in a header, url, body or auth of `http`, or in `args` of a tool";
             self.report(Diagnostic::error(Code::SecretExposed, message).help(help), span, reader);
@@ -579,7 +580,7 @@ impl<'a> Names<'a> {
             }
             return;
         };
-        if reader.place.sight == Sight::Body && catalog.scopes[card.scope].parent == Some(reading) {
+        if matches!(reader.place.sight, Sight::Body | Sight::Round) && catalog.scopes[card.scope].parent == Some(reading) {
             return;
         }
         let mut here = reading;

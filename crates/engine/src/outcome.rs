@@ -1,0 +1,90 @@
+//! What became of a step, of an attempt, or of a run.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use windlass_ir::{Duration, Value};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Done(Value),
+    /// Done for now: a loop goes on with this.
+    Continue(Value),
+    Failed(Failure),
+    Skipped(Skip),
+    Cancelled(Arc<str>),
+}
+
+/// Why an attempt or a step failed. `class` is one word of the list in the documentation, or the executor's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    pub class: Arc<str>,
+    pub message: Arc<str>,
+    /// Where in the step, in the words of its file: `outputs.count`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Duration>,
+}
+
+impl Failure {
+    pub fn new(class: &str, message: impl Into<Arc<str>>) -> Self {
+        Self { class: class.into(), message: message.into(), field: None, detail: None, retry_after: None }
+    }
+
+    #[must_use]
+    pub fn in_field(self, field: impl Into<Arc<str>>) -> Self {
+        Self { field: Some(field.into()), ..self }
+    }
+}
+
+/// The failure classes that the engine and its executors use themselves.
+pub mod class {
+    pub const TIMEOUT: &str = "timeout";
+    pub const TRANSIENT: &str = "transient";
+    pub const AUTH_FAILURE: &str = "auth_failure";
+    pub const CONTRACT_VIOLATION: &str = "contract_violation";
+    pub const EXPRESSION_ERROR: &str = "expression_error";
+    pub const GATE_REJECTED: &str = "gate_rejected";
+    pub const BUDGET_EXCEEDED: &str = "budget_exceeded";
+    pub const CANCELLED: &str = "cancelled";
+    pub const LOST: &str = "lost";
+    pub const NO_SCRIPTED_ANSWER: &str = "no_scripted_answer";
+    pub const ERROR: &str = "error";
+
+    /// Never tried again unless a policy names them.
+    pub const NOT_RETRIED: [&str; 5] = [AUTH_FAILURE, EXPRESSION_ERROR, GATE_REJECTED, BUDGET_EXCEEDED, CANCELLED];
+}
+
+/// Why a step did not have to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skip {
+    pub reason: SkipReason,
+    /// The step that is the cause, where another one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because_of: Option<Arc<str>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    ConditionFalse,
+    GateSkipped,
+    DependencyFailed,
+    BranchNotTaken,
+    RunCancelled,
+}
+
+impl SkipReason {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ConditionFalse => "condition_false",
+            Self::GateSkipped => "gate_skipped",
+            Self::DependencyFailed => "dependency_failed",
+            Self::BranchNotTaken => "branch_not_taken",
+            Self::RunCancelled => "run_cancelled",
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Ends: of scopes, of what will not be started any more, of the run, and the way back from a failure.
+
+use super::state::{Doing, Phase, Place, Stage};
+use super::{Turn, merged};
+use crate::event::What;
+use crate::input::{Effect, Refused};
+use crate::keys::Path;
+use crate::outcome::{Failure, Outcome, class};
+use std::sync::Arc;
+use windlass_ir::Value;
+use windlass_ir::value::Map;
+use windlass_ir::workflow::Output;
+use indexmap::IndexMap;
+
+impl Turn<'_> {
+    /// Looks at one instance that something happened to: a scope that is complete, a gate whose time is up, an attempt that
+    /// did not stop within its grace. While the run is paused, time changes nothing.
+    pub(super) fn attend(&mut self) -> bool {
+        let paused = self.state().paused;
+        let place = self.state().attention.iter().copied().find(|place| !paused || self.ignores_pause(*place));
+        let Some(place) = place else { return false };
+        match &self.at(place).phase {
+            Phase::Gate { .. } => self.gate_timed_out(place),
+            Phase::Attempt(attempt) => match attempt.doing {
+                Doing::Aborting(abort) => self.stopped(place, abort, true),
+                Doing::Running | Doing::Backoff { .. } => return false,
+            },
+            Phase::Entered => self.scope_ends(place),
+            Phase::Waiting | Phase::Ready | Phase::Settled { .. } => return false,
+        }
+        true
+    }
+
+    fn ignores_pause(&self, place: Place) -> bool {
+        !matches!(self.at(place).phase, Phase::Gate { .. })
+    }
+
+    /// Every step of a scope has settled.
+    fn scope_ends(&mut self, place: Place) {
+        let program = self.run.program.clone();
+        let step = program.plan.step(self.at(place).step);
+        let outcome = self.inner_failure(place).map_or_else(
+            || match self.computed(Some(place), &step.outputs) {
+                Ok(mut outputs) => {
+                    let arm = self.at(place).inside.as_ref().and_then(|inside| inside.arm.clone());
+                    outputs.extend(arm.map(|arm| (Arc::from("branch"), Value::Text(arm))));
+                    Outcome::Done(Value::Map(Arc::new(outputs)))
+                }
+                Err(failure) => Outcome::Failed(failure),
+            },
+            |outcome| outcome,
+        );
+        self.settle(place, outcome, false);
+    }
+
+    /// What went wrong inside a scope, if that is why it ends.
+    fn inner_failure(&self, place: Place) -> Option<Outcome> {
+        let inside = self.at(place).inside.as_ref()?;
+        let inner = (inside.first.0..inside.first.0 + inside.count).map(|number| self.at(Place(number)));
+        let mut cancelled = None;
+        for instance in inner {
+            match &instance.phase {
+                Phase::Settled { outcome: outcome @ Outcome::Failed(_), halts: true } => return Some(outcome.clone()),
+                Phase::Settled { outcome: outcome @ Outcome::Cancelled(_), .. } => cancelled = Some(outcome.clone()),
+                _ => {}
+            }
+        }
+        cancelled
+    }
+
+    /// Outputs that are computed by expressions, as those of scopes and runs are.
+    fn computed(&self, from: Option<Place>, outputs: &IndexMap<Arc<str>, Output>) -> Result<Map, Failure> {
+        // Seen from the first step inside, so that what stands beside it is in sight.
+        let inner = from.and_then(|place| self.at(place).inside.as_ref()).filter(|inside| inside.count > 0);
+        let sight = self.sight(inner.map_or(from, |inside| Some(inside.first)));
+        let mut values = Map::new();
+        for (name, output) in outputs {
+            let value = sight.optional(output.source.as_ref())?.unwrap_or(Value::Null);
+            values.insert(name.clone(), value);
+        }
+        match super::values::contracted(&self.run.program, outputs, Value::Map(Arc::new(values)))? {
+            Value::Map(map) => Ok((*map).clone()),
+            _ => Ok(Map::new()),
+        }
+    }
+
+    /// Settles one thing that will not be started any more, when the run is stopping.
+    pub(super) fn stop_one(&mut self) -> bool {
+        if !self.state().is_stopping() {
+            return false;
+        }
+        let why: Arc<str> = match (&self.state().cancelling, self.state().halted) {
+            (Some(why), _) => why.clone(),
+            (None, Some(halted)) => {
+                let failed = self.run.program.plan.step(self.at(halted).step).id.clone();
+                format!("`{failed}` failed").into()
+            }
+            (None, None) => return false,
+        };
+        let cancelled = self.state().cancelling.is_some();
+        let waiting = self.state().unstarted.first().or(self.state().gates.first()).copied();
+        let between = || self.state().jobs.iter().copied().find(|place| cancelled && self.is_between_attempts(*place));
+        let Some(place) = waiting.or_else(between) else { return false };
+        self.settle(place, Outcome::Cancelled(why), false);
+        true
+    }
+
+    fn is_between_attempts(&self, place: Place) -> bool {
+        matches!(&self.at(place).phase, Phase::Attempt(attempt) if matches!(attempt.doing, Doing::Backoff { .. }))
+    }
+
+    /// Fixes the result once every step has settled.
+    pub(super) fn conclude(&mut self) -> bool {
+        if self.state().roots.open > 0 {
+            return false;
+        }
+        let outcome = match (&self.state().cancelling, self.state().halted) {
+            (Some(why), _) => Outcome::Cancelled(why.clone()),
+            (None, Some(halted)) => self.at(halted).outcome().cloned().unwrap_or(Outcome::Done(Value::Null)),
+            (None, None) => {
+                let program = self.run.program.clone();
+                match self.computed(None, &program.plan.outputs) {
+                    Ok(outputs) => Outcome::Done(Value::Map(Arc::new(outputs))),
+                    Err(failure) => Outcome::Failed(failure),
+                }
+            }
+        };
+        let has_failures = self.state().has_failures;
+        self.emit(What::Concluded { outcome: outcome.clone(), has_failures });
+        if !is_reopenable(&outcome) {
+            self.emit(What::Closed);
+        }
+        self.answer.effects.push(Effect::Conclude(outcome));
+        true
+    }
+
+    /// Opens a failed run again: the failures that ended it, what was cancelled because of them, and the scopes around.
+    pub(super) fn reopen(&mut self, changes: &Value, by: Arc<str>) -> Result<(), Refused> {
+        let Stage::Concluded(outcome) = &self.state().stage else { return Err(Refused::NotFailed) };
+        if !is_reopenable(outcome) {
+            return Err(Refused::NotFailed);
+        }
+        let inputs = merged(&self.state().inputs, changes);
+        let open = self.state().instances.iter().filter(|instance| match &instance.phase {
+            Phase::Settled { outcome: Outcome::Failed(_), halts } => *halts,
+            Phase::Settled { outcome: Outcome::Cancelled(_), .. } => true,
+            _ => false,
+        });
+        let paths: Vec<Path> = open.map(|instance| instance.path.clone()).collect();
+        self.emit(What::Reopened { paths, inputs, by });
+        Ok(())
+    }
+}
+
+/// Only a failure that another try may mend leaves a run open. A person's "no" is final.
+fn is_reopenable(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(failure) if &*failure.class != class::GATE_REJECTED)
+}

@@ -1,0 +1,130 @@
+//! A plan made ready for running: what every run of it needs to know and none of them changes. Shared by all of them.
+
+use std::collections::HashMap;
+use windlass_ir::contract::{Contract, Violation};
+use windlass_ir::expr::StepId;
+use windlass_ir::workflow::{Action, Kind};
+use windlass_ir::{Plan, Type, Value};
+
+#[derive(Debug)]
+pub struct Program {
+    pub plan: Plan,
+    /// The place of each step in the list that it stands in.
+    places: Vec<u32>,
+    dependents: Vec<Vec<StepId>>,
+    contracts: HashMap<String, Contract>,
+}
+
+/// Why a plan cannot be run by this program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unrunnable {
+    #[error("step `{step}` is of the kind `{kind}`, which this version cannot run yet")]
+    Kind { step: String, kind: String },
+    #[error("step `{step}` uses `{feature}`, which this version cannot run yet")]
+    Feature { step: String, feature: &'static str },
+    #[error("a type of step `{step}` cannot be checked: {message}")]
+    Contract { step: String, message: String },
+}
+
+impl Program {
+    pub fn new(plan: Plan) -> Result<Self, Unrunnable> {
+        let mut program =
+            Self { places: vec![0; plan.steps.len()], dependents: vec![Vec::new(); plan.steps.len()], contracts: HashMap::new(), plan };
+        program.check_kinds()?;
+        program.compile_contracts()?;
+        program.lay_out();
+        Ok(program)
+    }
+
+    /// Nothing is started that could not be finished.
+    fn check_kinds(&self) -> Result<(), Unrunnable> {
+        for step in &self.plan.steps {
+            let id = || step.id.to_string();
+            let runnable = match &step.kind {
+                Kind::Action(Action::Agent(_) | Action::Shell(_) | Action::Tool(_) | Action::Task(_)) => true,
+                Kind::Gate(_) | Kind::Assign(_) | Kind::Block(_) | Kind::Choose(_) => true,
+                Kind::Action(Action::Http(_) | Action::Call(_))
+                | Kind::Wait(_)
+                | Kind::Finish(_)
+                | Kind::ForEach(_)
+                | Kind::Repeat(_)
+                | Kind::Guard(_) => false,
+            };
+            if !runnable {
+                return Err(Unrunnable::Kind { step: id(), kind: step.word.to_string() });
+            }
+            if step.takes_over {
+                return Err(Unrunnable::Feature { step: id(), feature: "on_failure: {goto: …}" });
+            }
+            if step.policy.idempotency.is_some() {
+                return Err(Unrunnable::Feature { step: id(), feature: "idempotency" });
+            }
+        }
+        Ok(())
+    }
+
+    fn compile_contracts(&mut self) -> Result<(), Unrunnable> {
+        for step in &self.plan.steps {
+            let types = step.inputs.values().map(|input| &input.ty).chain(step.outputs.values().map(|output| &output.ty));
+            let form = match &step.kind {
+                Kind::Gate(gate) => gate.form.values().map(|field| &field.ty).collect(),
+                _ => Vec::new(),
+            };
+            for ty in types.chain(form) {
+                let key = key_of(ty);
+                if !self.contracts.contains_key(&key) {
+                    let failed = |message: String| Unrunnable::Contract { step: step.id.to_string(), message };
+                    let contract = Contract::new(ty).map_err(|error| failed(error.to_string()))?;
+                    self.contracts.insert(key, contract);
+                }
+            }
+        }
+        for output in self.plan.outputs.values() {
+            if let Ok(contract) = Contract::new(&output.ty) {
+                self.contracts.insert(key_of(&output.ty), contract);
+            }
+        }
+        Ok(())
+    }
+
+    fn lay_out(&mut self) {
+        let bodies = self.plan.steps.iter().flat_map(|step| step.kind.bodies().into_iter().map(|(_, body)| body));
+        for list in bodies.chain([&self.plan.roots]) {
+            for (place, id) in (0u32..).zip(list) {
+                self.places[id.index()] = place;
+            }
+        }
+        for (number, step) in (0u32..).map(StepId).zip(&self.plan.steps) {
+            for need in &step.needs {
+                self.dependents[need.index()].push(number);
+            }
+        }
+    }
+
+    pub fn place(&self, step: StepId) -> u32 {
+        self.places[step.index()]
+    }
+
+    pub fn dependents(&self, step: StepId) -> &[StepId] {
+        &self.dependents[step.index()]
+    }
+
+    /// Whether the step counts against the limit on agents at once.
+    pub fn is_agent(&self, step: StepId) -> bool {
+        matches!(self.plan.step(step).kind, Kind::Action(Action::Agent(_)))
+    }
+
+    pub fn check(&self, ty: &Type, value: &Value) -> Result<(), Violation> {
+        match self.contracts.get(&key_of(ty)) {
+            Some(contract) => contract.check(value),
+            None => Ok(()),
+        }
+    }
+}
+
+fn key_of(ty: &Type) -> String {
+    match ty {
+        Type::Schema(schema) => schema.to_string(),
+        plain => plain.to_string(),
+    }
+}

@@ -1,0 +1,3 @@
+//! The loop that joins engine, store and executors.
+
+pub mod report;
