@@ -36,6 +36,28 @@ pub fn read_workflow(path: &Path) -> Result<Content, Unreadable> {
     read(path)
 }
 
+/// What lies beside the file of a workflow folder: its documentation, and templates of overrides.
+#[derive(Debug, Default)]
+pub struct Companions {
+    pub documentation: Option<String>,
+    pub override_templates: Vec<String>,
+}
+
+/// Looks around a workflow file. Only a workflow folder, whose file has one of the fixed names, has companions.
+pub fn companions(file: &str) -> Companions {
+    let file = Path::new(file);
+    let in_folder = file.file_name().is_some_and(|name| WORKFLOW_FILES.iter().any(|fixed| name == *fixed));
+    let Some(folder) = file.parent().filter(|_| in_folder) else { return Companions::default() };
+    let documentation = Some(folder.join("WORKFLOW.md")).filter(|page| page.is_file());
+    let entries = std::fs::read_dir(folder.join("overrides")).into_iter().flatten().flatten();
+    let mut templates: Vec<String> = entries.map(|entry| entry.path().display().to_string()).collect();
+    templates.sort();
+    Companions {
+        documentation: documentation.map(|page| page.display().to_string()),
+        override_templates: templates,
+    }
+}
+
 /// A file of any kind, but no folder.
 pub fn read(path: &Path) -> Result<Content, Unreadable> {
     let (name, read) = if path == Path::new(STDIN) {

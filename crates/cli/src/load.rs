@@ -2,7 +2,7 @@
 //! everything that stands in the way.
 
 use crate::args::Overrides;
-use crate::files::{self, Content, Unreadable};
+use crate::files::{self, Companions, Content, Unreadable};
 use crate::show::words::clean;
 use crate::show::{Screen, diagnostics};
 use std::ffi::OsStr;
@@ -23,6 +23,7 @@ pub struct Opened {
     pub findings: Vec<Diagnostic>,
     /// The file that was laid over the workflow, if one had a block for it.
     pub overrides: Option<String>,
+    pub companions: Companions,
 }
 
 impl Opened {
@@ -78,6 +79,7 @@ pub fn open(file: &Path, overrides: &Overrides) -> Result<Opened, Refusal> {
             sources,
             findings: diagnostics,
             overrides: over_name.filter(|_| !unused),
+            companions: files::companions(&name),
         }),
         None => Err(Refusal { file: Some(name), sources, findings: diagnostics }),
     }

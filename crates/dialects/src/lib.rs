@@ -6,6 +6,7 @@
 pub mod swdl;
 pub mod text;
 
+use std::collections::HashSet;
 use text::{Format, Limits};
 use windlass_ir::diagnostic::sort_by_place;
 use windlass_ir::workflow::Words;
@@ -57,7 +58,20 @@ pub fn load(file: Text, overrides: Option<Text>) -> Loaded {
         valid.then(|| Plan::lower(workflow))
     });
     sort_by_place(&mut diagnostics);
+    drop_repeats(&mut diagnostics);
     Loaded { sources, words: &WORDS, workflow: id, plan, diagnostics }
+}
+
+/// One mistake is one finding: a default that many stages inherit is reported once, and so is a step read in vain by
+/// several expressions of one reader.
+fn drop_repeats(diagnostics: &mut Vec<Diagnostic>) {
+    let mut seen = HashSet::new();
+    diagnostics.retain(|finding| match finding.code {
+        Code::NotAnAncestor => {
+            seen.insert((finding.code, None, finding.step.clone(), finding.reference.clone()))
+        }
+        code => seen.insert((code, finding.span, Some(finding.message.clone()), None)),
+    });
 }
 
 /// Reads one file into a tree; the source is there for messages even when the file is not readable.

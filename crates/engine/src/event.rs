@@ -7,8 +7,8 @@ use crate::outcome::{Failure, Outcome};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use windlass_ir::workflow::OnTimeout;
 use windlass_ir::value::Sealable;
+use windlass_ir::workflow::OnTimeout;
 use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,10 @@ pub enum What {
         seed: u64,
     },
     /// A scope or a gate was entered, with what was decided about it.
-    Entered { path: Path, decision: Decision },
+    Entered {
+        path: Path,
+        decision: Decision,
+    },
     /// An attempt was decided. Later attempts and deliveries of the same step leave out what has not changed.
     Scheduled {
         path: Path,
@@ -40,18 +43,50 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
-    Noted { path: Path, key: Arc<str>, value: Value },
+    Noted {
+        path: Path,
+        key: Arc<str>,
+        value: Value,
+    },
     /// An attempt failed and another one will be made after `delay`.
-    AttemptFailed { path: Path, attempt: u32, failure: Failure, delay: Duration },
-    TimerSet { path: Path, reason: Reason, until: Timestamp },
-    TimerFired { path: Path, reason: Reason },
+    AttemptFailed {
+        path: Path,
+        attempt: u32,
+        failure: Failure,
+        delay: Duration,
+    },
+    TimerSet {
+        path: Path,
+        reason: Reason,
+        until: Timestamp,
+    },
+    TimerFired {
+        path: Path,
+        reason: Reason,
+    },
     /// A decision was made at a gate.
-    Signalled { id: Arc<str>, path: Path, by: Arc<str>, value: Value },
-    CancelRequested { why: Arc<str>, by: Arc<str> },
-    Paused { by: Arc<str> },
-    Resumed { by: Arc<str> },
+    Signalled {
+        id: Arc<str>,
+        path: Path,
+        by: Arc<str>,
+        value: Value,
+    },
+    CancelRequested {
+        why: Arc<str>,
+        by: Arc<str>,
+    },
+    Paused {
+        by: Arc<str>,
+    },
+    Resumed {
+        by: Arc<str>,
+    },
     /// The failed leaves and what was cancelled because of them are open again.
-    Reopened { paths: Vec<Path>, inputs: Value, by: Arc<str> },
+    Reopened {
+        paths: Vec<Path>,
+        inputs: Value,
+        by: Arc<str>,
+    },
     Settled {
         path: Path,
         outcome: Outcome,
@@ -63,7 +98,10 @@ pub enum What {
         abandoned: bool,
     },
     /// The result is fixed.
-    Concluded { outcome: Outcome, has_failures: bool },
+    Concluded {
+        outcome: Outcome,
+        has_failures: bool,
+    },
     /// Nothing more will be written.
     Closed,
 }

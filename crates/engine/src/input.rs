@@ -9,22 +9,48 @@ use windlass_ir::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// `seed` is what every random choice of the run is drawn from.
-    Start { inputs: Value, seed: u64 },
+    Start {
+        inputs: Value,
+        seed: u64,
+    },
     /// An executor is done with a job.
-    Reported { job: JobKey, outcome: Outcome },
+    Reported {
+        job: JobKey,
+        outcome: Outcome,
+    },
     /// A job is gone and will not report: its process or its machine has ended.
-    Lost { job: JobKey },
+    Lost {
+        job: JobKey,
+    },
     /// A job wants something remembered before it goes on.
-    Noted { job: JobKey, key: Arc<str>, value: Value },
+    Noted {
+        job: JobKey,
+        key: Arc<str>,
+        value: Value,
+    },
     /// A decision at a gate.
-    Decide { id: Arc<str>, path: Path, decision: GateDecision },
+    Decide {
+        id: Arc<str>,
+        path: Path,
+        decision: GateDecision,
+    },
     /// Time has passed.
     Tick,
-    Cancel { why: Arc<str>, by: Arc<str> },
-    Pause { by: Arc<str> },
-    Resume { by: Arc<str> },
+    Cancel {
+        why: Arc<str>,
+        by: Arc<str>,
+    },
+    Pause {
+        by: Arc<str>,
+    },
+    Resume {
+        by: Arc<str>,
+    },
     /// Go on with a failed run, with these inputs laid over the first ones.
-    Reopen { inputs: Value, by: Arc<str> },
+    Reopen {
+        inputs: Value,
+        by: Arc<str>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -81,13 +81,20 @@ impl<'de> Deserialize<'de> for Segment {
 
 /// Where a step instance is in its run, from the outermost scope inwards. Shown as `/images[3]/resize`; never read back
 /// from that text.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(transparent)]
 pub struct Path(Arc<[Segment]>);
 
 impl Path {
     pub fn child(&self, name: Arc<str>, ordinal: Option<u32>) -> Self {
         Self(self.0.iter().cloned().chain([Segment { name, ordinal }]).collect())
+    }
+
+    /// The path of the scope around; none for the run itself.
+    pub fn parent(&self) -> Option<Self> {
+        self.0.split_last().map(|(_, around)| Self(around.into()))
     }
 
     pub fn segments(&self) -> &[Segment] {
@@ -162,7 +169,9 @@ pub struct TimerKey {
 }
 
 /// An instant in microseconds since the Unix epoch: the core has no other time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
@@ -184,7 +193,13 @@ impl std::fmt::Display for Timestamp {
         let (days, micros) = (self.0.div_euclid(86_400_000_000), self.0.rem_euclid(86_400_000_000));
         let (year, month, day) = civil(days);
         let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
-        write!(f, "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)?;
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        )?;
         match fraction {
             0 => f.write_str("Z"),
             _ if fraction % 1000 == 0 => write!(f, ".{:03}Z", fraction / 1000),

@@ -55,7 +55,8 @@ pub mod class {
     pub const ERROR: &str = "error";
 
     /// Never tried again unless a policy names them.
-    pub const NOT_RETRIED: [&str; 5] = [AUTH_FAILURE, EXPRESSION_ERROR, GATE_REJECTED, BUDGET_EXCEEDED, CANCELLED];
+    pub const NOT_RETRIED: [&str; 5] =
+        [AUTH_FAILURE, EXPRESSION_ERROR, GATE_REJECTED, BUDGET_EXCEEDED, CANCELLED];
 }
 
 /// Why a step did not have to run.

@@ -22,6 +22,8 @@ pub struct View {
     pub cancel_requested: bool,
     /// Where the failure that ended the run happened.
     pub failed_at: Option<Path>,
+    /// For each scope that a failure ended, the step that failed in it.
+    halted: IndexMap<Path, Path>,
     /// How many events were applied.
     pub events: u64,
     /// Every instance that exists, in the order in which they came into being.
@@ -53,9 +55,14 @@ pub enum StepPhase {
     Pending,
     Running,
     /// Between two attempts.
-    Backoff { until: Timestamp },
+    Backoff {
+        until: Timestamp,
+    },
     /// At a gate.
-    Asking { message: Option<Value>, until: Option<Timestamp> },
+    Asking {
+        message: Option<Value>,
+        until: Option<Timestamp>,
+    },
     /// A scope with steps at work.
     Inside,
     Settled(Outcome),
@@ -73,6 +80,7 @@ impl View {
             paused: false,
             cancel_requested: false,
             failed_at: None,
+            halted: IndexMap::new(),
             events: 0,
             steps: IndexMap::new(),
         }
@@ -82,6 +90,20 @@ impl View {
         let mut view = Self::new(program);
         events.into_iter().for_each(|event| view.apply(event));
         view
+    }
+
+    /// Whether two views of the same program show the same.
+    pub fn same_as(&self, other: &Self) -> bool {
+        let key = |view: &Self| {
+            (
+                view.phase.clone(),
+                view.inputs.clone(),
+                (view.started_at, view.ended_at),
+                (view.has_failures, view.paused, view.cancel_requested, view.events),
+                view.failed_at.clone(),
+            )
+        };
+        key(self) == key(other) && self.steps == other.steps
     }
 
     pub fn program(&self) -> &Arc<Program> {
@@ -125,17 +147,22 @@ impl View {
                 self.ended_at = None;
                 self.failed_at = None;
                 self.inputs = inputs.clone();
+                self.halted.clear();
                 for path in paths {
                     let scope = self.is_scope(path);
                     self.change(path, |step| {
-                        step.phase = if scope && step.started_at.is_some() { StepPhase::Inside } else { StepPhase::Pending };
+                        step.phase = if scope && step.started_at.is_some() {
+                            StepPhase::Inside
+                        } else {
+                            StepPhase::Pending
+                        };
                         step.ended_at = None;
                     });
                 }
             }
             What::Settled { path, outcome, halts, abandoned } => {
-                if *halts {
-                    self.failed_at.get_or_insert_with(|| path.clone());
+                if let (true, Some(scope)) = (*halts, path.parent()) {
+                    self.halted.entry(scope).or_insert_with(|| path.clone());
                 }
                 self.change(path, |step| {
                     step.phase = StepPhase::Settled(outcome.clone());
@@ -147,8 +174,13 @@ impl View {
                 self.phase = RunPhase::Ended(outcome.clone());
                 self.ended_at = Some(at);
                 self.has_failures = *has_failures;
+                self.failed_at = self.first_failure();
             }
-            What::Noted { .. } | What::TimerSet { .. } | What::TimerFired { .. } | What::Signalled { .. } | What::Closed => {}
+            What::Noted { .. }
+            | What::TimerSet { .. }
+            | What::TimerFired { .. }
+            | What::Signalled { .. }
+            | What::Closed => {}
         }
     }
 
@@ -193,6 +225,15 @@ impl View {
             Decision::Gate(_) => false,
         };
         kind.bodies().into_iter().filter(|(word, _)| taken(word)).for_each(|(_, list)| self.open(path, list));
+    }
+
+    /// The failure behind the end of the run: inside the scope that failed, inside the scope in it, and so on.
+    fn first_failure(&self) -> Option<Path> {
+        let mut failed = self.halted.get(&Path::default())?;
+        while let Some(inner) = self.halted.get(failed) {
+            failed = inner;
+        }
+        Some(failed.clone())
     }
 
     fn is_scope(&self, path: &Path) -> bool {

@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn a_schema_names_the_broken_member() {
-        let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}});
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}});
         let contract = Contract::new(&Type::Schema(Arc::new(schema))).expect("a schema");
         let value: Value = serde_json::from_str(r#"{"a": ["x", 1]}"#).expect("JSON");
         assert_eq!(contract.check(&value).expect_err("wrong").path, ".a[1]");

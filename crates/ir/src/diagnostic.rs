@@ -171,9 +171,14 @@ impl Diagnostic {
         self
     }
 
+    /// The next action. The word that was probably meant, if one is known, is offered first.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = help.into();
+        let help = help.into();
+        self.help = match &self.suggest {
+            Some(word) => format!("{} {help}", did_you_mean(word)),
+            None => help,
+        };
         self
     }
 
@@ -206,7 +211,7 @@ impl Diagnostic {
     pub fn suggest(mut self, suggest: Option<impl Into<String>>) -> Self {
         self.suggest = suggest.map(Into::into);
         if let (true, Some(word)) = (self.help.is_empty(), &self.suggest) {
-            self.help = format!("did you mean `{word}`?");
+            self.help = did_you_mean(word);
         }
         self
     }
@@ -239,7 +244,11 @@ impl Diagnostic {
     }
 }
 
-/// Errors first by place, so that a list reads like the file: sorted by source and offset, stable otherwise.
+fn did_you_mean(word: &str) -> String {
+    format!("did you mean `{word}`?")
+}
+
+/// In the order of the file; what has no place comes last.
 pub fn sort_by_place(diagnostics: &mut [Diagnostic]) {
     diagnostics.sort_by_key(|d| d.span.map_or((1, Span::default()), |span| (0, span)));
 }

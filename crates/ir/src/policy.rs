@@ -63,7 +63,9 @@ pub enum Growth {
     /// The n-th delay is n times the first.
     Linear,
     /// Each delay is `multiplier` times the one before.
-    Exponential { multiplier: f64 },
+    Exponential {
+        multiplier: f64,
+    },
 }
 
 impl Backoff {
@@ -151,8 +153,12 @@ mod tests {
     #[test]
     fn delays_grow_and_are_clamped() {
         let check = |growth, expected: [u64; 3]| {
-            let backoff =
-                Backoff { initial: Duration::from_secs(10), growth, max: Duration::from_secs(35), jitter: 0.0 };
+            let backoff = Backoff {
+                initial: Duration::from_secs(10),
+                growth,
+                max: Duration::from_secs(35),
+                jitter: 0.0,
+            };
             let delays = [1, 2, 3].map(|attempt| backoff.delay_after(attempt));
             assert_eq!(delays, expected.map(Duration::from_secs), "{growth:?}");
         };

@@ -36,7 +36,8 @@ impl Step {
 
 /// The outputs that come with the kind, and whether further ones are unknown as long as none are declared.
 fn implied(kind: &Kind<Vec<Step>>) -> (IndexMap<Arc<str>, Type>, bool) {
-    let fields = |list: &[(&str, Type)]| list.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect();
+    let fields =
+        |list: &[(&str, Type)]| list.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect();
     let decision = [("decision", Type::String), ("by", Type::String), ("reason", Type::String)];
     let streams = [("exit_code", Type::Integer), ("stdout", Type::String), ("stderr", Type::String)];
     let response = [("status", Type::Integer), ("headers", Type::Object), ("body", Type::Any)];

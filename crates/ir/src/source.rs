@@ -79,7 +79,8 @@ impl Source {
         let line = self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.line_starts[line] as usize;
         let end = (offset as usize).min(self.text.len());
-        let column = self.text.as_bytes()[start..end.max(start)].iter().filter(|b| !is_continuation(**b)).count();
+        let column =
+            self.text.as_bytes()[start..end.max(start)].iter().filter(|b| !is_continuation(**b)).count();
         Position { line: line + 1, column: column + 1 }
     }
 }

@@ -99,7 +99,9 @@ impl Value {
             Self::Float(f) => (*f).into(),
             Self::Text(text) => (&**text).into(),
             Self::Sealed(_) => return None,
-            Self::List(items) => serde_json::Value::Array(items.iter().map(Self::to_json).collect::<Option<_>>()?),
+            Self::List(items) => {
+                serde_json::Value::Array(items.iter().map(Self::to_json).collect::<Option<_>>()?)
+            }
             Self::Map(map) => {
                 let entries = map.iter().map(|(key, value)| Some((key.to_string(), value.to_json()?)));
                 serde_json::Value::Object(entries.collect::<Option<_>>()?)
@@ -219,8 +221,12 @@ impl Stored {
             value if !value.is_sealed() => Self::Plain(value.clone()),
             Value::Sealed(parts) => Self::Sealed(parts.to_vec()),
             Value::List(items) => Self::List(items.iter().map(Self::of).collect()),
-            Value::Map(map) => Self::Map(map.iter().map(|(key, value)| (key.clone(), Self::of(value))).collect()),
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => Self::Plain(value.clone()),
+            Value::Map(map) => {
+                Self::Map(map.iter().map(|(key, value)| (key.clone(), Self::of(value))).collect())
+            }
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => {
+                Self::Plain(value.clone())
+            }
         }
     }
 
@@ -252,7 +258,8 @@ mod tests {
 
     #[test]
     fn json_keeps_integers_and_floats_apart() {
-        let value: Value = serde_json::from_str(r#"{"a": 3, "b": 3.0, "c": [null, true, "x"]}"#).expect("valid");
+        let value: Value =
+            serde_json::from_str(r#"{"a": 3, "b": 3.0, "c": [null, true, "x"]}"#).expect("valid");
         assert_eq!(value.to_json_text().as_deref(), Some(r#"{"a":3,"b":3.0,"c":[null,true,"x"]}"#));
     }
 
@@ -267,7 +274,13 @@ mod tests {
     #[test]
     fn names_of_secrets_are_stored_where_that_is_asked_for() {
         let value = Sealable(Value::map([
-            ("header", Value::Sealed(Arc::from([SealedPart::Text("Bearer ".into()), SealedPart::Secret("API".into())]))),
+            (
+                "header",
+                Value::Sealed(Arc::from([
+                    SealedPart::Text("Bearer ".into()),
+                    SealedPart::Secret("API".into()),
+                ])),
+            ),
             ("list", Value::list([Value::secret("X"), Value::Int(1)])),
             ("plain", Value::Float(2.0)),
         ]));

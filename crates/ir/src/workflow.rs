@@ -294,9 +294,15 @@ pub enum WaitFor {
     Duration(Bound),
     Instant(Bound),
     /// Addressed to this run.
-    Signal { name: Arc<str>, matching: Bindings },
+    Signal {
+        name: Arc<str>,
+        matching: Bindings,
+    },
     /// Published to nobody in particular.
-    Message { name: Arc<str>, matching: Bindings },
+    Message {
+        name: Arc<str>,
+        matching: Bindings,
+    },
 }
 
 /// Ends the run early.
@@ -361,9 +367,17 @@ pub enum RepeatTest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choose<B> {
-    If { condition: Condition, then: B, otherwise: B },
+    If {
+        condition: Condition,
+        then: B,
+        otherwise: B,
+    },
     /// The text form of the value picks the case.
-    Switch { value: Bound, cases: IndexMap<Arc<str>, B>, default: B },
+    Switch {
+        value: Bound,
+        cases: IndexMap<Arc<str>, B>,
+        default: B,
+    },
 }
 
 impl<B> Choose<B> {
@@ -427,9 +441,18 @@ pub struct Trigger {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TriggerSource {
-    Cron { pattern: Arc<str>, timezone: Option<Arc<str>> },
-    Webhook { path: Arc<str>, secret: Option<Arc<str>> },
-    Message { name: Arc<str> },
+    Cron {
+        pattern: Arc<str>,
+        timezone: Option<Arc<str>>,
+    },
+    /// `secret` names what signs the requests.
+    Webhook {
+        path: Arc<str>,
+        secret: Option<Spanned<Arc<str>>>,
+    },
+    Message {
+        name: Arc<str>,
+    },
 }
 
 impl<B> Kind<B> {
@@ -460,7 +483,9 @@ impl<B> Kind<B> {
             Self::ForEach(each) => vec![&mut each.body],
             Self::Repeat(repeat) => vec![&mut repeat.body],
             Self::Choose(Choose::If { then, otherwise, .. }) => vec![then, otherwise],
-            Self::Choose(Choose::Switch { cases, default, .. }) => cases.values_mut().chain([default]).collect(),
+            Self::Choose(Choose::Switch { cases, default, .. }) => {
+                cases.values_mut().chain([default]).collect()
+            }
             Self::Guard(guard) => {
                 let Guard { body, compensate, finally } = guard;
                 std::iter::once(body).chain(compensate).chain(finally).collect()

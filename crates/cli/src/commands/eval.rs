@@ -119,8 +119,7 @@ impl Context {
             return None;
         }
         let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no parameter `{name}`"));
-        let help =
-            format!("a hyphen belongs to the name, and there is no subtraction; did you mean `{before}`?");
+        let help = "a hyphen belongs to the name, and there is no subtraction";
         Some(finding.at(span).reference(name).suggest(Some(before)).help(help))
     }
 }

@@ -98,11 +98,20 @@ impl Page<'_> {
         let header = &opened.plan.header;
         let mut fields = Fields::default();
         fields.add("Workflow", one_line(&format!("{} v{}", header.name, header.version)));
+        fields.add("About", header.description.as_deref().map(one_line).unwrap_or_default());
+        fields.add("Author", header.author.as_deref().map(one_line).unwrap_or_default());
+        fields.add("Tags", one_line(&header.tags.join(", ")));
         fields.add("Digest", opened.plan.digest.short());
-        let given: Vec<String> =
-            parameters.values.iter().map(|(name, (value, origin))| parameter(name, value, *origin)).collect();
-        fields.add("Parameters", if given.is_empty() { "none".to_owned() } else { given.join(", ") });
+        let given = parameters.values.iter().map(|(name, (value, origin))| {
+            let about = opened.plan.parameters.get(name).and_then(|declared| declared.description.as_deref());
+            let about = about.map(|about| format!("  {}", one_line(about))).unwrap_or_default();
+            parameter(name, value, *origin) + &about
+        });
+        let given: Vec<String> = given.collect();
+        fields.add_lines("Parameters", if given.is_empty() { vec!["none".to_owned()] } else { given });
         fields.add("Overrides", opened.overrides.as_deref().unwrap_or_default());
+        fields.add("Documentation", opened.companions.documentation.as_deref().unwrap_or_default());
+        fields.add_lines("Override templates", opened.companions.override_templates.clone());
         fields.render(0, self.screen)
     }
 
@@ -142,6 +151,8 @@ impl Page<'_> {
             if step.attempts_max > 1 { format!("up to {}", step.attempts_max) } else { String::new() },
         );
         fields.add("On failure", on_failure(&step.on_failure));
+        fields.add_lines("To undo it", step.compensate.iter().map(|line| one_line(line)));
+        fields.add_lines("Afterwards", step.finally.iter().map(|line| one_line(line)));
         fields
     }
 

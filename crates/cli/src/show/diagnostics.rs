@@ -1,7 +1,7 @@
 //! Findings as people read them: code, cause, the place in the file, the next action.
 
 use super::Screen;
-use super::excerpt::Excerpt;
+use super::excerpt::{Excerpt, LINE_MAX};
 use super::words::{clean, count};
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode, SourceSpan, ThemeCharacters, ThemeStyles,
@@ -23,7 +23,7 @@ pub fn render(findings: &[Diagnostic], sources: &Sources, file: Option<&str>, sc
     let handler = handler(screen);
     let mut text = String::new();
     for finding in findings.iter().take(SHOWN_MAX) {
-        let report = Report::new(finding, sources, file);
+        let report = Report::new(finding, sources, file, line_max(screen));
         if handler.render_report(&mut text, &report).is_err() {
             // The drawing failed half-way; the words are what matters.
             text.push_str(&format!("\n{report}\n{}\n", finding.help));
@@ -73,6 +73,12 @@ fn handler(screen: &Screen) -> GraphicalReportHandler {
         .without_syntax_highlighting()
 }
 
+/// A line of source must fit beside its number, or the marks below it would point elsewhere.
+fn line_max(screen: &Screen) -> usize {
+    const NUMBER_AND_DOTS: usize = 16;
+    screen.width.map_or(LINE_MAX, |width| usize::from(width).saturating_sub(NUMBER_AND_DOTS))
+}
+
 /// One finding in the form that the drawing library wants.
 #[derive(Debug)]
 struct Report {
@@ -85,7 +91,7 @@ struct Report {
 }
 
 impl Report {
-    fn new(finding: &Diagnostic, sources: &Sources, file: Option<&str>) -> Self {
+    fn new(finding: &Diagnostic, sources: &Sources, file: Option<&str>, line_max: usize) -> Self {
         let word = match finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -98,7 +104,7 @@ impl Report {
             (None, Some(file)) => format!("{file}: {}", finding.message),
             (Some(_), _) | (None, None) => finding.message.clone(),
         };
-        let (excerpt, labels) = span.map(|span| draw(finding, span, sources)).unzip();
+        let (excerpt, labels) = span.map(|span| draw(finding, span, sources, line_max)).unzip();
         Self {
             severity: finding.severity,
             code: format!("{word}[{}]", finding.code),
@@ -111,11 +117,11 @@ impl Report {
 }
 
 /// The main place first, then those that have a few words of their own.
-fn draw(finding: &Diagnostic, span: Span, sources: &Sources) -> (Excerpt, Vec<LabeledSpan>) {
+fn draw(finding: &Diagnostic, span: Span, sources: &Sources, line_max: usize) -> (Excerpt, Vec<LabeledSpan>) {
     let others = finding.labels.iter().filter(|label| !sources.get(label.span.source).text.is_empty());
     let others: Vec<_> = others.take(LABELS_MAX).collect();
     let spans: Vec<Span> = std::iter::once(span).chain(others.iter().map(|label| label.span)).collect();
-    let (excerpt, places) = Excerpt::new(sources, &spans);
+    let (excerpt, places) = Excerpt::new(sources, &spans, line_max);
     let texts = std::iter::once(None).chain(others.iter().map(|label| Some(clean(&label.text).into_owned())));
     let label = |(place, text): (SourceSpan, Option<String>)| match text {
         None => LabeledSpan::new_primary_with_span(None, place),

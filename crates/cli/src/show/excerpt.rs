@@ -12,9 +12,8 @@ use windlass_ir::{Source, Sources, Span};
 
 /// Lines shown before and after a place.
 const CONTEXT_LINES: usize = 1;
-/// Characters kept of a longer line, and how many of them stand before the place.
-const LINE_MAX: usize = 200;
-const LEAD: usize = 60;
+/// Characters kept of a longer line, where the terminal sets no closer bound.
+pub const LINE_MAX: usize = 200;
 const CUT: &str = "...";
 
 #[derive(Debug)]
@@ -49,8 +48,8 @@ struct Place {
 
 impl Excerpt {
     /// The windows for these places, and where each of them came to lie. A place of several lines is reduced to its
-    /// first: where something begins is what a reader looks for.
-    pub fn new(sources: &Sources, spans: &[Span]) -> (Self, Vec<SourceSpan>) {
+    /// first: where something begins is what a reader looks for. Of a longer line `line_max` characters are kept.
+    pub fn new(sources: &Sources, spans: &[Span], line_max: usize) -> (Self, Vec<SourceSpan>) {
         let mut places: Vec<Place> =
             (0..).zip(spans).map(|(number, span)| place(sources, number, *span)).collect();
         places.sort_by_key(|place| (place.span.source, place.span.start));
@@ -61,7 +60,7 @@ impl Excerpt {
         groups.sort_by_key(|group| group.iter().all(|place| place.number != 0));
         for group in groups {
             let start = windows.last().map_or(0, |before| before.start + before.text.len() + 1);
-            let window = Window::new(sources.get(group[0].span.source), group, start);
+            let window = Window::new(sources.get(group[0].span.source), group, start, line_max);
             group.iter().zip(&window.marks).for_each(|(place, mark)| found[place.number] = mark.span);
             windows.push(window);
         }
@@ -102,7 +101,7 @@ fn line_after(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
 
 impl Window {
     /// `places` are in order and near each other.
-    fn new(source: &Source, places: &[Place], start: usize) -> Self {
+    fn new(source: &Source, places: &[Place], start: usize, line_max: usize) -> Self {
         let (first, last) = (places[0], places[places.len() - 1]);
         let lines = lines(&source.text, first, last);
         let first_line = first.position.line - CONTEXT_LINES.min(first.position.line - 1);
@@ -111,14 +110,14 @@ impl Window {
             Self { name, start, text: String::new(), first_line, line_count: lines.len(), marks: Vec::new() };
         for (number, line) in (first_line..).zip(lines) {
             let here: Vec<&Place> = places.iter().filter(|place| place.position.line == number).collect();
-            window.push_line(&source.text, line, &here);
+            window.push_line(&source.text, line, &here, line_max);
         }
         window
     }
 
-    fn push_line(&mut self, text: &str, line: Range<usize>, places: &[&Place]) {
+    fn push_line(&mut self, text: &str, line: Range<usize>, places: &[&Place], line_max: usize) {
         let focus = places.first().map_or(line.start, |place| place.span.start as usize);
-        let kept = keep(text, &line, focus);
+        let kept = keep(text, &line, focus, line_max);
         self.text.push_str(if kept.start > line.start { CUT } else { "" });
         let base = self.start + self.text.len();
         let shown = |offset: u32| {
@@ -168,21 +167,16 @@ fn lines(text: &str, first: Place, last: Place) -> Vec<Range<usize>> {
     lines
 }
 
-/// What is shown of a line: all of it, or a part around `focus`.
-fn keep(text: &str, line: &Range<usize>, focus: usize) -> Range<usize> {
-    let after = |from: usize, count: usize| {
-        text[from..line.end].char_indices().nth(count).map_or(line.end, |(at, _)| from + at)
-    };
-    if after(line.start, LINE_MAX) == line.end {
+/// What is shown of a line: all of it, or a part around `focus` with a third of the room before it.
+fn keep(text: &str, line: &Range<usize>, focus: usize, line_max: usize) -> Range<usize> {
+    let after =
+        |from: usize| text[from..line.end].char_indices().nth(line_max).map_or(line.end, |(at, _)| from + at);
+    if after(line.start) == line.end {
         return line.clone();
     }
-    let focus = focus.clamp(line.start, line.end);
-    let start = text[line.start..focus]
-        .char_indices()
-        .rev()
-        .nth(LEAD - 1)
-        .map_or(line.start, |(at, _)| line.start + at);
-    start..after(start, LINE_MAX)
+    let before = &text[line.start..focus.clamp(line.start, line.end)];
+    let start = before.char_indices().rev().nth(line_max / 3).map_or(line.start, |(at, _)| line.start + at);
+    start..after(start)
 }
 
 impl SourceCode for Excerpt {
@@ -212,7 +206,7 @@ mod tests {
         let mut sources = Sources::default();
         let id = sources.add(Source::new("f", text));
         let spans: Vec<Span> = places.iter().map(|(start, end)| Span::new(id, *start, *end)).collect();
-        let (excerpt, found) = Excerpt::new(&sources, &spans);
+        let (excerpt, found) = Excerpt::new(&sources, &spans, 30);
         assert_eq!(found.len(), spans.len());
         let windows: Vec<(usize, String)> =
             excerpt.windows.iter().map(|window| (window.first_line, bracketed(window))).collect();
@@ -274,13 +268,11 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut_around_the_place() {
-        let long = "é".repeat(1_000);
-        let (lead, rest) = ("é".repeat(LEAD), "é".repeat(LINE_MAX - LEAD - 1));
-        check(&long, &[(1_000, 1_002)], &[(1, &format!("...{lead}[é]{rest}...\n"))]);
-        let start = "é".repeat(LINE_MAX - 1);
-        check(&long, &[(0, 2)], &[(1, &format!("[é]{start}...\n"))]);
-        let end = "é".repeat(LEAD);
-        check(&long, &[(2_000, 2_000)], &[(1, &format!("...{end}[]\n"))]);
+        let (long, part) = ("é".repeat(1_000), |count| "é".repeat(count));
+        check(&long, &[(1_000, 1_002)], &[(1, &format!("...{}[é]{}...\n", part(11), part(18)))]);
+        check(&long, &[(0, 2)], &[(1, &format!("[é]{}...\n", part(29)))]);
+        check(&long, &[(2_000, 2_000)], &[(1, &format!("...{}[]\n", part(11)))]);
+        check(&part(30), &[(0, 0)], &[(1, &format!("[]{}\n", part(30)))]);
     }
 
     #[test]
@@ -293,7 +285,7 @@ mod tests {
         let mut sources = Sources::default();
         let files = ["base", "over"].map(|text| sources.add(Source::new(format!("{text}.yaml"), text)));
         let spans = files.map(|id: SourceId| Span::new(id, 0, 4));
-        let (excerpt, found) = Excerpt::new(&sources, &spans);
+        let (excerpt, found) = Excerpt::new(&sources, &spans, 30);
         let names: Vec<_> = found
             .iter()
             .map(|span| {

@@ -136,7 +136,8 @@ fn parameters_come_from_the_command_line_and_from_a_file() {
     let folder = typed("plan_parameters");
     let check = |args: &[&str], expected: &str| {
         let seen = windlass_in(&folder, &[&["plan", "typed.yaml"], args].concat()).see();
-        assert!(seen.stdout.contains(&format!("\nParameters: {expected}\n")), "{seen}");
+        let lines = expected.replace(", ", "\n            ");
+        assert!(seen.stdout.contains(&format!("\nParameters: {lines}\n")), "{seen}");
         assert_eq!((seen.status, seen.stderr.as_str()), (0, ""), "{seen}");
     };
     check(

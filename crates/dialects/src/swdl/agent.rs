@@ -21,7 +21,8 @@ impl MemoryDraft {
     pub fn read(table: &Table<'_>) -> Self {
         let draft = Self {
             project_scope: table.plain_text("project_scope"),
-            min_confidence: table.number("min_confidence", "a number from 0 to 1", |share| (0.0..=1.0).contains(&share)),
+            min_confidence: table
+                .number("min_confidence", "a number from 0 to 1", |share| (0.0..=1.0).contains(&share)),
             categories: table.has("categories").then(|| table.plain_texts("categories")),
             max_tokens: table.integer("max_tokens", 1, u64::MAX),
         };
@@ -81,6 +82,8 @@ pub fn read(stage: &Table<'_>, around: &Surroundings) -> Agent {
     let artifact = primary.as_ref().and_then(|primary| primary.text("artifact"));
     match (&artifact, &primary) {
         (Some(artifact), Some(primary)) => check_artifact(primary, "artifact", artifact),
+        // A wrong shape on the way there is reported already.
+        _ if stage.has("roles") && roles.is_none() => {}
         _ => missing_roles(stage, roles.as_ref()),
     }
     let tools = roles.as_ref().map_or_else(Vec::new, |roles| {
@@ -105,9 +108,29 @@ pub fn read(stage: &Table<'_>, around: &Surroundings) -> Agent {
 }
 
 fn missing_roles(stage: &Table<'_>, roles: Option<&Table<'_>>) {
+    const BLOCKS: [(&str, &str); 12] = [
+        ("run", "shell"),
+        ("gate", "gate"),
+        ("fan_out", "fan_out"),
+        ("tool", "tool"),
+        ("task", "task"),
+        ("http", "http"),
+        ("workflow", "workflow"),
+        ("loop", "loop"),
+        ("branch", "branch"),
+        ("wait", "wait"),
+        ("set", "assign"),
+        ("finish", "finish"),
+    ];
     let span = roles.map_or(stage.span.head(), |roles| roles.span.head());
-    let finding = stage.error(Code::MissingRoles, "roles", span, "an agent stage must say which agent does the work");
-    stage.report(finding.help("add `roles: {primary: {artifact: \"agent:name\"}}`, or give the stage another `type`"));
+    let finding =
+        stage.error(Code::MissingRoles, "roles", span, "an agent stage must say which agent does the work");
+    let meant = BLOCKS.iter().find(|(key, _)| stage.has(key) && !stage.has("type"));
+    stage.report(match meant {
+        Some((key, ty)) => finding.help(format!("add `type: {ty}`, since the stage has `{key}`")),
+        None => finding
+            .help("add `roles: {primary: {artifact: \"agent:name\"}}`, or give the stage another `type`"),
+    });
 }
 
 /// The global modules and those of the stage, each once; memories field by field.

@@ -1,5 +1,6 @@
 //! The top of a file: metadata, configuration, context, defaults, hooks, outputs and triggers.
 
+use super::WORDS;
 use super::agent::Surroundings;
 use super::names::{VARIABLE_RULE, check_id, is_semver, is_variable};
 use super::policy::{self, Defaults};
@@ -7,14 +8,11 @@ use super::ports::{self, Outputs};
 use super::stage::{self, Document};
 use super::table::{Context, Place, Table, wrong_shape};
 use super::work::command;
-use super::WORDS;
 use crate::text::{Kind, Node};
 use std::str::FromStr;
 use windlass_ir::expr::Semantics;
 use windlass_ir::policy::{Budget, Concurrency, RunPolicy};
-use windlass_ir::workflow::{
-    Header, Hook, HookAction, HookMoment, Trigger, TriggerSource, Words, Workflow,
-};
+use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, Trigger, TriggerSource, Words, Workflow};
 use windlass_ir::{Code, Span};
 
 const VERSION: &str = "1.0.0";
@@ -36,7 +34,13 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         semantics: Semantics::HOUSE,
         header,
         parameters: config.as_ref().map(ports::parameters).unwrap_or_default(),
-        secrets: config.as_ref().map(policy::read_secrets).unwrap_or_default().into_iter().map(|s| (s.value, s.span)).collect(),
+        secrets: config
+            .as_ref()
+            .map(policy::read_secrets)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|s| (s.value, s.span))
+            .collect(),
         env: config.as_ref().map(|c| c.bindings_named("env", is_variable, VARIABLE_RULE)).unwrap_or_default(),
         policy: run_policy(config.as_ref()),
         steps: read_stages(&top, &document),
@@ -44,6 +48,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         hooks: read_hooks(&top),
         triggers: read_triggers(&top),
     };
+    config.iter().for_each(|config| config.known(&["timeout"]));
     config.iter().for_each(Table::finish_all);
     top.finish_all();
     Some(workflow)
@@ -64,25 +69,32 @@ fn read_header(top: &Table<'_>) -> Header {
     let id = table.text("id");
     match &id {
         Some(id) => check_id(&table, "id", id),
-        None if !table.has("id") => table.missing("id", "give the workflow an id in kebab-case, such as `ship-it`"),
+        None if !table.has("id") => {
+            table.missing("id", "give the workflow an id in kebab-case, such as `ship-it`");
+        }
         None => {}
     }
-    let name = table.plain_text("name");
+    let name = table.prose("name");
     table.demand("name", "give the workflow a name that people read");
     let version = table.text("version");
     if let Some(version) = version.as_ref().filter(|version| !is_semver(&version.value)) {
         let text = &version.value;
-        let padded = [format!("{text}.0"), format!("{text}.0.0")].into_iter().find(|padded| is_semver(padded));
-        let finding = table.error(Code::BadVersion, "version", version.span, format!("`{text}` is no version"));
-        let finding = finding.reference(&**text).suggest(padded).help("write three numbers, such as \"1.0.0\", in quotes");
+        let padded =
+            [format!("{text}.0"), format!("{text}.0.0")].into_iter().find(|padded| is_semver(padded));
+        let finding =
+            table.error(Code::BadVersion, "version", version.span, format!("`{text}` is no version"));
+        let finding = finding
+            .reference(&**text)
+            .suggest(padded)
+            .help("write three numbers, such as \"1.0.0\", in quotes");
         table.report(finding);
     }
     let header = Header {
         id: id.map_or_else(|| "".into(), |id| id.value),
         name: name.unwrap_or_else(|| "".into()),
         version: version.map_or_else(|| VERSION.into(), |version| version.value),
-        description: table.plain_text("description"),
-        author: table.plain_text("author"),
+        description: table.prose("description"),
+        author: table.prose("author"),
         tags: table.plain_texts("tags"),
     };
     table.known(&["ui"]);
@@ -103,21 +115,32 @@ fn read_stages(top: &Table<'_>, document: &Document<'_>) -> Vec<windlass_ir::wor
 
 fn run_policy(config: Option<&Table<'_>>) -> RunPolicy {
     RunPolicy {
-        timeout: Some(config.and_then(|c| c.duration("timeout")).unwrap_or(policy::RUN_TIMEOUT)),
+        timeout: match config {
+            Some(config) if config.has("timeout") => config.duration("timeout"),
+            Some(_) | None => Some(policy::RUN_TIMEOUT),
+        },
         concurrency: config.map_or_else(default_concurrency, policy::read_concurrency),
         budget: config.map_or_else(Budget::default, policy::read_budget),
     }
 }
 
 fn default_concurrency() -> Concurrency {
-    Concurrency { agents_per_run: policy::AGENTS_PER_RUN, steps_per_run: None, runs_per_workflow: None, key: None }
+    Concurrency {
+        agents_per_run: policy::AGENTS_PER_RUN,
+        steps_per_run: None,
+        runs_per_workflow: None,
+        key: None,
+    }
 }
 
 /// In the order of the moments and verbs, whatever the order in the file.
 fn read_hooks(top: &Table<'_>) -> Vec<Hook> {
     let Some(table) = top.table("hooks") else { return Vec::new() };
-    let moments =
-        [("on_start", HookMoment::Start), ("on_complete", HookMoment::Complete), ("on_failure", HookMoment::Failure)];
+    let moments = [
+        ("on_start", HookMoment::Start),
+        ("on_complete", HookMoment::Complete),
+        ("on_failure", HookMoment::Failure),
+    ];
     let mut hooks = Vec::new();
     for (key, on) in moments {
         let Some(moment) = table.table(key) else { continue };
@@ -149,17 +172,35 @@ fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
     let with = table.bindings("with");
     table.finish_all();
     let given = ["cron", "webhook", "message"].into_iter().filter(|key| table.has(key)).count();
-    if given != 1 {
-        let finding = top.error(Code::ConflictingKeys, &format!("triggers[{index}]"), node.span, "a trigger has one of `cron`, `webhook` and `message`");
+    if given == 0 {
+        table.missing("cron", "say what fires it: `cron`, `webhook` or `message`");
+        return None;
+    }
+    if given > 1 {
+        let finding = top.error(
+            Code::ConflictingKeys,
+            &format!("triggers[{index}]"),
+            node.span,
+            "a trigger has one of `cron`, `webhook` and `message`",
+        );
         top.report(finding.help("split it into one trigger for each"));
         return None;
     }
     if let Some(zone) = timezone.as_ref().filter(|_| !table.has("cron")) {
-        let finding = table.warning(Code::IgnoredKey, "timezone", zone.span, "`timezone` has no effect without `cron`");
+        let finding =
+            table.warning(Code::IgnoredKey, "timezone", zone.span, "`timezone` has no effect without `cron`");
         table.report(finding.reference("timezone").help("take it out"));
-    } else if let Some(zone) = timezone.as_ref().filter(|zone| jiff::tz::TimeZone::get(&zone.value).is_err()) {
-        let finding = table.error(Code::BadTime, "timezone", zone.span, format!("there is no time zone `{}`", zone.value));
-        table.report(finding.reference(&*zone.value).help("write a name of the tz database, such as `Europe/Berlin`"));
+    } else if let Some(zone) = timezone.as_ref().filter(|zone| jiff::tz::TimeZone::get(&zone.value).is_err())
+    {
+        let finding = table.error(
+            Code::BadTime,
+            "timezone",
+            zone.span,
+            format!("there is no time zone `{}`", zone.value),
+        );
+        table.report(
+            finding.reference(&*zone.value).help("write a name of the tz database, such as `Europe/Berlin`"),
+        );
     }
     let source = match (cron, webhook, message) {
         (Some(pattern), ..) => {
@@ -168,7 +209,7 @@ fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
         }
         (None, Some(hook), _) => {
             let path = hook.plain_text("path");
-            let secret = hook.plain_text("secret");
+            let secret = hook.text("secret");
             hook.finish_all();
             if path.is_none() {
                 hook.missing("path", "say where the webhook listens: `path: deploys`");
@@ -182,7 +223,11 @@ fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
 
 fn check_cron(table: &Table<'_>, pattern: &str, span: Span) {
     if let Err(error) = croner::Cron::from_str(pattern) {
-        let finding = table.error(Code::BadCron, "cron", span, format!("`{pattern}` is no cron pattern: {error}"));
-        table.report(finding.reference(pattern).help("write minute, hour, day, month and weekday, such as `0 9 * * 1-5`"));
+        let cause = error.to_string();
+        let cause = cause.trim_start_matches("Component error: ").trim_end_matches('.').to_lowercase();
+        let finding =
+            table.error(Code::BadCron, "cron", span, format!("`{pattern}` is no cron pattern: {cause}"));
+        let help = "write minute, hour, day, month and weekday, such as `0 9 * * 1-5`; a sixth field in front is seconds";
+        table.report(finding.reference(pattern).help(help));
     }
 }

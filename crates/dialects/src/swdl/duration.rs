@@ -2,7 +2,8 @@
 
 use windlass_ir::Duration;
 
-pub const HELP: &str = "write days, hours, minutes and seconds in that order, such as `30s`, `5m`, `1h30m` or `2d`";
+pub const HELP: &str =
+    "write days, hours, minutes and seconds in that order, such as `30s`, `5m`, `1h30m` or `2d`";
 
 /// Longer than this is a mistake: ten years.
 const MAX: u64 = 10 * 366 * 86_400 * 1_000_000;
@@ -24,6 +25,12 @@ pub fn parse(text: &str) -> Option<Duration> {
         rest = after;
     }
     (!text.is_empty() && total <= MAX).then_some(Duration(total))
+}
+
+/// What was probably meant by a bare number.
+pub fn suggest(text: &str) -> Option<String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    Some(format!("{text}s")).filter(|seconds| digits && parse(seconds).is_some())
 }
 
 #[cfg(test)]

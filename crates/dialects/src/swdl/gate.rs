@@ -11,7 +11,12 @@ const TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 pub fn read(stage: &Table<'_>) -> Gate {
     let Some(table) = stage.table("gate") else {
         if !stage.has("gate") {
-            let finding = stage.error(Code::MissingGate, "gate", stage.span.head(), "a gate must say what it asks and whom");
+            let finding = stage.error(
+                Code::MissingGate,
+                "gate",
+                stage.span.head(),
+                "a gate must say what it asks and whom",
+            );
             stage.report(finding.help("add `gate: {kind: manual_approval, approvers: [NAME]}`"));
         }
         return Gate {
@@ -22,15 +27,17 @@ pub fn read(stage: &Table<'_>) -> Gate {
             form: indexmap::IndexMap::new(),
         };
     };
-    let words = [("halt", OnTimeout::Halt), ("auto_approve", OnTimeout::AutoApprove), ("reject", OnTimeout::Reject)];
+    let words =
+        [("halt", OnTimeout::Halt), ("auto_approve", OnTimeout::AutoApprove), ("reject", OnTimeout::Reject)];
     table.word("kind", &[("manual_approval", ())]);
     let gate = Gate {
         approvers: table.plain_texts("approvers"),
-        timeout: Some(table.duration("timeout").unwrap_or(TIMEOUT)),
+        timeout: if table.has("timeout") { table.duration("timeout") } else { Some(TIMEOUT) },
         on_timeout: table.word("on_timeout", &words).unwrap_or(OnTimeout::Halt),
         message: table.bound_text("message"),
         form: ports::form(&table),
     };
+    table.known(&["timeout"]);
     table.finish_all();
     gate
 }

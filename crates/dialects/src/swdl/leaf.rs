@@ -20,10 +20,16 @@ pub fn wait(stage: &Table<'_>) -> Wait {
     let matching = table.bindings("match");
     let timeout = table.duration("timeout");
     table.finish_all();
-    let present: Vec<&str> = ["for", "until", "signal", "message"].into_iter().filter(|key| table.has(key)).collect();
+    let present: Vec<&str> =
+        ["for", "until", "signal", "message"].into_iter().filter(|key| table.has(key)).collect();
     if let [first, second, ..] = present.as_slice() {
         let span = table.map.get(second).map_or(table.span, |entry| entry.key.span);
-        let finding = table.error(Code::ConflictingKeys, second, span, format!("`{first}` and `{second}` are two things to wait for"));
+        let finding = table.error(
+            Code::ConflictingKeys,
+            second,
+            span,
+            format!("`{first}` and `{second}` are two things to wait for"),
+        );
         table.report(finding.help("keep one; use two stages to wait for both"));
     }
     if present.is_empty() {
@@ -32,7 +38,8 @@ pub fn wait(stage: &Table<'_>) -> Wait {
     let timed = length.is_some() || instant.is_some();
     for key in ["match", "timeout"].into_iter().filter(|key| timed && table.has(key)) {
         let span = table.map.get(key).map_or(table.span, |entry| entry.key.span);
-        let finding = table.warning(Code::IgnoredKey, key, span, format!("`{key}` has no effect on a wait for time"));
+        let finding =
+            table.warning(Code::IgnoredKey, key, span, format!("`{key}` has no effect on a wait for time"));
         table.report(finding.reference(key).help("take it out, or wait for a signal or a message"));
     }
     let what = match (length, instant, signal, message) {
@@ -65,8 +72,11 @@ fn checked_instant(table: &Table<'_>, bound: Bound) -> Bound {
     if let Template::Constant(Value::Text(text)) = &bound.template
         && text.parse::<jiff::Timestamp>().is_err()
     {
-        let finding = table.error(Code::BadTime, "until", bound.span, format!("`{text}` is no point in time"));
-        table.report(finding.reference(&**text).help("write date, time and offset, such as `2027-01-31T09:00:00Z`"));
+        let finding =
+            table.error(Code::BadTime, "until", bound.span, format!("`{text}` is no point in time"));
+        table.report(
+            finding.reference(&**text).help("write date, time and offset, such as `2027-01-31T09:00:00Z`"),
+        );
     }
     bound
 }

@@ -18,7 +18,8 @@ pub fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-pub const NAME_RULE: &str = "begin with a letter or an underscore, then letters, digits, underscores and hyphens";
+pub const NAME_RULE: &str =
+    "begin with a letter or an underscore, then letters, digits, underscores and hyphens";
 
 /// What a shell can hold as a variable.
 pub fn is_variable(text: &str) -> bool {
@@ -33,9 +34,12 @@ pub fn is_semver(text: &str) -> bool {
     let (text, build) = text.split_once('+').map_or((text, None), |(rest, build)| (rest, Some(build)));
     let (core, pre) = text.split_once('-').map_or((text, None), |(core, pre)| (core, Some(pre)));
     let is_number = |part: &str| {
-        !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) && (part == "0" || !part.starts_with('0'))
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_digit())
+            && (part == "0" || !part.starts_with('0'))
     };
-    let is_word = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_word =
+        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let is_pre = |part: &str| is_word(part) && (!part.bytes().all(|b| b.is_ascii_digit()) || is_number(part));
     let numbers: Vec<&str> = core.split('.').collect();
     numbers.len() == 3
@@ -46,9 +50,18 @@ pub fn is_semver(text: &str) -> bool {
 
 /// The nearest kebab-case spelling of a text, if anything is left of it.
 fn to_kebab(text: &str) -> Option<String> {
-    let lower = text.to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    Some(words.join("-")).filter(|kebab| is_kebab(kebab))
+    let mut spaced = String::with_capacity(text.len());
+    let mut after_small = false;
+    for letter in text.chars() {
+        if after_small && letter.is_ascii_uppercase() {
+            spaced.push(' ');
+        }
+        after_small = letter.is_ascii_lowercase();
+        spaced.push(letter.to_ascii_lowercase());
+    }
+    let words: Vec<&str> =
+        spaced.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    Some(words.join("-")).filter(|kebab| text.is_ascii() && is_kebab(kebab))
 }
 
 /// Reports an id that is not kebab-case.
@@ -56,10 +69,12 @@ pub fn check_id(table: &Table<'_>, key: &str, id: &Spanned<Arc<str>>) {
     if is_kebab(&id.value) {
         return;
     }
-    let finding = table
-        .error(Code::BadId, key, id.span, format!("`{}` is no id: ids are kebab-case", id.value))
-        .reference(&*id.value)
-        .suggest(to_kebab(&id.value));
+    let message = match id.value.is_empty() {
+        true => "the id is empty".to_owned(),
+        false => format!("`{}` is no id: ids are kebab-case", id.value),
+    };
+    let finding =
+        table.error(Code::BadId, key, id.span, message).reference(&*id.value).suggest(to_kebab(&id.value));
     table.report(match finding.help.is_empty() {
         true => finding.help("write lower-case words with hyphens between them, such as `ship-it`"),
         false => finding,
@@ -74,8 +89,11 @@ pub fn check_artifact(table: &Table<'_>, key: &str, reference: &Spanned<Arc<str>
     if kind.is_some_and(|kind| KINDS.contains(&kind)) {
         return;
     }
-    let finding = table.error(Code::BadArtifactRef, key, reference.span, format!("`{text}` names no artifact"));
-    table.report(finding.reference(&**text).help("write `agent:name`, `skill:name`, `mcp:name` or `command:name`"));
+    let finding =
+        table.error(Code::BadArtifactRef, key, reference.span, format!("`{text}` names no artifact"));
+    table.report(
+        finding.reference(&**text).help("write `agent:name`, `skill:name`, `mcp:name` or `command:name`"),
+    );
 }
 
 /// Reports a context module that is not of the form `ctx:name`.
@@ -84,7 +102,8 @@ pub fn check_module(table: &Table<'_>, key: &str, reference: &Spanned<Arc<str>>)
     if text.strip_prefix("ctx:").is_some_and(|name| !name.trim().is_empty()) {
         return;
     }
-    let finding = table.error(Code::BadArtifactRef, key, reference.span, format!("`{text}` names no context module"));
+    let finding =
+        table.error(Code::BadArtifactRef, key, reference.span, format!("`{text}` names no context module"));
     table.report(finding.reference(&**text).help("write `ctx:name`"));
 }
 
@@ -101,7 +120,9 @@ mod tests {
             assert!(!is_kebab(bad), "{bad}");
         }
         assert_eq!(to_kebab("Not Kebab").as_deref(), Some("not-kebab"));
+        assert_eq!(to_kebab("buildAll").as_deref(), Some("build-all"));
         assert_eq!(to_kebab("__"), None);
+        assert_eq!(to_kebab("größe"), None);
     }
 
     #[test]

@@ -16,21 +16,29 @@ const PROTECTED_IN_STAGE: [&str; 3] = ["id", "depends_on", "type"];
 pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
     let report = |finding: Diagnostic| context.diagnostics.borrow_mut().push(finding);
     let Some(id) = workflow_id(&root) else { return root };
-    let Some(blocks) = as_map(overrides).and_then(|top| top.get("overrides")).and_then(|entry| as_map(&entry.value)) else {
+    let Some(blocks) =
+        as_map(overrides).and_then(|top| top.get("overrides")).and_then(|entry| as_map(&entry.value))
+    else {
         report(
-            Diagnostic::error(Code::MissingField, "an overrides file has a mapping `overrides` with a block for each workflow")
-                .at(overrides.span.head())
-                .field("overrides")
-                .help(format!("write `overrides: {{{id}: {{…}}}}`")),
+            Diagnostic::error(
+                Code::MissingField,
+                "an overrides file has a mapping `overrides` with a block for each workflow",
+            )
+            .at(overrides.span.head())
+            .field("overrides")
+            .help(format!("write `overrides: {{{id}: {{…}}}}`")),
         );
         return root;
     };
     let Some(entry) = blocks.get(&id) else {
         report(
-            Diagnostic::hint(Code::UnusedOverride, format!("these overrides have no block for the workflow `{id}`"))
-                .at(overrides.span.head())
-                .reference(&*id)
-                .suggest(nearest(&id, blocks.entries.iter().map(|entry| &*entry.key.text))),
+            Diagnostic::hint(
+                Code::UnusedOverride,
+                format!("these overrides have no block for the workflow `{id}`"),
+            )
+            .at(overrides.span.head())
+            .reference(&*id)
+            .suggest(nearest(&id, blocks.entries.iter().map(|entry| &*entry.key.text))),
         );
         return root;
     };
@@ -97,11 +105,12 @@ fn merge_stages(base: &mut Mapping, entry: &Entry, report: &impl Fn(Diagnostic))
 
 fn unknown_stage(change: &Entry, ids: &[String]) -> Diagnostic {
     let id = &*change.key.text;
-    let finding = Diagnostic::error(Code::UnknownStage, format!("the workflow has no stage `{id}` to override"))
-        .at(change.key.span)
-        .field(format!("stages.{id}"))
-        .reference(id)
-        .suggest(nearest(id, ids.iter().map(String::as_str)));
+    let finding =
+        Diagnostic::error(Code::UnknownStage, format!("the workflow has no stage `{id}` to override"))
+            .at(change.key.span)
+            .field(format!("stages.{id}"))
+            .reference(id)
+            .suggest(nearest(id, ids.iter().map(String::as_str)));
     match finding.help.is_empty() {
         true => finding.help(format!("its stages are {}", ids.join(", "))),
         false => finding,
@@ -115,7 +124,13 @@ fn stage_id(node: &Node) -> Option<String> {
     }
 }
 
-fn merge_protected(base: &mut Mapping, entry: &Entry, protected: &[&str], field: &str, report: &impl Fn(Diagnostic)) {
+fn merge_protected(
+    base: &mut Mapping,
+    entry: &Entry,
+    protected: &[&str],
+    field: &str,
+    report: &impl Fn(Diagnostic),
+) {
     let Some(fields) = as_map(&entry.value) else {
         return report(wrong_shape(&entry.value, "a mapping").field(field));
     };
@@ -127,16 +142,25 @@ fn merge_protected(base: &mut Mapping, entry: &Entry, protected: &[&str], field:
     merge_fields(inner, fields, protected, field, report);
 }
 
-fn merge_fields(base: &mut Mapping, fields: &Mapping, protected: &[&str], field: &str, report: &impl Fn(Diagnostic)) {
+fn merge_fields(
+    base: &mut Mapping,
+    fields: &Mapping,
+    protected: &[&str],
+    field: &str,
+    report: &impl Fn(Diagnostic),
+) {
     for entry in &fields.entries {
         let key = &*entry.key.text;
         if protected.contains(&key) {
             report(
-                Diagnostic::error(Code::ProtectedKey, format!("`{field}.{key}` cannot be overridden: it makes the workflow what it is"))
-                    .at(entry.key.span)
-                    .field(format!("{field}.{key}"))
-                    .reference(key)
-                    .help("take it out, or change the workflow itself"),
+                Diagnostic::error(
+                    Code::ProtectedKey,
+                    format!("`{field}.{key}` cannot be overridden: it makes the workflow what it is"),
+                )
+                .at(entry.key.span)
+                .field(format!("{field}.{key}"))
+                .reference(key)
+                .help("take it out, or change the workflow itself"),
             );
         } else {
             merge_entry(base, entry);
@@ -151,7 +175,9 @@ fn merge_entry(base: &mut Mapping, entry: &Entry) {
         return;
     };
     match (&mut own.value.kind, &entry.value.kind) {
-        (Kind::Map(inner), Kind::Map(changes)) => changes.entries.iter().for_each(|change| merge_entry(inner, change)),
+        (Kind::Map(inner), Kind::Map(changes)) => {
+            changes.entries.iter().for_each(|change| merge_entry(inner, change));
+        }
         _ => own.value = entry.value.clone(),
     }
 }

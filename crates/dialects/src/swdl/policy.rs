@@ -83,7 +83,9 @@ pub struct Defaults {
 impl Defaults {
     /// From the `error_policy` of the workflow.
     pub fn read(policy: Option<&Table<'_>>) -> Self {
-        let Some(policy) = policy else { return Self { retry: RetryDraft::default(), on_failure: OnFailure::Halt } };
+        let Some(policy) = policy else {
+            return Self { retry: RetryDraft::default(), on_failure: OnFailure::Halt };
+        };
         let words = [("halt", 0), ("continue", 1), ("rollback", 2)];
         let on_failure = match policy.word("on_stage_failure", &words) {
             Some(1) => OnFailure::Continue,
@@ -122,7 +124,7 @@ pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Po
             timeout = table.duration("timeout");
         }
         on_failure = table.node("on_failure").and_then(|node| read_on_failure(table, node));
-        table.finish(&["retry", "timeout"], "on a stage of this type");
+        table.finish(&["retry", "timeout"], |_| ("on a stage of this type".into(), "take it out"));
     }
     let draft = draft.or(&defaults.retry);
     let attempts = applies == Applies::Attempts;
@@ -177,15 +179,22 @@ fn read_idempotency(table: &Table<'_>) -> Option<Idempotency> {
     let ttl = table.duration("ttl");
     table.finish_all();
     if key.is_none() {
-        table.missing("key", "give a key that is equal for equal work, such as `key: \"order-${{ parameters.id }}\"`");
+        table.missing(
+            "key",
+            "give a key that is equal for equal work, such as `key: \"order-${{ parameters.id }}\"`",
+        );
     }
     Some(Idempotency { key: key?, scope: scope.unwrap_or(IdempotencyScope::Run), ttl })
 }
 
 /// `config.concurrency`: a number for one run, or a mapping.
 pub fn read_concurrency(config: &Table<'_>) -> Concurrency {
-    let mut concurrency =
-        Concurrency { agents_per_run: AGENTS_PER_RUN, steps_per_run: None, runs_per_workflow: None, key: None };
+    let mut concurrency = Concurrency {
+        agents_per_run: AGENTS_PER_RUN,
+        steps_per_run: None,
+        runs_per_workflow: None,
+        key: None,
+    };
     let Some(node) = config.node("concurrency") else { return concurrency };
     let limit = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let per_run = match &node.kind {
@@ -227,7 +236,8 @@ pub fn read_budget(config: &Table<'_>) -> Budget {
 pub fn read_secrets(config: &Table<'_>) -> Vec<Spanned<Arc<str>>> {
     let names = config.texts("secrets");
     for name in names.iter().filter(|name| !is_name(&name.value)) {
-        let finding = config.error(Code::BadName, "secrets", name.span, format!("`{}` is no good name", name.value));
+        let finding =
+            config.error(Code::BadName, "secrets", name.span, format!("`{}` is no good name", name.value));
         config.report(finding.reference(&*name.value).help(super::names::NAME_RULE));
     }
     names

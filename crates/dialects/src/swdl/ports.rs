@@ -2,7 +2,7 @@
 
 use super::names::{NAME_RULE, is_name};
 use super::table::Table;
-use crate::text::{Entry, Node};
+use crate::text::{Entry, Kind, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::contract::Contract;
@@ -11,14 +11,24 @@ use windlass_ir::workflow::{FormField, Input, Output, Parameter};
 use windlass_ir::{Code, Spanned, Type};
 
 /// Reads a mapping of names to mappings with `read`.
-fn each<T>(table: &Table<'_>, key: &'static str, read: impl Fn(&Table<'_>, &Entry) -> T) -> IndexMap<Arc<str>, T> {
+fn each<T>(
+    table: &Table<'_>,
+    key: &'static str,
+    read: impl Fn(&Table<'_>, &Entry) -> T,
+) -> IndexMap<Arc<str>, T> {
     let Some(ports) = table.table(key) else { return IndexMap::new() };
     let mut found = IndexMap::with_capacity(ports.map.entries.len());
     for entry in &ports.map.entries {
         let name = &entry.key.text;
         if !is_name(name) {
-            let finding = ports.error(Code::BadName, name, entry.key.span, format!("`{name}` is no good name"));
+            let finding =
+                ports.error(Code::BadName, name, entry.key.span, format!("`{name}` is no good name"));
             ports.report(finding.reference(&**name).help(NAME_RULE));
+        }
+        if let Kind::Scalar(scalar) = &entry.value.kind {
+            let finding = ports.error(Code::WrongShape, name, entry.value.span, "this must be a mapping");
+            ports.report(finding.help(format!("write `{name}: {{type: {}}}`", scalar.text)));
+            continue;
         }
         if let Some(port) = Table::of(table.context, &entry.value, ports.place.child(name)) {
             found.insert(name.clone(), read(&port, entry));
@@ -33,7 +43,7 @@ pub fn parameters(config: &Table<'_>) -> IndexMap<Arc<str>, Parameter> {
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(false),
             default: port.node("default").map(Node::to_value),
-            description: port.plain_text("description"),
+            description: port.prose("description"),
             span: entry.key.span,
         };
         port.finish_all();
@@ -47,12 +57,13 @@ pub fn inputs(stage: &Table<'_>) -> IndexMap<Arc<str>, Input> {
             ty: read_type(port),
             source: port.bound("source"),
             required: port.boolean("required").unwrap_or(true),
-            description: port.plain_text("description"),
+            description: port.prose("description"),
             span: entry.key.span,
         };
         port.finish_all();
         if input.required && input.source.is_none() {
-            let message = format!("the required input `{}` has no source, so it is always null", entry.key.text);
+            let message =
+                format!("the required input `{}` has no source, so it is always null", entry.key.text);
             let finding = port.warning(Code::MissingField, "source", entry.key.span, message);
             port.report(finding.help("add a `source`, or say `required: false`"));
         }
@@ -79,11 +90,13 @@ pub fn outputs(table: &Table<'_>, outputs: Outputs) -> IndexMap<Arc<str>, Output
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(true),
             default: port.node("default").map(Node::to_value),
-            description: port.plain_text("description"),
+            description: port.prose("description"),
             source: if computed { port.bound("source") } else { None },
             span: entry.key.span,
         };
-        port.finish(&["source"], "on what the work itself produces");
+        port.finish(&["source"], |_| {
+            ("on what the work itself produces".into(), "take it out: the work gives the value")
+        });
         if computed && output.source.is_none() {
             port.missing("source", "say where the value comes from: `source: \"${{ stages.x.outputs.y }}\"`");
         }
@@ -98,7 +111,7 @@ pub fn form(gate: &Table<'_>) -> IndexMap<Arc<str>, FormField> {
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(true),
             default: port.node("default").map(Node::to_value),
-            description: port.plain_text("description"),
+            description: port.prose("description"),
             choices,
             span: entry.key.span,
         };
@@ -110,16 +123,28 @@ pub fn form(gate: &Table<'_>) -> IndexMap<Arc<str>, FormField> {
 /// `type`, or a JSON Schema under `schema`. Neither means anything goes.
 fn read_type(port: &Table<'_>) -> Type {
     let word = port.text("type");
-    let Some(node) = port.node("schema") else { return word.map_or(Type::Any, |word| parse_type(port, &word)) };
+    let Some(node) = port.node("schema") else {
+        return word.map_or(Type::Any, |word| parse_type(port, &word));
+    };
     if let Some(word) = word {
-        let finding = port.error(Code::ConflictingKeys, "type", word.span, "`type` and `schema` say the same thing twice");
+        let finding = port.error(
+            Code::ConflictingKeys,
+            "type",
+            word.span,
+            "`type` and `schema` say the same thing twice",
+        );
         port.report(finding.label(node.span, "the schema").help("keep one of the two"));
     }
     let ty = Type::Schema(Arc::new(node.to_value().to_json().unwrap_or(serde_json::Value::Bool(true))));
     match Contract::new(&ty) {
         Ok(_) => ty,
         Err(error) => {
-            let finding = port.error(Code::BadSchema, "schema", node.span, format!("this is no JSON Schema: {error}"));
+            let cause = match error.message.contains("resolve-") {
+                true => "it refers to another document, and those are never loaded".to_owned(),
+                false => error.message,
+            };
+            let finding =
+                port.error(Code::BadSchema, "schema", node.span, format!("this is no JSON Schema: {cause}"));
             port.report(finding.help("correct the schema, or use `type` with one of the plain types"));
             Type::Any
         }
@@ -150,10 +175,16 @@ fn suggest_type(text: &str) -> Option<String> {
         ("map", "object"),
         ("array", "array<any>"),
     ];
-    let text = text.trim();
+    let text = text.trim().to_lowercase();
+    let text = text.as_str();
+    if let Some(item) = text.strip_suffix("[]") {
+        return Some(format!("array<{}>", if Type::parse(item).is_some() { item } else { "any" }));
+    }
     if let Some(inner) = text.strip_prefix("array<").and_then(|rest| rest.strip_suffix('>')) {
         return suggest_type(inner).map(|inner| format!("array<{inner}>"));
     }
     let alias = ALIASES.iter().find(|(word, _)| *word == text || (*word == "array" && text == "list"));
-    alias.map(|(_, ty)| (*ty).to_owned()).or_else(|| nearest(text, Type::WORDS).map(str::to_owned))
+    let exact = Type::WORDS.iter().find(|word| **word == text).copied();
+    let near = alias.map(|(_, ty)| *ty).or(exact).or_else(|| nearest(text, Type::WORDS));
+    near.map(str::to_owned)
 }

@@ -17,8 +17,16 @@ const ROUNDS_MAX: u64 = 1_000_000;
 
 pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>> {
     let Some(table) = stage.table("fan_out") else {
-        stage.demand("fan_out", "say what to repeat, and for which items: `fan_out: {source: …, stage_template: {…}}`");
-        return ForEach { items: no_items(stage), body: Vec::new(), concurrency: None, on_failure: ItemFailure::Halt };
+        stage.demand(
+            "fan_out",
+            "say what to repeat, and for which items: `fan_out: {source: …, stage_template: {…}}`",
+        );
+        return ForEach {
+            items: no_items(stage),
+            body: Vec::new(),
+            concurrency: None,
+            on_failure: ItemFailure::Halt,
+        };
     };
     let source = table.bound("source");
     let matrix = table.has("matrix").then(|| matrix(&table));
@@ -27,18 +35,30 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
         (Some(source), None) => Items::List(source),
         (None, Some(axes)) => Items::Matrix(axes),
         (Some(source), Some(_)) => {
-            let finding = table.error(Code::ConflictingKeys, "matrix", source.span, "`source` and `matrix` both give the items");
+            let span = table.key_span("matrix");
+            let finding = table.error(
+                Code::ConflictingKeys,
+                "matrix",
+                span,
+                "`source` and `matrix` both give the items",
+            );
             table.report(finding.help("keep one of the two"));
             Items::List(source)
         }
         (None, None) => {
-            table.missing("source", "give the items: `source: \"${{ stages.x.outputs.list }}\"`, or a `matrix` of lists");
+            table.missing(
+                "source",
+                "give the items: `source: \"${{ stages.x.outputs.list }}\"`, or a `matrix` of lists",
+            );
             no_items(&table)
         }
     };
     let template = table.node("stage_template");
     if template.is_none() {
-        table.missing("stage_template", "say what to do with each item: a stage without `id` and `depends_on`");
+        table.missing(
+            "stage_template",
+            "say what to do with each item: a stage without `id` and `depends_on`",
+        );
     }
     let body = template.and_then(|node| inline(&table, "stage_template", node, stage, document));
     let each = ForEach {
@@ -62,15 +82,17 @@ fn no_items(table: &Table<'_>) -> Items {
 fn matrix(table: &Table<'_>) -> Bindings {
     let mut axes = table.bindings("matrix");
     axes.sort_keys();
-    for (name, axis) in &axes {
+    for (name, axis) in &mut axes {
         let is_list = match &axis.template {
             Template::List(_) | Template::Expression(_) | Template::Constant(Value::List(_)) => true,
             Template::Constant(_) | Template::Text(_) | Template::Map(_) => false,
         };
         if !is_list {
             let key = format!("matrix.{name}");
-            let finding = table.error(Code::WrongShape, &key, axis.span, format!("the axis `{name}` must be a list"));
+            let finding =
+                table.error(Code::WrongShape, &key, axis.span, format!("the axis `{name}` must be a list"));
             table.report(finding.help("write a list, or one expression that gives a list"));
+            axis.template = Template::Constant(Value::list([]));
         }
     }
     axes
@@ -92,7 +114,9 @@ pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
         (Some(condition), None) => (RepeatTest::While, condition),
         (None, Some(condition)) => (RepeatTest::Until, condition),
         (Some(condition), Some(_)) => {
-            let finding = table.error(Code::ConflictingKeys, "until", table.span, "a loop has `while` or `until`, not both");
+            let span = table.key_span("until");
+            let finding =
+                table.error(Code::ConflictingKeys, "until", span, "a loop has `while` or `until`, not both");
             table.report(finding.help("keep one of the two"));
             (RepeatTest::While, condition)
         }
@@ -115,7 +139,10 @@ pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
 }
 
 fn always(table: &Table<'_>, key: &str) -> Condition {
-    Condition { expr: Expr::new(ExprNode::Literal(Value::Bool(true)), table.span), field: table.place.field(key).into() }
+    Condition {
+        expr: Expr::new(ExprNode::Literal(Value::Bool(true)), table.span),
+        field: table.place.field(key).into(),
+    }
 }
 
 pub fn branch(stage: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
@@ -133,15 +160,29 @@ pub fn branch(stage: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
         (false, true) => switch(&table, document),
         (both, _) => {
             if both {
-                let finding = table.error(Code::ConflictingKeys, "switch", table.span, "a branch has `if` or `switch`, not both");
+                let span = table.key_span("switch");
+                let finding = table.error(
+                    Code::ConflictingKeys,
+                    "switch",
+                    span,
+                    "a branch has `if` or `switch`, not both",
+                );
                 table.report(finding.help("keep one of the two"));
             } else {
-                table.missing("if", "say what decides: `if` with `then` and `else`, or `switch` with `cases`");
+                table
+                    .missing("if", "say what decides: `if` with `then` and `else`, or `switch` with `cases`");
             }
+            table.known(&["if", "then", "else", "switch", "cases", "default"]);
             nothing(&table)
         }
     };
-    table.finish(&["if", "then", "else", "switch", "cases", "default"], "in this form of a branch");
+    let keys = ["if", "then", "else", "switch", "cases", "default"];
+    table.finish(&keys, |_| {
+        (
+            "in this form of a branch".into(),
+            "`if` goes with `then` and `else`, `switch` with `cases` and `default`",
+        )
+    });
     choose
 }
 
@@ -165,12 +206,18 @@ fn switch(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
                 bodies.insert(entry.key.text.clone(), case(cases, &entry.key.text, &entry.value, document));
             }
         }
-        None if !table.has("cases") => table.missing("cases", "give a list of stages for each value: `cases: {a: […]}`"),
+        None if !table.has("cases") => {
+            table.missing("cases", "give a list of stages for each value: `cases: {a: […]}`");
+        }
         None => {}
     }
     bodies.sort_keys();
     let default = body(table, "default", document, false);
-    let nothing = || Bound { template: Template::Constant(Value::Null), field: table.place.field("switch").into(), span: table.span };
+    let nothing = || Bound {
+        template: Template::Constant(Value::Null),
+        field: table.place.field("switch").into(),
+        span: table.span,
+    };
     Choose::Switch { value: value.unwrap_or_else(nothing), cases: bodies, default }
 }
 
@@ -181,7 +228,11 @@ fn as_expression<'t>(table: &'t Table<'_>) -> impl FnOnce(Bound) -> Bound + 't {
             Some(condition) => Bound { template: Template::Expression(condition.expr), ..bound },
             None => bound,
         },
-        Template::Constant(_) | Template::Expression(_) | Template::Text(_) | Template::List(_) | Template::Map(_) => bound,
+        Template::Constant(_)
+        | Template::Expression(_)
+        | Template::Text(_)
+        | Template::List(_)
+        | Template::Map(_) => bound,
     }
 }
 
@@ -189,7 +240,12 @@ fn case(cases: &Table<'_>, key: &str, node: &Node, document: &Document<'_>) -> V
     match &node.kind {
         NodeKind::List(items) => list(items, &cases.place.child(key), document, cases.context),
         NodeKind::Scalar(_) | NodeKind::Map(_) => {
-            let finding = cases.error(Code::WrongShape, key, node.span, format!("the case `{key}` must be a list of stages"));
+            let finding = cases.error(
+                Code::WrongShape,
+                key,
+                node.span,
+                format!("the case `{key}` must be a list of stages"),
+            );
             cases.report(finding.help("write a list of stages"));
             Vec::new()
         }
@@ -203,7 +259,9 @@ fn body(table: &Table<'_>, key: &'static str, document: &Document<'_>, needed: b
     if needed && empty && !(table.has(key) && items.is_none()) {
         let message = format!("`{}` holds no stage", table.place.field(key));
         let span = table.map.get(key).map_or(table.span.head(), |entry| entry.key.span);
-        table.report(table.error(Code::NoStages, key, span, message).help("give it a list with at least one stage"));
+        table.report(
+            table.error(Code::NoStages, key, span, message).help("give it a list with at least one stage"),
+        );
     }
     list(items.unwrap_or_default(), &table.place.child(key), document, table.context)
 }

@@ -52,7 +52,10 @@ enum Here {
     /// The document starts with the next line.
     Pending(String),
     /// In the document; the current line so far.
-    Body { delimiter: String, line: String },
+    Body {
+        delimiter: String,
+        line: String,
+    },
 }
 
 impl Default for ShellText {

@@ -103,7 +103,9 @@ impl StageType {
 
     fn applies(self) -> Applies {
         match self {
-            Self::Agent | Self::Shell | Self::Tool | Self::Task | Self::Http | Self::Workflow => Applies::Attempts,
+            Self::Agent | Self::Shell | Self::Tool | Self::Task | Self::Http | Self::Workflow => {
+                Applies::Attempts
+            }
             Self::FanOut => Applies::RetryInside,
             Self::Loop | Self::Branch => Applies::Whole,
             Self::Gate | Self::Wait | Self::Assign | Self::Finish => Applies::FailureOnly,
@@ -127,7 +129,12 @@ impl StageType {
 }
 
 /// The stages of a list. `place` is that of the list, with a trailing dot.
-pub fn list<'a>(items: &'a [Node], place: &Place, document: &Document<'_>, context: &'a Context<'a>) -> Vec<Step> {
+pub fn list<'a>(
+    items: &'a [Node],
+    place: &Place,
+    document: &Document<'_>,
+    context: &'a Context<'a>,
+) -> Vec<Step> {
     let listed = items.iter().enumerate();
     listed.filter_map(|(index, node)| listed_stage(node, index, place, document, context)).collect()
 }
@@ -142,7 +149,10 @@ fn listed_stage<'a>(
     let at = format!("{}[{index}]", place.prefix.trim_end_matches('.'));
     let unnamed = Place { step: place.step.clone(), prefix: format!("{at}.") };
     let NodeKind::Map(map) = &node.kind else {
-        context.diagnostics.borrow_mut().push(wrong_shape(node, "a stage, which is a mapping").step_of(place).field(at));
+        context
+            .diagnostics
+            .borrow_mut()
+            .push(wrong_shape(node, "a stage, which is a mapping").step_of(place).field(at));
         return None;
     };
     let id = map.get("id").filter(|entry| !is_null(&entry.value)).and_then(|entry| match &entry.value.kind {
@@ -169,7 +179,13 @@ fn listed_stage<'a>(
 }
 
 /// A stage without a name of its own, inside another: a template, a compensation, a last act.
-pub fn inline(table: &Table<'_>, key: &str, node: &Node, around: &Table<'_>, document: &Document<'_>) -> Option<Step> {
+pub fn inline(
+    table: &Table<'_>,
+    key: &str,
+    node: &Node,
+    around: &Table<'_>,
+    document: &Document<'_>,
+) -> Option<Step> {
     let inner = Table::of(table.context, node, table.place.child(key))?;
     let id = around.place.step.clone().unwrap_or_else(|| key.into());
     Some(stage(&inner, Spanned::new(id, node.span.head()), true, document))
@@ -196,8 +212,8 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Do
     let step = Step {
         number: StepId(0),
         implicit,
-        name: table.plain_text("name").unwrap_or_else(|| id.value.clone()),
-        description: table.plain_text("description"),
+        name: table.prose("name").unwrap_or_else(|| id.value.clone()),
+        description: table.prose("description"),
         word: known.word(),
         needs: if implicit { Vec::new() } else { table.texts("depends_on") },
         condition: condition(table),
@@ -216,7 +232,15 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Do
         _ => {}
     }
     let others: Vec<&str> = KEYS.iter().chain(&MORE_KEYS).copied().collect();
-    table.finish(&others, &format!("on a stage of type {}", known.word()));
+    table.finish(&others, |key| match key {
+        "id" | "depends_on" => {
+            ("on a stage inside another".into(), "take it out: such a stage has no name of its own")
+        }
+        "parallel_group" => {
+            ("at all".into(), "take it out: stages that do not wait for each other run in parallel anyway")
+        }
+        _ => (format!("on a stage of type {}", known.word()), "take it out, or change `type`"),
+    });
     step
 }
 
@@ -275,7 +299,13 @@ fn guarded(step: Step, table: &Table<'_>, document: &Document<'_>) -> Step {
         policy: Policy { timeout: None, idempotency: None, ..step.policy.clone() },
         span: step.span,
         kind: Kind::Guard(Guard {
-            body: vec![Step { implicit: true, needs: Vec::new(), condition: None, env: IndexMap::new(), ..step }],
+            body: vec![Step {
+                implicit: true,
+                needs: Vec::new(),
+                condition: None,
+                env: IndexMap::new(),
+                ..step
+            }],
             compensate,
             finally,
         }),
@@ -287,6 +317,8 @@ fn handler(table: &Table<'_>, key: &'static str, document: &Document<'_>) -> Opt
     let node = table.node(key)?;
     match &node.kind {
         NodeKind::List(items) => Some(list(items, &table.place.child(key), document, table.context)),
-        NodeKind::Scalar(_) | NodeKind::Map(_) => Some(inline(table, key, node, table, document).into_iter().collect()),
+        NodeKind::Scalar(_) | NodeKind::Map(_) => {
+            Some(inline(table, key, node, table, document).into_iter().collect())
+        }
     }
 }

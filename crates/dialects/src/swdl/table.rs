@@ -3,7 +3,7 @@
 
 use super::duration;
 use super::expr::{parse_condition, parse_template};
-use crate::text::{Entry, Kind, Locator, Mapping, Node, Scalar};
+use crate::text::{Entry, Kind, Locator, Mapping, Node, Scalar, Style};
 use indexmap::IndexMap;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -109,6 +109,11 @@ impl<'a> Table<'a> {
         self.entry(key).map(|entry| &entry.value)
     }
 
+    /// The place of a key itself, or the start of the table when it is not there.
+    pub fn key_span(&self, key: &str) -> Span {
+        self.map.get(key).map_or(self.span.head(), |entry| entry.key.span)
+    }
+
     pub fn has(&self, key: &str) -> bool {
         self.map.get(key).is_some_and(|entry| !is_null(&entry.value))
     }
@@ -144,9 +149,25 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Text as it was written; a number or a word like `true` is taken by its letters.
+    /// Text as it was written; a number or a word like `true` is taken by its letters. No expression is read in it.
     pub fn text(&self, key: &'static str) -> Option<Spanned<Arc<str>>> {
-        self.scalar(key, "text").map(|(scalar, span)| Spanned::new(scalar.text.clone(), span))
+        let (scalar, span) = self.scalar(key, "text")?;
+        self.no_expression(key, &scalar.text, span);
+        Some(Spanned::new(scalar.text.clone(), span))
+    }
+
+    /// Text for people: whatever stands in it is shown as it is.
+    pub fn prose(&self, key: &'static str) -> Option<Arc<str>> {
+        self.scalar(key, "text").map(|(scalar, _)| scalar.text.clone())
+    }
+
+    fn no_expression(&self, key: &str, text: &str, span: Span) {
+        if text.contains("${{") {
+            let message =
+                format!("`{}` is taken as it is: no expression is read in it", self.place.field(key));
+            let finding = self.error(Code::NotAvailableHere, key, span, message);
+            self.report(finding.help("write the value itself, or use a key that takes expressions"));
+        }
     }
 
     pub fn plain_text(&self, key: &'static str) -> Option<Arc<str>> {
@@ -161,7 +182,10 @@ impl<'a> Table<'a> {
 
     fn item_text(&self, key: &str, item: &Node) -> Option<Spanned<Arc<str>>> {
         match &item.kind {
-            Kind::Scalar(scalar) if !is_null(item) => Some(Spanned::new(scalar.text.clone(), item.span)),
+            Kind::Scalar(scalar) if !is_null(item) => {
+                self.no_expression(key, &scalar.text, item.span);
+                Some(Spanned::new(scalar.text.clone(), item.span))
+            }
             Kind::Scalar(_) | Kind::List(_) | Kind::Map(_) => {
                 self.report(wrong_shape(item, "text").step_of(&self.place).field(self.place.field(key)));
                 None
@@ -178,8 +202,14 @@ impl<'a> Table<'a> {
         match scalar.to_value() {
             Value::Bool(value) => Some(value),
             _ => {
-                let message = format!("`{}` is neither true nor false", scalar.text);
-                self.report(self.error(Code::WrongShape, key, span, message).help("write true or false, without quotes"));
+                let message = match scalar.style {
+                    Style::Plain => format!("`{}` is neither true nor false", scalar.text),
+                    _ => format!("\"{}\" is text, not true or false", scalar.text),
+                };
+                self.report(
+                    self.error(Code::WrongShape, key, span, message)
+                        .help("write true or false, without quotes"),
+                );
                 None
             }
         }
@@ -195,7 +225,11 @@ impl<'a> Table<'a> {
         match value.filter(|value| (min..=max).contains(value)) {
             Some(value) => Some(value),
             None => {
-                let wanted = if max == u64::MAX { format!("of at least {min}") } else { format!("from {min} to {max}") };
+                let wanted = if max >= u64::from(u32::MAX) {
+                    format!("of at least {min}")
+                } else {
+                    format!("from {min} to {max}")
+                };
                 self.bad_number(key, scalar, span, &format!("a whole number {wanted}"));
                 None
             }
@@ -220,23 +254,25 @@ impl<'a> Table<'a> {
     }
 
     fn bad_number(&self, key: &str, scalar: &Scalar, span: Span, wanted: &str) {
-        let message = format!("`{}` is not {wanted}", scalar.text);
-        let finding = self.error(Code::BadNumber, key, span, message).reference(&*scalar.text);
-        self.report(finding.help(format!("write {wanted}")));
+        let quoted = scalar.style != Style::Plain && scalar.text.parse::<f64>().is_ok();
+        let (message, help) = match quoted {
+            true => (format!("\"{}\" is text, not a number", scalar.text), "take the quotes away".to_owned()),
+            false => (format!("`{}` is not {wanted}", scalar.text), format!("write {wanted}")),
+        };
+        self.report(self.error(Code::BadNumber, key, span, message).reference(&*scalar.text).help(help));
     }
 
     /// A length of time above zero.
     pub fn duration(&self, key: &'static str) -> Option<Duration> {
         let (scalar, span) = self.scalar(key, "a duration")?;
-        match duration::parse(&scalar.text).filter(|length| *length > Duration::ZERO) {
-            Some(length) => Some(length),
-            None => {
-                let message = format!("`{}` is no duration above zero", scalar.text);
-                let finding = self.error(Code::BadDuration, key, span, message).reference(&*scalar.text);
-                self.report(finding.help(duration::HELP));
-                None
-            }
-        }
+        let message = match duration::parse(&scalar.text) {
+            Some(Duration::ZERO) => "this must be longer than nothing".to_owned(),
+            Some(length) => return Some(length),
+            None => format!("`{}` is no duration", scalar.text),
+        };
+        let finding = self.error(Code::BadDuration, key, span, message).reference(&*scalar.text);
+        self.report(finding.suggest(duration::suggest(&scalar.text)).help(duration::HELP));
+        None
     }
 
     /// One of a few words.
@@ -251,7 +287,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    pub fn bad_word(&self, key: &str, text: &Spanned<Arc<str>>, words: impl Iterator<Item = &'static str>) -> Diagnostic {
+    pub fn bad_word(
+        &self,
+        key: &str,
+        text: &Spanned<Arc<str>>,
+        words: impl Iterator<Item = &'static str>,
+    ) -> Diagnostic {
         let words: Vec<&str> = words.collect();
         let message = format!("`{}` is no value for `{}`", text.value, self.place.field(key));
         self.error(Code::BadEnum, key, text.span, message)
@@ -277,7 +318,9 @@ impl<'a> Table<'a> {
     pub fn bound_text(&self, key: &'static str) -> Option<Bound> {
         let (scalar, span) = self.scalar(key, "text")?;
         let field: Arc<str> = self.place.field(key).into();
-        let template = self.text_template(scalar, span, &field).unwrap_or_else(|| Template::Constant(Value::Text(scalar.text.clone())));
+        let template = self
+            .text_template(scalar, span, &field)
+            .unwrap_or_else(|| Template::Constant(Value::Text(scalar.text.clone())));
         Some(Bound { template, field, span })
     }
 
@@ -289,7 +332,10 @@ impl<'a> Table<'a> {
             }
             Kind::List(items) => constant_or(items.iter().map(|item| self.template(item, field)).collect()),
             Kind::Map(map) => {
-                let entries = map.entries.iter().map(|entry| (entry.key.text.clone(), self.template(&entry.value, field)));
+                let entries = map
+                    .entries
+                    .iter()
+                    .map(|entry| (entry.key.text.clone(), self.template(&entry.value, field)));
                 constant_or_map(entries.collect())
             }
         }
@@ -340,13 +386,16 @@ impl<'a> Table<'a> {
             self.report(finding.reference(&*entry.key.text).help(rule));
         }
         let entries = table.map.entries.iter();
-        entries.map(|entry| (entry.key.text.clone(), table.bound_node(&entry.key.text, &entry.value))).collect()
+        entries
+            .map(|entry| (entry.key.text.clone(), table.bound_node(&entry.key.text, &entry.value)))
+            .collect()
     }
 
     // The rest
 
-    /// Reports keys that nobody asked for: unknown ones, and those of `others`, which have a meaning but not here.
-    pub fn finish(&self, others: &[&str], here: &str) {
+    /// Reports keys that nobody asked for: unknown ones, and those of `others`, which have a meaning but not here; `here`
+    /// says why not and what to do.
+    pub fn finish(&self, others: &[&str], here: impl Fn(&str) -> (String, &'static str)) {
         let asked = self.asked.borrow();
         for entry in &self.map.entries {
             let key: &str = &entry.key.text;
@@ -354,12 +403,23 @@ impl<'a> Table<'a> {
                 continue;
             }
             if others.contains(&key) {
-                let finding = self.warning(Code::IgnoredKey, key, entry.key.span, format!("`{key}` has no effect {here}"));
-                self.report(finding.reference(key).help("take it out, or change what it stands in"));
+                let (why, help) = here(key);
+                let finding = self.warning(
+                    Code::IgnoredKey,
+                    key,
+                    entry.key.span,
+                    format!("`{key}` has no effect {why}"),
+                );
+                self.report(finding.reference(key).help(help));
                 continue;
             }
             let suggest = nearest(key, asked.iter().chain(others).copied());
-            let finding = self.warning(Code::UnknownKey, key, entry.key.span, format!("`{key}` is no key here and has no effect"));
+            let finding = self.warning(
+                Code::UnknownKey,
+                key,
+                entry.key.span,
+                format!("`{key}` is no key here and has no effect"),
+            );
             let finding = finding.reference(key).suggest(suggest);
             self.report(match suggest {
                 Some(_) => finding,
@@ -370,7 +430,7 @@ impl<'a> Table<'a> {
 
     /// Reports every key that nobody asked for as unknown.
     pub fn finish_all(&self) {
-        self.finish(&[], "");
+        self.finish(&[], |_| (String::new(), ""));
     }
 
     /// Marks keys as known that are kept for others and mean nothing to a run.
@@ -404,13 +464,14 @@ impl StepOf for Diagnostic {
 
 pub fn wrong_shape(node: &Node, wanted: &str) -> Diagnostic {
     let found = match &node.kind {
+        Kind::Scalar(_) if is_null(node) => "nothing",
         Kind::Scalar(_) => "a single value",
         Kind::List(_) => "a list",
         Kind::Map(_) => "a mapping",
     };
     Diagnostic::error(Code::WrongShape, format!("this must be {wanted}, but it is {found}"))
         .at(node.span)
-        .help(format!("write {wanted} here"))
+        .help(format!("put {wanted} in its place"))
 }
 
 pub fn is_null(node: &Node) -> bool {

@@ -59,29 +59,47 @@ fn shell_quoted(expr: Expr, around: Around) -> Result<Expr, (Expr, &'static str,
     let span = expr.span;
     let literal = |quote: &str| Expr::new(Node::Literal(Value::text(quote)), span);
     let open = match around {
-        _ if is_raw(&expr) => return Ok(unwrapped(expr)),
+        _ if is_raw(&expr) => return Ok(expr),
         Around::Words => None,
         Around::SingleQuotes => Some(literal("'")),
         Around::DoubleQuotes => Some(literal("\"")),
         Around::Backslash => {
             let cause = "the backslash before this expression would take away its quoting";
-            return Err((expr, cause, "take the backslash away, or write `raw(…)` to insert the value as it is"));
+            return Err((
+                expr,
+                cause,
+                "take the backslash away, or write `raw(…)` to insert the value as it is",
+            ));
         }
         Around::Comment => {
-            let cause = "this expression stands in a comment, and a line break in its value would run the rest";
+            let cause =
+                "this expression stands in a comment, and a line break in its value would run the rest";
             return Err((expr, cause, "take it out of the comment"));
         }
         Around::Substitution => {
             let cause = "this expression stands inside a substitution of the shell, where its value could run as code";
-            return Err((expr, cause, "put it into a variable first: `x=${{ … }}; y=$(cat \"$x\")`, or pass it through `env`"));
+            return Err((
+                expr,
+                cause,
+                "put it into a variable first: `x=${{ … }}; y=$(cat \"$x\")`, or pass it through `env`",
+            ));
         }
         Around::Tangled => {
-            let cause = "what stands before this expression is too tangled to say how the shell would read its value";
-            return Err((expr, cause, "put it into a variable at the start of the command, or pass it through `env`"));
+            let cause =
+                "what stands before this expression is too tangled to say how the shell would read its value";
+            return Err((
+                expr,
+                cause,
+                "put it into a variable at the start of the command, or pass it through `env`",
+            ));
         }
         Around::HereDocument => {
             let cause = "this expression stands in a here-document, where its value could run as code";
-            return Err((expr, cause, "pass the value through `env` or `stdin`, or write `raw(…)` to insert it as it is"));
+            return Err((
+                expr,
+                cause,
+                "pass the value through `env` or `stdin`, or write `raw(…)` to insert it as it is",
+            ));
         }
     };
     let args = std::iter::once(expr).chain(open).collect();
@@ -90,13 +108,6 @@ fn shell_quoted(expr: Expr, around: Around) -> Result<Expr, (Expr, &'static str,
 
 fn is_raw(expr: &Expr) -> bool {
     matches!(&expr.node, Node::Call { function: Function::Raw, args } if args.len() == 1)
-}
-
-fn unwrapped(expr: Expr) -> Expr {
-    match expr.node {
-        Node::Call { function: Function::Raw, mut args } if args.len() == 1 => args.remove(0),
-        node => Expr::new(node, expr.span),
-    }
 }
 
 pub fn tool(stage: &Table<'_>) -> Tool {
@@ -168,11 +179,18 @@ fn http_body(table: &Table<'_>) -> HttpBody {
     let form = table.has("form").then(|| HttpBody::Form(table.bindings("form")));
     let text = table.bound_text("body").map(HttpBody::Text);
     table.known(&["form"]);
-    let mut written = [("json", json), ("form", form), ("body", text)].into_iter().filter_map(|(key, body)| Some((key, body?)));
+    let mut written = [("json", json), ("form", form), ("body", text)]
+        .into_iter()
+        .filter_map(|(key, body)| Some((key, body?)));
     let Some((first, body)) = written.next() else { return HttpBody::Empty };
     for (key, _) in written {
         let span = table.map.get(key).map_or(table.span, |entry| entry.key.span);
-        let finding = table.error(Code::ConflictingKeys, key, span, format!("a request has one body, but `{first}` and `{key}` are two"));
+        let finding = table.error(
+            Code::ConflictingKeys,
+            key,
+            span,
+            format!("a request has one body, but `{first}` and `{key}` are two"),
+        );
         table.report(finding.help("keep one of `json`, `form` and `body`"));
     }
     body
@@ -186,13 +204,19 @@ fn http_auth(table: &Table<'_>) -> Option<HttpAuth> {
         let (user, password) = (basic.bound_text("user"), basic.bound_text("password"));
         basic.finish_all();
         if user.is_none() || password.is_none() {
-            basic.missing(if user.is_none() { "user" } else { "password" }, "give both `user` and `password`");
+            basic
+                .missing(if user.is_none() { "user" } else { "password" }, "give both `user` and `password`");
         }
         Some(HttpAuth::Basic { user: user?, password: password? })
     });
     auth.finish_all();
     if bearer.is_some() && basic.is_some() {
-        let finding = auth.error(Code::ConflictingKeys, "basic", auth.span, "`bearer` and `basic` cannot both be sent");
+        let finding = auth.error(
+            Code::ConflictingKeys,
+            "basic",
+            auth.key_span("basic"),
+            "`bearer` and `basic` cannot both be sent",
+        );
         auth.report(finding.help("keep one of the two"));
     }
     bearer.or(basic)

@@ -45,7 +45,7 @@ impl Reports {
     pub(super) fn duplicate_key(&mut self, key: &Key, first: Span) {
         let duplicate =
             Diagnostic::error(Code::DuplicateKey, format!("the key `{}` is given twice", shorten(&key.text)));
-        let help = "remove or rename one of them; the first one is used";
+        let help = "remove or rename one of them";
         self.push(duplicate.at(key.span).label(first, "first given here").reference(&*key.text).help(help));
     }
 }

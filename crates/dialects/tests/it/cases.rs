@@ -49,7 +49,12 @@ fn matches(expected: &Json, actual: &Json) -> bool {
         let ids: Vec<&str> = path.iter().filter_map(Json::as_str).collect();
         actual["ref"] == json!(ids.join(" -> "))
     });
-    same("code", "code") && same("stage", "step") && same("field", "field") && same("suggest", "suggest") && same("ref", "ref") && path
+    same("code", "code")
+        && same("stage", "step")
+        && same("field", "field")
+        && same("suggest", "suggest")
+        && same("ref", "ref")
+        && path
 }
 
 #[test]
@@ -101,9 +106,13 @@ fn defaults_are_filled_in() {
     check(&work["policy"]["retry"]["backoff"]["max"], json!(300_000_000));
     check(&work["policy"]["on_failure"], json!("halt"));
     check(&work["policy"]["timeout"], json!(1_800_000_000));
-    check(&agent["handoff"], json!({"format": "structured", "include_run_log": false, "summary_prompt": null}));
+    check(
+        &agent["handoff"],
+        json!({"format": "structured", "include_run_log": false, "summary_prompt": null}),
+    );
     check(&agent["modules"], json!(["ctx:house-rules"]));
-    let memory = json!({"project_scope": "current", "min_confidence": 0.7, "categories": [], "max_tokens": 2000});
+    let memory =
+        json!({"project_scope": "current", "min_confidence": 0.7, "categories": [], "max_tokens": 2000});
     check(&agent["memory"], memory);
     check(&plan["steps"][1]["kind"]["gate"]["timeout"], json!(86_400_000_000_u64));
     check(&plan["steps"][1]["kind"]["gate"]["on_timeout"], json!("halt"));
@@ -205,7 +214,8 @@ fn expressions_fail_with_the_expected_codes() {
 
 #[test]
 fn every_namespace_has_a_word_that_is_read_back() {
-    for namespace in [Namespace::Inputs, Namespace::Steps, Namespace::Context, Namespace::Env, Namespace::Run] {
+    for namespace in [Namespace::Inputs, Namespace::Steps, Namespace::Context, Namespace::Env, Namespace::Run]
+    {
         let word = expr::namespace_word(namespace);
         assert!(expr::parse_expression(word, &|_| Span::default()).is_ok(), "{word}");
     }

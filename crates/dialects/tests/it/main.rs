@@ -3,5 +3,5 @@
 mod cases;
 mod docs;
 mod fixtures;
-mod support;
 mod shell;
+mod support;

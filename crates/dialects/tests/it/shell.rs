@@ -17,15 +17,28 @@ impl Scope for Given<'_> {
 /// What `sh` prints for a command with this value in it.
 fn run(command: &str, value: &str) -> String {
     let stage = format!("{{id: a, type: shell, run: {}}}", serde_json::json!(command));
-    let file = format!("workflow: {{id: w, name: W}}\nconfig: {{parameters: {{x: {{type: string}}}}}}\nstages:\n  - {stage}\n");
+    let file = format!(
+        "workflow: {{id: w, name: W}}\nconfig: {{parameters: {{x: {{type: string}}}}}}\nstages:\n  - {stage}\n"
+    );
     let plan = load_text(&file).plan.unwrap_or_else(|| panic!("{command} is valid"));
     let Kind::Action(Action::Shell(shell)) = &plan.steps[0].kind else { panic!("a shell stage") };
-    let text = render(&shell.run.template, &Given(value), &Semantics::HOUSE, &Limits::default()).expect("text");
+    let text =
+        render(&shell.run.template, &Given(value), &Semantics::HOUSE, &Limits::default()).expect("text");
     let output = Command::new("sh").arg("-c").arg(text.as_str().expect("text")).output().expect("a shell");
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-const NASTY: [&str; 9] = ["plain", "two words", "it's", "\"quoted\"", "$(echo run)", "`echo run`", "$HOME", "a\nb; echo run", "\\"];
+const NASTY: [&str; 9] = [
+    "plain",
+    "two words",
+    "it's",
+    "\"quoted\"",
+    "$(echo run)",
+    "`echo run`",
+    "$HOME",
+    "a\nb; echo run",
+    "\\",
+];
 
 #[test]
 fn a_value_is_one_word_wherever_it_stands() {
@@ -35,7 +48,10 @@ fn a_value_is_one_word_wherever_it_stands() {
         assert_eq!(run("printf %s '${{ parameters.x }}'", value), value);
         assert_eq!(run("printf %s \"<${{ parameters.x }}>\"", value), format!("<{value}>"));
         assert_eq!(run("printf %s pre-${{ parameters.x }}", value), format!("pre-{value}"));
-        assert_eq!(run("x=${{ parameters.x }}; printf %s \"$(printf %s \"$x\".)\"", value), format!("{value}."));
+        assert_eq!(
+            run("x=${{ parameters.x }}; printf %s \"$(printf %s \"$x\".)\"", value),
+            format!("{value}.")
+        );
     }
 }
 
@@ -60,7 +76,9 @@ fn places_where_no_quoting_helps_are_refused() {
     ];
     for command in refused {
         let stage = format!("{{id: a, type: shell, run: {}}}", serde_json::json!(command));
-        let file = format!("workflow: {{id: w, name: W}}\nconfig: {{parameters: {{x: {{type: string}}}}}}\nstages:\n  - {stage}\n");
+        let file = format!(
+            "workflow: {{id: w, name: W}}\nconfig: {{parameters: {{x: {{type: string}}}}}}\nstages:\n  - {stage}\n"
+        );
         let codes: Vec<Code> = load_text(&file).diagnostics.iter().map(|d| d.code).collect();
         assert_eq!(codes, [Code::UnsafeQuoting], "{command}");
     }

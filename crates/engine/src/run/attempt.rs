@@ -1,8 +1,8 @@
 //! Attempts: what the answer of an executor leads to, and whether another attempt is made.
 
+use super::Turn;
 use super::state::{Abort, Doing, Phase, Place};
 use super::values::{Sight, contracted};
-use super::Turn;
 use crate::event::What;
 use crate::input::{Effect, Refused};
 use crate::keys::JobKey;
@@ -22,7 +22,9 @@ impl Turn<'_> {
                 let waited_for = !matches!(attempt.doing, Doing::Backoff { .. });
                 waited_for && attempt.attempt == job.attempt && attempt.delivery == job.delivery
             }
-            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => false,
+            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => {
+                false
+            }
         });
         current.ok_or_else(|| Refused::StaleJob(job.clone()))
     }
@@ -59,7 +61,9 @@ impl Turn<'_> {
                 Doing::Aborting(abort) => Some(abort),
                 Doing::Running | Doing::Backoff { .. } => None,
             },
-            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => None,
+            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => {
+                None
+            }
         }
     }
 
@@ -71,7 +75,8 @@ impl Turn<'_> {
                 self.settle(place, Outcome::Cancelled(why), abandoned);
             }
             Abort::Timeout => {
-                let limit = self.run.program.plan.step(self.at(place).step).policy.timeout.unwrap_or_default();
+                let limit =
+                    self.run.program.plan.step(self.at(place).step).policy.timeout.unwrap_or_default();
                 self.failed(place, Failure::new(class::TIMEOUT, format!("took longer than {limit}")));
             }
         }

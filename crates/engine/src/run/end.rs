@@ -6,18 +6,19 @@ use crate::event::What;
 use crate::input::{Effect, Refused};
 use crate::keys::Path;
 use crate::outcome::{Failure, Outcome, class};
+use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::Output;
-use indexmap::IndexMap;
 
 impl Turn<'_> {
     /// Looks at one instance that something happened to: a scope that is complete, a gate whose time is up, an attempt that
     /// did not stop within its grace. While the run is paused, time changes nothing.
     pub(super) fn attend(&mut self) -> bool {
         let paused = self.state().paused;
-        let place = self.state().attention.iter().copied().find(|place| !paused || self.ignores_pause(*place));
+        let place =
+            self.state().attention.iter().copied().find(|place| !paused || self.ignores_pause(*place));
         let Some(place) = place else { return false };
         match &self.at(place).phase {
             Phase::Gate { .. } => self.gate_timed_out(place),
@@ -39,8 +40,9 @@ impl Turn<'_> {
     fn scope_ends(&mut self, place: Place) {
         let program = self.run.program.clone();
         let step = program.plan.step(self.at(place).step);
-        let outcome = self.inner_failure(place).map_or_else(
-            || match self.computed(Some(place), &step.outputs) {
+        let outcome = match self.inner_failure(place) {
+            Some(outcome) => outcome,
+            None => match self.computed(Some(place), &step.outputs) {
                 Ok(mut outputs) => {
                     let arm = self.at(place).inside.as_ref().and_then(|inside| inside.arm.clone());
                     outputs.extend(arm.map(|arm| (Arc::from("branch"), Value::Text(arm))));
@@ -48,24 +50,21 @@ impl Turn<'_> {
                 }
                 Err(failure) => Outcome::Failed(failure),
             },
-            |outcome| outcome,
-        );
+        };
         self.settle(place, outcome, false);
     }
 
     /// What went wrong inside a scope, if that is why it ends.
     fn inner_failure(&self, place: Place) -> Option<Outcome> {
         let inside = self.at(place).inside.as_ref()?;
-        let inner = (inside.first.0..inside.first.0 + inside.count).map(|number| self.at(Place(number)));
-        let mut cancelled = None;
-        for instance in inner {
-            match &instance.phase {
-                Phase::Settled { outcome: outcome @ Outcome::Failed(_), halts: true } => return Some(outcome.clone()),
-                Phase::Settled { outcome: outcome @ Outcome::Cancelled(_), .. } => cancelled = Some(outcome.clone()),
-                _ => {}
-            }
+        if let Some(halted) = inside.halted {
+            return self.at(halted).outcome().cloned();
         }
-        cancelled
+        let mut inner = (inside.first.0..inside.first.0 + inside.count).map(|number| self.at(Place(number)));
+        self.state().cancelling.as_ref()?;
+        inner.find_map(|instance| {
+            instance.outcome().filter(|outcome| matches!(outcome, Outcome::Cancelled(_))).cloned()
+        })
     }
 
     /// Outputs that are computed by expressions, as those of scopes and runs are.
@@ -84,25 +83,37 @@ impl Turn<'_> {
         }
     }
 
-    /// Settles one thing that will not be started any more, when the run is stopping.
+    /// Settles one thing that will not be started any more.
     pub(super) fn stop_one(&mut self) -> bool {
-        if !self.state().is_stopping() {
-            return false;
-        }
-        let why: Arc<str> = match (&self.state().cancelling, self.state().halted) {
-            (Some(why), _) => why.clone(),
-            (None, Some(halted)) => {
-                let failed = self.run.program.plan.step(self.at(halted).step).id.clone();
-                format!("`{failed}` failed").into()
-            }
-            (None, None) => return false,
-        };
-        let cancelled = self.state().cancelling.is_some();
-        let waiting = self.state().unstarted.first().or(self.state().gates.first()).copied();
-        let between = || self.state().jobs.iter().copied().find(|place| cancelled && self.is_between_attempts(*place));
-        let Some(place) = waiting.or_else(between) else { return false };
+        let waiting = self.state().draining.iter().find_map(|scope| {
+            let inside = self.state().inside(*scope)?;
+            let place = inside.unstarted.first().or(inside.gates.first())?;
+            Some((*scope, *place))
+        });
+        let stopped = waiting.or_else(|| {
+            self.state().cancelling.as_ref()?;
+            let between = self.state().jobs.iter().find(|place| self.is_between_attempts(**place))?;
+            Some((None, *between))
+        });
+        let Some((scope, place)) = stopped else { return false };
+        let why = self.why_stopped(scope);
         self.settle(place, Outcome::Cancelled(why), false);
         true
+    }
+
+    fn why_stopped(&self, scope: Option<Place>) -> Arc<str> {
+        if let Some(why) = &self.state().cancelling {
+            return why.clone();
+        }
+        let failed = self.state().inside(scope).and_then(|inside| inside.halted);
+        match (failed, scope) {
+            (Some(failed), _) => {
+                let step = self.run.program.plan.step(self.at(failed).step);
+                format!("`{}` failed", step.id).into()
+            }
+            (None, Some(scope)) => self.why_stopped(self.at(scope).parent),
+            (None, None) => "stopped".into(),
+        }
     }
 
     fn is_between_attempts(&self, place: Place) -> bool {
@@ -114,7 +125,7 @@ impl Turn<'_> {
         if self.state().roots.open > 0 {
             return false;
         }
-        let outcome = match (&self.state().cancelling, self.state().halted) {
+        let outcome = match (&self.state().cancelling, self.state().roots.halted) {
             (Some(why), _) => Outcome::Cancelled(why.clone()),
             (None, Some(halted)) => self.at(halted).outcome().cloned().unwrap_or(Outcome::Done(Value::Null)),
             (None, None) => {
@@ -141,14 +152,28 @@ impl Turn<'_> {
             return Err(Refused::NotFailed);
         }
         let inputs = merged(&self.state().inputs, changes);
-        let open = self.state().instances.iter().filter(|instance| match &instance.phase {
-            Phase::Settled { outcome: Outcome::Failed(_), halts } => *halts,
-            Phase::Settled { outcome: Outcome::Cancelled(_), .. } => true,
-            _ => false,
-        });
-        let paths: Vec<Path> = open.map(|instance| instance.path.clone()).collect();
+        let mut paths = Vec::new();
+        self.failed_below(None, &mut paths);
         self.emit(What::Reopened { paths, inputs, by });
         Ok(())
+    }
+}
+
+impl Turn<'_> {
+    /// What ended a scope badly: the failure, what was cancelled because of it, and the same inside each of them.
+    fn failed_below(&self, scope: Option<Place>, paths: &mut Vec<Path>) {
+        let Some(inside) = self.state().inside(scope) else { return };
+        for place in (inside.first.0..inside.first.0 + inside.count).map(Place) {
+            let open = match self.at(place).outcome() {
+                Some(Outcome::Cancelled(_)) => true,
+                Some(Outcome::Failed(_)) => inside.halted == Some(place),
+                Some(Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_)) | None => false,
+            };
+            if open {
+                paths.push(self.at(place).path.clone());
+                self.failed_below(Some(place), paths);
+            }
+        }
     }
 }
 

@@ -12,12 +12,21 @@ use windlass_ir::value::Map;
 use windlass_ir::workflow::{Gate, Kind, OnTimeout};
 
 impl Turn<'_> {
-    pub(super) fn decided(&mut self, id: &Arc<str>, path: &Path, decision: GateDecision) -> Result<(), Refused> {
+    pub(super) fn decided(
+        &mut self,
+        id: &Arc<str>,
+        path: &Path,
+        decision: GateDecision,
+    ) -> Result<(), Refused> {
         if let Some((known, by)) = self.state().decisions.get(path) {
             // The same decision again: the first answer got lost on its way back.
-            return if known == id { Ok(()) } else { Err(Refused::AlreadyDecided { path: path.clone(), by: by.clone() }) };
+            return if known == id {
+                Ok(())
+            } else {
+                Err(Refused::AlreadyDecided { path: path.clone(), by: by.clone() })
+            };
         }
-        let place = self.state().find(path).filter(|place| self.state().gates.contains(place));
+        let place = self.state().find(path).filter(|place| self.state().is_gate_open(*place));
         let place = place.ok_or_else(|| Refused::NoGate(path.clone()))?;
         let program = self.run.program.clone();
         let Kind::Gate(gate) = &program.plan.step(self.at(place).step).kind else {
@@ -31,8 +40,18 @@ impl Turn<'_> {
             true => self.filled_in(gate, path, &decision.form)?,
             false => Map::new(),
         };
-        let value = outputs(if decision.approve { "approved" } else { "rejected" }, &decision.by, decision.reason.clone(), form);
-        self.emit(What::Signalled { id: id.clone(), path: path.clone(), by: decision.by.clone(), value: value.clone() });
+        let value = outputs(
+            if decision.approve { "approved" } else { "rejected" },
+            &decision.by,
+            decision.reason.clone(),
+            form,
+        );
+        self.emit(What::Signalled {
+            id: id.clone(),
+            path: path.clone(),
+            by: decision.by.clone(),
+            value: value.clone(),
+        });
         let outcome = match decision.approve {
             true => Outcome::Done(value),
             false => {
@@ -78,7 +97,9 @@ impl Turn<'_> {
             OnTimeout::Reject => {
                 Outcome::Failed(Failure::new(class::GATE_REJECTED, format!("nobody decided within {limit}")))
             }
-            OnTimeout::Halt => Outcome::Failed(Failure::new(class::TIMEOUT, format!("nobody decided within {limit}"))),
+            OnTimeout::Halt => {
+                Outcome::Failed(Failure::new(class::TIMEOUT, format!("nobody decided within {limit}")))
+            }
         };
         self.settle(place, outcome, false);
     }

@@ -18,9 +18,9 @@ use crate::job::Job;
 use crate::keys::{JobKey, Reason, RunId, Timestamp};
 use crate::outcome::Outcome;
 pub use program::{Program, Unrunnable};
+use start::rendered;
 use state::{Attempt, Doing, Instance, Phase, Place, Stage, State, evolve};
 use std::sync::Arc;
-use start::rendered;
 use values::Sight;
 pub use values::status_word;
 use windlass_ir::value::Sealable;
@@ -45,6 +45,13 @@ pub struct Run {
     id: RunId,
     program: Arc<Program>,
     state: State,
+}
+
+/// Two runs are equal when they know the same.
+impl PartialEq for Run {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.state == other.state
+    }
 }
 
 /// What one input led to.
@@ -104,7 +111,9 @@ impl Run {
                 Doing::Aborting(_) => Some(Effect::Abort(self.job_key(*place, attempt))),
                 Doing::Backoff { .. } => None,
             },
-            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => None,
+            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => {
+                None
+            }
         })
         .collect()
     }
@@ -167,7 +176,10 @@ impl Turn<'_> {
             (_, Input::Start { .. }) => return Err(Refused::AlreadyStarted),
             (Stage::Running, Input::Reopen { .. }) => return Err(Refused::NotFailed),
             (Stage::Concluded(_), Input::Reopen { .. }) | (Stage::Running, _) => {}
-            (Stage::Concluded(_) | Stage::Closed(_), Input::Reported { job, .. } | Input::Lost { job } | Input::Noted { job, .. }) => {
+            (
+                Stage::Concluded(_) | Stage::Closed(_),
+                Input::Reported { job, .. } | Input::Lost { job } | Input::Noted { job, .. },
+            ) => {
                 return Err(Refused::StaleJob(job.clone()));
             }
             (Stage::Concluded(_) | Stage::Closed(_), Input::Tick) => return Ok(()),
@@ -201,7 +213,8 @@ impl Turn<'_> {
         state.started_at = self.now;
         let Run { id, program, .. } = &*self.run;
         let sight = Sight { run: id, program, state: &state, from: None, env: Value::Null, failed: None };
-        let env = rendered(&sight, &program.plan.env).map_err(|failure| Refused::BadEnvironment(failure.message))?;
+        let env = rendered(&sight, &program.plan.env)
+            .map_err(|failure| Refused::BadEnvironment(failure.message))?;
         self.emit(What::Started { inputs, env: Sealable(Value::Map(Arc::new(env))), seed });
         Ok(())
     }
@@ -213,7 +226,8 @@ impl Turn<'_> {
                 self.answer.again = true;
                 return;
             }
-            if !(self.fire_timer() || self.attend() || self.stop_one() || self.start_one() || self.conclude()) {
+            if !(self.fire_timer() || self.attend() || self.stop_one() || self.start_one() || self.conclude())
+            {
                 return;
             }
         }
@@ -243,7 +257,8 @@ impl Turn<'_> {
     }
 
     fn cancel(&mut self, why: Arc<str>, by: Arc<str>) {
-        let running: Vec<Place> = self.state().jobs.iter().copied().filter(|place| self.is_running(*place)).collect();
+        let running: Vec<Place> =
+            self.state().jobs.iter().copied().filter(|place| self.is_running(*place)).collect();
         self.emit(What::CancelRequested { why, by });
         running.into_iter().for_each(|place| self.abort(place));
     }

@@ -1,6 +1,7 @@
 //! A plan made ready for running: what every run of it needs to know and none of them changes. Shared by all of them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use windlass_ir::contract::{Contract, Violation};
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::{Action, Kind};
@@ -28,8 +29,12 @@ pub enum Unrunnable {
 
 impl Program {
     pub fn new(plan: Plan) -> Result<Self, Unrunnable> {
-        let mut program =
-            Self { places: vec![0; plan.steps.len()], dependents: vec![Vec::new(); plan.steps.len()], contracts: HashMap::new(), plan };
+        let mut program = Self {
+            places: vec![0; plan.steps.len()],
+            dependents: vec![Vec::new(); plan.steps.len()],
+            contracts: HashMap::new(),
+            plan,
+        };
         program.check_kinds()?;
         program.compile_contracts()?;
         program.lay_out();
@@ -65,17 +70,22 @@ impl Program {
 
     fn compile_contracts(&mut self) -> Result<(), Unrunnable> {
         for step in &self.plan.steps {
-            let types = step.inputs.values().map(|input| &input.ty).chain(step.outputs.values().map(|output| &output.ty));
+            let types = step
+                .inputs
+                .values()
+                .map(|input| &input.ty)
+                .chain(step.outputs.values().map(|output| &output.ty));
             let form = match &step.kind {
                 Kind::Gate(gate) => gate.form.values().map(|field| &field.ty).collect(),
                 _ => Vec::new(),
             };
             for ty in types.chain(form) {
-                let key = key_of(ty);
-                if !self.contracts.contains_key(&key) {
-                    let failed = |message: String| Unrunnable::Contract { step: step.id.to_string(), message };
-                    let contract = Contract::new(ty).map_err(|error| failed(error.to_string()))?;
-                    self.contracts.insert(key, contract);
+                if let Entry::Vacant(entry) = self.contracts.entry(key_of(ty)) {
+                    let contract = Contract::new(ty).map_err(|error| Unrunnable::Contract {
+                        step: step.id.to_string(),
+                        message: error.to_string(),
+                    })?;
+                    entry.insert(contract);
                 }
             }
         }
@@ -88,7 +98,8 @@ impl Program {
     }
 
     fn lay_out(&mut self) {
-        let bodies = self.plan.steps.iter().flat_map(|step| step.kind.bodies().into_iter().map(|(_, body)| body));
+        let bodies =
+            self.plan.steps.iter().flat_map(|step| step.kind.bodies().into_iter().map(|(_, body)| body));
         for list in bodies.chain([&self.plan.roots]) {
             for (place, id) in (0u32..).zip(list) {
                 self.places[id.index()] = place;

@@ -1,6 +1,6 @@
 //! What becomes of a step that can begin: it is skipped, it fails at once, or it starts.
 
-use super::state::{Doing, Phase, Place};
+use super::state::{Phase, Place};
 use super::values::Sight;
 use super::{Turn, values};
 use crate::event::{Assignment, Decision, Question, What};
@@ -19,7 +19,7 @@ use windlass_ir::workflow::{Action, Choose, Gate, Kind};
 impl Turn<'_> {
     /// Starts one step that is ready, in the order of the file.
     pub(super) fn start_one(&mut self) -> bool {
-        if self.state().paused || self.state().is_stopping() && !self.only_retries() {
+        if self.state().paused || self.state().cancelling.is_some() {
             return false;
         }
         let limit = self.run.program.plan.policy.concurrency.agents_per_run;
@@ -37,14 +37,6 @@ impl Turn<'_> {
             }
         }
         true
-    }
-
-    /// While a failure halts the run, what was begun is finished, further attempts included.
-    fn only_retries(&self) -> bool {
-        let retry = |place: &Place| {
-            matches!(&self.at(*place).phase, Phase::Attempt(attempt) if matches!(attempt.doing, Doing::Backoff { due: true, .. }))
-        };
-        self.state().cancelling.is_none() && self.state().ready.first().is_some_and(retry)
     }
 
     fn start(&mut self, place: Place) -> Result<(), Failure> {
@@ -85,10 +77,16 @@ impl Turn<'_> {
                     SkipReason::GateSkipped => skip(SkipReason::GateSkipped),
                     SkipReason::DependencyFailed => skip(SkipReason::DependencyFailed),
                     SkipReason::ConditionFalse | SkipReason::BranchNotTaken | SkipReason::RunCancelled => {
-                        if needed.kind.is_gate() { skip(SkipReason::GateSkipped) } else { None }
+                        if needed.kind.is_gate() {
+                            skip(SkipReason::GateSkipped)
+                        } else {
+                            None
+                        }
                     }
                 },
-                Outcome::Failed(_) if needed.policy.on_failure != OnFailure::Continue => skip(SkipReason::DependencyFailed),
+                Outcome::Failed(_) if needed.policy.on_failure != OnFailure::Continue => {
+                    skip(SkipReason::DependencyFailed)
+                }
                 Outcome::Cancelled(_) => skip(SkipReason::RunCancelled),
                 Outcome::Done(_) | Outcome::Continue(_) | Outcome::Failed(_) => None,
             }
@@ -131,7 +129,9 @@ impl Turn<'_> {
         let sight = Sight { env: env.clone(), ..sight };
         let work = work_of(action, &sight)?;
         let env = match env {
-            Value::Map(map) => map.iter().map(|(name, value)| (name.clone(), Sealable(value.clone()))).collect(),
+            Value::Map(map) => {
+                map.iter().map(|(name, value)| (name.clone(), Sealable(value.clone()))).collect()
+            }
             _ => IndexMap::new(),
         };
         let instance = self.at(place);
@@ -164,7 +164,11 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn choose(&mut self, place: Place, choose: &Choose<Vec<windlass_ir::expr::StepId>>) -> Result<(), Failure> {
+    fn choose(
+        &mut self,
+        place: Place,
+        choose: &Choose<Vec<windlass_ir::expr::StepId>>,
+    ) -> Result<(), Failure> {
         let sight = self.sight(Some(place));
         let arm: Arc<str> = match choose {
             Choose::If { condition, .. } => if sight.holds(condition)? { "then" } else { "else" }.into(),

@@ -10,9 +10,9 @@ use crate::outcome::{Failure, Outcome};
 use indexmap::IndexMap;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use windlass_ir::Value;
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
-use windlass_ir::Value;
 
 /// The number of a step instance in its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,12 +49,19 @@ pub struct Instance {
     pub attempts: u32,
 }
 
+/// The steps of one scope, or of the run itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inside {
     pub first: Place,
     pub count: u32,
     pub open: u32,
     pub arm: Option<Arc<str>>,
+    /// The step whose failure ends this scope.
+    pub halted: Option<Place>,
+    /// Neither started nor settled.
+    pub unstarted: BTreeSet<Place>,
+    /// Waiting for a person.
+    pub gates: BTreeSet<Place>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,9 +70,15 @@ pub enum Phase {
     Waiting,
     Ready,
     Attempt(Attempt),
-    Gate { question: Question, timed_out: bool },
+    Gate {
+        question: Question,
+        timed_out: bool,
+    },
     Entered,
-    Settled { outcome: Outcome, halts: bool },
+    Settled {
+        outcome: Outcome,
+        halts: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +95,10 @@ pub enum Doing {
     /// Told to stop, because it took too long or the run is being cancelled.
     Aborting(Abort),
     /// Failed; the next attempt is due at a timer, or due now.
-    Backoff { failure: Failure, due: bool },
+    Backoff {
+        failure: Failure,
+        due: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,11 +122,11 @@ pub struct State {
     /// Instances that can start, in the order of the file; agents apart, because only so many run at once.
     pub ready: BTreeSet<Place>,
     pub ready_agents: BTreeSet<Place>,
-    /// Neither started nor settled.
-    pub unstarted: BTreeSet<Place>,
     /// Attempts in flight, and those between two attempts.
     pub jobs: BTreeSet<Place>,
-    pub gates: BTreeSet<Place>,
+    /// Scopes in which nothing new is started: one of their steps failed, or the run is being cancelled. The run itself is
+    /// the one without a place.
+    pub draining: BTreeSet<Option<Place>>,
     /// Gates whose time is up, scopes whose steps have all settled, attempts whose grace is over.
     pub attention: BTreeSet<Place>,
     pub agents: u32,
@@ -118,8 +134,6 @@ pub struct State {
     timer_of: HashMap<(Place, Reason), Timestamp>,
     pub paused: bool,
     pub cancelling: Option<Arc<str>>,
-    /// The first failure that ends the run, and where.
-    pub halted: Option<Place>,
     pub has_failures: bool,
     /// Decisions that were accepted, by id.
     pub decisions: HashMap<Path, (Arc<str>, Arc<str>)>,
@@ -136,19 +150,25 @@ impl State {
             last_at: Timestamp(i64::MIN),
             instances: Vec::new(),
             by_path: HashMap::new(),
-            roots: Inside { first: Place(0), count: 0, open: 0, arm: None },
+            roots: Inside {
+                first: Place(0),
+                count: 0,
+                open: 0,
+                arm: None,
+                halted: None,
+                unstarted: BTreeSet::new(),
+                gates: BTreeSet::new(),
+            },
             ready: BTreeSet::new(),
             ready_agents: BTreeSet::new(),
-            unstarted: BTreeSet::new(),
             jobs: BTreeSet::new(),
-            gates: BTreeSet::new(),
+            draining: BTreeSet::new(),
             attention: BTreeSet::new(),
             agents: 0,
             timers: BTreeSet::new(),
             timer_of: HashMap::new(),
             paused: false,
             cancelling: None,
-            halted: None,
             has_failures: false,
             decisions: HashMap::new(),
         }
@@ -166,9 +186,13 @@ impl State {
         self.by_path.get(path).copied()
     }
 
-    /// Whether nothing new may start for good: a failure halts the run, or it is being cancelled.
-    pub fn is_stopping(&self) -> bool {
-        self.halted.is_some() || self.cancelling.is_some()
+    /// The steps of a scope that was entered, or of the run.
+    pub fn inside(&self, scope: Option<Place>) -> Option<&Inside> {
+        scope.map_or(Some(&self.roots), |place| self.at(place).inside.as_ref())
+    }
+
+    pub fn is_gate_open(&self, place: Place) -> bool {
+        matches!(self.at(place).phase, Phase::Gate { .. })
     }
 
     pub fn next_timer(&self) -> Option<(Timestamp, Place, Reason)> {
@@ -183,7 +207,7 @@ impl State {
             let scope = inside.and_then(|place| self.at(place).parent);
             let owner = scope.map(|place| self.at(place).step);
             if owner == wanted {
-                let list = scope.map_or(Some(&self.roots), |place| self.at(place).inside.as_ref())?;
+                let list = self.inside(scope)?;
                 let place = Place(list.first.0 + program.place(step));
                 return (program.place(step) < list.count && self.at(place).step == step).then_some(place);
             }
@@ -260,8 +284,15 @@ pub fn evolve(state: &mut State, program: &Program, event: &Event) {
 
 impl State {
     /// Makes instances of a list of steps. Steps that need nothing are ready at once.
-    fn open(&mut self, parent: Option<Place>, list: &[StepId], arm: Option<Arc<str>>, program: &Program) -> Inside {
-        let first = Place(u32::try_from(self.instances.len()).expect("a run has fewer than 2^32 step instances"));
+    fn open(
+        &mut self,
+        parent: Option<Place>,
+        list: &[StepId],
+        arm: Option<Arc<str>>,
+        program: &Program,
+    ) -> Inside {
+        let first =
+            Place(u32::try_from(self.instances.len()).expect("a run has fewer than 2^32 step instances"));
         let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
         for id in list {
             let step = program.plan.step(*id);
@@ -280,13 +311,13 @@ impl State {
                 attempts_before: 0,
                 attempts: 0,
             });
-            self.unstarted.insert(place);
             if pending == 0 {
                 self.make_ready(place, program);
             }
         }
         let count = list.len() as u32;
-        Inside { first, count, open: count, arm }
+        let unstarted = (first.0..first.0 + count).map(Place).collect();
+        Inside { first, count, open: count, arm, halted: None, unstarted, gates: BTreeSet::new() }
     }
 
     fn make_ready(&mut self, place: Place, program: &Program) {
@@ -299,7 +330,9 @@ impl State {
     fn begin(&mut self, place: Place) {
         self.ready.remove(&place);
         self.ready_agents.remove(&place);
-        self.unstarted.remove(&place);
+        let siblings = self.siblings_mut(place);
+        siblings.unstarted.remove(&place);
+        siblings.gates.remove(&place);
     }
 
     fn entered(&mut self, path: &Path, decision: &Decision, program: &Program) {
@@ -309,7 +342,7 @@ impl State {
         let (list, arm) = match decision {
             Decision::Gate(question) => {
                 self.at_mut(place).phase = Phase::Gate { question: question.clone(), timed_out: false };
-                self.gates.insert(place);
+                self.siblings_mut(place).gates.insert(place);
                 return;
             }
             Decision::Steps => match kind {
@@ -318,7 +351,8 @@ impl State {
             },
             Decision::Arm(arm) => {
                 let arms = kind.bodies().into_iter();
-                let taken = arms.into_iter().find(|(name, _)| **name == **arm).map_or(&[][..], |(_, list)| list);
+                let taken =
+                    arms.into_iter().find(|(name, _)| **name == **arm).map_or(&[][..], |(_, list)| list);
                 (taken, Some(arm.clone()))
             }
         };
@@ -331,7 +365,14 @@ impl State {
         instance.inside = Some(inside);
     }
 
-    fn scheduled(&mut self, path: &Path, attempt: u32, delivery: u32, assignment: Option<&Arc<Assignment>>, program: &Program) {
+    fn scheduled(
+        &mut self,
+        path: &Path,
+        attempt: u32,
+        delivery: u32,
+        assignment: Option<&Arc<Assignment>>,
+        program: &Program,
+    ) {
         let Some(place) = self.find(path) else { return };
         self.begin(place);
         self.drop_timers(place);
@@ -390,6 +431,7 @@ impl State {
 
     fn cancel(&mut self, why: &Arc<str>) {
         self.cancelling = Some(why.clone());
+        self.drain(None);
         for place in self.jobs.clone() {
             self.drop_timer(place, Reason::Timeout);
             if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase
@@ -403,8 +445,8 @@ impl State {
     fn settle(&mut self, place: Place, outcome: &Outcome, halts: bool, program: &Program) {
         self.begin(place);
         self.drop_timers(place);
-        self.gates.remove(&place);
         self.attention.remove(&place);
+        self.draining.remove(&Some(place));
         let step = self.at(place).step;
         if self.jobs.remove(&place) && program.is_agent(step) {
             self.agents -= 1;
@@ -412,7 +454,8 @@ impl State {
         if matches!(outcome, Outcome::Failed(_)) {
             self.has_failures = true;
             if halts {
-                self.halted.get_or_insert(place);
+                self.siblings_mut(place).halted.get_or_insert(place);
+                self.drain(self.at(place).parent);
             }
         }
         self.at_mut(place).phase = Phase::Settled { outcome: outcome.clone(), halts };
@@ -433,6 +476,15 @@ impl State {
         }
     }
 
+    /// Nothing new is started in a scope, nor in those that were entered inside it.
+    fn drain(&mut self, scope: Option<Place>) {
+        self.draining.insert(scope);
+        let Some(inside) = self.inside(scope) else { return };
+        let entered = (inside.first.0..inside.first.0 + inside.count).map(Place);
+        let entered: Vec<Place> = entered.filter(|place| self.at(*place).phase == Phase::Entered).collect();
+        entered.into_iter().for_each(|place| self.drain(Some(place)));
+    }
+
     fn siblings(&self, place: Place) -> &Inside {
         let parent = self.at(place).parent.and_then(|parent| self.at(parent).inside.as_ref());
         parent.unwrap_or(&self.roots)
@@ -451,12 +503,16 @@ impl State {
     fn reopen(&mut self, paths: &[Path], inputs: &Value, program: &Program) {
         self.stage = Stage::Running;
         self.inputs = inputs.clone();
-        self.halted = None;
+        self.draining.clear();
+        self.roots.halted = None;
         let places: Vec<Place> = paths.iter().filter_map(|path| self.find(path)).collect();
         for place in &places {
             let instance = self.at_mut(*place);
             instance.attempts_before = instance.attempts;
             instance.phase = if instance.inside.is_some() { Phase::Entered } else { Phase::Waiting };
+            if let Some(inside) = &mut instance.inside {
+                inside.halted = None;
+            }
             self.siblings_mut(*place).open += 1;
         }
         for place in places {
@@ -468,7 +524,7 @@ impl State {
             let open = |need: &&StepId| !self.at(Place(first.0 + program.place(**need))).is_settled();
             let pending = needs.iter().filter(open).count() as u32;
             self.at_mut(place).pending = pending;
-            self.unstarted.insert(place);
+            self.siblings_mut(place).unstarted.insert(place);
             if pending == 0 {
                 self.make_ready(place, program);
             }

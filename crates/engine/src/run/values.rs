@@ -2,8 +2,8 @@
 
 use super::program::Program;
 use super::state::{Place, State};
-use crate::outcome::{Failure, Outcome, class};
 use crate::keys::RunId;
+use crate::outcome::{Failure, Outcome, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
@@ -56,12 +56,18 @@ impl Sight<'_> {
                 ("name", Value::Text(header.name.clone())),
                 ("version", Value::Text(header.version.clone())),
             ]),
-            Namespace::Secrets => {
-                Value::map(self.program.plan.secrets.iter().map(|name| (name.clone(), Value::secret(name.clone()))))
+            Namespace::Secrets => Value::map(
+                self.program.plan.secrets.iter().map(|name| (name.clone(), Value::secret(name.clone()))),
+            ),
+            Namespace::Class => {
+                self.failed.map_or(Value::Null, |(failure, _)| Value::Text(failure.class.clone()))
             }
-            Namespace::Class => self.failed.map_or(Value::Null, |(failure, _)| Value::Text(failure.class.clone())),
-            Namespace::Message => self.failed.map_or(Value::Null, |(failure, _)| Value::Text(failure.message.clone())),
-            Namespace::Attempt => self.failed.map_or(Value::Null, |(_, attempt)| Value::Int(i64::from(attempt))),
+            Namespace::Message => {
+                self.failed.map_or(Value::Null, |(failure, _)| Value::Text(failure.message.clone()))
+            }
+            Namespace::Attempt => {
+                self.failed.map_or(Value::Null, |(_, attempt)| Value::Int(i64::from(attempt)))
+            }
             Namespace::ExitCode => {
                 let detail = self.failed.and_then(|(failure, _)| failure.detail.as_ref());
                 detail.and_then(|detail| detail.get("exit_code")).cloned().unwrap_or(Value::Null)
@@ -147,7 +153,11 @@ fn broken(field: &str, path: &str, message: &str) -> Failure {
 }
 
 /// What a step produced, held against its contract: declared outputs first, with defaults filled in, then the rest.
-pub fn contracted(program: &Program, outputs: &IndexMap<Arc<str>, Output>, produced: Value) -> Result<Value, Failure> {
+pub fn contracted(
+    program: &Program,
+    outputs: &IndexMap<Arc<str>, Output>,
+    produced: Value,
+) -> Result<Value, Failure> {
     if outputs.is_empty() {
         return Ok(produced);
     }
@@ -161,13 +171,17 @@ pub fn contracted(program: &Program, outputs: &IndexMap<Arc<str>, Output>, produ
         let value = match (given, &output.default) {
             (Some(value), _) => {
                 let field = format!("outputs.{name}");
-                program.check(&output.ty, value).map_err(|violation| broken(&field, &violation.path, &violation.message))?;
+                program
+                    .check(&output.ty, value)
+                    .map_err(|violation| broken(&field, &violation.path, &violation.message))?;
                 value.clone()
             }
             (None, Some(default)) => default.clone(),
             (None, None) if output.required => {
                 let message = format!("the required output `{name}` is missing");
-                return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field(format!("outputs.{name}")));
+                return Err(
+                    Failure::new(class::CONTRACT_VIOLATION, message).in_field(format!("outputs.{name}"))
+                );
             }
             (None, None) => Value::Null,
         };

@@ -44,7 +44,8 @@ impl Printer<'_> {
                 format!("[{}]", items.join(", "))
             }
             Template::Map(map) => {
-                let entries: Vec<String> = map.iter().map(|(key, item)| format!("{key}: {}", self.template(item))).collect();
+                let entries: Vec<String> =
+                    map.iter().map(|(key, item)| format!("{key}: {}", self.template(item))).collect();
                 format!("{{{}}}", entries.join(", "))
             }
         }
@@ -157,9 +158,12 @@ fn binding(node: &Node) -> Binding {
         Node::Binary { op: BinaryOp::Equal | BinaryOp::NotEqual, .. } => Binding::Equality,
         Node::Binary { .. } => Binding::Ordering,
         Node::Not(_) => Binding::Not,
-        Node::Literal(_) | Node::List(_) | Node::Read(_) | Node::Member { .. } | Node::Index { .. } | Node::Call { .. } => {
-            Binding::Access
-        }
+        Node::Literal(_)
+        | Node::List(_)
+        | Node::Read(_)
+        | Node::Member { .. }
+        | Node::Index { .. }
+        | Node::Call { .. } => Binding::Access,
     }
 }
 

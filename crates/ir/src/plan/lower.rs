@@ -15,7 +15,8 @@ impl Plan {
         let spends = !workflow.policy.budget.is_unlimited();
         let mut lowering = Lowering { steps: Vec::new(), spends };
         let roots = lowering.list(workflow.steps, None);
-        let steps = lowering.steps.into_iter().map(|step| step.expect("every number was lowered once")).collect();
+        let steps =
+            lowering.steps.into_iter().map(|step| step.expect("every number was lowered once")).collect();
         let mut plan = Self {
             format: FORMAT,
             digest: Digest::default(),
@@ -53,7 +54,14 @@ impl Lowering {
         numbers
     }
 
-    fn step(&mut self, mut step: Step, parent: Option<StepId>, needs: Vec<StepId>, batch: u32, takes_over: bool) {
+    fn step(
+        &mut self,
+        mut step: Step,
+        parent: Option<StepId>,
+        needs: Vec<StepId>,
+        batch: u32,
+        takes_over: bool,
+    ) {
         let number = step.number;
         let reads = reads(&mut step);
         let claims = self.claims(&step);
@@ -102,8 +110,10 @@ impl Layout {
     fn of(steps: &[Step]) -> Self {
         let places: HashMap<&Arc<str>, u32> = steps.iter().map(|step| &step.id.value).zip(0u32..).collect();
         let place = |id: &Arc<str>| places.get(id).copied();
-        let mut before: Vec<Vec<u32>> =
-            steps.iter().map(|step| step.needs.iter().filter_map(|need| place(&need.value)).collect()).collect();
+        let mut before: Vec<Vec<u32>> = steps
+            .iter()
+            .map(|step| step.needs.iter().filter_map(|need| place(&need.value)).collect())
+            .collect();
         let mut takes_over = vec![false; steps.len()];
         for (from, step) in (0u32..).zip(steps) {
             if let OnFailure::Goto(target) = &step.policy.on_failure

@@ -43,6 +43,9 @@ pub struct StepOutline {
     pub context: StepContext,
     pub gate: Option<Json>,
     pub labels: Vec<String>,
+    /// What undoes it, and what follows it whatever happens, one line for each stage.
+    pub compensate: Vec<String>,
+    pub finally: Vec<String>,
     /// The scope it stands in, if not the outermost.
     pub inside: Option<String>,
     /// The batches of the steps inside, per body.
@@ -84,7 +87,8 @@ impl Outline {
         self.batches
             .iter()
             .map(|ids| {
-                let has = |label: &str| ids.iter().all(|id| self.steps[id].labels.iter().any(|own| own == label));
+                let has =
+                    |label: &str| ids.iter().all(|id| self.steps[id].labels.iter().any(|own| own == label));
                 let mut labels = vec![if ids.len() > 1 { "parallel" } else { "sequential" }];
                 labels.extend(["gate", "conditional"].into_iter().filter(|label| has(label)));
                 Batch { steps: ids.clone(), labels }
@@ -93,11 +97,15 @@ impl Outline {
     }
 }
 
-const BASIS: &str = "sum over batches of the longest timeout, one attempt each; loops count one round, fan-outs one item";
+const BASIS: &str =
+    "sum over batches of the longest timeout, one attempt each; loops count one round, fan-outs one item";
 
 pub(super) fn of(plan: &Plan, words: &Words, parameters: &Parameters) -> Outline {
     let ids = |list: &[StepId]| -> Vec<Vec<String>> {
-        plan.batches(list).iter().map(|batch| batch.iter().map(|id| plan.step(*id).id.to_string()).collect()).collect()
+        plan.batches(list)
+            .iter()
+            .map(|batch| batch.iter().map(|id| plan.step(*id).id.to_string()).collect())
+            .collect()
     };
     let step_id = |id: StepId| plan.step(id).id.to_string();
     let printer = Printer { namespace: words.namespace, step: &step_id };
@@ -124,7 +132,12 @@ pub(super) fn of(plan: &Plan, words: &Words, parameters: &Parameters) -> Outline
     }
 }
 
-fn step_outline(plan: &Plan, number: StepId, printer: &Printer<'_>, ids: &dyn Fn(&[StepId]) -> Vec<Vec<String>>) -> StepOutline {
+fn step_outline(
+    plan: &Plan,
+    number: StepId,
+    printer: &Printer<'_>,
+    ids: &dyn Fn(&[StepId]) -> Vec<Vec<String>>,
+) -> StepOutline {
     let named = plan.step(number);
     let step = plan.step(plan.unguarded(number));
     let retry = &step.policy.retry;
@@ -140,7 +153,11 @@ fn step_outline(plan: &Plan, number: StepId, printer: &Printer<'_>, ids: &dyn Fn
         model: agent.map(|agent| agent.model.to_string()),
         tools: agent.map_or_else(Vec::new, |agent| strings(&agent.tools)),
         needs: named.needs.iter().map(|need| plan.step(*need).id.to_string()).collect(),
-        inputs: step.inputs.iter().map(|(name, input)| (name.to_string(), input_outline(input, printer))).collect(),
+        inputs: step
+            .inputs
+            .iter()
+            .map(|(name, input)| (name.to_string(), input_outline(input, printer)))
+            .collect(),
         outputs: outputs(step),
         condition: named.condition.as_ref().map(|condition| printer.expr(&condition.expr)),
         timeout_seconds: timeout(step).map(Duration::as_secs_f64),
@@ -163,9 +180,24 @@ fn step_outline(plan: &Plan, number: StepId, printer: &Printer<'_>, ids: &dyn Fn
             _ => None,
         },
         labels: labels(plan, number),
+        compensate: handlers(plan, named, printer, "compensate"),
+        finally: handlers(plan, named, printer, "finally"),
         inside: named.parent.map(|parent| visible(plan, parent)),
         bodies: bodies(plan, number, ids),
     }
+}
+
+fn handlers(plan: &Plan, guarded: &PlanStep, printer: &Printer<'_>, wanted: &str) -> Vec<String> {
+    let bodies = match &guarded.kind {
+        Kind::Guard(_) => guarded.kind.bodies(),
+        _ => Vec::new(),
+    };
+    let body = bodies
+        .into_iter()
+        .find(|(word, _)| *word == wanted)
+        .map(|(_, body)| body.as_slice())
+        .unwrap_or_default();
+    body.iter().map(|id| runs(plan, plan.step(plan.unguarded(*id)), printer)).collect()
 }
 
 /// The id of the nearest step with a name, from this one outwards.
@@ -178,7 +210,11 @@ fn visible(plan: &Plan, id: StepId) -> String {
 }
 
 /// The steps inside, through implicit ones.
-fn bodies(plan: &Plan, number: StepId, ids: &dyn Fn(&[StepId]) -> Vec<Vec<String>>) -> IndexMap<String, Vec<Vec<String>>> {
+fn bodies(
+    plan: &Plan,
+    number: StepId,
+    ids: &dyn Fn(&[StepId]) -> Vec<Vec<String>>,
+) -> IndexMap<String, Vec<Vec<String>>> {
     let mut found = IndexMap::new();
     for (word, body) in plan.step(number).kind.bodies() {
         match body.as_slice() {
@@ -212,7 +248,12 @@ fn labels(plan: &Plan, number: StepId) -> Vec<String> {
         Kind::ForEach(_) => labels.push("fan_out"),
         Kind::Repeat(_) => labels.push("loop"),
         Kind::Choose(_) => labels.push("branch"),
-        Kind::Action(_) | Kind::Wait(_) | Kind::Assign(_) | Kind::Finish(_) | Kind::Block(_) | Kind::Guard(_) => {}
+        Kind::Action(_)
+        | Kind::Wait(_)
+        | Kind::Assign(_)
+        | Kind::Finish(_)
+        | Kind::Block(_)
+        | Kind::Guard(_) => {}
     }
     labels.into_iter().map(str::to_owned).collect()
 }
@@ -227,7 +268,10 @@ fn input_outline(input: &Input, printer: &Printer<'_>) -> InputOutline {
 
 fn outputs(step: &PlanStep) -> Json {
     let entries = step.outputs.iter().map(|(name, output)| {
-        (name.to_string(), json!({"type": output.ty.to_string(), "required": output.required, "default": output.default}))
+        (
+            name.to_string(),
+            json!({"type": output.ty.to_string(), "required": output.required, "default": output.default}),
+        )
     });
     Json::Object(entries.collect())
 }
@@ -251,13 +295,17 @@ fn runs(plan: &Plan, step: &PlanStep, printer: &Printer<'_>) -> String {
             None => format!("tool {}", tool.tool),
         },
         Kind::Action(Action::Task(task)) => format!("task {}", task.task),
-        Kind::Action(Action::Http(http)) => format!("{} {}", http.method, printer.template(&http.url.template)),
+        Kind::Action(Action::Http(http)) => {
+            format!("{} {}", http.method, printer.template(&http.url.template))
+        }
         Kind::Action(Action::Call(call)) => format!("workflow {}", call.workflow),
         Kind::Gate(gate) if gate.approvers.is_empty() => "approval by anyone".to_owned(),
         Kind::Gate(gate) => format!("approval by {}", gate.approvers.join(", ")),
         Kind::Wait(wait) => wait_for(&wait.what, printer),
         Kind::Assign(set) => format!("sets {}", set.keys().map(|key| &**key).collect::<Vec<_>>().join(", ")),
-        Kind::Finish(finish) => format!("ends the run: {}", json!(finish.status).as_str().unwrap_or_default()),
+        Kind::Finish(finish) => {
+            format!("ends the run: {}", json!(finish.status).as_str().unwrap_or_default())
+        }
         Kind::ForEach(each) => {
             let over = match &each.items {
                 Items::List(list) => printer.template(&list.template),
@@ -276,7 +324,9 @@ fn runs(plan: &Plan, step: &PlanStep, printer: &Printer<'_>) -> String {
         Kind::Choose(Choose::If { condition, .. }) => format!("if {}", printer.expr(&condition.expr)),
         Kind::Choose(Choose::Switch { value, .. }) => format!("switch {}", printer.template(&value.template)),
         Kind::Block(_) => "its steps".to_owned(),
-        Kind::Guard(guard) => guard.body.first().map(|body| runs(plan, plan.step(*body), printer)).unwrap_or_default(),
+        Kind::Guard(guard) => {
+            guard.body.first().map(|body| runs(plan, plan.step(*body), printer)).unwrap_or_default()
+        }
     }
 }
 
@@ -332,7 +382,11 @@ fn time_of_step(plan: &Plan, id: StepId) -> Time {
         Kind::Gate(_) => Time { gates: own.unwrap_or_default(), ..Time::default() },
         Kind::Guard(guard) => time_of(plan, &guard.body),
         kind => {
-            let inside = kind.bodies().into_iter().map(|(_, body)| time_of(plan, body)).fold(Time::default(), Time::longest);
+            let inside = kind
+                .bodies()
+                .into_iter()
+                .map(|(_, body)| time_of(plan, body))
+                .fold(Time::default(), Time::longest);
             Time { work: own.unwrap_or(inside.work), gates: inside.gates }
         }
     }

@@ -40,7 +40,11 @@ impl Parameters {
 
 impl Plan {
     /// Converts what was given. All problems come back together; any problem means that nothing starts.
-    pub fn parameters(&self, given: &IndexMap<String, Given>, words: &Words) -> Result<Parameters, Vec<Diagnostic>> {
+    pub fn parameters(
+        &self,
+        given: &IndexMap<String, Given>,
+        words: &Words,
+    ) -> Result<Parameters, Vec<Diagnostic>> {
         let mut problems: Vec<Diagnostic> = Vec::new();
         for name in given.keys().filter(|name| !self.parameters.contains_key(name.as_str())) {
             problems.push(unknown(name, self.parameters.keys(), words));
@@ -57,8 +61,11 @@ impl Plan {
 
     /// The parameters as a JSON Schema, for programs that ask a person for them.
     pub fn parameters_schema(&self) -> serde_json::Value {
-        let properties: serde_json::Map<String, serde_json::Value> =
-            self.parameters.iter().map(|(name, parameter)| (name.to_string(), schema_of(parameter))).collect();
+        let properties: serde_json::Map<String, serde_json::Value> = self
+            .parameters
+            .iter()
+            .map(|(name, parameter)| (name.to_string(), schema_of(parameter)))
+            .collect();
         let required: Vec<&str> =
             self.parameters.iter().filter(|(_, p)| is_demanded(p)).map(|(name, _)| &**name).collect();
         json!({
@@ -102,12 +109,21 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a Arc<str>>, words: &Wo
     }
 }
 
-fn value_of(name: &str, parameter: &Parameter, given: Option<&Given>, words: &Words) -> Result<(Value, Origin), Box<Diagnostic>> {
+fn value_of(
+    name: &str,
+    parameter: &Parameter,
+    given: Option<&Given>,
+    words: &Words,
+) -> Result<(Value, Origin), Box<Diagnostic>> {
     let word = words.parameter;
     match given {
         Some(given) => convert(given, &parameter.ty).map(|value| (value, Origin::Given)).map_err(|cause| {
             let problem = format!("{word} `{name}` takes {}: {cause}", parameter.ty);
-            Box::new(Diagnostic::error(Code::BadParameter, problem).reference(name).help(example(name, &parameter.ty)))
+            Box::new(
+                Diagnostic::error(Code::BadParameter, problem)
+                    .reference(name)
+                    .help(example(name, &parameter.ty)),
+            )
         }),
         None => match &parameter.default {
             Some(default) => Ok((default.clone(), Origin::Default)),
@@ -158,7 +174,9 @@ fn from_text(text: &str, ty: &Type) -> Result<Value, String> {
             "false" => Ok(Value::Bool(false)),
             _ => Err(format!("`{text}` is neither true nor false")),
         },
-        Type::Object | Type::Array(_) => from_json(text).map_err(|cause| format!("`{text}` is no JSON ({cause})")),
+        Type::Object | Type::Array(_) => {
+            from_json(text).map_err(|cause| format!("`{text}` is no JSON ({cause})"))
+        }
         Type::Any | Type::Schema(_) => Ok(from_json(text).unwrap_or_else(|_| Value::text(text))),
     }
 }

@@ -79,9 +79,19 @@ impl Catalog {
         self.by_id.get(id).copied()
     }
 
-    /// The id nearest to a mistyped one.
-    pub fn suggest(&self, id: &str) -> Option<&str> {
-        nearest(id, self.cards.iter().filter(|card| self.by_id.contains_key(&card.id)).map(|card| &*card.id))
+    /// The id nearest to a mistyped one, other than that of the step which mistypes it.
+    pub fn suggest(&self, id: &str, reader: Option<StepId>) -> Option<&str> {
+        let own = reader.map(|reader| &self.card(self.card(reader).named).id);
+        let others =
+            self.cards.iter().filter(|card| self.by_id.contains_key(&card.id) && Some(&card.id) != own);
+        nearest(id, others.map(|card| &*card.id))
+    }
+
+    /// The step of the scope of `target` that `step` stands inside of; itself when they share the scope.
+    pub fn beside(&self, target: StepId, step: StepId) -> Option<StepId> {
+        let scope = self.card(target).scope;
+        let outwards = std::iter::successors(Some(step), |here| self.scope_of(*here).parent);
+        outwards.into_iter().find(|here| self.card(*here).scope == scope)
     }
 
     /// Files the steps of one list and, after them, those inside each.
@@ -97,7 +107,11 @@ impl Catalog {
         let numbers = steps.iter().map(|step| step.number).collect();
         self.scopes.push(Scope { parent, role, steps: numbers, graph: Graph::default() });
         for (place, step) in (0u32..).zip(steps) {
-            let named = if step.implicit { parent.map_or(step.number, |parent| self.card(parent).named) } else { step.number };
+            let named = if step.implicit {
+                parent.map_or(step.number, |parent| self.card(parent).named)
+            } else {
+                step.number
+            };
             self.cards.push(Card {
                 id: step.id.value.clone(),
                 named,
@@ -126,7 +140,9 @@ impl Catalog {
             Diagnostic::error(Code::DuplicateStageId, format!("two {stage}s have the id `{id}`"))
                 .at(step.id.span)
                 .label(self.card(*first).span, "first used here")
-                .help(format!("give one of them another id; ids are unique in the whole file, nested {stage}s included"))
+                .help(format!(
+                    "give one of them another id; ids are unique in the whole file, nested {stage}s included"
+                ))
                 .step(&**id)
                 .field("id")
                 .reference(&**id),
@@ -158,7 +174,11 @@ impl Catalog {
             graph
         } else {
             handovers.iter().for_each(|(from, to)| before[*to as usize].push(*from));
-            Graph::new(before)
+            let full = Graph::new(before);
+            if graph.is_acyclic() {
+                report_handover_cycles(&full, &steps, words, diagnostics);
+            }
+            full
         };
     }
 
@@ -175,7 +195,9 @@ impl Catalog {
         for (from, step) in (0u32..).zip(steps) {
             let OnFailure::Goto(target) = &step.policy.on_failure else { continue };
             match places.get(&*target.value) {
-                None => diagnostics.push(self.unknown_sibling(step, target, "error_policy.on_failure", words)),
+                None => {
+                    diagnostics.push(self.unknown_sibling(step, target, "error_policy.on_failure", words));
+                }
                 Some(to) if *to == from || graph.are_ancestors(&[(*to, from)]) == [true] => {
                     diagnostics.push(going_back(step, target, words));
                 }
@@ -185,10 +207,16 @@ impl Catalog {
         edges
     }
 
-    fn unknown_sibling(&self, step: &Step, name: &Spanned<Arc<str>>, field: &str, words: &Words) -> Diagnostic {
+    fn unknown_sibling(
+        &self,
+        step: &Step,
+        name: &Spanned<Arc<str>>,
+        field: &str,
+        words: &Words,
+    ) -> Diagnostic {
         let (stage, id, wanted) = (words.step, &step.id.value, &name.value);
-        let elsewhere = self.find(wanted).is_some();
-        let message = if elsewhere {
+        let elsewhere = self.find(wanted);
+        let message = if elsewhere.is_some() {
             format!("{stage} `{id}` names `{wanted}`, which is not in the same list of {stage}s")
         } else {
             format!("{stage} `{id}` names `{wanted}`, but there is no {stage} with that id")
@@ -201,11 +229,31 @@ impl Catalog {
             .field(field)
             .reference(&**wanted)
             .suggest(suggest);
-        match (elsewhere, suggest) {
-            (true, _) => diagnostic.help(format!("a {stage} can only wait for {stage}s beside it; name the one around `{wanted}`")),
-            (false, None) => diagnostic.help(format!("add a {stage} with the id `{wanted}`, or take the name out")),
-            (false, Some(_)) => diagnostic,
+        match (elsewhere.and_then(|target| self.where_instead(target, step, words)), suggest) {
+            (Some(help), _) => diagnostic.help(help),
+            (None, None) if elsewhere.is_some() => {
+                diagnostic.help(format!("only {stage}s of the same list can be named"))
+            }
+            (None, None) => {
+                diagnostic.help(format!("add a {stage} with the id `{wanted}`, or take the name out"))
+            }
+            (None, Some(_)) => diagnostic,
         }
+    }
+
+    /// For a step of another list: what to write instead.
+    fn where_instead(&self, target: StepId, step: &Step, words: &Words) -> Option<String> {
+        let id = |step: StepId| &self.card(self.card(step).named).id;
+        if let Some(around) = self.beside(target, step.number) {
+            return Some(format!(
+                "put `{}` into `{}` of `{}`, which stands beside it",
+                id(target),
+                words.needs,
+                id(around)
+            ));
+        }
+        let around = self.beside(step.number, target)?;
+        Some(format!("name `{}`, the {} around it", id(around), words.step))
     }
 }
 
@@ -260,7 +308,11 @@ fn report_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnostics: &mu
             2 => format!("{} `{}` waits for itself", words.step, ids[0]),
             _ => format!("these {}s wait for each other: {path}", words.step),
         };
-        let at = first.needs.iter().find(|need| ids.contains(&&*need.value)).map_or(first.id.span, |need| need.span);
+        let at = first
+            .needs
+            .iter()
+            .find(|need| ids.contains(&&*need.value))
+            .map_or(first.id.span, |need| need.span);
         diagnostics.push(
             Diagnostic::error(Code::Cycle, message)
                 .at(at)
@@ -268,6 +320,26 @@ fn report_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnostics: &mu
                 .step(ids[0])
                 .field(words.needs)
                 .reference(path),
+        );
+    }
+}
+
+/// Steps that would only ever take over each other's failures.
+fn report_handover_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnostics: &mut Vec<Diagnostic>) {
+    for cycle in graph.cycles() {
+        let ids: Vec<&str> = cycle.iter().map(|place| &*steps[*place as usize].id.value).collect();
+        let path = ids.join(" -> ");
+        let first = steps[cycle[0] as usize];
+        diagnostics.push(
+            Diagnostic::error(
+                Code::BadTarget,
+                format!("with the failures handed over, these {}s wait for each other: {path}", words.step),
+            )
+            .at(first.id.span)
+            .help("hand the failure to a stage that waits for none of them")
+            .step(ids[0])
+            .field("error_policy.on_failure")
+            .reference(path),
         );
     }
 }

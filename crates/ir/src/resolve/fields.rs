@@ -3,7 +3,8 @@
 use crate::contract::Type;
 use crate::policy::Bindings;
 use crate::workflow::{
-    Action, Bound, Choose, Condition, Http, HttpAuth, HttpBody, Items, Kind, Output, Step, WaitFor, Workflow,
+    Action, Bound, Choose, Condition, HookAction, Http, HttpAuth, HttpBody, Items, Kind, Output, Step,
+    WaitFor, Workflow,
 };
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct Use<'a> {
     pub secrets: bool,
     /// Whether the environment that the step itself adds can be read.
     pub own_env: bool,
+    /// Whether it is a command for a shell, in which `raw()` has a meaning.
+    pub command: bool,
     pub sight: Sight,
 }
 
@@ -55,8 +58,10 @@ pub enum Sight {
     Trigger,
 }
 
-const PLAIN: Use<'static> = Use { expects: None, secrets: false, own_env: true, sight: Sight::Before };
+const PLAIN: Use<'static> =
+    Use { expects: None, secrets: false, own_env: true, command: false, sight: Sight::Before };
 const WITH_SECRETS: Use<'static> = Use { secrets: true, ..PLAIN };
+const COMMAND: Use<'static> = Use { command: true, ..PLAIN };
 const IN_ROUND: Use<'static> = Use { sight: Sight::Round, ..PLAIN };
 
 type Visit<'v> = &'v mut dyn FnMut(Slot<'_>, Use<'_>);
@@ -89,7 +94,9 @@ fn of_kind(kind: &mut Kind<Vec<Step>>, visit: Visit<'_>) {
         Kind::Wait(wait) => match &mut wait.what {
             WaitFor::Duration(length) => bound(length, PLAIN, visit),
             WaitFor::Instant(instant) => bound(instant, PLAIN, visit),
-            WaitFor::Signal { matching, .. } | WaitFor::Message { matching, .. } => bindings(matching, PLAIN, visit),
+            WaitFor::Signal { matching, .. } | WaitFor::Message { matching, .. } => {
+                bindings(matching, PLAIN, visit);
+            }
         },
         Kind::Assign(set) => bindings(set, PLAIN, visit),
         Kind::Finish(finish) => bindings(&mut finish.outputs, PLAIN, visit),
@@ -111,7 +118,7 @@ fn of_action(action: &mut Action, visit: Visit<'_>) {
             optional(&mut agent.handoff.summary_prompt, PLAIN, visit);
         }
         Action::Shell(shell) => {
-            bound(&mut shell.run, PLAIN, visit);
+            bound(&mut shell.run, COMMAND, visit);
             optional(&mut shell.cwd, PLAIN, visit);
             optional(&mut shell.stdin, WITH_SECRETS, visit);
         }
@@ -148,11 +155,14 @@ pub fn of_workflow(workflow: &mut Workflow, visit: Visit<'_>) {
     optional(&mut workflow.policy.concurrency.key, start, visit);
     outputs(&mut workflow.outputs, Sight::Run, visit);
     for hook in &mut workflow.hooks {
-        let place = Use { sight: Sight::Run, ..PLAIN };
-        bound(hook.action.bound_mut(), place, visit);
+        let command = matches!(hook.action, HookAction::Run(_));
+        bound(hook.action.bound_mut(), Use { sight: Sight::Run, command, ..PLAIN }, visit);
     }
     for trigger in &mut workflow.triggers {
-        bindings(&mut trigger.with, Use { sight: Sight::Trigger, ..PLAIN }, visit);
+        for (name, value) in &mut trigger.with {
+            let expects = workflow.parameters.get(name).map(|parameter| &parameter.ty);
+            bound(value, Use { expects, sight: Sight::Trigger, ..PLAIN }, visit);
+        }
     }
 }
 

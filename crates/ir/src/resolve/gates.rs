@@ -15,11 +15,14 @@ pub fn check(workflow: &Workflow, catalog: &Catalog, diagnostics: &mut Vec<Diagn
         each_step(&workflow.steps, &mut |step| {
             let Kind::Gate(gate) = &step.kind else { return };
             let Some(timeout) = gate.timeout.filter(|timeout| *timeout > limit) else { return };
-            let message = format!("gate `{}` may wait {timeout}, longer than the whole run may take ({limit})", step.id.value);
+            let message = format!(
+                "gate `{}` may wait {timeout}, longer than the whole run may take ({limit})",
+                step.id.value
+            );
             diagnostics.push(
                 Diagnostic::warning(Code::GateTimeoutExceedsRunTimeout, message)
                     .at(step.id.span)
-                    .help("waiting at a gate does not count against the timeout of the run; raise that one if it should read as a total")
+                    .help("shorten `gate.timeout` or raise `config.timeout`; the time at a gate does not count against the run")
                     .step(&*step.id.value)
                     .field("gate.timeout"),
             );
@@ -38,24 +41,40 @@ fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
 fn list(steps: &[Step], words: &Words, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
     for step in steps {
         if let Some(leak) = leak(step, Beside::Dependents) {
-            let dependents = catalog.scope_of(step.number).graph.dependents(catalog.card(step.number).place as usize);
-            for dependent in dependents {
-                let behind = &steps[*dependent as usize];
-                diagnostics.push(bypassed(behind, &leak, words));
-            }
+            let dependents =
+                catalog.scope_of(step.number).graph.dependents(catalog.card(step.number).place as usize);
+            let behind = dependents.iter().map(|dependent| &steps[*dependent as usize]);
+            // Whoever takes over a rejection is meant to run after it.
+            let behind = behind.filter(|behind| !takes_over(behind, step));
+            diagnostics.extend(behind.map(|behind| bypassed(behind, &leak, words)));
         }
         step.kind.bodies().into_iter().for_each(|(_, body)| list(body, words, catalog, diagnostics));
     }
 }
 
+fn takes_over(behind: &Step, failing: &Step) -> bool {
+    matches!(&failing.policy.on_failure, OnFailure::Goto(target) if target.value == behind.id.value)
+}
+
 fn bypassed(behind: &Step, leak: &Leak<'_>, words: &Words) -> Diagnostic {
     let (stage, id, gate) = (words.step, &behind.id.value, &leak.gate.id.value);
     let path = leak.way.iter().map(String::as_str).chain([&**id]).collect::<Vec<_>>().join(" -> ");
-    let message = format!("{stage} `{id}` can start without the approval of gate `{gate}`: {path}");
+    let which = if leak.gate.implicit { "the gate in" } else { "gate" };
+    let message = format!("{stage} `{id}` can start without the approval of {which} `{gate}`: {path}");
+    let help = match leak.fix {
+        Fix::Policy => format!("let `on_failure` of `{gate}` be `halt`, so that a rejection ends the run"),
+        Fix::Place if leak.gate.implicit => {
+            format!("put a gate of its own before `{id}`, into its `{}`", words.needs)
+        }
+        Fix::Place => format!(
+            "put `{gate}` beside `{id}` and into its `{}`: a gate that is skipped skips what waits for it",
+            words.needs
+        ),
+    };
     Diagnostic::warning(Code::GateBypassed, message)
         .at(behind.id.span)
         .label(leak.gate.id.span, "this gate is passed by")
-        .help(format!("put `{gate}` beside `{id}` and into its `{}`, or take away what lets the run go on without it", words.needs))
+        .help(help)
         .step(&**id)
         .field(words.needs)
         .reference(&**gate)
@@ -66,6 +85,14 @@ struct Leak<'a> {
     gate: &'a Step,
     /// What happens, in order.
     way: Vec<String>,
+    fix: Fix,
+}
+
+/// What would close the way.
+#[derive(Clone, Copy)]
+enum Fix {
+    Policy,
+    Place,
 }
 
 /// What a step's end means to whoever comes next: those that wait for it, or the scope around it.
@@ -80,11 +107,21 @@ fn leak(step: &Step, beside: Beside) -> Option<Leak<'_>> {
     let inner = step.unguarded();
     let gate = first_gate(inner)?;
     let id = &step.id.value;
-    let found = |what: String| Some(Leak { gate, way: vec![what] });
+    let found = |what: String| Some(Leak { gate, way: vec![what], fix: Fix::Place });
+    let rejected = |what: String| {
+        Some(Leak {
+            gate,
+            way: vec![format!("`{}` is rejected, and {what}", gate.id.value)],
+            fix: Fix::Policy,
+        })
+    };
     match &inner.policy.on_failure {
-        OnFailure::Continue => return found(format!("`{}` is rejected, and on_failure of `{id}` is continue", gate.id.value)),
+        OnFailure::Continue => return rejected(format!("on_failure of `{id}` is continue")),
         OnFailure::Goto(target) => {
-            return found(format!("`{}` is rejected, and `{}` takes over the failure of `{id}`", gate.id.value, target.value));
+            return rejected(format!("`{}` takes over the failure of `{id}`", target.value));
+        }
+        OnFailure::SkipDependents if beside == Beside::ScopeEnd => {
+            return rejected(format!("on_failure of `{id}` is skip_dependents"));
         }
         OnFailure::Halt | OnFailure::Rollback | OnFailure::SkipDependents => {}
     }
@@ -101,11 +138,18 @@ fn leak(step: &Step, beside: Beside) -> Option<Leak<'_>> {
         Kind::Repeat(repeat) if repeat.test == RepeatTest::While => found(format!("`{id}` runs no round")),
         Kind::Repeat(repeat) => inside(id, "", &repeat.body),
         Kind::Choose(choose) => arms(id, gate, choose),
-        Kind::Action(_) | Kind::Gate(_) | Kind::Wait(_) | Kind::Assign(_) | Kind::Finish(_) | Kind::Guard(_) => None,
+        Kind::Action(_)
+        | Kind::Gate(_)
+        | Kind::Wait(_)
+        | Kind::Assign(_)
+        | Kind::Finish(_)
+        | Kind::Guard(_) => None,
     }
 }
 
 fn first_gate(step: &Step) -> Option<&Step> {
+    // What is done after a step asks nobody before it.
+    let step = step.unguarded();
     if step.kind.is_gate() {
         return Some(step);
     }
@@ -121,8 +165,10 @@ fn inside<'a>(id: &str, arm: &str, body: &'a [Step]) -> Option<Leak<'a>> {
 
 /// A choice can be passed by through any arm that asks nobody.
 fn arms<'a>(id: &str, gate: &'a Step, choose: &'a Choose<Vec<Step>>) -> Option<Leak<'a>> {
-    choose.arms().into_iter().find_map(|(arm, body)| match body.iter().any(|step| first_gate(step).is_some()) {
-        false => Some(Leak { gate, way: vec![format!("`{id}` takes `{arm}`")] }),
-        true => inside(id, &format!(" takes `{arm}` and"), body),
+    choose.arms().into_iter().find_map(|(arm, body)| {
+        match body.iter().any(|step| first_gate(step).is_some()) {
+            false => Some(Leak { gate, way: vec![format!("`{id}` takes `{arm}`")], fix: Fix::Place }),
+            true => inside(id, &format!(" takes `{arm}` and"), body),
+        }
     })
 }

@@ -15,14 +15,13 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 use crate::suggest::nearest;
 use crate::value::Value;
-use crate::workflow::{FormField, Kind, Output, Step, Workflow};
+use crate::workflow::{FormField, Kind, Output, Step, TriggerSource, Workflow};
 use catalog::Catalog;
 pub(crate) use fields::{Slot, of_step};
 pub use graph::Graph;
-use names::{Declared, Names, Reader};
 pub use names::STATUS_WORDS;
+use names::{Declared, Names, Reader, Variable, variables};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// More steps than this in one workflow are refused.
 pub const STEPS_MAX: usize = 100_000;
@@ -41,7 +40,7 @@ pub fn resolve(workflow: &mut Workflow) -> Vec<Diagnostic> {
     walk(&mut steps, &mut names, &mut env);
     fields::of_workflow(workflow, &mut |slot, place| {
         let field = slot.field();
-        names.slot(slot, &Reader { step: None, env: &declared.env, place, field: &field });
+        names.slot(slot, &Reader { step: None, env: &declared.env, own_env: &[], place, field: &field });
     });
     diagnostics.extend(names.finish());
     workflow.steps = steps;
@@ -52,15 +51,18 @@ pub fn resolve(workflow: &mut Workflow) -> Vec<Diagnostic> {
 }
 
 /// Checks the expressions of each step with the environment that stands around it.
-fn walk(steps: &mut [Step], names: &mut Names<'_>, env: &mut Vec<Arc<str>>) {
+fn walk(steps: &mut [Step], names: &mut Names<'_>, env: &mut Vec<Variable>) {
     for step in steps {
         let outer = env.len();
-        env.extend(step.env.keys().cloned());
+        env.extend(variables(&step.env));
         let number = Some(step.number);
         of_step(step, &mut |slot, place| {
             let field = slot.field();
             let visible = if place.own_env { &env[..] } else { &env[..outer] };
-            names.slot(slot, &Reader { step: number, env: visible, place, field: &field });
+            names.slot(
+                slot,
+                &Reader { step: number, env: visible, own_env: &env[outer..], place, field: &field },
+            );
         });
         step.kind.bodies_mut().into_iter().for_each(|body| walk(body, names, env));
         env.truncate(outer);
@@ -68,8 +70,11 @@ fn walk(steps: &mut [Step], names: &mut Names<'_>, env: &mut Vec<Arc<str>>) {
 }
 
 fn too_many(count: usize, first: Option<&Step>, word: &str) -> Diagnostic {
-    let finding = Diagnostic::error(Code::TooManySteps, format!("{count} {word}s are more than the limit of {STEPS_MAX}"))
-        .help("split the workflow, or let a fan-out make the steps while it runs");
+    let finding = Diagnostic::error(
+        Code::TooManySteps,
+        format!("{count} {word}s are more than the limit of {STEPS_MAX}"),
+    )
+    .help("split the workflow, or let a fan-out make the steps while it runs");
     match first {
         Some(step) => finding.at(step.span.head()),
         None => finding,
@@ -82,7 +87,8 @@ fn check_defaults(workflow: &Workflow, diagnostics: &mut Vec<Diagnostic>) {
     for (name, parameter) in &workflow.parameters {
         if let Some(default) = &parameter.default {
             let field = format!("config.parameters.{name}.default");
-            diagnostics.extend(contracts.finding(&parameter.ty, default, parameter.span).map(|d| d.field(field)));
+            diagnostics
+                .extend(contracts.finding(&parameter.ty, default, parameter.span).map(|d| d.field(field)));
         }
     }
     for (name, output) in &workflow.outputs {
@@ -118,7 +124,10 @@ impl Contracts {
     fn form_field(&mut self, name: &str, field: &FormField) -> Option<Diagnostic> {
         let values = field.default.iter().chain(&field.choices);
         let wrong = values.into_iter().find_map(|value| self.finding(&field.ty, value, field.span));
-        let strange = field.default.as_ref().filter(|default| !field.choices.is_empty() && !field.choices.contains(default));
+        let strange = field
+            .default
+            .as_ref()
+            .filter(|default| !field.choices.is_empty() && !field.choices.contains(default));
         let strange = strange.map(|_| {
             Diagnostic::error(Code::BadDefault, "the default is none of the choices")
                 .at(field.span)
@@ -135,7 +144,13 @@ impl Contracts {
                 contract.as_ref()?.check(default).err()?
             }
         };
-        let message = format!("this value is not of type {ty}: {}", violation.message);
+        let message = match violation.path.as_str() {
+            path if matches!(ty, Type::Schema(_)) => {
+                format!("the default{path} breaks the schema: {}", violation.message)
+            }
+            "" => format!("the default must be of type {ty}"),
+            path => format!("the default must be of type {ty}, but at {path}: {}", violation.message),
+        };
         Some(Diagnostic::error(Code::BadDefault, message).at(span).help("change the value or the type"))
     }
 }
@@ -144,7 +159,20 @@ impl Contracts {
 fn check_triggers(workflow: &Workflow, diagnostics: &mut Vec<Diagnostic>) {
     let word = workflow.words.parameter;
     for trigger in &workflow.triggers {
-        for (name, bound) in trigger.with.iter().filter(|(name, _)| !workflow.parameters.contains_key(*name)) {
+        if let TriggerSource::Webhook { secret: Some(secret), .. } = &trigger.source
+            && !workflow.secrets.contains_key(&secret.value)
+        {
+            let finding =
+                Diagnostic::error(Code::UnknownSecret, format!("there is no secret `{}`", secret.value))
+                    .at(secret.span)
+                    .field("triggers")
+                    .reference(&*secret.value)
+                    .suggest(nearest(&secret.value, workflow.secrets.keys().map(|name| &**name)))
+                    .help("list it under `config.secrets`");
+            diagnostics.push(finding);
+        }
+        for (name, bound) in trigger.with.iter().filter(|(name, _)| !workflow.parameters.contains_key(*name))
+        {
             let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"))
                 .at(bound.span)
                 .field(&*bound.field)
@@ -155,9 +183,10 @@ fn check_triggers(workflow: &Workflow, diagnostics: &mut Vec<Diagnostic>) {
                 false => finding,
             });
         }
-        let missing = workflow.parameters.iter().filter(|(name, p)| {
-            p.required && p.default.is_none() && !trigger.with.contains_key(*name)
-        });
+        let missing = workflow
+            .parameters
+            .iter()
+            .filter(|(name, p)| p.required && p.default.is_none() && !trigger.with.contains_key(*name));
         for (name, _) in missing {
             let message = format!("this trigger gives no value for the required {word} `{name}`");
             diagnostics.push(

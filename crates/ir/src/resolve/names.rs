@@ -6,6 +6,7 @@ use super::fields::{Sight, Slot, Use};
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Read, StepId, Template};
+use crate::policy::Bindings;
 use crate::produces::Produces;
 use crate::source::Span;
 use crate::suggest::nearest;
@@ -23,7 +24,7 @@ pub const STATUS_WORDS: [&str; 8] =
 pub struct Declared {
     pub parameters: IndexMap<Arc<str>, Type>,
     pub secrets: Vec<Arc<str>>,
-    pub env: Vec<Arc<str>>,
+    pub env: Vec<Variable>,
     pub words: &'static Words,
 }
 
@@ -32,7 +33,7 @@ impl Declared {
         Self {
             parameters: workflow.parameters.iter().map(|(name, p)| (name.clone(), p.ty.clone())).collect(),
             secrets: workflow.secrets.keys().cloned().collect(),
-            env: workflow.env.keys().cloned().collect(),
+            env: variables(&workflow.env),
             words: workflow.words,
         }
     }
@@ -45,14 +46,27 @@ pub struct Names<'a> {
     pub catalog: &'a Catalog,
     pub diagnostics: Vec<Diagnostic>,
     /// Reads whose step must come before the reader, per scope: asked all at once at the end.
-    questions: Vec<Vec<((u32, u32), Diagnostic)>>,
+    questions: Vec<Vec<Question>>,
 }
+
+/// Whether one step of a scope comes before another, and what to report if not.
+#[derive(Debug)]
+struct Question {
+    target: u32,
+    reader: u32,
+    finding: Diagnostic,
+}
+
+/// A name of the environment, and whether its value holds a secret.
+pub type Variable = (Arc<str>, bool);
 
 /// Who reads: the step (none for what belongs to the run), the environment around it, and the rules of the place.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     pub step: Option<StepId>,
-    pub env: &'a [Arc<str>],
+    pub env: &'a [Variable],
+    /// Names that the same block defines: its values cannot read each other.
+    pub own_env: &'a [Variable],
     pub place: Use<'a>,
     pub field: &'a str,
 }
@@ -79,9 +93,22 @@ impl<'a> Names<'a> {
     /// Answers the questions that were put off, and hands over all findings.
     pub fn finish(mut self) -> Vec<Diagnostic> {
         for (scope, asked) in self.catalog.scopes.iter().zip(std::mem::take(&mut self.questions)) {
-            let (pairs, findings): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+            let pairs: Vec<(u32, u32)> =
+                asked.iter().map(|question| (question.target, question.reader)).collect();
             let answers = scope.graph.are_ancestors(&pairs);
-            self.diagnostics.extend(findings.into_iter().zip(answers).filter(|(_, is)| !is).map(|(finding, _)| finding));
+            let wrong: Vec<Question> =
+                asked.into_iter().zip(answers).filter(|(_, is)| !is).map(|(asked, _)| asked).collect();
+            let reversed: Vec<(u32, u32)> =
+                wrong.iter().map(|question| (question.reader, question.target)).collect();
+            let backwards = scope.graph.are_ancestors(&reversed);
+            self.diagnostics.extend(wrong.into_iter().zip(backwards).map(|(question, backwards)| {
+                match backwards {
+                    true => question.finding.help(
+                        "it comes after the reader: read something that comes before, or turn the two around",
+                    ),
+                    false => question.finding,
+                }
+            }));
         }
         self.diagnostics
     }
@@ -91,13 +118,17 @@ impl<'a> Names<'a> {
         let Some(expected) = reader.place.expects else { return };
         let fits = match &bound.template {
             Template::Constant(value) => {
-                expected.accepts(&found) || Contract::new(expected).is_ok_and(|contract| contract.check(value).is_ok())
+                expected.accepts(&found)
+                    || Contract::new(expected).is_ok_and(|contract| contract.check(value).is_ok())
             }
-            Template::Expression(_) | Template::Text(_) | Template::List(_) | Template::Map(_) => expected.accepts(&found),
+            Template::Expression(_) | Template::Text(_) | Template::List(_) | Template::Map(_) => {
+                expected.accepts(&found)
+            }
         };
         if !fits {
             let message = format!("this gives {found}, where {expected} is expected");
-            let help = "change one of the two types; as it stands the contract can fail when the run gets here";
+            let help =
+                "change one of the two types; as it stands the contract can fail when the run gets here";
             self.report(Diagnostic::warning(Code::TypeMismatch, message).help(help), bound.span, reader);
         }
     }
@@ -135,6 +166,10 @@ impl<'a> Names<'a> {
             Node::List(items) => {
                 let types: Vec<Type> = items.iter_mut().map(|item| self.expr(item, reader, false)).collect();
                 Type::Array(Box::new(common(&types)))
+            }
+            Node::Call { function: Function::Raw, args } if whole && reader.place.command => {
+                args.iter_mut().for_each(|arg| drop(self.expr(arg, reader, false)));
+                Type::String
             }
             Node::Call { function, args } => {
                 let types: Vec<Type> = args.iter_mut().map(|arg| self.expr(arg, reader, false)).collect();
@@ -185,10 +220,14 @@ impl<'a> Names<'a> {
     fn status_word(&mut self, op: BinaryOp, left: &Expr, right: &Expr, reader: &Reader<'_>) {
         let sides = [(left, right), (right, left)];
         let word = sides.into_iter().find_map(|(status, word)| match (&status.node, &word.node) {
-            (Node::Read(Read::StepStatus(_)), Node::Literal(Value::Text(text))) => Some((text.clone(), word.span)),
+            (Node::Read(Read::StepStatus(_)), Node::Literal(Value::Text(text))) => {
+                Some((text.clone(), word.span))
+            }
             _ => None,
         });
-        let Some((text, span)) = word.filter(|(text, _)| op.is_equality() && !STATUS_WORDS.contains(&&**text)) else {
+        let Some((text, span)) =
+            word.filter(|(text, _)| op.is_equality() && !STATUS_WORDS.contains(&&**text))
+        else {
             return;
         };
         let suggest = match &*text {
@@ -213,7 +252,9 @@ impl<'a> Names<'a> {
         match function {
             Function::Length => Type::Integer,
             Function::Contains | Function::StartsWith | Function::EndsWith => Type::Boolean,
-            Function::ToJson | Function::Lower | Function::Upper | Function::Join | Function::ShellQuote => Type::String,
+            Function::ToJson | Function::Lower | Function::Upper | Function::Join | Function::ShellQuote => {
+                Type::String
+            }
             Function::Split | Function::Keys => Type::Array(Box::new(Type::String)),
             Function::Values => Type::Array(Box::new(Type::Any)),
             Function::First | Function::Last => item_of(first),
@@ -221,7 +262,7 @@ impl<'a> Names<'a> {
             Function::Default => common(types),
             Function::Raw => {
                 let message = "`raw()` only means something around a whole expression inside a shell command";
-                let help = "take `raw()` away: nothing is quoted here";
+                let help = "put it around the whole expression of a command, or take it away";
                 self.report(Diagnostic::error(Code::NotAvailableHere, message).help(help), span, reader);
                 first.clone()
             }
@@ -272,7 +313,10 @@ impl<'a> Names<'a> {
             (Type::Any | Type::Schema(_) | Type::Object, _) => Type::Any,
             (_, Link::Name(name, span)) => {
                 let message = format!("a value of type {ty} has no member `{name}`: this is always null");
-                let help = "read a member of an object, or an element of a list with `[0]`";
+                let help = match &**name {
+                    "length" | "size" | "count" => "write `length(…)` around the value",
+                    _ => "read a member of an object, or an element of a list with `[0]`",
+                };
                 self.report(Diagnostic::warning(Code::UnknownField, message).help(help), *span, reader);
                 Type::Any
             }
@@ -294,7 +338,8 @@ impl<'a> Names<'a> {
             return Type::Any;
         }
         let rest = links.get(1..).unwrap_or_default();
-        let deeper = |names: &mut Self, ty: Type| rest.iter().fold(ty, |ty, link| names.member(&ty, link, reader));
+        let deeper =
+            |names: &mut Self, ty: Type| rest.iter().fold(ty, |ty, link| names.member(&ty, link, reader));
         match namespace {
             Namespace::Steps => self.step_path(links, expr, reader),
             Namespace::Inputs => {
@@ -306,7 +351,7 @@ impl<'a> Names<'a> {
                 Type::Any
             }
             Namespace::Env => {
-                self.environment(links.first(), reader);
+                self.environment(links.first(), span, whole, reader);
                 deeper(self, Type::String)
             }
             Namespace::Secrets => {
@@ -321,7 +366,9 @@ impl<'a> Names<'a> {
                 self.field("workflow", &["id", "name", "version"], links.first(), reader);
                 deeper(self, if links.is_empty() { Type::Object } else { Type::String })
             }
-            Namespace::Item => links.iter().fold(self.item_type(reader), |ty, link| self.member(&ty, link, reader)),
+            Namespace::Item => {
+                links.iter().fold(self.item_type(reader), |ty, link| self.member(&ty, link, reader))
+            }
             Namespace::Index | Namespace::Attempt => Type::Integer,
             Namespace::ExitCode => Type::Any,
             Namespace::Class | Namespace::Message => Type::String,
@@ -332,7 +379,8 @@ impl<'a> Names<'a> {
     fn absent(&self, namespace: Namespace, reader: &Reader<'_>) -> Option<Diagnostic> {
         let sight = reader.place.sight;
         let (stage, word) = (self.declared.words.step, (self.declared.words.namespace)(namespace));
-        let here = |message: String, help: &str| Some(Diagnostic::error(Code::NotAvailableHere, message).help(help));
+        let here =
+            |message: String, help: &str| Some(Diagnostic::error(Code::NotAvailableHere, message).help(help));
         match namespace {
             Namespace::Item if sight == Sight::Trigger => None,
             _ if sight == Sight::Trigger => here(
@@ -352,14 +400,21 @@ impl<'a> Names<'a> {
                 "move this into `fan_out.stage_template`, or read an output instead",
             ),
             Namespace::Index if sight == Sight::Round => None,
-            Namespace::Index if !self.is_inside(reader, |role| matches!(role, Role::Item(_) | Role::Round)) => here(
-                format!("`{word}` has a value only inside a fan-out or a loop"),
-                "move this into a `fan_out.stage_template` or into the stages of a loop",
-            ),
+            Namespace::Index
+                if !self.is_inside(reader, |role| matches!(role, Role::Item(_) | Role::Round)) =>
+            {
+                here(
+                    format!("`{word}` has a value only inside a fan-out or a loop"),
+                    "move this into a `fan_out.stage_template` or into the stages of a loop",
+                )
+            }
             Namespace::Class | Namespace::ExitCode | Namespace::Message | Namespace::Attempt
                 if sight != Sight::Retry =>
             {
-                here(format!("`{word}` has a value only in `retry.when`"), "put text in quotes if a text was meant")
+                here(
+                    format!("`{word}` has a value only in `retry.when`"),
+                    "put text in quotes if a text was meant",
+                )
             }
             _ => None,
         }
@@ -372,7 +427,8 @@ impl<'a> Names<'a> {
 
     fn scopes_around(&self, reader: &Reader<'_>) -> impl Iterator<Item = &Role> {
         let scope = |step: StepId| self.catalog.scope_of(step);
-        std::iter::successors(reader.step.map(scope), move |inner| inner.parent.map(scope)).map(|scope| &scope.role)
+        std::iter::successors(reader.step.map(scope), move |inner| inner.parent.map(scope))
+            .map(|scope| &scope.role)
     }
 
     fn item_type(&self, reader: &Reader<'_>) -> Type {
@@ -390,7 +446,8 @@ impl<'a> Names<'a> {
         }
         let word = self.declared.words.parameter;
         let suggest = nearest(name, self.declared.parameters.keys().map(|key| &**key)).map(str::to_owned);
-        let hyphen = name.split_once('-').filter(|(before, _)| self.declared.parameters.contains_key(*before));
+        let hyphen =
+            name.split_once('-').filter(|(before, _)| self.declared.parameters.contains_key(*before));
         let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"));
         let finding = match (hyphen, &suggest) {
             (Some((before, _)), _) => finding.help(format!(
@@ -410,15 +467,33 @@ impl<'a> Names<'a> {
         };
         let message = format!("nothing binds `{name}`: it reads as null");
         let help = "pass the value as a parameter, or make sure that what runs this workflow provides it";
-        self.report(Diagnostic::warning(Code::UnboundContext, message).reference(name).help(help), span, reader);
+        self.report(
+            Diagnostic::warning(Code::UnboundContext, message).reference(name).help(help),
+            span,
+            reader,
+        );
     }
 
-    fn environment(&mut self, link: Option<&Link>, reader: &Reader<'_>) {
+    fn environment(&mut self, link: Option<&Link>, whole_span: Span, whole: bool, reader: &Reader<'_>) {
         let Some(Link::Name(name, span)) = link else { return };
-        if reader.env.contains(name) {
+        if let Some((_, sealed)) = reader.env.iter().rev().find(|(known, _)| known == name) {
+            if *sealed && !(whole && reader.place.secrets) {
+                self.exposed(whole_span, reader);
+            }
             return;
         }
-        let suggest = nearest(name, reader.env.iter().map(|known| &**known)).map(str::to_owned);
+        if reader.own_env.iter().any(|(own, _)| own == name) {
+            let message = format!(
+                "`{name}` is defined beside this, and the values of one `env` cannot read each other"
+            );
+            let help = "build the value from the same parts, or define one of them further out";
+            return self.report(
+                Diagnostic::error(Code::UnknownEnv, message).reference(&**name).help(help),
+                *span,
+                reader,
+            );
+        }
+        let suggest = nearest(name, reader.env.iter().map(|(known, _)| &**known)).map(str::to_owned);
         let finding = Diagnostic::error(Code::UnknownEnv, format!("`{name}` is in no `env` around this"))
             .reference(&**name)
             .suggest(suggest);
@@ -433,7 +508,8 @@ impl<'a> Names<'a> {
         if let Some(Link::Name(name, span)) = link
             && !self.declared.secrets.contains(name)
         {
-            let suggest = nearest(name, self.declared.secrets.iter().map(|known| &**known)).map(str::to_owned);
+            let suggest =
+                nearest(name, self.declared.secrets.iter().map(|known| &**known)).map(str::to_owned);
             let finding = Diagnostic::error(Code::UnknownSecret, format!("there is no secret `{name}`"))
                 .reference(&**name)
                 .suggest(suggest);
@@ -444,10 +520,14 @@ impl<'a> Names<'a> {
             self.report(finding, *span, reader);
         }
         if link.is_none() || !(whole && reader.place.secrets) {
-            let message = "a secret cannot be used here: it would end up in text, in a log or in a decision";
-            let help = "pass it on whole and alone: as a value of `env`, or in a header, url, body or auth of `http`, or in `args` of a tool";
-            self.report(Diagnostic::error(Code::SecretExposed, message).help(help), span, reader);
+            self.exposed(span, reader);
         }
+    }
+
+    fn exposed(&mut self, span: Span, reader: &Reader<'_>) {
+        let message = "a secret cannot be used here: it would end up in text, in a log or in a decision";
+        let help = "pass it on as it is, in `env`, in `stdin`, in `args` of a tool, or in url, query, headers, body or auth of `http`";
+        self.report(Diagnostic::error(Code::SecretExposed, message).help(help), span, reader);
     }
 
     fn field(&mut self, of: &str, known: &[&str], link: Option<&Link>, reader: &Reader<'_>) {
@@ -475,7 +555,7 @@ impl<'a> Names<'a> {
         let Some(step) = self.catalog.find(id) else {
             let finding = Diagnostic::error(Code::UnknownStage, format!("there is no {stage} `{id}`"))
                 .reference(&**id)
-                .suggest(self.catalog.suggest(id));
+                .suggest(self.catalog.suggest(id, reader.step));
             let finding = match finding.help.is_empty() {
                 true => finding.help(format!("add a {stage} with that id, or read one that exists")),
                 false => finding,
@@ -545,7 +625,9 @@ impl<'a> Names<'a> {
                     .reference(&**name)
                     .suggest(nearest(name, names.iter().copied()));
                 let finding = match (finding.help.is_empty(), names.is_empty()) {
-                    (true, true) => finding.help(format!("declare it under `outputs` of {word} `{}`", card.id)),
+                    (true, true) => {
+                        finding.help(format!("declare it under `outputs` of {word} `{}`", card.id))
+                    }
                     (true, false) => finding.help(format!("its outputs are {}", names.join(", "))),
                     (false, _) => finding,
                 };
@@ -559,7 +641,8 @@ impl<'a> Names<'a> {
     fn list_member(&mut self, id: &str, ty: &Type, link: &Link, reader: &Reader<'_>) -> Type {
         match (ty, link) {
             (Type::Array(_), Link::Name(name, span)) => {
-                let message = format!("the outputs of fan-out `{id}` are a list, which has no member `{name}`");
+                let message =
+                    format!("the outputs of fan-out `{id}` are a list, which has no member `{name}`");
                 let help = format!("read one element: `outputs[0].{name}`");
                 let finding = Diagnostic::error(Code::UnknownOutput, message).reference(&**name).help(help);
                 self.report(finding, *span, reader);
@@ -576,11 +659,13 @@ impl<'a> Names<'a> {
         let card = catalog.card(target);
         let Some(reading) = reader.step else {
             if catalog.scopes[card.scope].parent.is_some() {
-                self.report(self.hidden(target), span, reader);
+                self.report(self.hidden(target, None), span, reader);
             }
             return;
         };
-        if matches!(reader.place.sight, Sight::Body | Sight::Round) && catalog.scopes[card.scope].parent == Some(reading) {
+        if matches!(reader.place.sight, Sight::Body | Sight::Round)
+            && catalog.scopes[card.scope].parent == Some(reading)
+        {
             return;
         }
         let mut here = reading;
@@ -588,7 +673,7 @@ impl<'a> Names<'a> {
         loop {
             let around = catalog.card(here);
             if here == target && !after {
-                let finding = self.not_before(target, reader);
+                let finding = self.not_before(target, here, reader);
                 return self.report(finding, span, reader);
             }
             if here == target {
@@ -597,9 +682,13 @@ impl<'a> Names<'a> {
             if around.scope == card.scope {
                 let direct = catalog.scope_of(here).graph.needs(around.place as usize).contains(&card.place);
                 if !direct {
-                    let mut finding = self.not_before(target, reader);
+                    let mut finding = self.not_before(target, here, reader);
                     self.place(&mut finding, span, reader);
-                    self.questions[card.scope].push(((card.place, around.place), finding));
+                    self.questions[card.scope].push(Question {
+                        target: card.place,
+                        reader: around.place,
+                        finding,
+                    });
                 }
                 return;
             }
@@ -607,35 +696,50 @@ impl<'a> Names<'a> {
             after = scope.role == Role::After;
             match scope.parent {
                 Some(parent) => here = parent,
-                None => return self.report(self.hidden(target), span, reader),
+                None => return self.report(self.hidden(target, Some(reading)), span, reader),
             }
         }
     }
 
-    fn not_before(&self, target: StepId, reader: &Reader<'_>) -> Diagnostic {
+    /// `here` is the reader, or the step around it that stands beside the target.
+    fn not_before(&self, target: StepId, here: StepId, reader: &Reader<'_>) -> Diagnostic {
         let words = self.declared.words;
-        let id = &self.catalog.card(target).id;
-        let me = reader.step.map(|step| &self.catalog.card(self.catalog.card(step).named).id);
-        let (message, help) = match me {
-            Some(me) if me == id => (
-                format!("{} `{id}` reads itself", words.step),
-                "read the outputs of a stage that comes before it".to_owned(),
-            ),
-            Some(me) => (
-                format!("{} `{me}` reads `{id}`, which need not be done by then", words.step),
-                format!("add `{id}` to `{}` of `{me}`, or of a {} before it", words.needs, words.step),
-            ),
-            None => (format!("`{id}` cannot be read here"), String::new()),
+        let name = |step: StepId| &self.catalog.card(self.catalog.card(step).named).id;
+        let (id, beside) = (name(target), name(here));
+        let me = reader.step.map_or(beside, name);
+        let (message, help) = if me == id {
+            let help = format!("read the outputs of a {} that comes before it", words.step);
+            (format!("{} `{id}` reads itself", words.step), help)
+        } else if here == target {
+            let help =
+                format!("read the outputs of a {} that comes before `{id}`, or of one inside it", words.step);
+            (format!("{} `{me}` reads `{id}`, which is the {} around it", words.step, words.step), help)
+        } else {
+            let help =
+                format!("add `{id}` to `{}` of `{beside}`, or of a {} before it", words.needs, words.step);
+            (format!("{} `{me}` reads `{id}`, which need not be done by then", words.step), help)
         };
         Diagnostic::error(Code::NotAnAncestor, message).reference(&**id).help(help)
     }
 
-    fn hidden(&self, target: StepId) -> Diagnostic {
+    /// The target is inside a scope that the reader is not in.
+    fn hidden(&self, target: StepId, reader: Option<StepId>) -> Diagnostic {
         let words = self.declared.words;
         let card = self.catalog.card(target);
-        let around = self.catalog.scopes[card.scope].parent.map_or("", |parent| &*self.catalog.card(parent).id);
-        let message = format!("`{}` is inside `{around}` and cannot be read from outside", card.id);
-        let help = format!("declare an output of {} `{around}` whose `source` reads it, and read that", words.step);
+        let parent = self.catalog.scopes[card.scope].parent;
+        let around = parent.map_or("", |parent| &*self.catalog.card(self.catalog.card(parent).named).id);
+        let message = format!("`{}` is inside `{around}` and cannot be read from here", card.id);
+        let outwards = std::iter::successors(reader, |here| self.catalog.scope_of(*here).parent);
+        let same = parent.is_some() && outwards.into_iter().any(|here| Some(here) == parent);
+        let help = match same {
+            true => format!(
+                "it stands in another part of `{around}`, which need not have run; read what comes before `{around}`"
+            ),
+            false => format!(
+                "declare an output of {} `{around}` (and of each one around it) whose `source` reads it, and read that",
+                words.step
+            ),
+        };
         Diagnostic::error(Code::NotAnAncestor, message).reference(&*card.id).help(help)
     }
 
@@ -652,6 +756,18 @@ impl<'a> Names<'a> {
         self.place(&mut finding, span, reader);
         self.diagnostics.push(finding);
     }
+}
+
+/// The names of a block of the environment.
+pub fn variables(env: &Bindings) -> Vec<Variable> {
+    let holds_secret = |expr: &&Expr| {
+        let mut found = false;
+        expr.walk(&mut |part| found |= part.node == Node::Read(Read::Namespace(Namespace::Secrets)));
+        found
+    };
+    env.iter()
+        .map(|(name, bound)| (name.clone(), bound.template.expressions().iter().any(holds_secret)))
+        .collect()
 }
 
 /// What a path starts from.
@@ -681,18 +797,34 @@ fn narrow(expr: &mut Expr, outer: usize, read: Read) {
 /// Why a function certainly fails on a first argument of this type.
 fn refusal(function: Function, first: &Type) -> Option<String> {
     let takes: &[Type] = match function {
-        Function::Length | Function::Contains => &[Type::String, Type::Object, Type::Array(Box::new(Type::Any))],
-        Function::FromJson | Function::StartsWith | Function::EndsWith | Function::Lower | Function::Upper => &[Type::String],
+        Function::Length | Function::Contains => {
+            &[Type::String, Type::Object, Type::Array(Box::new(Type::Any))]
+        }
+        Function::FromJson
+        | Function::StartsWith
+        | Function::EndsWith
+        | Function::Lower
+        | Function::Upper => &[Type::String],
         Function::Split => &[Type::String],
-        Function::Join | Function::First | Function::Last | Function::Flatten => &[Type::Array(Box::new(Type::Any))],
+        Function::Join | Function::First | Function::Last | Function::Flatten => {
+            &[Type::Array(Box::new(Type::Any))]
+        }
         Function::Keys | Function::Values => &[Type::Object],
-        Function::ToJson | Function::Default | Function::Min | Function::Max | Function::Raw | Function::ShellQuote => {
+        Function::ToJson
+        | Function::Default
+        | Function::Min
+        | Function::Max
+        | Function::Raw
+        | Function::ShellQuote => {
             return None;
         }
     };
     let fits = takes.iter().any(|ty| ty.overlaps(first));
     (!fits).then(|| {
-        let words: Vec<String> = takes.iter().map(|ty| if let Type::Array(_) = ty { "a list".into() } else { ty.to_string() }).collect();
+        let words: Vec<String> = takes
+            .iter()
+            .map(|ty| if let Type::Array(_) = ty { "a list".into() } else { ty.to_string() })
+            .collect();
         format!("`{}()` takes {}, not {first}", function.name(), words.join(" or "))
     })
 }

@@ -30,7 +30,9 @@ pub fn standing(view: &View) -> Standing {
         RunPhase::Pending | RunPhase::Running => {
             let moving = view.steps.values().any(|step| match &step.phase {
                 StepPhase::Running | StepPhase::Backoff { .. } => true,
-                StepPhase::Pending | StepPhase::Asking { .. } | StepPhase::Inside | StepPhase::Settled(_) => false,
+                StepPhase::Pending | StepPhase::Asking { .. } | StepPhase::Inside | StepPhase::Settled(_) => {
+                    false
+                }
             });
             let asking = view.steps.values().any(|step| matches!(step.phase, StepPhase::Asking { .. }));
             if !moving && (asking || view.paused) { Standing::Waiting } else { Standing::Going }
@@ -114,13 +116,13 @@ fn run_error(view: &View) -> Json {
     match &view.phase {
         RunPhase::Ended(Outcome::Failed(failure)) => {
             let step = view.failed_at.as_ref().and_then(|path| view.steps.get(path));
-            error(failure, step.map(|step| name_of(view, step)))
+            error(failure, step.map(|step| name_of(view, step)).as_deref())
         }
         RunPhase::Ended(_) | RunPhase::Pending | RunPhase::Running => Json::Null,
     }
 }
 
-fn error(failure: &Failure, step: Option<String>) -> Json {
+fn error(failure: &Failure, step: Option<&str>) -> Json {
     json!({"code": failure.class, "message": failure.message, "step": step, "field": failure.field})
 }
 
@@ -132,8 +134,12 @@ fn instance(view: &View, id: StepId) -> Option<(&Path, &StepView)> {
 fn step_report(view: &View, id: StepId) -> Json {
     let Some((_, step)) = instance(view, id) else { return unborn(view, id) };
     let (output, failure, skipped) = match &step.phase {
-        StepPhase::Settled(Outcome::Done(value) | Outcome::Continue(value)) => (json!(value), Json::Null, None),
-        StepPhase::Settled(Outcome::Failed(failure)) => (Json::Null, error(failure, Some(name_of(view, step))), None),
+        StepPhase::Settled(Outcome::Done(value) | Outcome::Continue(value)) => {
+            (json!(value), Json::Null, None)
+        }
+        StepPhase::Settled(Outcome::Failed(failure)) => {
+            (Json::Null, error(failure, Some(&name_of(view, step))), None)
+        }
         StepPhase::Settled(Outcome::Skipped(skip)) => {
             let because = skip.because_of.as_ref().map(|step| format!(": {step}")).unwrap_or_default();
             (Json::Null, Json::Null, Some(format!("{}{because}", skip.reason.word())))
@@ -160,7 +166,7 @@ fn step_report(view: &View, id: StepId) -> Json {
 
 /// Whole seconds are shown whole.
 fn seconds(length: windlass_ir::Duration) -> Json {
-    if length.0 % 1_000_000 == 0 { json!(length.0 / 1_000_000) } else { json!(length.as_secs_f64()) }
+    if length.0.is_multiple_of(1_000_000) { json!(length.0 / 1_000_000) } else { json!(length.as_secs_f64()) }
 }
 
 /// A step that never came into being: its arm was not taken, or its scope has not been reached.
