@@ -65,24 +65,44 @@ pub struct Source {
     pub name: Arc<str>,
     pub text: Arc<str>,
     line_starts: Arc<[u32]>,
+    /// How many characters stand before each block of [`BLOCK`] bytes: a place far into a long line is found at once.
+    chars_before: Arc<[u32]>,
 }
+
+const BLOCK: usize = 1024;
 
 impl Source {
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
         let text: Arc<str> = text.into();
         let breaks = text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next);
         let line_starts = std::iter::once(0).chain(breaks).collect();
-        Self { name: name.into(), text, line_starts }
+        let blocks = text.as_bytes().chunks(BLOCK);
+        let chars_before =
+            blocks.scan(0, |before, block| Some(std::mem::replace(before, *before + chars(block)))).collect();
+        Self { name: name.into(), text, line_starts, chars_before }
     }
 
     pub fn position(&self, offset: u32) -> Position {
         let line = self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.line_starts[line] as usize;
-        let end = (offset as usize).min(self.text.len());
-        let column =
-            self.text.as_bytes()[start..end.max(start)].iter().filter(|b| !is_continuation(**b)).count();
-        Position { line: line + 1, column: column + 1 }
+        let end = (offset as usize).min(self.text.len()).max(start);
+        Position { line: line + 1, column: (self.chars_until(end) - self.chars_until(start)) as usize + 1 }
     }
+
+    fn chars_until(&self, offset: usize) -> u32 {
+        let block = offset / BLOCK;
+        let before = self.chars_before.get(block).copied();
+        match before {
+            Some(before) => before + chars(&self.text.as_bytes()[block * BLOCK..offset]),
+            // The text ends with a whole block, and the place is its end.
+            None => chars(self.text.as_bytes()),
+        }
+    }
+}
+
+/// The characters that begin in a piece of text.
+fn chars(bytes: &[u8]) -> u32 {
+    bytes.iter().map(|byte| u32::from(!is_continuation(*byte))).sum()
 }
 
 /// True for the second and later bytes of a character in UTF-8.
@@ -132,5 +152,17 @@ mod tests {
         assert_eq!(source.position(3), Position { line: 2, column: 1 });
         assert_eq!(source.position(5), Position { line: 2, column: 2 }, "ç is one character in two bytes");
         assert_eq!(source.position(99), Position { line: 3, column: 1 }, "past the end is the end");
+    }
+
+    #[test]
+    fn long_lines_are_counted_in_blocks() {
+        let line = "é".repeat(BLOCK);
+        let source = Source::new("f", format!("x\n{line}"));
+        for characters in [0, 1, BLOCK / 2, BLOCK - 1, BLOCK] {
+            let offset = (2 + 2 * characters) as u32;
+            assert_eq!(source.position(offset), Position { line: 2, column: characters + 1 });
+        }
+        let whole = Source::new("f", "a".repeat(2 * BLOCK));
+        assert_eq!(whole.position(2 * BLOCK as u32).column, 2 * BLOCK + 1);
     }
 }
