@@ -4,18 +4,20 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test bench fmt lint fuzz clean setup toolchain components format-check tests deny
+.PHONY: help run test bench crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
 FUZZ_TARGETS := yaml_reader expressions
 EXAMPLE := examples/ship-a-feature/WORKFLOW.yaml
+SCRIPT := examples/ship-a-feature/script.yaml
+PIPELINE := examples/release-pipeline
 WINDLASS = $(CARGO) run --quiet --release -p windlass-cli --bin windlass --
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: toolchain ## Build the program and show what it makes of an example
+run: toolchain ## Build the program and show what it makes of the examples
 	@$(CARGO) build --release -p windlass-cli
 	@printf '\n== windlass validate %s\n\n' $(EXAMPLE)
 	@$(WINDLASS) validate $(EXAMPLE)
@@ -23,11 +25,25 @@ run: toolchain ## Build the program and show what it makes of an example
 	@$(WINDLASS) plan $(EXAMPLE) -p feature_name=auth-redesign
 	@printf '\n== windlass graph %s\n\n' $(EXAMPLE)
 	@$(WINDLASS) graph $(EXAMPLE)
+	@data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; export WINDLASS_DATA="$$data"; \
+	heading() { printf '\n== windlass %s\n\n' "$$*"; }; \
+	say() { heading "$$@"; $(WINDLASS) "$$@"; }; \
+	say run $(EXAMPLE) -p feature_name=auth-redesign --script $(SCRIPT) --virtual-time --run-id feature; \
+	say show feature; \
+	status=0; say run $(PIPELINE) --run-id release || status=$$?; \
+	[ "$$status" = 3 ] || { echo "the release must wait at its gate, but ended with status $$status" >&2; exit 1; }; \
+	say approve release sign-off --by dana --field ticket=CR-7; \
+	say resume release; \
+	say show release
 
 test: components format-check lint tests deny ## Check everything: format, lints, tests, dependencies
 
 bench: toolchain ## Measure how fast files are read and planned
 	$(CARGO) run --release -p windlass-cli --example bench
+
+crash-test: toolchain ## Kill runs of the program 200 times and see that each goes on where it was
+	$(CARGO) build --release -p windlass-cli
+	$(CARGO) run --release -p windlass-cli --example crash_test -- --kills 200
 
 fmt: components ## Format the code
 	$(CARGO) fmt --all

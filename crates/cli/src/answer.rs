@@ -9,10 +9,15 @@ use std::process::ExitCode;
 pub enum Status {
     /// Done, and what was asked about is in order.
     Done,
-    /// An invalid file under `validate`, an expression that failed under `eval`.
+    /// An invalid file under `validate`, an expression that failed under `eval`, a run that failed.
     Failed,
-    /// Nothing was done: bad usage, file or parameter.
+    /// Nothing was done: bad usage, file, parameter or run name.
     Refused,
+    /// The run waits for a person, or is paused.
+    Waiting,
+    Cancelled,
+    /// Stopped from outside; the run can be taken up again.
+    Stopped,
     /// A mistake of ours.
     Bug,
 }
@@ -23,6 +28,9 @@ impl From<Status> for ExitCode {
             Status::Done => 0,
             Status::Failed => 1,
             Status::Refused => 2,
+            Status::Waiting => 3,
+            Status::Cancelled => 4,
+            Status::Stopped => 5,
             Status::Bug => 70,
         }
         .into()
@@ -69,6 +77,16 @@ impl Answer {
         warn(&self.stderr);
         self.status
     }
+}
+
+/// A line of data while a command is at work. False when nobody reads it any more.
+pub fn line(text: &str) -> bool {
+    write(&mut anstream::stdout().lock(), &format!("{text}\n")).is_ok()
+}
+
+/// A line for people while a command is at work.
+pub fn remark(text: &str) {
+    warn(&format!("{text}\n"));
 }
 
 fn write(stream: &mut impl Write, text: &str) -> std::io::Result<()> {

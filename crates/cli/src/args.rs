@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Check, plan and draw workflows
+/// Check, plan, draw and run workflows
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Args {
@@ -14,10 +14,241 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Validate(Validate),
-    Plan(Plan),
+    Plan(PlanCommand),
     Graph(Graph),
     Eval(Eval),
+    Run(Run),
+    Resume(Resume),
+    Runs(Runs),
+    Show(Show),
+    Events(Events),
+    Approve(Decide),
+    Reject(Decide),
+    Cancel(Cancel),
+    Pause(Pause),
 }
+
+/// Where runs are kept.
+#[derive(Debug, clap::Args)]
+pub struct Data {
+    /// The data folder [default: the nearest .windlass, else beside the project or the workflow]
+    #[arg(id = "data", long = "data", env = "WINDLASS_DATA", value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+}
+
+/// How a run is driven and shown.
+#[derive(Debug, clap::Args)]
+pub struct Driving {
+    /// Wait for people too: gates, pauses
+    #[arg(long)]
+    pub wait: bool,
+    /// Answer for agents, tools and tasks from a file
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Let the clock jump from deadline to deadline (with --script)
+    #[arg(long, requires = "script")]
+    pub virtual_time: bool,
+    /// What an acknowledged step survives: the loss of power (disk), or only the end of this program (process)
+    #[arg(long, value_enum, default_value_t = Durability::Disk)]
+    pub durability: Durability,
+    /// Print JSON: one object a line, the result last; `--json=final` prints only the result
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub json: Option<Json>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Json {
+    All,
+    Final,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    Disk,
+    Process,
+}
+
+/// Run a workflow
+///
+/// What is done stays done: a run that is stopped, by Ctrl-C, a crash or a power cut, goes on with `windlass resume`.
+/// Exit status: 0 success, 1 failed, 2 refused, 3 waiting, 4 cancelled, 5 stopped.
+#[derive(Debug, clap::Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct Run {
+    #[command(flatten)]
+    pub what: Plan,
+    /// Name the run: letters, digits, dots, underscores and hyphens
+    #[arg(long, value_name = "ID")]
+    pub run_id: Option<String>,
+    #[command(flatten)]
+    pub driving: Driving,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// Go on with a run, whatever stopped it
+///
+/// A failed run starts its failed stages anew; finished ones are not run again.
+/// Exit status: as `windlass run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = RESUME_EXAMPLES)]
+pub struct Resume {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Change a parameter of a failed run
+    #[arg(short = 'p', long = "param", visible_short_alias = 'i', visible_alias = "input", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub params: Vec<(String, String)>,
+    /// Who goes on with it
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+    #[command(flatten)]
+    pub driving: Driving,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// List runs, the last started first
+#[derive(Debug, clap::Args)]
+#[command(after_help = RUNS_EXAMPLES)]
+pub struct Runs {
+    /// Only those that are not finished
+    #[arg(long)]
+    pub unfinished: bool,
+    /// How many at most
+    #[arg(long, default_value_t = 50, value_name = "COUNT")]
+    pub limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// Show how a run stands, stage by stage
+#[derive(Debug, clap::Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub struct Show {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// Print what happened in a run, one event a line
+#[derive(Debug, clap::Args)]
+#[command(after_help = EVENTS_EXAMPLES)]
+pub struct Events {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// Decide at a gate
+///
+/// Exit status: 0 decided, 2 refused: not an approver, already decided, no such gate.
+#[derive(Debug, clap::Args)]
+#[command(after_help = DECIDE_EXAMPLES)]
+pub struct Decide {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// The gate; may be left out when one waits
+    #[arg(value_name = "STAGE")]
+    pub step: Option<String>,
+    /// Who decides [default: the login name]
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Fill in a field of the gate's form; numbers, lists and objects as JSON
+    #[arg(long = "field", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    pub fields: Vec<(String, String)>,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// Stop a run for good
+#[derive(Debug, clap::Args)]
+#[command(after_help = CANCEL_EXAMPLES)]
+pub struct Cancel {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Who cancels it [default: the login name]
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "cancelled")]
+    pub reason: String,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// Let a run start nothing new until it is resumed
+#[derive(Debug, clap::Args)]
+#[command(after_help = PAUSE_EXAMPLES)]
+pub struct Pause {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Who pauses it [default: the login name]
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+const RUN_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass run WORKFLOW.yaml -p feature=login
+  windlass run WORKFLOW.yaml --script answers.yaml --virtual-time --json=final
+  windlass run WORKFLOW.yaml --run-id release-7 --wait";
+
+const RESUME_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass resume last
+  windlass resume release-7 -p retries=5";
+
+const RUNS_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass runs
+  windlass runs --unfinished --json";
+
+const SHOW_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass show last
+  windlass show release-7 --json";
+
+const EVENTS_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass events last
+  windlass events release-7 --json";
+
+const DECIDE_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass approve last
+  windlass approve release-7 sign-off --by dana
+  windlass reject release-7 sign-off --reason 'too early'";
+
+const CANCEL_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass cancel last --reason 'wrong branch'";
+
+const PAUSE_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass pause last
+  windlass resume last";
 
 /// Check workflow files and report everything that is wrong with them
 ///
@@ -36,11 +267,8 @@ pub struct Validate {
     pub strict: bool,
 }
 
-/// Show what would run, in which order and with which inputs and limits
-///
-/// Nothing is executed. Exit status: 0 done, 2 the file or a parameter was refused.
+/// A workflow and what it is given.
 #[derive(Debug, clap::Args)]
-#[command(after_help = PLAN_EXAMPLES)]
 pub struct Plan {
     /// A workflow file, a folder that holds a WORKFLOW.yaml, or `-` for standard input
     #[arg(value_name = "FILE")]
@@ -60,6 +288,16 @@ pub struct Plan {
     pub input_file: Option<PathBuf>,
     #[command(flatten)]
     pub overrides: Overrides,
+}
+
+/// Show what would run, in which order and with which inputs and limits
+///
+/// Nothing is executed. Exit status: 0 done, 2 the file or a parameter was refused.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PLAN_EXAMPLES)]
+pub struct PlanCommand {
+    #[command(flatten)]
+    pub what: Plan,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -127,6 +365,7 @@ const EXAMPLES: &str = "\
 EXAMPLES:
   windlass validate WORKFLOW.yaml
   windlass plan WORKFLOW.yaml -p feature=login
+  windlass run WORKFLOW.yaml -p feature=login
   windlass graph WORKFLOW.yaml --format dot
   windlass eval \"length('abc') > 2\"";
 

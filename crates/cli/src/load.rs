@@ -86,7 +86,7 @@ pub fn open(file: &Path, overrides: &Overrides) -> Result<Opened, Refusal> {
 }
 
 /// What marks the top folder of a project.
-const PROJECT_MARKS: [&str; 3] = [".git", "windlass.toml", ".specify"];
+pub const PROJECT_MARKS: [&str; 3] = [".git", "windlass.toml", ".specify"];
 
 /// The overrides of the project around the current folder. Outside a project only the current folder counts, so that
 /// a stray file further up changes nothing.

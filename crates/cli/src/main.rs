@@ -5,6 +5,7 @@
 mod answer;
 mod args;
 mod commands;
+mod data;
 mod files;
 mod graph;
 mod load;

@@ -26,6 +26,8 @@ pub enum What {
         env: Sealable,
         /// From which every random choice of this run is drawn.
         seed: u64,
+        /// What whoever drives the run wants to know when it is taken up again; the engine never looks at it.
+        about: Value,
     },
     /// A scope or a gate was entered, with what was decided about it.
     Entered {

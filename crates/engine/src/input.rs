@@ -8,10 +8,11 @@ use windlass_ir::Value;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// `seed` is what every random choice of the run is drawn from.
+    /// `seed` is what every random choice of the run is drawn from; `about` is kept for whoever drives the run.
     Start {
         inputs: Value,
         seed: u64,
+        about: Value,
     },
     /// An executor is done with a job.
     Reported {
@@ -34,6 +35,8 @@ pub enum Input {
         path: Path,
         decision: GateDecision,
     },
+    /// Somebody drives the run again after nobody did: the time in between does not count as its own.
+    TakenUp,
     /// Time has passed.
     Tick,
     Cancel {

@@ -92,6 +92,11 @@ impl Path {
         Self(self.0.iter().cloned().chain([Segment { name, ordinal }]).collect())
     }
 
+    /// Whether this is the path of the run itself.
+    pub fn is_run(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The path of the scope around; none for the run itself.
     pub fn parent(&self) -> Option<Self> {
         self.0.split_last().map(|(_, around)| Self(around.into()))
@@ -176,6 +181,9 @@ pub struct TimerKey {
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// After everything.
+    pub const NEVER: Self = Self(i64::MAX);
+
     #[must_use]
     pub fn plus(self, length: windlass_ir::Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(length.0).unwrap_or(i64::MAX)))

@@ -54,6 +54,21 @@ pub mod class {
     pub const NO_SCRIPTED_ANSWER: &str = "no_scripted_answer";
     pub const ERROR: &str = "error";
 
+    /// All of the above, each of which has a page.
+    pub const ALL: [&str; 11] = [
+        TIMEOUT,
+        TRANSIENT,
+        AUTH_FAILURE,
+        CONTRACT_VIOLATION,
+        EXPRESSION_ERROR,
+        GATE_REJECTED,
+        BUDGET_EXCEEDED,
+        CANCELLED,
+        LOST,
+        NO_SCRIPTED_ANSWER,
+        ERROR,
+    ];
+
     /// Never tried again unless a policy names them.
     pub const NOT_RETRIED: [&str; 5] =
         [AUTH_FAILURE, EXPRESSION_ERROR, GATE_REJECTED, BUDGET_EXCEEDED, CANCELLED];

@@ -15,6 +15,8 @@ pub struct View {
     program: Arc<Program>,
     pub phase: RunPhase,
     pub inputs: Value,
+    /// What was said about the run when it was started.
+    pub about: Value,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub has_failures: bool,
@@ -74,6 +76,7 @@ impl View {
             program,
             phase: RunPhase::Pending,
             inputs: Value::Null,
+            about: Value::Null,
             started_at: None,
             ended_at: None,
             has_failures: false,
@@ -114,9 +117,10 @@ impl View {
         self.events += 1;
         let at = event.at;
         match &event.what {
-            What::Started { inputs, .. } => {
+            What::Started { inputs, about, .. } => {
                 self.phase = RunPhase::Running;
                 self.inputs = inputs.clone();
+                self.about = about.clone();
                 self.started_at = Some(at);
                 let program = self.program.clone();
                 self.open(&Path::default(), &program.plan.roots);

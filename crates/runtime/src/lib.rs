@@ -1,3 +1,31 @@
-//! The loop that joins engine, store and executors.
+//! The loop that joins engine, store and executors: clock, owner lock, dispatch, recovery. The only place where they meet.
+//!
+//! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `clock` its time, `host` what
+//! its jobs are done with, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
+//! as its user sees it.
 
+mod clock;
+mod drive;
+mod engine;
+mod host;
+mod lock;
+mod owner;
 pub mod report;
+mod rows;
+
+pub use clock::Clock;
+pub use drive::{Fatal, Patience, Update};
+pub use engine::{Engine, Error, Handle, Start};
+pub use host::Host;
+pub use lock::Lock;
+pub use owner::{Door, Following, Order, Request, Surroundings, listen};
+
+/// The failure classes that Windlass itself uses.
+pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
+
+pub use windlass_engine::{
+    Event, Failure, GateDecision, Input, Job, Outcome, Path, Program, Refused, RunId, RunPhase, StepPhase,
+    Timestamp, View, What, Work,
+};
+pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
+pub use windlass_store::{Durability, Lsn, Query, RunRow};

@@ -34,10 +34,10 @@ pub fn generate(random: &mut Random, size: usize) -> Plan {
         secrets: IndexMap::new(),
         env: IndexMap::new(),
         policy: RunPolicy {
-            timeout: None,
+            timeout: random.chance(60).then(|| Duration::from_secs(20 + random.below(400) as u64)),
             concurrency: Concurrency {
                 agents_per_run: 1 + random.below(3) as u32,
-                steps_per_run: None,
+                steps_per_run: random.chance(30).then(|| 1 + random.below(3) as u32),
                 runs_per_workflow: None,
                 key: None,
             },

@@ -87,7 +87,7 @@ impl World {
 
     /// Lives one run from start to end. Panics with a message when a promise is broken.
     pub fn live(&mut self) {
-        self.offer(Input::Start { inputs: Value::map::<&str>([]), seed: 1 });
+        self.offer(Input::Start { inputs: Value::map::<&str>([]), seed: 1, about: Value::Null });
         loop {
             self.tally.steps += 1;
             assert!(self.tally.steps < STEPS_MAX, "the run does not come to an end");
@@ -208,6 +208,7 @@ impl World {
                 Effect::Conclude(_) => None,
             })
             .collect();
+        self.offer(Input::TakenUp);
         for job in owed {
             self.offer(Input::Lost { job });
         }

@@ -1,8 +1,13 @@
 //! One file per command.
 
+mod decide;
 mod eval;
+mod events;
 mod graph;
 mod plan;
+mod run;
+mod runs;
+mod show;
 mod validate;
 
 use crate::answer::{Answer, Status};
@@ -16,18 +21,36 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Plan(args) => plan::run(args, &screens),
         Command::Graph(args) => graph::run(&args, &screens),
         Command::Eval(args) => eval::run(&args, &screens),
+        Command::Run(args) => run::run(args, &screens),
+        Command::Resume(args) => run::resume(args),
+        Command::Runs(args) => runs::run(&args, &screens.stdout),
+        Command::Show(args) => show::run(&args, &screens.stdout),
+        Command::Events(args) => events::run(&args),
+        Command::Approve(args) => decide::decide(&args, true),
+        Command::Reject(args) => decide::decide(&args, false),
+        Command::Cancel(args) => decide::cancel(args),
+        Command::Pause(args) => decide::pause(args),
     }
+}
+
+/// Something about a run or its folder was refused, or failed.
+fn refused(error: &windlass_runtime::Error) -> Answer {
+    let status = match error.code() {
+        "owner_gone" => Status::Stopped,
+        _ => Status::Refused,
+    };
+    Answer { stderr: format!("error[{}]: {error}\n", error.code()), ..Answer::new(status) }
 }
 
 impl Refusal {
     /// What stands in the way, for people.
-    fn answer(&self, screen: &Screen) -> Answer {
+    pub fn answer(&self, screen: &Screen) -> Answer {
         let findings = diagnostics::render(&self.findings, &self.sources, self.file.as_deref(), screen);
         Answer { stderr: findings + diagnostics::PAGES, ..Answer::new(Status::Refused) }
     }
 
     /// The same for people and for a program.
-    fn answer_with_json(&self, screen: &Screen) -> Answer {
+    pub fn answer_with_json(&self, screen: &Screen) -> Answer {
         let first = self.findings.iter().find(|finding| finding.is_error());
         let json = serde_json::json!({
             "type": "refused",

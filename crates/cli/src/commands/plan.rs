@@ -12,9 +12,9 @@ use windlass_ir::expr::Namespace;
 use windlass_ir::plan::{Batch, Given, InputOutline, Origin, Outline, Parameters, StepOutline};
 use windlass_ir::{Duration, Value};
 
-pub fn run(args: args::Plan, screens: &Screens) -> Answer {
+pub fn run(args: args::PlanCommand, screens: &Screens) -> Answer {
     let json = args.json;
-    match prepare(args) {
+    match prepare(args.what) {
         Ok((opened, parameters)) if json => as_json(&opened, &parameters, &screens.stderr),
         Ok((opened, parameters)) => as_text(&opened, &parameters, screens),
         Err(refusal) if json => refusal.answer_with_json(&screens.stderr),
@@ -22,7 +22,8 @@ pub fn run(args: args::Plan, screens: &Screens) -> Answer {
     }
 }
 
-fn prepare(args: args::Plan) -> Result<(Opened, Parameters), Refusal> {
+/// A workflow with the values it would start with.
+pub fn prepare(args: args::Plan) -> Result<(Opened, Parameters), Refusal> {
     let opened = load::open(&args.file, &args.overrides)?;
     let mut given = match &args.input_file {
         Some(file) => entries(load::object(file)?),

@@ -3,6 +3,7 @@
 pub mod diagnostics;
 mod excerpt;
 pub mod fields;
+pub mod progress;
 pub mod words;
 
 use clap::builder::styling::Style;

@@ -1,10 +1,14 @@
 //! The integration tests of the program, and of the repository as a whole, in one binary.
 
 mod bad_input;
+mod crash;
 mod eval;
 mod graph;
 mod help;
+mod kill;
 mod plan;
+mod scratch;
 mod support;
+mod terminals;
 mod tidy;
 mod validate;

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use windlass_ir::Code;
+use windlass_runtime::{Error, FAILURE_CLASSES};
 
 /// Who may use whom, in dependencies and dev-dependencies alike. `docs/ARCHITECTURE.md` draws the same arrows.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -16,7 +17,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("executors", &["ir", "engine"]),
     ("runtime", &["ir", "engine", "store", "executors"]),
     ("server", &["ir", "dialects", "runtime"]),
-    ("cli", &["ir", "dialects", "server"]),
+    // Until there is a server, the command line drives runs itself.
+    ("cli", &["ir", "dialects", "runtime", "server"]),
     ("windlass", &["ir", "dialects", "runtime"]),
     ("sim", &["ir", "engine"]),
 ];
@@ -174,19 +176,24 @@ fn owned(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_code_has_its_page_and_every_page_its_code() {
-    let codes: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let of_files = Code::ALL.iter().map(|code| code.as_str());
+    let of_runs = Error::CODES.iter().chain(FAILURE_CLASSES).copied();
+    let codes: BTreeSet<&str> = of_files.chain(of_runs).collect();
     let mut pages = files(&root().join("docs/errors"), "md");
     pages.retain(|page| !page.ends_with("README.md"));
     let named: BTreeSet<&str> =
         pages.iter().filter_map(|page| page.file_stem().and_then(OsStr::to_str)).collect();
     let without_page = codes.difference(&named).map(|code| format!("docs/errors/{code}.md is missing"));
     let without_code = named.difference(&codes).map(|page| format!("docs/errors/{page}.md explains no code"));
+    let index = read(&root().join("docs/errors/README.md"));
+    let unlisted = codes.iter().filter(|code| index.matches(&format!("]({code}.md)")).count() != 1);
+    let unlisted = unlisted.map(|code| format!("docs/errors/README.md must list `{code}` once"));
     let unfinished = pages.iter().flat_map(|page| {
         let text = read(page);
         let missing = PAGE_HEADINGS.iter().filter(move |heading| !text.lines().any(|line| line == **heading));
         missing.map(move |heading| format!("{} has no `{heading}`", shown(page)))
     });
-    none(without_page.chain(without_code).chain(unfinished));
+    none(without_page.chain(without_code).chain(unlisted).chain(unfinished));
 }
 
 #[test]

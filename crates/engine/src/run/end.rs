@@ -1,6 +1,6 @@
 //! Ends: of scopes, of what will not be started any more, of the run, and the way back from a failure.
 
-use super::state::{Doing, Phase, Place, Stage};
+use super::state::{Doing, Phase, Place, RunClock, Stage};
 use super::{Turn, merged};
 use crate::event::What;
 use crate::input::{Effect, Refused};
@@ -126,6 +126,10 @@ impl Turn<'_> {
             return false;
         }
         let outcome = match (&self.state().cancelling, self.state().roots.halted) {
+            (Some(why), _) if self.state().clock == RunClock::Over => {
+                let limit = self.run.program.plan.policy.timeout.unwrap_or_default();
+                Outcome::Failed(Failure::new(class::TIMEOUT, format!("{why}: more than {limit}")))
+            }
             (Some(why), _) => Outcome::Cancelled(why.clone()),
             (None, Some(halted)) => self.at(halted).outcome().cloned().unwrap_or(Outcome::Done(Value::Null)),
             (None, None) => {

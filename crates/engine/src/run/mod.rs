@@ -5,6 +5,7 @@
 //! the run; `values` is what expressions see on the way.
 
 mod attempt;
+mod clock;
 mod end;
 mod gate;
 mod program;
@@ -19,7 +20,7 @@ use crate::keys::{JobKey, Reason, RunId, Timestamp};
 use crate::outcome::Outcome;
 pub use program::{Program, Unrunnable};
 use start::rendered;
-use state::{Attempt, Doing, Instance, Phase, Place, Stage, State, evolve};
+use state::{Attempt, Doing, Instance, Phase, Place, RunClock, Stage, State, evolve};
 use std::sync::Arc;
 use values::Sight;
 pub use values::status_word;
@@ -99,7 +100,13 @@ impl Run {
 
     /// The earliest instant at which time alone changes something.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.state.next_timer().map(|(until, ..)| until)
+        let run = match self.state.clock {
+            RunClock::Until(until) if self.outcome().is_none() && self.state.cancelling.is_none() => {
+                Some(until)
+            }
+            RunClock::Until(_) | RunClock::None | RunClock::Still { .. } | RunClock::Over => None,
+        };
+        self.state.next_timer().map(|(until, ..)| until).into_iter().chain(run).min()
     }
 
     /// Effects that were decided and not answered yet.
@@ -121,7 +128,8 @@ impl Run {
     /// Takes an input and decides everything that can be decided because of it.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Result<Answer, Refused> {
         let now = now.max(self.state.last_at);
-        let mut turn = Turn { run: self, now, answer: Answer::default() };
+        let ticking = input == Input::Tick;
+        let mut turn = Turn { run: self, now, ticking, answer: Answer::default() };
         turn.accept(input)?;
         turn.advance();
         Ok(turn.answer)
@@ -150,6 +158,8 @@ impl Run {
 struct Turn<'a> {
     run: &'a mut Run,
     now: Timestamp,
+    /// Timers fire only when time is what came in, so that a run that is taken up again hears first what was lost.
+    ticking: bool,
     answer: Answer,
 }
 
@@ -182,11 +192,11 @@ impl Turn<'_> {
             ) => {
                 return Err(Refused::StaleJob(job.clone()));
             }
-            (Stage::Concluded(_) | Stage::Closed(_), Input::Tick) => return Ok(()),
+            (Stage::Concluded(_) | Stage::Closed(_), Input::Tick | Input::TakenUp) => return Ok(()),
             (Stage::Concluded(_) | Stage::Closed(_), _) => return Err(Refused::Finished),
         }
         match input {
-            Input::Start { inputs, seed } => self.start_run(inputs, seed)?,
+            Input::Start { inputs, seed, about } => self.start_run(inputs, seed, about)?,
             Input::Reported { job, outcome } => self.reported(&job, outcome)?,
             Input::Lost { job } => self.lost(&job)?,
             Input::Noted { job, key, value } => {
@@ -195,6 +205,7 @@ impl Turn<'_> {
                 self.emit(What::Noted { path, key, value });
             }
             Input::Decide { id, path, decision } => self.decided(&id, &path, decision)?,
+            Input::TakenUp => self.taken_up(),
             Input::Tick => {}
             Input::Cancel { why, by } => self.cancel(why, by),
             Input::Pause { by } if self.state().paused => return Err(Refused::AlreadyPaused(by)),
@@ -207,7 +218,7 @@ impl Turn<'_> {
     }
 
     /// The environment is evaluated once, before the first step.
-    fn start_run(&mut self, inputs: Value, seed: u64) -> Result<(), Refused> {
+    fn start_run(&mut self, inputs: Value, seed: u64, about: Value) -> Result<(), Refused> {
         let mut state = State::new();
         state.inputs = inputs.clone();
         state.started_at = self.now;
@@ -215,7 +226,7 @@ impl Turn<'_> {
         let sight = Sight { run: id, program, state: &state, from: None, env: Value::Null, failed: None };
         let env = rendered(&sight, &program.plan.env)
             .map_err(|failure| Refused::BadEnvironment(failure.message))?;
-        self.emit(What::Started { inputs, env: Sealable(Value::Map(Arc::new(env))), seed });
+        self.emit(What::Started { inputs, env: Sealable(Value::Map(Arc::new(env))), seed, about });
         Ok(())
     }
 
@@ -226,8 +237,14 @@ impl Turn<'_> {
                 self.answer.again = true;
                 return;
             }
-            if !(self.fire_timer() || self.attend() || self.stop_one() || self.start_one() || self.conclude())
-            {
+            let moved = self.run_out()
+                || self.fire_timer()
+                || self.attend()
+                || self.stop_one()
+                || self.start_one()
+                || self.conclude()
+                || self.set_clock();
+            if !moved {
                 return;
             }
         }
@@ -236,7 +253,7 @@ impl Turn<'_> {
     /// Fires one timer that is due. What follows from it waits while the run is paused.
     fn fire_timer(&mut self) -> bool {
         let Some((until, place, reason)) = self.state().next_timer() else { return false };
-        if until > self.now {
+        if until > self.now || !self.ticking {
             return false;
         }
         let path = self.at(place).path.clone();

@@ -16,12 +16,21 @@ pub struct Program {
     contracts: HashMap<String, Contract>,
 }
 
+/// Steps that are ready wait in one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Needs nobody to do it: starts at once.
+    Free,
+    Actions,
+    Agents,
+}
+
 /// Why a plan cannot be run by this program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unrunnable {
     #[error("step `{step}` is of the kind `{kind}`, which this version cannot run yet")]
     Kind { step: String, kind: String },
-    #[error("step `{step}` uses `{feature}`, which this version cannot run yet")]
+    #[error("`{step}` uses `{feature}`, which this version does not do yet")]
     Feature { step: String, feature: &'static str },
     #[error("a type of step `{step}` cannot be checked: {message}")]
     Contract { step: String, message: String },
@@ -41,8 +50,16 @@ impl Program {
         Ok(program)
     }
 
-    /// Nothing is started that could not be finished.
+    /// Nothing is started that could not be finished, and nothing that was asked for is left out in silence.
     fn check_kinds(&self) -> Result<(), Unrunnable> {
+        let policy = &self.plan.policy;
+        let unkept = [
+            (!policy.budget.is_unlimited(), "config.budget"),
+            (policy.concurrency.runs_per_workflow.is_some(), "config.concurrency.per_workflow"),
+        ];
+        if let Some((_, feature)) = unkept.into_iter().find(|(asked, _)| *asked) {
+            return Err(Unrunnable::Feature { step: self.plan.header.id.to_string(), feature });
+        }
         for step in &self.plan.steps {
             let id = || step.id.to_string();
             let runnable = match &step.kind {
@@ -112,6 +129,12 @@ impl Program {
         }
     }
 
+    /// What the plan asks for and this version does not do, though it runs the rest.
+    pub fn left_out(&self) -> Vec<&'static str> {
+        let hooks = (!self.plan.hooks.is_empty()).then_some("hooks");
+        hooks.into_iter().collect()
+    }
+
     pub fn place(&self, step: StepId) -> u32 {
         self.places[step.index()]
     }
@@ -120,9 +143,21 @@ impl Program {
         &self.dependents[step.index()]
     }
 
-    /// Whether the step counts against the limit on agents at once.
-    pub fn is_agent(&self, step: StepId) -> bool {
-        matches!(self.plan.step(step).kind, Kind::Action(Action::Agent(_)))
+    /// Which limits a step waits for.
+    pub fn lane(&self, step: StepId) -> Lane {
+        match &self.plan.step(step).kind {
+            Kind::Action(Action::Agent(_)) => Lane::Agents,
+            Kind::Action(_) => Lane::Actions,
+            Kind::Gate(_)
+            | Kind::Wait(_)
+            | Kind::Assign(_)
+            | Kind::Finish(_)
+            | Kind::Block(_)
+            | Kind::ForEach(_)
+            | Kind::Repeat(_)
+            | Kind::Choose(_)
+            | Kind::Guard(_) => Lane::Free,
+        }
     }
 
     pub fn check(&self, ty: &Type, value: &Value) -> Result<(), Violation> {

@@ -22,9 +22,13 @@ impl Turn<'_> {
         if self.state().paused || self.state().cancelling.is_some() {
             return false;
         }
-        let limit = self.run.program.plan.policy.concurrency.agents_per_run;
-        let agent = self.state().ready_agents.first().filter(|_| self.state().agents < limit);
-        let Some(place) = self.state().ready.first().or(agent).copied() else { return false };
+        let limits = &self.run.program.plan.policy.concurrency;
+        let room = limits.steps_per_run.is_none_or(|limit| self.state().jobs.len() < limit as usize);
+        let agents = self.state().agents < limits.agents_per_run;
+        let action = self.state().ready_actions.first().filter(|_| room);
+        let agent = self.state().ready_agents.first().filter(|_| room && agents);
+        let next = self.state().ready.first().or_else(|| action.into_iter().chain(agent).min());
+        let Some(place) = next.copied() else { return false };
         match &self.at(place).phase {
             Phase::Attempt(attempt) => {
                 let next = attempt.attempt + 1;

@@ -3,16 +3,16 @@
 //! `evolve` is shared by live running and replay, so there is no code that restores a run. It never evaluates an
 //! expression, reads a clock or consults a policy: whatever was decided is in the event.
 
-use super::program::Program;
+use super::program::{Lane, Program};
 use crate::event::{Assignment, Decision, Event, Question, What};
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::{Failure, Outcome};
 use indexmap::IndexMap;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use windlass_ir::Value;
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
+use windlass_ir::{Duration, Value};
 
 /// The number of a step instance in its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,6 +107,15 @@ pub enum Abort {
     Cancel,
 }
 
+/// The time of the run itself. It stands still while nothing but people can move the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunClock {
+    None,
+    Until(Timestamp),
+    Still { left: Duration },
+    Over,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     pub stage: Stage,
@@ -119,8 +128,9 @@ pub struct State {
     pub instances: Vec<Instance>,
     by_path: HashMap<Path, Place>,
     pub roots: Inside,
-    /// Instances that can start, in the order of the file; agents apart, because only so many run at once.
+    /// Instances that can start, in the order of the file, by what they wait for.
     pub ready: BTreeSet<Place>,
+    pub ready_actions: BTreeSet<Place>,
     pub ready_agents: BTreeSet<Place>,
     /// Attempts in flight, and those between two attempts.
     pub jobs: BTreeSet<Place>,
@@ -134,6 +144,8 @@ pub struct State {
     timer_of: HashMap<(Place, Reason), Timestamp>,
     pub paused: bool,
     pub cancelling: Option<Arc<str>>,
+    /// How long the run may still take, and whether that time is running.
+    pub clock: RunClock,
     pub has_failures: bool,
     /// Decisions that were accepted, by id.
     pub decisions: HashMap<Path, (Arc<str>, Arc<str>)>,
@@ -160,6 +172,7 @@ impl State {
                 gates: BTreeSet::new(),
             },
             ready: BTreeSet::new(),
+            ready_actions: BTreeSet::new(),
             ready_agents: BTreeSet::new(),
             jobs: BTreeSet::new(),
             draining: BTreeSet::new(),
@@ -169,6 +182,7 @@ impl State {
             timer_of: HashMap::new(),
             paused: false,
             cancelling: None,
+            clock: RunClock::None,
             has_failures: false,
             decisions: HashMap::new(),
         }
@@ -220,7 +234,7 @@ impl State {
 pub fn evolve(state: &mut State, program: &Program, event: &Event) {
     state.last_at = state.last_at.max(event.at);
     match &event.what {
-        What::Started { inputs, env, seed } => {
+        What::Started { inputs, env, seed, .. } => {
             state.stage = Stage::Running;
             state.inputs = inputs.clone();
             state.env = env.0.clone();
@@ -250,6 +264,20 @@ pub fn evolve(state: &mut State, program: &Program, event: &Event) {
                 }
                 state.set_timer(place, Reason::Retry, event.at.plus(*delay));
             }
+        }
+        What::TimerSet { path, until, .. } if path.is_run() => {
+            state.clock = match state.clock {
+                RunClock::Until(before) if *until == Timestamp::NEVER => {
+                    RunClock::Still { left: before.since(event.at) }
+                }
+                RunClock::None | RunClock::Until(_) | RunClock::Still { .. } | RunClock::Over => {
+                    RunClock::Until(*until)
+                }
+            };
+        }
+        What::TimerFired { path, .. } if path.is_run() => {
+            state.clock = RunClock::Over;
+            state.cancel(&"the run took too long".into());
         }
         What::TimerSet { path, reason, until } => {
             if let Some(place) = state.find(path) {
@@ -322,13 +350,18 @@ impl State {
 
     fn make_ready(&mut self, place: Place, program: &Program) {
         self.at_mut(place).phase = Phase::Ready;
-        let agent = program.is_agent(self.at(place).step);
-        if agent { &mut self.ready_agents } else { &mut self.ready }.insert(place);
+        let lane = match program.lane(self.at(place).step) {
+            Lane::Free => &mut self.ready,
+            Lane::Actions => &mut self.ready_actions,
+            Lane::Agents => &mut self.ready_agents,
+        };
+        lane.insert(place);
     }
 
     /// The step is no longer waiting to be started.
     fn begin(&mut self, place: Place) {
         self.ready.remove(&place);
+        self.ready_actions.remove(&place);
         self.ready_agents.remove(&place);
         let siblings = self.siblings_mut(place);
         siblings.unstarted.remove(&place);
@@ -380,7 +413,7 @@ impl State {
             Phase::Attempt(before) => Some(before.assignment.clone()),
             _ => None,
         };
-        if self.jobs.insert(place) && program.is_agent(self.at(place).step) {
+        if self.jobs.insert(place) && program.lane(self.at(place).step) == Lane::Agents {
             self.agents += 1;
         }
         let Some(assignment) = assignment.cloned().or(known) else { return };
@@ -448,7 +481,7 @@ impl State {
         self.attention.remove(&place);
         self.draining.remove(&Some(place));
         let step = self.at(place).step;
-        if self.jobs.remove(&place) && program.is_agent(step) {
+        if self.jobs.remove(&place) && program.lane(step) == Lane::Agents {
             self.agents -= 1;
         }
         if matches!(outcome, Outcome::Failed(_)) {
@@ -504,6 +537,8 @@ impl State {
         self.stage = Stage::Running;
         self.inputs = inputs.clone();
         self.draining.clear();
+        self.cancelling = None;
+        self.clock = RunClock::None;
         self.roots.halted = None;
         let places: Vec<Place> = paths.iter().filter_map(|path| self.find(path)).collect();
         for place in &places {

@@ -11,7 +11,8 @@ use windlass_ir::value::Value;
 use windlass_ir::workflow::Kind;
 
 /// How a run stands, as one word that decides how a command ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     Success,
     Failed,

@@ -1,0 +1,36 @@
+//! The long form of the kill test: `make crash-test`. It needs the program beside it, built in the same profile.
+//! `--kills N` says how often to kill, `--seed N` from what the instants are drawn.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test for people prints what it did")]
+
+#[path = "../tests/it/crash/mod.rs"]
+mod crash;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let here = std::env::current_exe().expect("this program lies somewhere");
+    let windlass = here.ancestors().nth(2).expect("examples lie below the programs").join("windlass");
+    let (kills, seed) = (option("--kills").unwrap_or(200), option("--seed").unwrap_or(1));
+    let folder = std::env::temp_dir().join(format!("windlass-crash-{}", std::process::id()));
+    println!("killing {} {kills} times, seed {seed}", windlass.display());
+    match crash::crash_test(&windlass, &folder, seed, kills) {
+        Ok(counts) => {
+            print!("{counts}");
+            // A folder in the way of nobody: the system clears it away.
+            let _ = std::fs::remove_dir_all(&folder);
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("{problem}\nwhat it left is in {}", folder.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn option(name: &str) -> Option<u64> {
+    let mut words = std::env::args().skip_while(|word| word != name);
+    words
+        .nth(1)
+        .map(|number| number.parse().unwrap_or_else(|_| panic!("{name} takes a number, not `{number}`")))
+}

@@ -1,0 +1,265 @@
+//! `windlass run` and `windlass resume`: drives a run, or follows the owner that does, until it ends or waits for people.
+
+use super::{plan, refused};
+use crate::answer::{self, Answer, Status};
+use crate::args::{self, Driving, Json};
+use crate::load::{self, Refusal};
+use crate::show::Screens;
+use crate::{data, show};
+use serde_json::{Value as Value_, json};
+use std::path::Path;
+use windlass_ir::Value;
+use windlass_ir::plan::Given;
+use windlass_runtime::report::{self, Standing};
+use windlass_runtime::{
+    Door, Durability, Engine, Error, Following, Query, Request, RunId, Surroundings, Update, listen,
+};
+
+pub fn run(args: args::Run, screens: &Screens) -> Answer {
+    let file = args.what.file.clone();
+    let json = args.driving.json.is_some();
+    let refuse = |refusal: &Refusal| match json {
+        true => refusal.answer_with_json(&screens.stderr),
+        false => refusal.answer(&screens.stderr),
+    };
+    let (opened, parameters) = match plan::prepare(args.what) {
+        Ok(prepared) => prepared,
+        Err(refusal) => return refuse(&refusal),
+    };
+    let from = match surroundings(&args.driving) {
+        Ok(from) => from,
+        Err(refusal) => return refuse(&refusal),
+    };
+    let run = match args.run_id.as_deref().map(RunId::new).transpose() {
+        Ok(run) => run,
+        Err(error) => return refused_start(&Error::RunId(error), json),
+    };
+    let texts: Vec<String> = opened.sources.iter().map(|source| source.text.to_string()).collect();
+    let request = Request::Start {
+        source: texts.first().cloned().unwrap_or_default(),
+        overrides: texts.get(1).cloned().unwrap_or_default(),
+        plan: Box::new(opened.plan),
+        inputs: parameters.to_value(),
+        run,
+        from,
+    };
+    drive(&data::folder(&args.data, Some(&file)), request, &args.driving)
+}
+
+pub fn resume(args: args::Resume) -> Answer {
+    let json = args.driving.json.is_some();
+    let (folder, engine, run) = match data::find(&args.data, &args.run) {
+        Ok(found) => found,
+        Err(error) => return refused_start(&error, json),
+    };
+    let changes = match changed_inputs(&engine, &run, args.params) {
+        Ok(changes) => changes,
+        Err(answer) => return *answer,
+    };
+    drop(engine);
+    let from = match surroundings(&args.driving) {
+        Ok(from) => from,
+        Err(refusal) => {
+            return Answer {
+                stderr: refusal.findings[0].message.clone() + "\n",
+                ..Answer::new(Status::Refused)
+            };
+        }
+    };
+    let request = Request::Resume { run, changes, by: data::login(args.by), from };
+    drive(&folder, request, &args.driving)
+}
+
+/// Parameters given anew, converted by the types that the run's plan declares.
+fn changed_inputs(engine: &Engine, run: &RunId, params: Vec<(String, String)>) -> Result<Value, Box<Answer>> {
+    let view = engine.view(run).map_err(|error| Box::new(refused(&error)))?;
+    if params.is_empty() {
+        return Ok(Value::map::<&str>([]));
+    }
+    let mut given: indexmap::IndexMap<String, Given> = match &view.inputs {
+        Value::Map(inputs) => {
+            inputs.iter().map(|(name, value)| (name.to_string(), Given::Value(value.clone()))).collect()
+        }
+        _ => indexmap::IndexMap::new(),
+    };
+    let names: Vec<String> = params.iter().map(|(name, _)| name.clone()).collect();
+    given.extend(params.into_iter().map(|(name, text)| (name, Given::Text(text))));
+    let words = &windlass_dialects::swdl::WORDS;
+    let all = view.program().plan.parameters(&given, words).map_err(|findings| {
+        let lines: Vec<String> = findings
+            .iter()
+            .map(|finding| format!("error[{}]: {} ({})\n", finding.code, finding.message, finding.help))
+            .collect();
+        Box::new(Answer { stderr: lines.concat(), ..Answer::new(Status::Refused) })
+    })?;
+    let changed = all.values.into_iter().filter(|(name, _)| names.iter().any(|changed| **changed == **name));
+    Ok(Value::map(changed.map(|(name, (value, _))| (name, value))))
+}
+
+fn surroundings(driving: &Driving) -> Result<Surroundings, Refusal> {
+    let script = driving.script.as_deref().map(load::object).transpose()?;
+    Ok(Surroundings {
+        script,
+        virtual_time: driving.virtual_time,
+        wait: driving.wait,
+        ..Surroundings::here()
+    })
+}
+
+fn refused_start(error: &Error, json: bool) -> Answer {
+    let answer = refused(error);
+    match json {
+        true => {
+            let object = json!({"type": "refused", "error": {"code": error.code(), "message": error.to_string()}, "diagnostics": []});
+            Answer { stdout: format!("{object}\n"), ..answer }
+        }
+        false => answer,
+    }
+}
+
+fn drive(folder: &Path, request: Request, driving: &Driving) -> Answer {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            return Answer {
+                stderr: format!("error: cannot start: {error}\n"),
+                ..Answer::new(Status::Refused)
+            };
+        }
+    };
+    let answer = runtime.block_on(follow_to_the_end(folder, request, driving));
+    // Whatever is still at work is ended with the runtime; the journal knows where to go on.
+    drop(runtime);
+    answer
+}
+
+async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -> Answer {
+    let json = driving.json.is_some();
+    let durability = match driving.durability {
+        args::Durability::Disk => Durability::Disk,
+        args::Durability::Process => {
+            answer::remark(
+                "finished steps survive the end of this program, but not the loss of power (--durability process)",
+            );
+            Durability::Process
+        }
+    };
+    let door = match Door::open(folder, durability) {
+        Ok(door) => door,
+        Err(error) => return refused_start(&error, json),
+    };
+    let listening = match &door {
+        Door::Owner(engine) => Some((engine, tokio::spawn(listen(engine.clone())))),
+        Door::Client(_) => None,
+    };
+    let following = match door.drive(request).await {
+        Ok(following) => following,
+        Err(error) => return refused_start(&error, json),
+    };
+    let id = following.id.clone();
+    if !json {
+        answer::remark(&format!("run {id}"));
+    }
+    let ended = tokio::select! {
+        ended = attend(following, driving) => ended,
+        () = stopped() => {
+            let stderr = format!("stopped; go on with `windlass resume {id}`\n");
+            return Answer { stderr, ..Answer::new(Status::Stopped) };
+        }
+    };
+    match ended {
+        Ok(standing) => {
+            let answer = result(&door, folder, &id, standing, json);
+            if let Some((engine, listening)) = listening {
+                // Clients follow their runs in this process. Whoever comes after the last of them is not let in.
+                let left = async {
+                    engine.idle().await;
+                    listening.abort();
+                    // Ends with the word that it was told to end.
+                    let _ = listening.await;
+                    engine.idle().await;
+                };
+                tokio::select! { () = left => {}, () = stopped() => {} }
+            }
+            answer
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// Shows what happens until nobody drives the run any more.
+async fn attend(mut following: Following, driving: &Driving) -> Result<Standing, Error> {
+    while let Some(update) = following.updates.recv().await {
+        match (driving.json, update) {
+            (Some(Json::All), Update::Event { seq, event }) => {
+                answer::line(&show::progress::event_json(&following.id, seq, &event).to_string());
+            }
+            (_, Update::Notice(text)) => answer::remark(&text),
+            (None, Update::Event { event, .. }) => {
+                show::progress::progress(&event).iter().for_each(|line| answer::remark(line));
+            }
+            (None, Update::Line(line)) => answer::remark(&show::progress::output(&line)),
+            (Some(_), Update::Event { .. } | Update::Line(_)) => {}
+        }
+    }
+    following.done.await.unwrap_or(Err(Error::OwnerGone(following.id)))
+}
+
+fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, json: bool) -> Answer {
+    let looked;
+    let engine = match door {
+        Door::Owner(engine) => &**engine,
+        Door::Client(_) => match Engine::look(folder) {
+            Ok(engine) => {
+                looked = engine;
+                &looked
+            }
+            Err(error) => return refused(&error),
+        },
+    };
+    let view = match engine.view(id) {
+        Ok(view) => view,
+        Err(error) => return refused(&error),
+    };
+    let status = match standing {
+        Standing::Success => Status::Done,
+        Standing::Failed => Status::Failed,
+        Standing::Cancelled => Status::Cancelled,
+        Standing::Waiting => Status::Waiting,
+        Standing::Going => Status::Stopped,
+    };
+    let result: Value_ = report::result(id, &view);
+    let mut answer = Answer::new(status);
+    if json {
+        answer.stdout = format!("{result}\n");
+    } else {
+        answer.stderr = show::progress::ending(id, &result);
+        answer.stderr += &others(engine, id);
+    }
+    answer
+}
+
+/// One line when other runs of the folder are waiting for somebody to go on with them.
+fn others(engine: &Engine, id: &RunId) -> String {
+    let unfinished = engine.runs(Query { limit: 1_000, unfinished_only: true }).unwrap_or_default();
+    let others = unfinished
+        .iter()
+        .filter(|row| row.run != *id && !engine.is_live(&row.run) && row.row.ended_at.is_none())
+        .count();
+    match others {
+        0 => String::new(),
+        1 => "one other run is not finished: see `windlass runs --unfinished`\n".to_owned(),
+        count => format!("{count} other runs are not finished: see `windlass runs --unfinished`\n"),
+    }
+}
+
+/// Somebody wants this process to end.
+async fn stopped() {
+    let Ok(mut terminated) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated.recv() => {}
+    }
+}

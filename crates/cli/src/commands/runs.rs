@@ -1,0 +1,61 @@
+//! `windlass runs`: the runs of a data folder.
+
+use super::refused;
+use crate::answer::{Answer, Status};
+use crate::show::Screen;
+use crate::show::words::{one_line, shorten};
+use crate::{args, data};
+use serde_json::{Value as Json, json};
+use windlass_runtime::{Engine, Error, Query, RunRow};
+
+pub fn run(args: &args::Runs, screen: &Screen) -> Answer {
+    match rows(args) {
+        Ok(rows) if args.json => Answer::json(Status::Done, &rows.iter().map(as_json).collect()),
+        Ok(rows) if rows.is_empty() => Answer { stderr: "no runs\n".into(), ..Answer::new(Status::Done) },
+        Ok(rows) => {
+            Answer { stdout: rows.iter().map(|row| line(row, screen)).collect(), ..Answer::new(Status::Done) }
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+fn rows(args: &args::Runs) -> Result<Vec<RunRow>, Error> {
+    let engine = Engine::look(&data::folder(&args.data, None))?;
+    let mut rows = engine.runs(Query { limit: args.limit, unfinished_only: args.unfinished })?;
+    if args.unfinished {
+        rows.retain(|row| row.row.ended_at.is_none());
+    }
+    Ok(rows)
+}
+
+fn as_json(row: &RunRow) -> Json {
+    json!({
+        "run_id": row.run,
+        "workflow": row.row.workflow,
+        "dialect": row.row.dialect,
+        "status": row.row.status,
+        "started_at": row.row.started_at.map(|at| at.to_string()),
+        "ended_at": row.row.ended_at.map(|at| at.to_string()),
+        "has_failures": row.row.has_failures,
+        "waiting_on": row.row.waiting,
+        "reason": row.row.reason,
+    })
+}
+
+fn line(row: &RunRow, screen: &Screen) -> String {
+    let started = row.row.started_at.map(|at| at.to_string()).unwrap_or_default();
+    let started = started.get(..19).unwrap_or(&started).replace('T', " ");
+    let waiting = row.row.waiting.join(", ");
+    let remark = match (&row.row.reason, waiting.is_empty()) {
+        (Some(reason), _) => shorten(&one_line(reason), 80).into_owned(),
+        (None, false) => format!("waiting at {waiting}"),
+        (None, true) => String::new(),
+    };
+    let text = format!(
+        "{}  {started}  {:<9}  {}  {remark}",
+        screen.bold(row.run.as_str()),
+        row.row.status,
+        row.row.workflow
+    );
+    text.trim_end().to_owned() + "\n"
+}

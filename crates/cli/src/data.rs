@@ -1,0 +1,39 @@
+//! Where runs are kept: finding the data folder, and the run that a name stands for.
+
+use crate::args::Data;
+use crate::load::PROJECT_MARKS;
+use std::path::{Path, PathBuf};
+use windlass_runtime::{Engine, Error, RunId};
+
+const FOLDER: &str = ".windlass";
+
+/// The folder that was named, else the nearest one upwards from here, else a new one: beside what marks the project above
+/// the workflow, or beside the workflow itself.
+pub fn folder(data: &Data, workflow: Option<&Path>) -> PathBuf {
+    if let Some(named) = &data.folder {
+        return named.clone();
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    if let Some(found) = here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.is_dir()) {
+        return found;
+    }
+    let file = workflow.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+    let around = file.as_deref().and_then(Path::parent).unwrap_or(&here);
+    let marked =
+        around.ancestors().find(|folder| PROJECT_MARKS.iter().any(|mark| folder.join(mark).exists()));
+    marked.unwrap_or(around).join(FOLDER)
+}
+
+/// Looks into a folder and finds a run by its id, the beginning of it, or `last`.
+pub fn find(data: &Data, name: &str) -> Result<(PathBuf, Engine, RunId), Error> {
+    let folder = folder(data, None);
+    let engine = Engine::look(&folder)?;
+    let run = engine.find(name)?;
+    Ok((folder, engine, run))
+}
+
+/// Who is at the keyboard.
+pub fn login(by: Option<String>) -> String {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    by.or_else(|| variable("USER")).or_else(|| variable("LOGNAME")).unwrap_or_else(|| "unknown".to_owned())
+}

@@ -1,0 +1,202 @@
+//! The program under test: starting it, following what it prints, killing it, asking it afterwards.
+
+use super::checks::Result;
+use serde_json::Value as Json;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+const WAITS: i32 = 3;
+/// Far more than any run here takes. Whoever is not done by then hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One run, and the commands that act on it.
+pub struct Program {
+    pub windlass: PathBuf,
+    pub work: PathBuf,
+    pub data: PathBuf,
+    pub run: String,
+}
+
+/// A process that drives the run, or wants to.
+pub struct Life {
+    child: Child,
+    lines: Receiver<String>,
+    started: Instant,
+    /// Whether it stays when only people can move the run.
+    waits: bool,
+}
+
+#[derive(Debug)]
+pub enum End {
+    Succeeded,
+    /// It ended because only people can move it.
+    Waits,
+    Killed,
+    /// It goes on, and waits at a gate.
+    Asked,
+    Other(String),
+}
+
+/// An `approve` under way in a process of its own.
+pub struct Approval(Child);
+
+impl Program {
+    pub fn start(&self, wait: bool) -> Life {
+        let id: &[&str] = &["run", "WORKFLOW.yaml", "--run-id", &self.run, "--json"];
+        self.live(id, wait)
+    }
+
+    pub fn resume(&self, wait: bool) -> Life {
+        self.live(&["resume", &self.run, "--json"], wait)
+    }
+
+    fn live(&self, words: &[&str], wait: bool) -> Life {
+        let mut command = self.command(words);
+        command.args(wait.then_some("--wait"));
+        let started = Instant::now();
+        let mut child = command.spawn().expect("the program was built before");
+        let stdout = BufReader::new(child.stdout.take().expect("a piped stdout"));
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            stdout.lines().map_while(std::result::Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Life { child, lines, started, waits: wait }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.windlass);
+        command.args(words).arg("--data").arg(&self.data).current_dir(&self.work);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn ask(&self, words: &[&str]) -> Output {
+        self.command(words).output().expect("the program was built before")
+    }
+
+    /// What the journal says; nothing when there is no such run.
+    pub fn events(&self) -> Result<Vec<Json>> {
+        let output = self.ask(&["events", &self.run, "--json"]);
+        let (stdout, stderr) = texts(&output);
+        match output.status.code() {
+            Some(0) => {
+                Ok(stdout.lines().map(|line| serde_json::from_str(line).expect("an event is JSON")).collect())
+            }
+            Some(2)
+                if ["error[no_run]", "there is no journal"].iter().any(|known| stderr.contains(known)) =>
+            {
+                Ok(Vec::new())
+            }
+            status => Err(format!("events: exit {status:?}: {stderr}")),
+        }
+    }
+
+    pub fn result(&self) -> Result<Json> {
+        let output = self.ask(&["show", &self.run, "--json"]);
+        let (stdout, stderr) = texts(&output);
+        serde_json::from_str(&stdout).map_err(|error| format!("show: {error}: {stderr}"))
+    }
+
+    /// A run that has ended stays as it is.
+    pub fn refuses_to_go_on(&self) -> Result<()> {
+        let before = self.events()?;
+        let output = self.ask(&["resume", &self.run]);
+        match (output.status.code(), self.events()? == before) {
+            (Some(2), true) => Ok(()),
+            (status, same) => {
+                Err(format!("resume of a finished run: exit {status:?}, journal the same: {same}"))
+            }
+        }
+    }
+
+    pub fn waits_at_gate(&self) -> Result<bool> {
+        Ok(self.result()?["waiting_on"]
+            .as_array()
+            .is_some_and(|waits| waits.iter().any(|wait| wait["kind"] == "gate")))
+    }
+
+    pub fn approve(&self) -> Approval {
+        let words = ["approve", &self.run, "sign-off", "--by", "dana"];
+        Approval(self.command(&words).spawn().expect("the program was built before"))
+    }
+
+    /// The lines that the steps left, in words.
+    pub fn trace(&self) -> Vec<Vec<String>> {
+        // No step may have started yet.
+        let text = std::fs::read_to_string(self.work.join("trace")).unwrap_or_default();
+        text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+    }
+}
+
+impl Life {
+    /// Follows the process until it ends or enters a gate, or kills it at an instant after its start.
+    pub fn end_by(&mut self, instant: Option<Duration>) -> End {
+        let end = self.started + instant.unwrap_or(PATIENCE);
+        loop {
+            match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) if self.waits && line.contains(r#""decision":{"gate""#) => return End::Asked,
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.ended(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.kill();
+                    let hangs = || End::Other(format!("it was not done after {PATIENCE:?}"));
+                    return instant.map_or_else(hangs, |_| End::Killed);
+                }
+            }
+        }
+    }
+
+    pub fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn ended(&mut self) -> End {
+        let status = self.child.wait().expect("our own child");
+        let mut stderr = String::new();
+        // What it says is only for the report.
+        let _ = self.child.stderr.take().map(|mut pipe| pipe.read_to_string(&mut stderr));
+        match status.code() {
+            Some(0) => End::Succeeded,
+            Some(WAITS) => End::Waits,
+            status => End::Other(format!("exit {status:?}: {stderr}")),
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        // Only when the test fails is it still there.
+        self.kill();
+    }
+}
+
+impl Approval {
+    pub fn finished(self) -> Result<()> {
+        let output = self.0.wait_with_output().expect("our own child");
+        match output.status.code() {
+            Some(0) => Ok(()),
+            status => Err(format!("approve: exit {status:?}: {}", texts(&output).1)),
+        }
+    }
+
+    /// The owner was killed meanwhile: the decision may be lost, but not after it was accepted.
+    pub fn durable_if_accepted(self, program: &Program) -> Result<()> {
+        let output = self.0.wait_with_output().expect("our own child");
+        let is_durable = program.events()?.iter().any(|event| event["event"] == "signalled");
+        match (output.status.code(), is_durable) {
+            (Some(0), false) => Err("a decision that was accepted is not in the journal".to_owned()),
+            (Some(0 | 2 | 5), _) => Ok(()),
+            (status, _) => Err(format!("approve: exit {status:?}: {}", texts(&output).1)),
+        }
+    }
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}

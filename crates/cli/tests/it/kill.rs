@@ -1,0 +1,13 @@
+//! Runs of the real program survive `kill -9` at any instant. The short form of `make crash-test`.
+
+use crate::crash::crash_test;
+use crate::scratch::Scratch;
+use std::path::Path;
+
+#[test]
+fn a_killed_run_goes_on_where_it_was() {
+    let scratch = Scratch::new("kill");
+    let counts = crash_test(Path::new(env!("CARGO_BIN_EXE_windlass")), scratch.path(), 1, 12);
+    let counts = counts.unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(counts.redeliveries > 0, "no kill hit a step in flight\n{counts}");
+}

@@ -1,0 +1,275 @@
+//! One stream of a process on its way to the outcome and to whoever watches: redacted first, then cut into lines and kept
+//! up to a limit.
+
+use crate::context::{Line, Output, Stream};
+use crate::redact::{Flow, Redactor};
+use std::pin::pin;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio_util::sync::CancellationToken;
+use windlass_engine::JobKey;
+
+const CHUNK_BYTES: usize = 32 * 1024;
+
+/// A longer line is sent in pieces, so that one without an end cannot fill the memory.
+const LINE_BYTES_MAX: usize = 16 * 1024;
+
+/// Of the last line, which goes into messages.
+const LAST_LINE_BYTES_MAX: usize = 400;
+
+/// A process that has exited may have left children that hold its output open, perhaps for days. They are listened to for
+/// this long; ordinary pipelines are through in a fraction of it.
+pub const LINGER: Duration = Duration::from_millis(250);
+
+/// After that only what is in the pipe already is read, which cannot be more than this: the most that Linux lets a pipe
+/// hold without being root. So whatever the process itself wrote is never lost, even when the watcher is slow.
+const PIPE_BYTES_MAX: usize = 1024 * 1024;
+
+pub struct Capture {
+    job: JobKey,
+    stream: Stream,
+    output: Output,
+    flow: Flow,
+    /// The line that has not ended yet.
+    line: Vec<u8>,
+    last_line: Vec<u8>,
+    kept: Kept,
+    /// As it was printed, where somebody needs to read it as data; empty while that is the same as `kept`.
+    raw: Option<Kept>,
+}
+
+/// The first bytes of a stream.
+struct Kept {
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    left_out: u64,
+}
+
+impl Kept {
+    fn new(bytes_max: usize) -> Self {
+        Self { bytes: Vec::new(), bytes_max, left_out: 0 }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let room = self.bytes_max - self.bytes.len();
+        let (fits, rest) = bytes.split_at(bytes.len().min(room));
+        self.bytes.extend_from_slice(fits);
+        self.left_out += rest.len() as u64;
+    }
+
+    fn whole(&self) -> Option<&[u8]> {
+        (self.left_out == 0).then_some(&self.bytes)
+    }
+
+    /// Exactly as printed, as far as it is UTF-8. What is missing is said in a line of its own.
+    fn text(&self) -> String {
+        if self.left_out == 0 {
+            return String::from_utf8_lossy(&self.bytes).into_owned();
+        }
+        let whole = self.bytes.len() - cut_character(&self.bytes);
+        let mut text = String::from_utf8_lossy(&self.bytes[..whole]).into_owned();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let left_out = self.left_out + (self.bytes.len() - whole) as u64;
+        text.push_str(&format!("[… {left_out} bytes left out]\n"));
+        text
+    }
+}
+
+/// How many bytes at the end are the beginning of a character that goes on behind it.
+fn cut_character(bytes: &[u8]) -> usize {
+    let begins = bytes.iter().rev().take(3).position(|byte| byte & 0b1100_0000 != 0b1000_0000);
+    let Some(back) = begins else { return 0 };
+    let wanted = bytes[bytes.len() - 1 - back].leading_ones() as usize;
+    if wanted > back + 1 { back + 1 } else { 0 }
+}
+
+impl Capture {
+    pub fn new(job: JobKey, stream: Stream, output: Output, redactor: Redactor, bytes_max: usize) -> Self {
+        let (line, last_line) = (Vec::new(), Vec::new());
+        Self {
+            job,
+            stream,
+            output,
+            flow: Flow::new(redactor),
+            line,
+            last_line,
+            kept: Kept::new(bytes_max),
+            raw: None,
+        }
+    }
+
+    /// Also keeps what is printed with its secrets in it. Never leaves this crate as it is.
+    #[must_use]
+    pub fn with_raw(self) -> Self {
+        let raw = Some(Kept::new(self.kept.bytes_max));
+        Self { raw, ..self }
+    }
+
+    /// Reads until the end, or until the process has exited and its children have had their time.
+    pub async fn pump(&mut self, mut pipe: impl AsyncRead + Unpin, exited: &CancellationToken) {
+        let mut lingered = pin!(async {
+            exited.cancelled().await;
+            tokio::time::sleep(LINGER).await;
+        });
+        let mut chunk = vec![0; CHUNK_BYTES];
+        // A pipe that cannot be read is one that has ended.
+        loop {
+            // By chance, not in order: a child that never stops printing must not keep the time from being noticed.
+            let read = tokio::select! { read = pipe.read(&mut chunk) => read, () = &mut lingered => break };
+            let Ok(bytes @ 1..) = read else { return self.finish().await };
+            self.take(&chunk[..bytes]).await;
+        }
+        let mut left = PIPE_BYTES_MAX;
+        while left > 0 {
+            // Lets the reactor look at the pipe: it must not seem empty only because nobody has looked yet.
+            tokio::task::yield_now().await;
+            let read =
+                tokio::select! { biased; read = pipe.read(&mut chunk) => read, () = async {} => break };
+            let Ok(bytes @ 1..) = read else { break };
+            self.take(&chunk[..bytes]).await;
+            left = left.saturating_sub(bytes);
+        }
+        self.finish().await;
+    }
+
+    async fn take(&mut self, bytes: &[u8]) {
+        if let Some(raw) = &mut self.raw {
+            raw.push(bytes);
+        }
+        let mut clean = Vec::with_capacity(bytes.len());
+        self.flow.push(bytes, &mut clean);
+        self.kept.push(&clean);
+        self.send(&clean).await;
+    }
+
+    async fn finish(&mut self) {
+        let mut clean = Vec::new();
+        self.flow.finish(&mut clean);
+        self.kept.push(&clean);
+        self.send(&clean).await;
+        self.end_line().await;
+    }
+
+    async fn send(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let mut rest = part;
+            while !rest.is_empty() {
+                let (piece, more) = rest.split_at(rest.len().min(LINE_BYTES_MAX - self.line.len()));
+                self.line.extend_from_slice(piece);
+                rest = more;
+                if piece.ends_with(b"\n") || self.line.len() == LINE_BYTES_MAX {
+                    self.end_line().await;
+                }
+            }
+        }
+    }
+
+    async fn end_line(&mut self) {
+        let bytes = std::mem::take(&mut self.line);
+        if bytes.is_empty() {
+            return;
+        }
+        let shown = bytes.trim_ascii();
+        if !shown.is_empty() {
+            self.last_line.clear();
+            self.last_line.extend_from_slice(&shown[..shown.len().min(LAST_LINE_BYTES_MAX)]);
+        }
+        self.output.send(Line { job: self.job.clone(), stream: self.stream, bytes }).await;
+    }
+
+    pub fn text(&self) -> String {
+        self.kept.text()
+    }
+
+    /// The whole of it with its secrets, where that was asked for and fits.
+    pub fn raw(&self) -> Option<&[u8]> {
+        self.raw.as_ref().unwrap_or(&self.kept).whole()
+    }
+
+    /// The last line that is not blank.
+    pub fn last_line(&self) -> Option<String> {
+        let whole = self.last_line.len() - cut_character(&self.last_line);
+        (whole > 0).then(|| String::from_utf8_lossy(&self.last_line[..whole]).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_engine::{Path, RunId};
+
+    /// Everything printed, with room for `bytes_max` bytes: the text kept, and the lines sent.
+    async fn captured(printed: &[u8], bytes_max: usize) -> (String, Vec<Vec<u8>>) {
+        let job =
+            JobKey { run: RunId::new("r").expect("good"), path: Path::default(), attempt: 1, delivery: 1 };
+        let (output, mut lines) = Output::channel(100);
+        let mut capture = Capture::new(job, Stream::Stdout, output, Redactor::new([]), bytes_max);
+        capture.pump(printed, &CancellationToken::new()).await;
+        let text = capture.text();
+        drop(capture);
+        let mut sent = Vec::new();
+        while let Some(line) = lines.recv().await {
+            sent.push(line.bytes);
+        }
+        (text, sent)
+    }
+
+    #[tokio::test]
+    async fn text_is_kept_up_to_its_limit() {
+        let check = async |printed: &[u8], bytes_max: usize, expected: &str| {
+            assert_eq!(captured(printed, bytes_max).await.0, expected);
+        };
+        check(b"", 8, "").await;
+        check(b"one\ntwo\n", 8, "one\ntwo\n").await;
+        check(b"one\ntwo\n3", 8, "one\ntwo\n[… 1 bytes left out]\n").await;
+        check(b"123456789", 8, "12345678\n[… 1 bytes left out]\n").await;
+        check("1234567ü9".as_bytes(), 8, "1234567\n[… 3 bytes left out]\n").await;
+        check("12345ü".as_bytes(), 7, "12345ü").await;
+        check(b"\xff\xfe!", 8, "\u{fffd}\u{fffd}!").await;
+        check(b"\x80\x80\x80\x80\x80", 4, "\u{fffd}\u{fffd}\u{fffd}\u{fffd}\n[… 1 bytes left out]\n").await;
+    }
+
+    #[tokio::test]
+    async fn lines_are_sent_with_their_ends_and_long_ones_in_pieces() {
+        let check =
+            async |printed: &[u8], expected: &[&[u8]]| assert_eq!(captured(printed, 8).await.1, expected);
+        check(b"", &[]).await;
+        check(b"one\n\nthree", &[b"one\n", b"\n", b"three"]).await;
+        let (full, long) = (vec![b'x'; LINE_BYTES_MAX], vec![b'x'; LINE_BYTES_MAX + 3]);
+        check(&long, &[&full, b"xxx"]).await;
+        check(&[&*full, b"\n"].concat(), &[&full, b"\n"]).await;
+    }
+
+    /// What is kept of a pipe that nobody closes although the process has exited, while the watcher is slow.
+    async fn left_open(pipe: impl AsyncRead + Unpin) -> usize {
+        let job =
+            JobKey { run: RunId::new("r").expect("good"), path: Path::default(), attempt: 1, delivery: 1 };
+        let (output, mut lines) = Output::channel(1);
+        let mut capture = Capture::new(job, Stream::Stdout, output, Redactor::new([]), usize::MAX);
+        let exited = CancellationToken::new();
+        exited.cancel();
+        let watcher = tokio::spawn(async move {
+            while lines.recv().await.is_some() {
+                tokio::time::sleep(LINGER).await;
+            }
+        });
+        capture.pump(pipe, &exited).await;
+        let kept = capture.kept.bytes.len();
+        drop(capture);
+        watcher.await.expect("no panic");
+        kept
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_process_wrote_is_never_lost_and_its_children_do_not_hold_it_up() {
+        let printed = vec![b'x'; 5 * CHUNK_BYTES];
+        let (reader, mut writer) = tokio::io::duplex(printed.len());
+        tokio::io::AsyncWriteExt::write_all(&mut writer, &printed).await.expect("it fits");
+        assert_eq!(left_open(reader).await, printed.len());
+        drop(writer);
+        let endless = left_open(tokio::io::repeat(b'x')).await;
+        assert!(endless >= PIPE_BYTES_MAX, "{endless}");
+    }
+}

@@ -1,0 +1,323 @@
+//! Children of a crashed owner: a plain file of the groups that were started, the marks that every child carries, and how
+//! whatever is left of them is ended before anything is delivered again.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use windlass_engine::{Job, JobKey, RunId};
+
+/// Which delivery of which job a process belongs to.
+const JOB: &str = "WINDLASS_JOB";
+
+/// Whose it is: run ids are unique only in their data folder, and the next folder may have a run of the same name.
+pub const FOLDER: &str = "WINDLASS_FOLDER";
+
+/// Why something of an earlier owner may still be running. Nothing may be delivered again before it is gone.
+#[derive(Debug, thiserror::Error)]
+pub enum EndError {
+    #[error("cannot look for processes that an earlier owner left behind: {0}")]
+    Look(#[from] std::io::Error),
+    #[error(
+        "process {pid}, which an earlier owner left behind, does not end; end it by hand, then try again"
+    )]
+    Stuck { pid: i32 },
+}
+
+/// The groups that this owner starts, written down without a flush: the file has to outlive the process, not the machine.
+#[derive(Debug)]
+pub struct Children {
+    /// As the mark shows it.
+    folder: PathBuf,
+    #[cfg(target_os = "linux")]
+    list: std::sync::Mutex<list::List>,
+}
+
+impl Children {
+    /// Only the owner of the data folder may do this.
+    pub fn open(folder: &Path) -> std::io::Result<Self> {
+        Ok(Self {
+            folder: folder.canonicalize()?,
+            #[cfg(target_os = "linux")]
+            list: list::List::open(folder)?.into(),
+        })
+    }
+
+    /// Remembers the group that a process leads. It must not have been waited for yet.
+    ///
+    /// Nothing is said when that fails: the group is then still found by its mark.
+    pub fn started(&self, leader: u32, job: &JobKey) {
+        #[cfg(target_os = "linux")]
+        if let (Ok(leader), Ok(mut list)) = (i32::try_from(leader), self.list.lock()) {
+            let _ = list.add(leader, job);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (leader, job);
+    }
+}
+
+/// What every process that is started for a job has in its environment.
+pub fn marks(job: &Job, children: Option<&Children>) -> Vec<(&'static str, OsString)> {
+    let mut marks = vec![
+        (JOB, job.key.to_string().into()),
+        ("WINDLASS_OPERATION", job.operation().to_string().into()),
+        ("WINDLASS_ATTEMPT", job.key.attempt.to_string().into()),
+    ];
+    marks.extend(children.map(|children| (FOLDER, children.folder.clone().into_os_string())));
+    marks
+}
+
+/// Ends what an earlier owner of this data folder left running, and returns how many processes that were: the groups in the
+/// list whose leader is still the same process, every process that carries the mark of one of `is_ours`' runs, and whatever
+/// those have started. Never the caller itself nor what it was started by.
+///
+/// Blocks until they are gone. Only the owner of the data folder may call it, before it starts anything of these runs.
+/// Where there is no `/proc` nothing can be found, and the answer is 0.
+pub fn end_orphans(folder: &Path, is_ours: impl Fn(&RunId) -> bool) -> Result<usize, EndError> {
+    #[cfg(target_os = "linux")]
+    return orphans::Search::new(folder, &is_ours)?.end();
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (folder, is_ours);
+        Ok(0)
+    }
+}
+
+/// The run that a job key, as it is shown, belongs to.
+#[cfg(target_os = "linux")]
+fn run_of(job: &str) -> Option<RunId> {
+    RunId::new(job.split_once(':')?.0).ok()
+}
+
+/// The file: a line for each group, with the id of its leader, when that was started, the boot, and the job.
+#[cfg(target_os = "linux")]
+mod list {
+    use super::run_of;
+    use crate::proc::{self, Identity};
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Write};
+    use std::path::{Path, PathBuf};
+    use windlass_engine::{JobKey, RunId};
+
+    const NAME: &str = "children";
+
+    /// So large the file may get before lines about groups that are gone are taken out.
+    const COMPACT_BYTES: u64 = 64 * 1024;
+
+    #[derive(Debug)]
+    pub struct List {
+        path: PathBuf,
+        file: File,
+        boot: String,
+        bytes: u64,
+        compact_at: u64,
+    }
+
+    pub struct Entry {
+        pub leader: Identity,
+        pub boot: String,
+        pub run: RunId,
+    }
+
+    impl List {
+        pub fn open(folder: &Path) -> io::Result<Self> {
+            let (path, boot) = (folder.join(NAME), proc::boot_id()?);
+            let file = append_to(&path)?;
+            let mut list = Self { path, file, boot, bytes: 0, compact_at: COMPACT_BYTES };
+            list.compact()?;
+            Ok(list)
+        }
+
+        pub fn add(&mut self, leader: i32, job: &JobKey) -> io::Result<()> {
+            // Gone already: there is nothing to end.
+            let Some(process) = proc::process(leader) else { return Ok(()) };
+            let job = job.to_string().replace(['\n', '\r'], " ");
+            let line = format!("{leader} {} {} {job}\n", process.identity.start_time, self.boot);
+            self.file.write_all(line.as_bytes())?;
+            self.bytes += line.len() as u64;
+            if self.bytes >= self.compact_at { self.compact() } else { Ok(()) }
+        }
+
+        /// Writes the file anew with what still runs. A crash in between leaves the old one or the new one.
+        fn compact(&mut self) -> io::Result<()> {
+            let text = std::fs::read(&self.path)?;
+            let text = String::from_utf8_lossy(&text);
+            let lives = |line: &&str| {
+                parse(line).is_some_and(|entry| entry.boot == self.boot && is_running(entry.leader))
+            };
+            let kept: String = text.lines().filter(lives).flat_map(|line| [line, "\n"]).collect();
+            let fresh = self.path.with_extension("new");
+            std::fs::write(&fresh, &kept)?;
+            std::fs::rename(&fresh, &self.path)?;
+            self.file = append_to(&self.path)?;
+            self.bytes = kept.len() as u64;
+            self.compact_at = COMPACT_BYTES.max(self.bytes * 2);
+            Ok(())
+        }
+    }
+
+    fn append_to(path: &Path) -> io::Result<File> {
+        OpenOptions::new().append(true).create(true).open(path)
+    }
+
+    /// The groups in the list that belong to this boot and whose leader is there; it keeps the id of the group from being
+    /// given to anybody else.
+    pub fn living(folder: &Path) -> io::Result<Vec<Entry>> {
+        let boot = proc::boot_id()?;
+        let text = match std::fs::read(folder.join(NAME)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
+        let text = String::from_utf8_lossy(&text);
+        // A line that cannot be read was being written when the machine stopped.
+        let entries = text.lines().filter_map(parse);
+        Ok(entries.filter(|entry| entry.boot == boot && is_running(entry.leader)).collect())
+    }
+
+    fn parse(line: &str) -> Option<Entry> {
+        let mut parts = line.splitn(4, ' ');
+        let leader = Identity { pid: parts.next()?.parse().ok()?, start_time: parts.next()?.parse().ok()? };
+        Some(Entry { leader, boot: parts.next()?.to_owned(), run: run_of(parts.next()?)? })
+    }
+
+    pub fn is_running(leader: Identity) -> bool {
+        proc::process(leader.pid).is_some_and(|process| process.identity == leader)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod orphans {
+    use super::{EndError, FOLDER, JOB, list, run_of};
+    use crate::proc::{self, Identity, Process, Variables};
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::fd::OwnedFd;
+    use rustix::io::{Errno, retry_on_intr};
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+    use std::time::{Duration, Instant};
+    use windlass_engine::RunId;
+
+    /// A killed process is gone in no time unless it belongs to somebody else or waits for a broken disk.
+    const WAIT_MAX: Duration = Duration::from_secs(10);
+
+    /// Rounds of looking. Whoever starts processes faster than we can stop them is not caught by looking longer.
+    const ROUNDS_MAX: usize = 100;
+
+    pub struct Search<'a> {
+        folder: PathBuf,
+        is_ours: &'a dyn Fn(&RunId) -> bool,
+    }
+
+    impl<'a> Search<'a> {
+        pub fn new(folder: &Path, is_ours: &'a dyn Fn(&RunId) -> bool) -> Result<Self, EndError> {
+            Ok(Self { folder: folder.canonicalize()?, is_ours })
+        }
+
+        /// First everything found is stopped, until nothing new turns up: once a parent is killed its children belong to
+        /// nobody, and those without a mark could not be found any more. Then all are killed.
+        pub fn end(&self) -> Result<usize, EndError> {
+            let found = self.stop()?;
+            for one in &found {
+                send(*one, Signal::KILL)?;
+            }
+            let deadline = Instant::now() + WAIT_MAX;
+            for one in &found {
+                wait(*one, deadline)?;
+            }
+            match self.look()?.first() {
+                Some(left) => Err(EndError::Stuck { pid: left.pid }),
+                None => Ok(found.len()),
+            }
+        }
+
+        fn stop(&self) -> Result<BTreeSet<Identity>, EndError> {
+            let mut found = BTreeSet::new();
+            for _ in 0..ROUNDS_MAX {
+                let fresh: Vec<Identity> = self.look()?.difference(&found).copied().collect();
+                if fresh.is_empty() {
+                    break;
+                }
+                for one in fresh {
+                    send(one, Signal::STOP)?;
+                    found.insert(one);
+                }
+            }
+            Ok(found)
+        }
+
+        fn look(&self) -> Result<BTreeSet<Identity>, EndError> {
+            let processes = proc::all()?;
+            let spared = with_ancestors(&processes);
+            let others =
+                || processes.iter().filter(|one| !one.is_dead && !spared.contains(&one.identity.pid));
+            let groups = self.groups()?;
+            let mut found: BTreeSet<Identity> = others()
+                .filter(|one| groups.contains(&one.group) || self.is_marked(one.identity.pid))
+                .map(|one| one.identity)
+                .collect();
+            // And all that is below them.
+            loop {
+                let parents: BTreeSet<i32> = found.iter().map(|one| one.pid).collect();
+                let before = found.len();
+                found.extend(others().filter(|one| parents.contains(&one.parent)).map(|one| one.identity));
+                if found.len() == before {
+                    return Ok(found);
+                }
+            }
+        }
+
+        fn groups(&self) -> Result<BTreeSet<i32>, EndError> {
+            let entries = list::living(&self.folder)?.into_iter();
+            Ok(entries.filter(|entry| (self.is_ours)(&entry.run)).map(|entry| entry.leader.pid).collect())
+        }
+
+        fn is_marked(&self, pid: i32) -> bool {
+            let Some(variables) = Variables::of(pid) else { return false };
+            let run = variables.get(JOB).and_then(|job| run_of(job.to_str()?));
+            let elsewhere = variables.get(FOLDER).is_some_and(|folder| Path::new(folder) != self.folder);
+            !elsewhere && run.is_some_and(|run| (self.is_ours)(&run))
+        }
+    }
+
+    /// This process and those it was started by: a step may itself have called the command that recovers its run.
+    fn with_ancestors(processes: &[Process]) -> BTreeSet<i32> {
+        let mut next = i32::try_from(std::process::id()).ok();
+        let mut line = BTreeSet::new();
+        while let Some(pid) = next.filter(|pid| line.insert(*pid)) {
+            next = processes.iter().find(|one| one.identity.pid == pid).map(|one| one.parent);
+        }
+        line
+    }
+
+    /// A handle of exactly this process; none when it is gone. Its id may have been given away between looking and
+    /// opening, but not while the handle is held.
+    fn handle(one: Identity) -> Result<Option<OwnedFd>, EndError> {
+        let Some(pid) = Pid::from_raw(one.pid) else { return Ok(None) };
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => Ok(list::is_running(one).then_some(handle)),
+            Err(Errno::SRCH) => Ok(None),
+            Err(error) => Err(EndError::Look(error.into())),
+        }
+    }
+
+    fn send(one: Identity, signal: Signal) -> Result<(), EndError> {
+        if let Some(handle) = handle(one)? {
+            // Refused for somebody else's process. It may yet end with those around it; if not, waiting for it fails.
+            let _ = pidfd_send_signal(handle, signal);
+        }
+        Ok(())
+    }
+
+    /// Until it has ended, which the handle tells.
+    fn wait(one: Identity, deadline: Instant) -> Result<(), EndError> {
+        let Some(handle) = handle(one)? else { return Ok(()) };
+        let ended = retry_on_intr(|| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
+            poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout))
+        });
+        match ended.map_err(std::io::Error::from)? {
+            0 => Err(EndError::Stuck { pid: one.pid }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! DOING one job: a shell command, or an answer from a script.
+//!
+//! This crate owns processes and what they print. It knows a [`Job`](windlass_engine::Job) and an
+//! [`Outcome`](windlass_engine::Outcome) and nothing about the run around them: it decides no retry, keeps no timeout and
+//! writes no journal.
+
+mod capture;
+mod children;
+mod context;
+mod executor;
+mod group;
+#[cfg(target_os = "linux")]
+mod proc;
+mod redact;
+mod scripted;
+mod secrets;
+mod shell;
+
+pub use children::{Children, EndError, end_orphans};
+pub use context::{Context, Environment, Line, NotKept, Note, Notes, Output, Stream};
+pub use executor::{BoxFuture, Executor};
+pub use scripted::{Answer, Choice, GateAnswer, Gates, Problem, Script, Signal};
+pub use secrets::Secrets;
+pub use shell::Shell;

@@ -1,0 +1,392 @@
+//! A script as data becomes a [`Script`]. Everything wrong is found in one pass, each with its place.
+
+use super::duration;
+use super::{Answer, Choice, GateAnswer, Gates, Script, Signal};
+use indexmap::IndexMap;
+use std::sync::Arc;
+use windlass_engine::{Failure, Outcome, class};
+use windlass_ir::suggest::nearest;
+use windlass_ir::value::Map;
+use windlass_ir::{Duration, Value};
+
+/// Something wrong with a script.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct Problem {
+    /// Such as `steps.review[1].takes`, counted from 0.
+    pub place: String,
+    pub message: String,
+}
+
+const FORMS: [&str; 5] = ["outputs", "output", "continue", "error", "hang"];
+const FORMS_HELP: &str = "give one of `outputs`, `output`, `continue`, `error` and `hang`";
+
+pub fn script(script: &Value) -> Result<Script, Vec<Problem>> {
+    let mut reader = Reader { problems: Vec::new() };
+    let read = reader.script(script);
+    match read {
+        Some(script) if reader.problems.is_empty() => Ok(script),
+        Some(_) | None => Err(reader.problems),
+    }
+}
+
+/// Where we are in the script.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Top,
+    Key(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>, usize),
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let is_plain = |key: &str| key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        match self {
+            Self::Top => f.write_str("script"),
+            Self::Key(Self::Top, key) => f.write_str(key),
+            Self::Key(outer, key) if is_plain(key) => write!(f, "{outer}.{key}"),
+            Self::Key(outer, key) => write!(f, "{outer}.{key:?}"),
+            Self::Item(outer, index) => write!(f, "{outer}[{index}]"),
+        }
+    }
+}
+
+struct Reader {
+    problems: Vec<Problem>,
+}
+
+/// Each of these returns none when it has found a problem and said so.
+impl Reader {
+    fn script(&mut self, value: &Value) -> Option<Script> {
+        let top = Place::Top;
+        let map = self.object(value, &top, &["steps", "agents", "gates", "signals"])?;
+        let mut steps = self.named(map, "steps", Self::answers);
+        for (id, answers) in self.named(map, "agents", Self::answers) {
+            if steps.contains_key(&id) {
+                let place = Place::Key(&Place::Key(&top, "agents"), &id).to_string();
+                self.say::<()>(&place, "answers for this step stand under `steps` too; keep one of the two");
+            } else {
+                steps.insert(id, answers);
+            }
+        }
+        let gates = Gates(self.named(map, "gates", Self::decisions));
+        let signals = given(map, "signals")
+            .map_or_else(Vec::new, |value| self.items(value, &Place::Key(&top, "signals"), Self::signal));
+        Some(Script { steps, gates, signals })
+    }
+
+    /// A section that has a list for every id.
+    fn named<T>(
+        &mut self,
+        map: &Map,
+        section: &str,
+        read: fn(&mut Self, &Value, &Place) -> Vec<T>,
+    ) -> IndexMap<Arc<str>, Vec<T>> {
+        let place = Place::Key(&Place::Top, section);
+        match given(map, section) {
+            None => IndexMap::new(),
+            Some(Value::Map(map)) => map
+                .iter()
+                .map(|(id, value)| (id.clone(), read(self, value, &Place::Key(&place, id))))
+                .collect(),
+            Some(other) => {
+                self.wrong_kind::<()>(other, &place, "an object with a list for each id");
+                IndexMap::new()
+            }
+        }
+    }
+
+    fn answers(&mut self, value: &Value, place: &Place) -> Vec<Answer> {
+        if matches!(value, Value::List(items) if items.is_empty()) {
+            self.say::<()>(place, "there is no answer in this list: give one, or leave the step out");
+        }
+        self.items(value, place, Self::answer)
+    }
+
+    /// May be empty: then the gate waits.
+    fn decisions(&mut self, value: &Value, place: &Place) -> Vec<GateAnswer> {
+        self.items(value, place, Self::gate)
+    }
+
+    fn items<T>(
+        &mut self,
+        value: &Value,
+        place: &Place,
+        read: fn(&mut Self, &Value, &Place) -> Option<T>,
+    ) -> Vec<T> {
+        let Value::List(items) = value else {
+            self.wrong_kind::<()>(value, place, "a list");
+            return Vec::new();
+        };
+        let read =
+            items.iter().enumerate().filter_map(|(index, item)| read(self, item, &Place::Item(place, index)));
+        read.collect()
+    }
+
+    fn answer(&mut self, value: &Value, place: &Place) -> Option<Answer> {
+        let keys: Vec<&str> = FORMS.into_iter().chain(["takes"]).collect();
+        let map = self.object(value, place, &keys)?;
+        let takes = self.duration(map, "takes", place);
+        let mut forms = FORMS.into_iter().filter_map(|form| Some((form, map.get(form)?)));
+        let Some((form, given)) = forms.next() else {
+            return self.say(place, &format!("this answers nothing: {FORMS_HELP}"));
+        };
+        if let Some((second, _)) = forms.next() {
+            return self.say(place, &format!("`{form}` and `{second}` are two answers: {FORMS_HELP}"));
+        }
+        let at = Place::Key(place, form);
+        let (outcome, hangs) = match form {
+            "outputs" => match given {
+                Value::Map(_) => (Outcome::Done(given.clone()), None),
+                other => return self.wrong_kind(other, &at, "an object with a value for each output"),
+            },
+            "continue" => (Outcome::Continue(given.clone()), None),
+            "error" => (Outcome::Failed(self.failure(given, &at)?), None),
+            "hang" => {
+                let length = self.length(given, &at)?;
+                (Outcome::Failed(Failure::new(class::ERROR, format!("hung for {length}"))), Some(length))
+            }
+            // `output`: whatever it is.
+            _ => (Outcome::Done(given.clone()), None),
+        };
+        let after = takes?.unwrap_or_default().plus(hangs.unwrap_or_default());
+        Some(Answer { outcome, after, hangs: hangs.is_some() })
+    }
+
+    fn failure(&mut self, value: &Value, place: &Place) -> Option<Failure> {
+        let map = self.object(value, place, &["class", "message", "retry_after"])?;
+        let class = self.text(map, "class", place);
+        let message = self.text(map, "message", place);
+        let retry_after = self.duration(map, "retry_after", place);
+        let class = class?.unwrap_or_else(|| class::ERROR.into());
+        let message = message?.unwrap_or_else(|| format!("a scripted failure of class `{class}`").into());
+        Some(Failure { retry_after: retry_after?, ..Failure::new(&class, message) })
+    }
+
+    fn gate(&mut self, value: &Value, place: &Place) -> Option<GateAnswer> {
+        let map = self.object(value, place, &["action", "choice", "by", "reason", "after"])?;
+        let (action, choice) = (self.text(map, "action", place), self.text(map, "choice", place));
+        let (by, reason) = (self.text(map, "by", place), self.text(map, "reason", place));
+        let after = self.duration(map, "after", place);
+        let choice = match (action?, choice?) {
+            (Some(_), Some(_)) => {
+                return self.say(place, "`action` and `choice` are two decisions: keep one of them");
+            }
+            (None, None) => {
+                return self
+                    .say(place, "no decision: give `action`, which is `approve` or `reject`, or `choice`");
+            }
+            (None, Some(option)) => Choice::Option(option),
+            (Some(action), None) => match &*action {
+                "approve" => Choice::Approve,
+                "reject" => Choice::Reject,
+                other => {
+                    let place = Place::Key(place, "action");
+                    return self.say(&place, &format!("`{other}` is no action: write `approve` or `reject`"));
+                }
+            },
+        };
+        Some(GateAnswer { choice, by: by?, reason: reason?, after: after?.unwrap_or_default() })
+    }
+
+    fn signal(&mut self, value: &Value, place: &Place) -> Option<Signal> {
+        let map = self.object(value, place, &["name", "value", "at"])?;
+        let (name, at) = (self.text(map, "name", place), self.duration(map, "at", place));
+        let Some(name) = name? else {
+            return self.say(place, "a signal needs a `name`");
+        };
+        let value = map.get("value").cloned().unwrap_or(Value::Null);
+        Some(Signal { name, value, at: at?.unwrap_or_default() })
+    }
+
+    /// An object with none but these keys.
+    fn object<'a>(&mut self, value: &'a Value, place: &Place, keys: &[&str]) -> Option<&'a Map> {
+        let Value::Map(map) = value else {
+            return self.wrong_kind(value, place, "an object");
+        };
+        for key in map.keys().filter(|key| !keys.contains(&&***key)) {
+            let hint = match nearest(key, keys.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are `{}`", keys.join("`, `")),
+            };
+            self.say::<()>(&Place::Key(place, key), &format!("this key is not known here; {hint}"));
+        }
+        Some(map)
+    }
+
+    /// `Some(None)` when it is not given.
+    fn text(&mut self, map: &Map, key: &str, place: &Place) -> Option<Option<Arc<str>>> {
+        match given(map, key) {
+            None => Some(None),
+            Some(Value::Text(text)) => Some(Some(text.clone())),
+            Some(other) => self.wrong_kind(other, &Place::Key(place, key), "text"),
+        }
+    }
+
+    fn duration(&mut self, map: &Map, key: &str, place: &Place) -> Option<Option<Duration>> {
+        match given(map, key) {
+            None => Some(None),
+            Some(value) => self.length(value, &Place::Key(place, key)).map(Some),
+        }
+    }
+
+    fn length(&mut self, value: &Value, place: &Place) -> Option<Duration> {
+        let Value::Text(text) = value else {
+            return self.wrong_kind(value, place, "a duration such as \"3s\"");
+        };
+        match duration::parse(text) {
+            Some(length) => Some(length),
+            None => self.say(place, &format!("`{text}` is no duration: {}", duration::HELP)),
+        }
+    }
+
+    fn wrong_kind<T>(&mut self, found: &Value, place: &Place, wanted: &str) -> Option<T> {
+        self.say(place, &format!("this must be {wanted}, but it is {}", found.kind()))
+    }
+
+    fn say<T>(&mut self, place: &dyn std::fmt::Display, message: &str) -> Option<T> {
+        self.problems.push(Problem { place: place.to_string(), message: message.to_owned() });
+        None
+    }
+}
+
+/// A key given as null is as good as left out.
+fn given<'a>(map: &'a Map, key: &str) -> Option<&'a Value> {
+    map.get(key).filter(|value| **value != Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(json: &str) -> Result<Script, Vec<String>> {
+        let value = serde_json::from_str(json).expect("JSON");
+        Script::parse(&value).map_err(|problems| problems.iter().map(Problem::to_string).collect())
+    }
+
+    fn check(answer: &str, outcome: Outcome, after: &str, hangs: bool) {
+        let script = parsed(&format!(r#"{{"agents": {{"a": [{answer}]}}}}"#)).expect("a good script");
+        let expected = Answer { outcome, after: duration::parse(after).expect("a duration"), hangs };
+        assert_eq!(script.steps["a"], [expected], "{answer}");
+    }
+
+    fn bad(json: &str, expected: &[&str]) {
+        assert_eq!(parsed(json).expect_err(json), expected);
+    }
+
+    #[test]
+    fn every_form_of_an_answer() {
+        let failed = |class, message: &str| Outcome::Failed(Failure::new(class, message));
+        let outputs = Value::map([("n", Value::Int(1))]);
+        check(r#"{"outputs": {"n": 1}}"#, Outcome::Done(outputs), "0s", false);
+        check(r#"{"output": null, "takes": "1m30s"}"#, Outcome::Done(Value::Null), "90s", false);
+        check(r#"{"continue": [3.0]}"#, Outcome::Continue(Value::list([Value::Float(3.0)])), "0s", false);
+        check(r#"{"error": {}}"#, failed("error", "a scripted failure of class `error`"), "0s", false);
+        check(
+            r#"{"error": {"class": "oops", "message": "no"}, "takes": null}"#,
+            failed("oops", "no"),
+            "0s",
+            false,
+        );
+        check(r#"{"hang": "10s"}"#, failed("error", "hung for 10s"), "10s", true);
+        check(r#"{"hang": "10s", "takes": "1s"}"#, failed("error", "hung for 10s"), "11s", true);
+        let later =
+            Failure { retry_after: Some(Duration::from_millis(300)), ..Failure::new("rate_limit", "wait") };
+        let answer = r#"{"error": {"class": "rate_limit", "message": "wait", "retry_after": "300ms"}}"#;
+        check(answer, Outcome::Failed(later), "0s", false);
+    }
+
+    #[test]
+    fn every_part_may_be_left_out() {
+        assert_eq!(parsed("{}"), Ok(Script::default()));
+        assert_eq!(
+            parsed(r#"{"steps": null, "agents": {}, "gates": null, "signals": []}"#),
+            Ok(Script::default())
+        );
+        let gate = parsed(r#"{"gates": {"g": [{"action": "approve"}], "h": []}}"#).expect("good").gates;
+        let expected = GateAnswer { choice: Choice::Approve, by: None, reason: None, after: Duration::ZERO };
+        assert_eq!(gate.0["g"], [expected]);
+        let signals =
+            parsed(r#"{"signals": [{"name": "go"}, {"name": "x", "value": 2, "at": "5s"}]}"#).expect("good");
+        let go = Signal { name: "go".into(), value: Value::Null, at: Duration::ZERO };
+        let x = Signal { name: "x".into(), value: Value::Int(2), at: Duration::from_secs(5) };
+        assert_eq!(signals.signals, [go, x]);
+    }
+
+    #[test]
+    fn answers_that_make_no_sense() {
+        let answer =
+            |answer: &str, expected: &str| bad(&format!(r#"{{"steps": {{"a": [{answer}]}}}}"#), &[expected]);
+        answer("3", "steps.a[0]: this must be an object, but it is integer");
+        answer(
+            "{}",
+            "steps.a[0]: this answers nothing: give one of `outputs`, `output`, `continue`, `error` and `hang`",
+        );
+        answer(
+            r#"{"output": 1, "hang": "1s"}"#,
+            "steps.a[0]: `output` and `hang` are two answers: give one of `outputs`, `output`, `continue`, `error` and `hang`",
+        );
+        answer(
+            r#"{"output": 1, "take": "1s"}"#,
+            "steps.a[0].take: this key is not known here; did you mean `takes`?",
+        );
+        answer(
+            r#"{"output": 1, "by": "me"}"#,
+            "steps.a[0].by: this key is not known here; there are `outputs`, `output`, `continue`, `error`, `hang`, `takes`",
+        );
+        answer(
+            r#"{"outputs": 1}"#,
+            "steps.a[0].outputs: this must be an object with a value for each output, but it is integer",
+        );
+        answer(
+            r#"{"output": 1, "takes": "soon"}"#,
+            "steps.a[0].takes: `soon` is no duration: write days, hours, minutes, seconds and milliseconds in that order, such as `3s`, `1h30m` or `250ms`",
+        );
+        answer(
+            r#"{"hang": true}"#,
+            "steps.a[0].hang: this must be a duration such as \"3s\", but it is boolean",
+        );
+        answer(r#"{"error": "no"}"#, "steps.a[0].error: this must be an object, but it is text");
+        answer(r#"{"error": {"class": 4}}"#, "steps.a[0].error.class: this must be text, but it is integer");
+        answer(
+            r#"{"error": {"code": "x"}}"#,
+            "steps.a[0].error.code: this key is not known here; there are `class`, `message`, `retry_after`",
+        );
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once_with_its_place() {
+        bad("[]", &["script: this must be an object, but it is list"]);
+        bad(r#"{"step": {}}"#, &["step: this key is not known here; did you mean `steps`?"]);
+        bad(
+            r#"{"steps": {"s[0]": [{"outputs": {}}, {}], "t": [], "u": {"output": 1}}, "signals": [{}], "gates": []}"#,
+            &[
+                "steps.\"s[0]\"[1]: this answers nothing: give one of `outputs`, `output`, `continue`, `error` and `hang`",
+                "steps.t: there is no answer in this list: give one, or leave the step out",
+                "steps.u: this must be a list, but it is object",
+                "gates: this must be an object with a list for each id, but it is list",
+                "signals[0]: a signal needs a `name`",
+            ],
+        );
+        bad(
+            r#"{"steps": {"a": [{"output": 1}]}, "agents": {"a": [{"output": 2}]}}"#,
+            &["agents.a: answers for this step stand under `steps` too; keep one of the two"],
+        );
+    }
+
+    #[test]
+    fn decisions_that_make_no_sense() {
+        let gate =
+            |gate: &str, expected: &str| bad(&format!(r#"{{"gates": {{"g": [{gate}]}}}}"#), &[expected]);
+        gate("{}", "gates.g[0]: no decision: give `action`, which is `approve` or `reject`, or `choice`");
+        gate(
+            r#"{"action": "approve", "choice": "a"}"#,
+            "gates.g[0]: `action` and `choice` are two decisions: keep one of them",
+        );
+        gate(
+            r#"{"action": "maybe"}"#,
+            "gates.g[0].action: `maybe` is no action: write `approve` or `reject`",
+        );
+        gate(r#"{"action": "approve", "by": 7}"#, "gates.g[0].by: this must be text, but it is integer");
+    }
+}

@@ -1,0 +1,8 @@
+//! Real processes through the public face of the crate. One binary for all of it.
+
+#[cfg(target_os = "linux")]
+mod orphans;
+#[cfg(target_os = "linux")]
+mod shell;
+#[cfg(target_os = "linux")]
+mod support;

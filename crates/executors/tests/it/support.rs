@@ -1,0 +1,158 @@
+//! A shell job as short as it can be written, what becomes of it, and the folders and processes of tests.
+
+use indexmap::IndexMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::Receiver;
+use tokio_util::sync::CancellationToken;
+use windlass_engine::{Assignment, Failure, Job, JobKey, Outcome, RunId, Work};
+use windlass_executors::{Children, Context, Environment, Executor, Line, Notes, Output, Shell};
+use windlass_ir::Value;
+use windlass_ir::value::Sealable;
+use windlass_ir::workflow::ShellOutput;
+
+/// Only reached by a test that hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One command and everything around it that a test may want otherwise.
+pub struct Case {
+    pub command: String,
+    pub run: &'static str,
+    pub cwd: Option<Value>,
+    pub stdin: Option<Value>,
+    pub output: ShellOutput,
+    pub env: Vec<(&'static str, Value)>,
+    pub secrets: Vec<&'static str>,
+    pub variables: Vec<(&'static str, &'static str)>,
+    pub directory: PathBuf,
+    pub grace: Duration,
+    pub output_bytes_max: usize,
+    pub children: Option<Arc<Children>>,
+}
+
+pub fn sh(command: &str) -> Case {
+    let Shell { grace, output_bytes_max, .. } = Shell::default();
+    Case {
+        command: command.into(),
+        run: "r",
+        cwd: None,
+        stdin: None,
+        output: ShellOutput::Text,
+        env: Vec::new(),
+        secrets: Vec::new(),
+        variables: Vec::new(),
+        directory: "/".into(),
+        grace,
+        output_bytes_max,
+        children: None,
+    }
+}
+
+/// A job under way.
+pub struct Running {
+    pub abort: CancellationToken,
+    pub lines: Receiver<Line>,
+    pub outcome: tokio::task::JoinHandle<Outcome>,
+}
+
+impl Case {
+    pub fn start(self) -> Running {
+        let (output, lines) = Output::channel(16);
+        let (notes, _) = Notes::channel(1);
+        let mut variables: IndexMap<_, _> =
+            self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        variables.entry("PATH".into()).or_insert_with(|| std::env::var_os("PATH").expect("there is a PATH"));
+        let environment = Arc::new(Environment { variables, directory: self.directory.clone() });
+        let abort = CancellationToken::new();
+        let context =
+            Context { abort: abort.clone(), output, notes, secrets: environment.clone(), environment };
+        let shell = Shell {
+            grace: self.grace,
+            output_bytes_max: self.output_bytes_max,
+            children: self.children.clone(),
+        };
+        let job = self.job();
+        Running { abort, lines, outcome: tokio::spawn(async move { shell.run(job, context).await }) }
+    }
+
+    fn job(self) -> Job {
+        let work = Work::Shell {
+            command: Value::text(self.command),
+            cwd: self.cwd,
+            stdin: self.stdin.map(Sealable),
+            output: self.output,
+        };
+        let env = self.env.into_iter().map(|(name, value)| (name.into(), Sealable(value))).collect();
+        Job {
+            key: key(self.run),
+            step: "build".into(),
+            work: Arc::new(Assignment { input: Value::Null, work, env }),
+            secrets: self.secrets.into_iter().map(Arc::from).collect(),
+            timeout: None,
+            notes: IndexMap::new(),
+        }
+    }
+
+    /// Runs to the end; what was sent live comes as one text for each stream.
+    pub async fn finish(self) -> (Outcome, Vec<Line>) {
+        let mut running = self.start();
+        let mut lines = Vec::new();
+        let all = async {
+            while let Some(line) = running.lines.recv().await {
+                lines.push(line);
+            }
+            running.outcome.await.expect("no panic")
+        };
+        let outcome = patiently(all).await;
+        (outcome, lines)
+    }
+
+    /// The outputs of a command that succeeds.
+    pub async fn done(self) -> Value {
+        match self.finish().await.0 {
+            Outcome::Done(outputs) => outputs,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub async fn failed(self) -> Failure {
+        match self.finish().await.0 {
+            Outcome::Failed(failure) => failure,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Running {
+    /// The next line, without its end.
+    pub async fn line(&mut self) -> String {
+        let line = patiently(self.lines.recv()).await.expect("a line");
+        String::from_utf8(line.bytes).expect("UTF-8").trim_end().to_owned()
+    }
+}
+
+pub async fn patiently<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("in time")
+}
+
+pub fn key(run: &str) -> JobKey {
+    let path = windlass_engine::Path::default().child("build".into(), Some(2));
+    JobKey { run: RunId::new(run).expect("a good id"), path, attempt: 3, delivery: 4 }
+}
+
+/// An empty folder of its own for each test.
+pub fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("a folder of ours");
+    }
+    std::fs::create_dir_all(&folder).expect("a writable target folder");
+    folder.canonicalize().expect("it was just made")
+}
+
+/// Whether a process is there and has not ended.
+pub fn is_running(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z') && !rest.starts_with('X'))
+}

@@ -1,0 +1,563 @@
+//! A data folder, opened: runs are started, taken up again and looked at here.
+
+use crate::clock::Clock;
+use crate::drive::{Driver, Fatal, Followers, Mail, Patience, Update, channels, replayed};
+use crate::host::Host;
+use crate::lock::Lock;
+use crate::report::Standing;
+use crate::rows::Rows;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+use windlass_engine::{
+    BadRunId, Effect, Event, Input, Path, Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
+};
+use windlass_executors::{Children, EndError, Problem, Shell, end_orphans};
+use windlass_ir::plan::FORMAT;
+use windlass_ir::{Plan, Value};
+use windlass_store::{Durability, Options, Query, RunRow, Store, StoredPlan};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] windlass_store::Error),
+    #[error(transparent)]
+    RunId(#[from] BadRunId),
+    #[error(transparent)]
+    Unrunnable(#[from] Unrunnable),
+    #[error("{0}")]
+    Refused(#[from] Refused),
+    #[error("there is already a run `{0}`: choose another id, or look at it with `windlass show {0}`")]
+    RunExists(RunId),
+    #[error("there is no run `{0}` in this data folder: `windlass runs` lists them")]
+    NoRun(String),
+    #[error("the run `{run}` is finished ({status}): start it anew with `windlass run`")]
+    RunFinished { run: RunId, status: String },
+    #[error("another process drives the runs of {0}")]
+    Owned(PathBuf),
+    #[error("{folder}: {cause}")]
+    Folder { folder: PathBuf, cause: String },
+    #[error("the plan of run `{0}` is not in the data folder: restore it from a backup")]
+    NoPlan(RunId),
+    #[error(transparent)]
+    Orphans(#[from] EndError),
+    #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
+    Script(Vec<Problem>),
+    #[error("no gate of run `{0}` waits for a decision")]
+    NoGate(RunId),
+    #[error("run `{run}` waits at several gates: name one of {}", .gates.join(", "))]
+    WhichGate { run: RunId, gates: Vec<String> },
+    #[error("the process that drove run `{0}` is gone: go on with `windlass resume {0}`")]
+    OwnerGone(RunId),
+    #[error("the owner of this data folder cannot be reached at {socket}: {cause}")]
+    Unreachable { socket: PathBuf, cause: String },
+    /// What the owner of the folder answered.
+    #[error("{message}")]
+    ByOwner { code: String, message: String },
+}
+
+impl Error {
+    /// All words that [`Error::code`] gives, each of which has a page.
+    pub const CODES: &'static [&'static str] = &[
+        "storage",
+        "bad_run_id",
+        "not_runnable",
+        "not_an_approver",
+        "already_decided",
+        "run_finished",
+        "refused",
+        "run_exists",
+        "no_run",
+        "owned",
+        "data_folder",
+        "no_plan",
+        "orphans",
+        "bad_script",
+        "no_gate",
+        "owner_gone",
+        "unreachable",
+    ];
+
+    /// The word that programs match on.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Store(_) => "storage",
+            Self::RunId(_) => "bad_run_id",
+            Self::Unrunnable(_) => "not_runnable",
+            Self::Refused(Refused::NotAnApprover { .. }) => "not_an_approver",
+            Self::Refused(Refused::AlreadyDecided { .. }) => "already_decided",
+            Self::Refused(Refused::Finished) | Self::RunFinished { .. } => "run_finished",
+            Self::Refused(_) => "refused",
+            Self::RunExists(_) => "run_exists",
+            Self::NoRun(_) => "no_run",
+            Self::Owned(_) => "owned",
+            Self::Folder { .. } => "data_folder",
+            Self::NoPlan(_) => "no_plan",
+            Self::Orphans(_) => "orphans",
+            Self::Script(_) => "bad_script",
+            Self::NoGate(_) | Self::WhichGate { .. } => "no_gate",
+            Self::OwnerGone(_) => "owner_gone",
+            Self::Unreachable { .. } => "unreachable",
+            Self::ByOwner { code, .. } => code,
+        }
+    }
+}
+
+/// The owner of a data folder, or a process that only looks at it.
+#[derive(Debug)]
+pub struct Engine {
+    store: Store,
+    folder: PathBuf,
+    children: Option<Arc<Children>>,
+    live: Live,
+    /// Programs by the digest of their plan, which is stored before its program stands here.
+    programs: Mutex<HashMap<String, Arc<Program>>>,
+    /// Told whenever a run is not driven any more.
+    ended: Arc<Notify>,
+    /// Shared with everybody who is being served.
+    guests: Arc<()>,
+    /// None for a process that only looks.
+    _lock: Option<Lock>,
+}
+
+/// A client that neither listens nor goes away is not waited for longer than this.
+const GUEST_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Somebody who is being served.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    here: Option<Arc<()>>,
+    left: Arc<Notify>,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Gone first, told afterwards: whoever is woken counts who is left.
+        self.here = None;
+        self.left.notify_waiters();
+    }
+}
+
+/// The runs that this process drives.
+type Live = Arc<Mutex<HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>>>;
+
+/// How a run is started.
+#[derive(Debug)]
+pub struct Start {
+    pub run: Option<RunId>,
+    pub inputs: Value,
+    /// What the plan was made of, kept for whoever looks at the run later.
+    pub source: String,
+    pub overrides: String,
+    pub host: Host,
+    pub clock: Clock,
+    pub patience: Patience,
+}
+
+/// A run under way in this process.
+#[derive(Debug)]
+pub struct Handle {
+    pub id: RunId,
+    pub updates: mpsc::UnboundedReceiver<Update>,
+    /// How it stands when this process is done with it.
+    pub done: JoinHandle<Result<Standing, Fatal>>,
+    mail: mpsc::UnboundedSender<Mail>,
+}
+
+impl Handle {
+    /// Tells the run something and waits until that is durable.
+    pub async fn tell(&self, input: Input) -> Result<(), Refused> {
+        let (reply, answer) = oneshot::channel();
+        if self.mail.send(Mail { input, reply: Some(reply) }).is_err() {
+            return Err(Refused::Finished);
+        }
+        answer.await.unwrap_or(Err(Refused::Finished))
+    }
+}
+
+impl Engine {
+    /// Becomes the owner of a data folder, which is made if it is not there.
+    pub fn open(folder: &FilePath, durability: Durability) -> Result<Self, Error> {
+        let failed =
+            |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
+        let lock = Lock::take(folder).map_err(failed)?.ok_or_else(|| Error::Owned(folder.to_owned()))?;
+        let options = Options { durability, projection: Some(Arc::new(Rows)), ..Options::default() };
+        let store = Store::open(folder, options)?;
+        let children = Children::open(folder).map_err(failed)?;
+        Ok(Self {
+            store,
+            folder: folder.to_owned(),
+            children: Some(Arc::new(children)),
+            live: Live::default(),
+            programs: Mutex::default(),
+            ended: Arc::default(),
+            guests: Arc::default(),
+            _lock: Some(lock),
+        })
+    }
+
+    /// Looks at a data folder that another process may own.
+    pub fn look(folder: &FilePath) -> Result<Self, Error> {
+        let options = Options { projection: Some(Arc::new(Rows)), ..Options::default() };
+        let store = Store::open_read_only(folder, options)?;
+        Ok(Self {
+            store,
+            folder: folder.to_owned(),
+            children: None,
+            live: Live::default(),
+            programs: Mutex::default(),
+            ended: Arc::default(),
+            guests: Arc::default(),
+            _lock: None,
+        })
+    }
+
+    /// An engine that forgets everything with itself.
+    pub fn in_memory() -> Self {
+        let store = Store::memory(Options { projection: Some(Arc::new(Rows)), ..Options::default() });
+        Self {
+            store,
+            folder: PathBuf::new(),
+            children: None,
+            live: Live::default(),
+            programs: Mutex::default(),
+            ended: Arc::default(),
+            guests: Arc::default(),
+            _lock: None,
+        }
+    }
+
+    /// Starts a run of a plan. It is durable when this returns.
+    pub async fn start(&self, plan: Plan, start: Start) -> Result<Handle, Error> {
+        let about = Value::map([
+            ("plan", Value::text(plan.digest.as_str())),
+            ("workflow", Value::Text(plan.header.id.clone())),
+            ("dialect", Value::Text(plan.dialect.clone())),
+            ("directory", Value::text(start.host.environment.directory.to_string_lossy())),
+        ]);
+        let program = self.stored(plan, start.source, start.overrides).await?;
+        let id = self.free_id(start.run.as_ref(), &start.clock)?;
+        let run = Run::new(id, program.clone());
+        let mut opened = self.driver(run, View::new(program), None, start.host, start.clock, start.patience);
+        let input = Input::Start { inputs: start.inputs, seed: rand::random(), about };
+        match opened.driver.offer(input).await {
+            Ok(Ok(())) => Ok(opened.go()),
+            // Another start with the same id came between.
+            Ok(Err(Refused::AlreadyStarted)) => Err(Error::RunExists(opened.driver.run.id().clone())),
+            Ok(Err(refused)) => Err(Error::Refused(refused)),
+            Err(Fatal(error)) => Err(Error::Store(error)),
+        }
+    }
+
+    /// The program of a plan, which is durable when this returns.
+    async fn stored(&self, plan: Plan, source: String, overrides: String) -> Result<Arc<Program>, Error> {
+        let digest = plan.digest.as_str().to_owned();
+        if let Some(known) = self.programs().get(&digest) {
+            return Ok(known.clone());
+        }
+        let json = serde_json::to_string(&plan).expect("a plan holds no secret and no key but text");
+        let stored =
+            StoredPlan { digest: digest.clone(), format: plan.format, plan: json, source, overrides };
+        let program = Arc::new(Program::new(plan)?);
+        self.store.plans.put(stored).await?;
+        self.programs().insert(digest, program.clone());
+        Ok(program)
+    }
+
+    fn programs(&self) -> MutexGuard<'_, HashMap<String, Arc<Program>>> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The id that was asked for, or a new one; never one that is taken.
+    fn free_id(&self, wanted: Option<&RunId>, clock: &Clock) -> Result<RunId, Error> {
+        loop {
+            let id = wanted.cloned().map_or_else(|| new_id(clock), Ok)?;
+            match self.store.journal.back(&id, None, 1)?.is_empty() {
+                true => return Ok(id),
+                false if wanted.is_some() => return Err(Error::RunExists(id)),
+                false => {}
+            }
+        }
+    }
+
+    /// Takes a run up again, whatever stopped it: a crash, a pause, a failure.
+    pub async fn resume(
+        &self,
+        id: &RunId,
+        changes: Value,
+        by: &str,
+        host: Host,
+        clock: Clock,
+        patience: Patience,
+    ) -> Result<Handle, Error> {
+        if let Some(driven) = self.join(id, by).await? {
+            return Ok(driven);
+        }
+        let program = self.program(id)?;
+        let (run, view, tail) = replayed(&self.store, id, &program)?;
+        if self.children.is_some() {
+            // What an earlier owner left running must be gone before its step starts again.
+            end_orphans(&self.folder, |run| run == id)?;
+        }
+        let owed: Vec<Input> = run.outstanding().into_iter().filter_map(lost).collect();
+        let (paused, ended) = (run.is_paused(), run.outcome().is_some());
+        let mut opened = self.driver(run, view, tail, host, clock, patience);
+        let by: Arc<str> = by.into();
+        let mut inputs = vec![Input::TakenUp];
+        if ended {
+            inputs.push(Input::Reopen { inputs: changes, by: by.clone() });
+        }
+        if paused {
+            inputs.push(Input::Resume { by });
+        }
+        for input in inputs.into_iter().chain(owed) {
+            match opened.driver.offer(input).await {
+                Ok(Ok(())) => {}
+                Ok(Err(Refused::NotFailed | Refused::Finished)) => {
+                    let status = crate::report::result(id, &opened.driver.view)["status"]
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_owned();
+                    return Err(Error::RunFinished { run: id.clone(), status });
+                }
+                Ok(Err(refused)) => return Err(Error::Refused(refused)),
+                Err(Fatal(error)) => return Err(Error::Store(error)),
+            }
+        }
+        Ok(opened.go())
+    }
+
+    /// Follows a run that is driven here already, and lets it go on if it was paused. None when nobody drives it.
+    async fn join(&self, id: &RunId, by: &str) -> Result<Option<Handle>, Error> {
+        let found = lock(&self.live)
+            .get(id)
+            .map(|(mail, followers)| (mail.clone(), followers.add(), followers.add()));
+        let Some((mail, updates, mut ending)) = found else { return Ok(None) };
+        let (reply, answer) = oneshot::channel();
+        let sent = mail.send(Mail { input: Input::Resume { by: by.into() }, reply: Some(reply) }).is_ok();
+        if !(sent && matches!(answer.await, Ok(Ok(()) | Err(Refused::NotPaused)))) {
+            // It is just being left. Once that is over it can be taken up as any other.
+            while ending.recv().await.is_some() {}
+            return Ok(None);
+        }
+        let (store, program, run) = (self.store.clone(), self.program(id)?, id.clone());
+        let done = tokio::spawn(async move {
+            while ending.recv().await.is_some() {}
+            let (_, view, _) = replayed(&store, &run, &program).map_err(Fatal)?;
+            Ok(crate::report::standing(&view))
+        });
+        Ok(Some(Handle { id: id.clone(), updates, done, mail }))
+    }
+
+    /// Follows a run that this process drives.
+    pub fn follow(&self, id: &RunId) -> Option<mpsc::UnboundedReceiver<Update>> {
+        lock(&self.live).get(id).map(|(_, followers)| followers.add())
+    }
+
+    pub fn folder(&self) -> &FilePath {
+        &self.folder
+    }
+
+    pub fn is_live(&self, id: &RunId) -> bool {
+        lock(&self.live).contains_key(id)
+    }
+
+    /// The gate that a decision is meant for: the one of this step, or the only one that waits.
+    pub fn gate(&self, id: &RunId, step: Option<&str>) -> Result<Path, Error> {
+        let view = self.view(id)?;
+        let name =
+            |path: &Path| path.segments().last().map(|segment| segment.name.to_string()).unwrap_or_default();
+        if let Some(step) = step {
+            let found = view.steps.keys().find(|path| name(path) == step || path.to_string() == step);
+            return found.cloned().ok_or_else(|| Error::NoGate(id.clone()));
+        }
+        let asking = view.steps.iter().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
+        let gates: Vec<&Path> = asking.map(|(path, _)| path).collect();
+        match gates.as_slice() {
+            [only] => Ok((*only).clone()),
+            [] => Err(Error::NoGate(id.clone())),
+            several => Err(Error::WhichGate {
+                run: id.clone(),
+                gates: several.iter().map(|path| name(path)).collect(),
+            }),
+        }
+    }
+
+    /// Waits until this process drives no run, and everybody who was told about one has heard the end of it.
+    pub async fn idle(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if !lock(&self.live).is_empty() {
+                ended.await;
+            } else if Arc::strong_count(&self.guests) == 1
+                || tokio::time::timeout(GUEST_WAIT, ended).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Somebody is being served as long as this lives.
+    pub(crate) fn guest(&self) -> Guest {
+        Guest { here: Some(self.guests.clone()), left: self.ended.clone() }
+    }
+
+    /// Tells a run something: the one that is driven here, or one that only has a journal.
+    pub async fn tell(&self, id: &RunId, input: Input) -> Result<(), Error> {
+        let sender = lock(&self.live).get(id).map(|(sender, _)| sender.clone());
+        let Some(sender) = sender else { return self.write(id, input).await };
+        let (reply, answer) = oneshot::channel();
+        if sender.send(Mail { input, reply: Some(reply) }).is_err() {
+            return Err(Error::Refused(Refused::Finished));
+        }
+        answer.await.unwrap_or(Err(Refused::Finished)).map_err(Error::Refused)
+    }
+
+    /// Writes one input of a run down without driving it.
+    async fn write(&self, id: &RunId, input: Input) -> Result<(), Error> {
+        let program = self.program(id)?;
+        let (run, view, tail) = replayed(&self.store, id, &program)?;
+        let host = Host::new(windlass_executors::Environment::default());
+        let mut opened = self.driver(run, view, tail, host, Clock::Real, Patience::Work);
+        opened.driver.only_record = true;
+        match opened.driver.offer(input).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => Err(Error::Refused(refused)),
+            Err(Fatal(error)) => Err(Error::Store(error)),
+        }
+    }
+
+    /// A run as it stands.
+    pub fn view(&self, id: &RunId) -> Result<View, Error> {
+        let program = self.program(id)?;
+        Ok(replayed(&self.store, id, &program)?.1)
+    }
+
+    pub fn events(&self, id: &RunId) -> Result<Vec<Event>, Error> {
+        let records = self.store.journal.read(id, None)?;
+        let mut events = Vec::new();
+        for record in &records {
+            events.extend(record.events()?);
+        }
+        Ok(events)
+    }
+
+    pub fn runs(&self, query: Query) -> Result<Vec<RunRow>, Error> {
+        Ok(self.store.view.list(query)?)
+    }
+
+    /// The run with this id, the only one that begins so, or the one that was started `last`.
+    pub fn find(&self, name: &str) -> Result<RunId, Error> {
+        let rows = self.runs(Query { limit: usize::MAX, unfinished_only: false })?;
+        if name == "last" {
+            return rows.first().map(|row| row.run.clone()).ok_or_else(|| Error::NoRun(name.to_owned()));
+        }
+        if let Some(row) = rows.iter().find(|row| row.run.as_str() == name) {
+            return Ok(row.run.clone());
+        }
+        let mut begins = rows.iter().filter(|row| row.run.as_str().starts_with(name));
+        match (begins.next(), begins.next()) {
+            (Some(only), None) => Ok(only.run.clone()),
+            _ => Err(Error::NoRun(name.to_owned())),
+        }
+    }
+
+    fn program(&self, id: &RunId) -> Result<Arc<Program>, Error> {
+        let row = self.store.view.get(id)?.ok_or_else(|| Error::NoRun(id.to_string()))?;
+        if let Some(known) = self.programs().get(&row.row.plan) {
+            return Ok(known.clone());
+        }
+        let stored = self.store.plans.get(&row.row.plan)?.ok_or_else(|| Error::NoPlan(id.clone()))?;
+        let program = Arc::new(Program::new(stored.read(FORMAT)?)?);
+        self.programs().insert(row.row.plan, program.clone());
+        Ok(program)
+    }
+
+    fn driver(
+        &self,
+        run: Run,
+        view: View,
+        tail: Option<windlass_store::Lsn>,
+        mut host: Host,
+        clock: Clock,
+        patience: Patience,
+    ) -> Opened {
+        if let Some(children) = &self.children {
+            host.shell = Arc::new(Shell { children: Some(children.clone()), ..Shell::default() });
+        }
+        let (sender, mail) = mpsc::unbounded_channel();
+        let followers = Followers::default();
+        let following = followers.add();
+        let (output, notes) = channels(&followers, &sender);
+        let driver = Driver {
+            run,
+            view,
+            tail,
+            store: self.store.clone(),
+            host,
+            clock,
+            patience,
+            mail,
+            followers: followers.clone(),
+            work: JoinSet::new(),
+            jobs: HashMap::new(),
+            keys: HashMap::new(),
+            output,
+            notes,
+            agenda: BTreeMap::new(),
+            planned: 0,
+            due_at: None,
+            only_record: false,
+        };
+        Opened { driver, following, followers, sender, live: self.live.clone(), ended: self.ended.clone() }
+    }
+}
+
+/// A run that is ready to be driven.
+struct Opened {
+    driver: Driver,
+    following: mpsc::UnboundedReceiver<Update>,
+    followers: Followers,
+    sender: mpsc::UnboundedSender<Mail>,
+    live: Live,
+    ended: Arc<Notify>,
+}
+
+impl Opened {
+    fn go(self) -> Handle {
+        let id = self.driver.run.id().clone();
+        let (live, ended, followers, run) = (self.live, self.ended, self.followers.clone(), id.clone());
+        lock(&live).insert(id.clone(), (self.sender.clone(), self.followers));
+        let done = tokio::spawn(async move {
+            let standing = self.driver.drive().await;
+            lock(&live).remove(&run);
+            ended.notify_waiters();
+            followers.dismiss();
+            standing
+        });
+        Handle { id, updates: self.following, done, mail: self.sender }
+    }
+}
+
+fn lock(live: &Live) -> MutexGuard<'_, HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>> {
+    live.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a crash left unanswered is lost.
+fn lost(owed: Effect) -> Option<Input> {
+    match owed {
+        Effect::Dispatch(job) => Some(Input::Lost { job: job.key }),
+        Effect::Abort(job) => Some(Input::Lost { job }),
+        Effect::Conclude(_) => None,
+    }
+}
+
+/// When it was started, so that ids sort by time, and a little chance, so that two never meet.
+fn new_id(clock: &Clock) -> Result<RunId, BadRunId> {
+    let now = clock.now().to_string();
+    let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
+    let (day, time) = digits.split_at(digits.len().min(8));
+    RunId::new(&format!("{day}-{time}-{:08x}", rand::random::<u32>()))
+}

@@ -1,0 +1,24 @@
+//! One owner at a time: whoever holds the lock of a data folder drives its runs.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+/// Held as long as it lives; the operating system gives it back when the process ends, however it ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock, or says that somebody else has it.
+    pub fn take(folder: &Path) -> std::io::Result<Option<Self>> {
+        std::fs::create_dir_all(folder)?;
+        let file =
+            File::options().create(true).truncate(false).write(true).open(folder.join("owner.lock"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}

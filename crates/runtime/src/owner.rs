@@ -1,0 +1,363 @@
+//! The owner of a data folder and its clients. Whoever holds the lock drives the runs and listens on a socket in the folder;
+//! every other process sends it one request a connection, as lines of JSON, and hears what becomes of it.
+
+use crate::clock::Clock;
+use crate::drive::{Patience, Update};
+use crate::engine::{Engine, Error, Handle, Start};
+use crate::host::Host;
+use crate::report::Standing;
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use windlass_engine::{Event, GateDecision, Input, RunId};
+use windlass_executors::{Environment, Line, Script, Stream};
+use windlass_ir::{Plan, Value};
+use windlass_store::Durability;
+
+/// Where a run is to be driven from, and how.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Surroundings {
+    pub directory: PathBuf,
+    /// The variables of the caller. Sent over the socket, which only the same user can open; never written down.
+    pub variables: Vec<(String, String)>,
+    pub script: Option<Value>,
+    pub virtual_time: bool,
+    /// Wait for people too.
+    pub wait: bool,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn here() -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self {
+            directory: std::env::current_dir().unwrap_or_default(),
+            variables: std::env::vars_os().filter_map(text).collect(),
+            script: None,
+            virtual_time: false,
+            wait: false,
+        }
+    }
+
+    fn host(&self) -> Result<Host, Error> {
+        let variables = self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let mut host = Host::new(Environment { variables, directory: self.directory.clone() });
+        if let Some(script) = &self.script {
+            host.script = Some(Arc::new(Script::parse(script).map_err(Error::Script)?));
+        }
+        Ok(host)
+    }
+
+    fn clock(&self) -> Clock {
+        if self.virtual_time { Clock::starting_now() } else { Clock::Real }
+    }
+
+    fn patience(&self) -> Patience {
+        if self.wait { Patience::Everything } else { Patience::Work }
+    }
+}
+
+/// One thing that can be asked of the owner of a folder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Request {
+    Start {
+        plan: Box<Plan>,
+        source: String,
+        overrides: String,
+        inputs: Value,
+        run: Option<RunId>,
+        from: Surroundings,
+    },
+    Resume {
+        run: RunId,
+        changes: Value,
+        by: String,
+        from: Surroundings,
+    },
+    Tell {
+        run: RunId,
+        order: Order,
+    },
+}
+
+/// Something a run is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case")]
+pub enum Order {
+    /// `step` may be left out when one gate waits.
+    Decide {
+        id: String,
+        step: Option<String>,
+        approve: bool,
+        by: String,
+        reason: Option<String>,
+        form: Value,
+    },
+    Cancel {
+        why: String,
+        by: String,
+    },
+    Pause {
+        by: String,
+    },
+}
+
+/// What the owner says back, one line after the other. `Done` or `Refused` is the last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+enum Reply {
+    Driving { run: RunId },
+    Event { seq: u64, event: Event },
+    Line { job: windlass_engine::JobKey, error_stream: bool, text: String },
+    Notice { text: String },
+    Done { standing: Standing },
+    Refused { code: String, message: String },
+}
+
+/// A run that is followed: driven here, or by another process.
+#[derive(Debug)]
+pub struct Following {
+    pub id: RunId,
+    pub updates: mpsc::UnboundedReceiver<Update>,
+    /// How it stands once nobody drives it any more.
+    pub done: tokio::task::JoinHandle<Result<Standing, Error>>,
+}
+
+/// A data folder as a command finds it.
+#[derive(Clone, Debug)]
+pub enum Door {
+    /// This process is the owner.
+    Owner(Arc<Engine>),
+    /// Another one is.
+    Client(PathBuf),
+}
+
+impl Door {
+    /// Becomes the owner of a folder, or the client of the one it has.
+    pub fn open(folder: &Path, durability: Durability) -> Result<Self, Error> {
+        let socket = folder.join(SOCKET);
+        let deadline = Instant::now() + OWNER_WAIT_MAX;
+        loop {
+            match Engine::open(folder, durability) {
+                Ok(engine) => return Ok(Self::Owner(Arc::new(engine))),
+                // It is about to listen, or about to go, or only writes something down: a matter of a moment.
+                Err(Error::Owned(_)) if !listens(&socket) && Instant::now() < deadline => {
+                    std::thread::sleep(OWNER_WAIT);
+                }
+                Err(Error::Owned(_)) => return Ok(Self::Client(socket)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Starts or takes up a run and follows it.
+    pub async fn drive(&self, request: Request) -> Result<Following, Error> {
+        match self {
+            Self::Owner(engine) => handle(engine, request).await.map(following),
+            Self::Client(socket) => ask(socket, &request).await,
+        }
+    }
+
+    /// Tells a run something and waits until that is durable. True when somebody drives the run.
+    pub async fn tell(&self, run: &RunId, order: Order) -> Result<bool, Error> {
+        match self {
+            Self::Owner(engine) => {
+                give(engine, run, order).await?;
+                Ok(engine.is_live(run))
+            }
+            Self::Client(socket) => {
+                let request = Request::Tell { run: run.clone(), order };
+                let mut told = ask(socket, &request).await?;
+                while told.updates.recv().await.is_some() {}
+                told.done.await.unwrap_or(Err(Error::OwnerGone(run.clone())))?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+const SOCKET: &str = "owner.sock";
+
+/// How often, and how long, an owner is looked for that has the lock and does not listen.
+const OWNER_WAIT: Duration = Duration::from_millis(10);
+const OWNER_WAIT_MAX: Duration = Duration::from_secs(5);
+
+fn listens(socket: &Path) -> bool {
+    std::os::unix::net::UnixStream::connect(socket).is_ok()
+}
+
+/// Listens for clients as long as it is not dropped.
+pub async fn listen(engine: Arc<Engine>) -> std::io::Result<()> {
+    let path = engine.folder().join(SOCKET);
+    // What an earlier owner left: the lock is ours, so nobody listens there.
+    match std::fs::remove_file(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let listener = UnixListener::bind(&path)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let (engine, guest) = (engine.clone(), engine.guest());
+        tokio::spawn(async move {
+            let _guest = guest;
+            // A client that went away is told nothing.
+            let _ = serve(&engine, stream).await;
+        });
+    }
+}
+
+async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> {
+    let (reading, mut writing) = stream.into_split();
+    let mut line = String::new();
+    BufReader::new(reading).read_line(&mut line).await?;
+    let request: Request = match serde_json::from_str(&line) {
+        Ok(request) => request,
+        Err(error) => {
+            let reply = Reply::Refused { code: "bad_request".into(), message: error.to_string() };
+            return send(&mut writing, &reply).await;
+        }
+    };
+    if let Request::Tell { run, order } = request {
+        let reply = match give(engine, &run, order).await {
+            Ok(()) => Reply::Done { standing: Standing::Going },
+            Err(error) => refused(&error),
+        };
+        return send(&mut writing, &reply).await;
+    }
+    let mut followed = match handle(engine, request).await {
+        Ok(handle) => following(handle),
+        Err(error) => return send(&mut writing, &refused(&error)).await,
+    };
+    send(&mut writing, &Reply::Driving { run: followed.id.clone() }).await?;
+    while let Some(update) = followed.updates.recv().await {
+        send(&mut writing, &reply_of(update)).await?;
+    }
+    let last = match followed.done.await {
+        Ok(Ok(standing)) => Reply::Done { standing },
+        Ok(Err(error)) => refused(&error),
+        Err(_) => refused(&Error::OwnerGone(followed.id)),
+    };
+    send(&mut writing, &last).await
+}
+
+fn refused(error: &Error) -> Reply {
+    Reply::Refused { code: error.code().to_owned(), message: error.to_string() }
+}
+
+fn reply_of(update: Update) -> Reply {
+    match update {
+        Update::Event { seq, event } => Reply::Event { seq, event },
+        Update::Notice(text) => Reply::Notice { text },
+        Update::Line(line) => Reply::Line {
+            job: line.job,
+            error_stream: line.stream == Stream::Stderr,
+            text: String::from_utf8_lossy(&line.bytes).into_owned(),
+        },
+    }
+}
+
+async fn send(writing: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(reply).map_err(std::io::Error::other)?;
+    line.push(b'\n');
+    writing.write_all(&line).await
+}
+
+async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error> {
+    match request {
+        Request::Start { plan, source, overrides, inputs, run, from } => {
+            let start = Start {
+                run,
+                inputs,
+                source,
+                overrides,
+                host: from.host()?,
+                clock: from.clock(),
+                patience: from.patience(),
+            };
+            engine.start(*plan, start).await
+        }
+        Request::Resume { run, changes, by, from } => {
+            engine.resume(&run, changes, &by, from.host()?, from.clock(), from.patience()).await
+        }
+        Request::Tell { run, .. } => Err(Error::NoRun(run.to_string())),
+    }
+}
+
+async fn give(engine: &Engine, run: &RunId, order: Order) -> Result<(), Error> {
+    let input = match order {
+        Order::Decide { id, step, approve, by, reason, form } => {
+            let path = engine.gate(run, step.as_deref())?;
+            let decision = GateDecision { approve, by: by.into(), reason: reason.map(Into::into), form };
+            Input::Decide { id: id.into(), path, decision }
+        }
+        Order::Cancel { why, by } => Input::Cancel { why: why.into(), by: by.into() },
+        Order::Pause { by } => Input::Pause { by: by.into() },
+    };
+    engine.tell(run, input).await
+}
+
+fn following(handle: Handle) -> Following {
+    let (id, updates) = (handle.id.clone(), handle.updates);
+    let done = tokio::spawn(async move {
+        match handle.done.await {
+            Ok(Ok(standing)) => Ok(standing),
+            Ok(Err(fatal)) => Err(Error::Store(fatal.0)),
+            Err(_) => Err(Error::OwnerGone(handle.id)),
+        }
+    });
+    Following { id, updates, done }
+}
+
+/// Sends a request to the owner and follows what it says.
+async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
+    let unreachable =
+        |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
+    let mut stream = UnixStream::connect(socket).await.map_err(unreachable)?;
+    let mut line = serde_json::to_vec(request).map_err(|error| unreachable(error.into()))?;
+    line.push(b'\n');
+    stream.write_all(&line).await.map_err(unreachable)?;
+    let mut lines = BufReader::new(stream).lines();
+    let id = match request {
+        Request::Tell { run, .. } => run.clone(),
+        Request::Start { .. } | Request::Resume { .. } => match next(&mut lines).await {
+            Some(Reply::Driving { run }) => run,
+            Some(Reply::Refused { code, message }) => return Err(Error::ByOwner { code, message }),
+            _ => return Err(unreachable(std::io::Error::other("it went away"))),
+        },
+    };
+    let (sender, updates) = mpsc::unbounded_channel();
+    let run = id.clone();
+    let done = tokio::spawn(async move {
+        while let Some(reply) = next(&mut lines).await {
+            let update = match reply {
+                Reply::Done { standing } => return Ok(standing),
+                Reply::Refused { code, message } => return Err(Error::ByOwner { code, message }),
+                Reply::Driving { .. } => continue,
+                Reply::Event { seq, event } => Update::Event { seq, event },
+                Reply::Notice { text } => Update::Notice(text),
+                Reply::Line { job, error_stream, text } => {
+                    let stream = if error_stream { Stream::Stderr } else { Stream::Stdout };
+                    Update::Line(Line { job, stream, bytes: text.into_bytes() })
+                }
+            };
+            let _ = sender.send(update);
+        }
+        Err(Error::OwnerGone(run))
+    });
+    Ok(Following { id, updates, done })
+}
+
+async fn next(lines: &mut tokio::io::Lines<BufReader<UnixStream>>) -> Option<Reply> {
+    let line = lines.next_line().await.ok()??;
+    serde_json::from_str(&line).ok()
+}

@@ -1,0 +1,96 @@
+//! What can go wrong between us and the disk. Every error is `Clone`, because one failed commit is the answer to
+//! everybody who waited for it.
+
+use crate::blobs::BlobId;
+use crate::journal::Lsn;
+use windlass_engine::RunId;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The bytes on the disk are not those that were written. Only this run is hurt.
+    #[error(
+        "record {lsn} of run `{run}` is damaged: its checksum does not fit; restore the data folder from a backup to go on with this run, all others are not affected"
+    )]
+    Corrupt { run: RunId, lsn: Lsn },
+    /// The bytes are what was written, and this program does not understand them. Only this run is hurt.
+    #[error(
+        "record {lsn} of run `{run}` cannot be read: {cause}; use the version of windlass that wrote it, or a newer one"
+    )]
+    Unreadable { run: RunId, lsn: Lsn, cause: String },
+    #[error(
+        "record {lsn} belongs to no known run: the journal is damaged there; restore the data folder from a backup"
+    )]
+    Orphan { lsn: Lsn },
+    #[error(
+        "the stored plan `{digest}` is damaged: its checksum does not fit; restore the data folder from a backup"
+    )]
+    CorruptPlan { digest: String },
+    #[error(
+        "the stored plan `{digest}` cannot be read: {cause}; use the version of windlass that wrote it, or a newer one"
+    )]
+    UnreadablePlan { digest: String, cause: String },
+    #[error(
+        "the stored value `{id}` is damaged: its content does not fit its name; restore the data folder from a backup"
+    )]
+    CorruptBlob { id: BlobId },
+    /// What was to be written could not be read again. Nothing was written.
+    #[error("a record of run `{run}` cannot be stored: {cause}")]
+    Unstorable { run: RunId, cause: String },
+    /// The environment failed. When `fatal` is not set nothing was written and the same call may be tried again.
+    #[error("{file}: {cause}{}", if *fatal { "; the program must end now and start anew, what was acknowledged is safe" } else { "" })]
+    Io { file: String, cause: String, fatal: bool },
+    #[error(
+        "{file} has format {found} and this version of windlass reads up to {known}: use a newer version; nothing was changed"
+    )]
+    Newer { file: String, found: u32, known: u32 },
+    #[error("{file} was not made by windlass: choose another data folder; nothing was changed")]
+    Foreign { file: String },
+    #[error("there is no journal in {folder}: nothing has been run with this data folder yet")]
+    Missing { folder: String },
+    /// Somebody else wrote to the journal behind our back.
+    #[error(
+        "another process writes to {file}: only one may own a data folder; end the other one, then start this one anew"
+    )]
+    NotOwner { file: String },
+    #[error("the data folder was opened for reading only")]
+    ReadOnly,
+    #[error("the store has been closed, or its writer has stopped; start the program anew")]
+    Stopped,
+    #[error(
+        "SQLite {found} is built in and 3.51.3 or newer is needed: build windlass with its bundled SQLite"
+    )]
+    OldSqlite { found: &'static str },
+}
+
+impl Error {
+    /// Whether this handle must not be used again: the process has to end and read from the disk what is true.
+    pub fn is_fatal(&self) -> bool {
+        match self {
+            Self::Io { fatal, .. } => *fatal,
+            Self::NotOwner { .. } | Self::Stopped => true,
+            Self::Corrupt { .. }
+            | Self::Unreadable { .. }
+            | Self::Orphan { .. }
+            | Self::CorruptPlan { .. }
+            | Self::UnreadablePlan { .. }
+            | Self::CorruptBlob { .. }
+            | Self::Unstorable { .. }
+            | Self::Newer { .. }
+            | Self::Foreign { .. }
+            | Self::Missing { .. }
+            | Self::ReadOnly
+            | Self::OldSqlite { .. } => false,
+        }
+    }
+
+    pub(crate) fn io(file: &std::path::Path, cause: &std::io::Error) -> Self {
+        Self::Io { file: file.display().to_string(), cause: cause.to_string(), fatal: false }
+    }
+
+    /// A flush failed: nobody knows what the disk holds. Only running out of space says so honestly.
+    pub(crate) fn flush(file: &std::path::Path, cause: &std::io::Error) -> Self {
+        let full =
+            matches!(cause.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+        Self::Io { file: file.display().to_string(), cause: cause.to_string(), fatal: !full }
+    }
+}

@@ -1,0 +1,150 @@
+//! The journal: the only truth about runs. A list of records, each of one run, each naming the record of the same run
+//! before it. Everything else in a data folder can be made again from it or is pointed to by it.
+
+use crate::error::Error;
+use crate::pending::Pending;
+use crate::record;
+use std::sync::Arc;
+use windlass_engine::{Event, RunId};
+
+/// The number of a record in its journal, from 1, without gaps: the order in which records became durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lsn(pub u64);
+
+impl std::fmt::Display for Lsn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A record that is to be written: what one `handle` of a run produced. Cheap to clone, so that it can be tried again.
+#[derive(Clone, Debug)]
+pub struct Append {
+    run: RunId,
+    prev: Option<Lsn>,
+    frame: Arc<[u8]>,
+}
+
+impl Append {
+    /// `prev` is the run's last record as the caller knows it; `None` when the run is to begin.
+    pub fn new(run: RunId, prev: Option<Lsn>, events: &[Event]) -> Result<Self, Error> {
+        let frame = record::encode(&run, prev, events)?;
+        Ok(Self { run, prev, frame })
+    }
+
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    pub fn prev(&self) -> Option<Lsn> {
+        self.prev
+    }
+
+    /// The bytes that are stored: header and body.
+    pub fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+
+    pub(crate) fn ends(&self) -> bool {
+        record::ends(&self.frame)
+    }
+
+    pub(crate) fn at(self, lsn: Lsn) -> Record {
+        Record { lsn, run: self.run, prev: self.prev, frame: self.frame }
+    }
+}
+
+/// What became of an append that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// It is durable, and so is everything with a smaller number.
+    At(Lsn),
+    /// Nothing was written: the run's last record is another one than the caller thought. `None`: there is no such run.
+    Conflict { tail: Option<Lsn> },
+}
+
+/// A record as it was written, its checksum verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub lsn: Lsn,
+    pub run: RunId,
+    pub prev: Option<Lsn>,
+    frame: Arc<[u8]>,
+}
+
+impl Record {
+    pub(crate) fn verified(lsn: Lsn, run: RunId, prev: Option<Lsn>, frame: &[u8]) -> Result<Self, Error> {
+        if record::is_whole(&run, prev, frame) {
+            Ok(Self { lsn, run, prev, frame: frame.into() })
+        } else {
+            Err(Error::Corrupt { run, lsn })
+        }
+    }
+
+    pub fn events(&self) -> Result<Vec<Event>, Error> {
+        record::decode(&self.frame).map_err(|cause| Error::Unreadable {
+            run: self.run.clone(),
+            lsn: self.lsn,
+            cause,
+        })
+    }
+
+    /// Whether the run was closed with this record. It may have been opened again since.
+    pub fn ends(&self) -> bool {
+        record::ends(&self.frame)
+    }
+
+    pub fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+}
+
+/// Where every unfinished run stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tails {
+    /// Opening the journal reads records from here on. The tails of unfinished runs that stand before it are kept apart.
+    pub low_water: Lsn,
+    /// The last record of all.
+    pub last: Option<Lsn>,
+    /// The last record of each unfinished run, in order of the runs' ids.
+    pub unfinished: Vec<(RunId, Lsn)>,
+}
+
+/// The methods block while they read; `append` only hands over.
+pub trait Journal: Send + Sync + std::fmt::Debug {
+    /// Recovery relies on: an acknowledged record, and every record with a smaller number, is there after any crash; a
+    /// record whose `prev` is not the run's last one is never written, whoever wins a race; records handed over by one
+    /// thread get rising numbers. An error means that this record was not acknowledged; see [`Error::is_fatal`] for
+    /// whether it may be tried again. A run may go on after a record that closed it.
+    fn append(&self, append: Append) -> Pending<Appended>;
+
+    /// The records of a run, newest first, at most `limit`: from its last one, or those before the given one of its own.
+    /// Recovery relies on: all of them or an error, never a history with a hole; a damaged record is an error for its
+    /// own run only. A run nobody has heard of has no records.
+    fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Result<Vec<Record>, Error>;
+
+    /// Recovery relies on: every run whose last durable record does not close it is in the list, a damaged one too.
+    fn tails(&self) -> Result<Tails, Error>;
+
+    /// The records of all runs in order, from the given number on. May return fewer than `limit`; none only at the end.
+    /// Whoever rebuilds something from the journal relies on: no record is left out, a damaged one is an error in its
+    /// place and the rest goes on.
+    fn scan(&self, from: Lsn, limit: usize) -> Result<Vec<Result<Record, Error>>, Error>;
+
+    /// The history of a run, oldest first: all of it, or what came after a record.
+    fn read(&self, run: &RunId, after: Option<Lsn>) -> Result<Vec<Record>, Error> {
+        let mut records: Vec<Record> = Vec::new();
+        loop {
+            let before = records.last().map(|record| record.lsn);
+            let page = self.back(run, before, 256)?;
+            let full = page.len() == 256;
+            let fresh = page.into_iter().take_while(|record| after.is_none_or(|after| record.lsn > after));
+            let had = records.len();
+            records.extend(fresh);
+            if !full || records.len() - had < 256 {
+                records.reverse();
+                return Ok(records);
+            }
+        }
+    }
+}

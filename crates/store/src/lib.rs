@@ -1,0 +1,32 @@
+//! What is REMEMBERED: the journal of every run, the plans they are pinned to, large values, and the view of them all.
+//!
+//! This crate owns durability and nothing else: it knows records, not what they mean. Who may write to a data folder,
+//! when a run is driven and what its events say is decided elsewhere. The backends are [`Store::memory`], which forgets,
+//! and [`Store::open`], a folder with SQLite files in it; one suite of tests holds both to the same promises.
+
+#![cfg_attr(
+    not(feature = "sqlite"),
+    expect(dead_code, reason = "some of what backends share is for those on disks")
+)]
+
+mod blobs;
+mod deep;
+mod error;
+mod journal;
+mod memory;
+mod pending;
+mod plans;
+mod record;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod store;
+mod view;
+
+pub use blobs::{BLOB_BYTES_MIN, BlobId, Blobs};
+pub use error::Error;
+pub use journal::{Append, Appended, Journal, Lsn, Record, Tails};
+pub use pending::Pending;
+pub use plans::{Plans, StoredPlan};
+pub use record::{BODY_BYTES_MAX, FORMAT};
+pub use store::{Durability, Options, Store, Tuning};
+pub use view::{Projection, Query, Row, RunRow, View};

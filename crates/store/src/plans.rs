@@ -1,0 +1,63 @@
+//! The plans that runs are pinned to, under their digests.
+
+use crate::deep;
+use crate::error::Error;
+use crate::pending::Pending;
+use serde::de::DeserializeOwned;
+
+/// A plan as it is kept: never lowered again, whatever becomes of the files it was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPlan {
+    pub digest: String,
+    /// The number of the form that `plan` has.
+    pub format: u32,
+    /// The lowered plan as JSON.
+    pub plan: String,
+    /// The files it was made of, composed.
+    pub source: String,
+    /// What the caller set on top of the files.
+    pub overrides: String,
+}
+
+impl StoredPlan {
+    /// The plan itself, for a program that knows forms up to `format_max`.
+    pub fn read<T: DeserializeOwned + Send>(&self, format_max: u32) -> Result<T, Error> {
+        let refuse = |cause| Error::UnreadablePlan { digest: self.digest.clone(), cause };
+        if self.format > format_max {
+            return Err(refuse(format!(
+                "it has format {} and this version reads up to {format_max}",
+                self.format
+            )));
+        }
+        deep::from_slice(self.plan.as_bytes()).map_err(refuse)
+    }
+
+    /// A fingerprint of all that is kept, so that damage is noticed.
+    pub(crate) fn checksum(&self) -> [u8; 8] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.format.to_le_bytes());
+        for text in [&self.digest, &self.plan, &self.source, &self.overrides] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        let mut sum = [0; 8];
+        sum.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        sum
+    }
+
+    /// What could not be read again must not be written.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let refuse = |cause| Error::UnreadablePlan { digest: self.digest.clone(), cause };
+        deep::check(self.plan.as_bytes()).map(drop).map_err(refuse)
+    }
+}
+
+pub trait Plans: Send + Sync + std::fmt::Debug {
+    /// Recovery relies on: once this is acknowledged the plan is there after any crash, so await it before the first
+    /// record of a run that needs it. A digest that is there already keeps what it has: plans with one digest mean the
+    /// same and differ in spelling at most.
+    fn put(&self, plan: StoredPlan) -> Pending<()>;
+
+    /// Recovery relies on: the bytes that were put, or an error; never another plan. `None` if it was never put.
+    fn get(&self, digest: &str) -> Result<Option<StoredPlan>, Error>;
+}

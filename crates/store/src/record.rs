@@ -1,0 +1,149 @@
+//! The bytes of a record: a header that every format keeps, then the body.
+//!
+//! Byte 0 is the format, byte 1 flags, bytes 2 to 9 a checksum over the run, the record before, both first bytes and the
+//! body. Because the checksum stands outside the format, an older program can tell a newer record from a broken one.
+//! The body of format 1 is the JSON of a list of events.
+
+use crate::deep;
+use crate::error::Error;
+use crate::journal::Lsn;
+use std::sync::Arc;
+use windlass_engine::{Event, RunId, What};
+
+/// The newest format of a record that this program reads, and the one it writes.
+pub const FORMAT: u8 = 1;
+
+/// The largest body of a record. Values above 64 KiB are stored apart, so that nothing comes near it.
+pub const BODY_BYTES_MAX: usize = 256 << 20;
+
+const HEADER_BYTES: usize = 10;
+const CHECKSUM: std::ops::Range<usize> = 2..HEADER_BYTES;
+
+/// The run is closed by this record.
+const ENDS: u8 = 1;
+
+pub(crate) fn encode(run: &RunId, prev: Option<Lsn>, events: &[Event]) -> Result<Arc<[u8]>, Error> {
+    let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
+    let flags = if matches!(events.last(), Some(Event { what: What::Closed, .. })) { ENDS } else { 0 };
+    let mut frame = vec![FORMAT, flags, 0, 0, 0, 0, 0, 0, 0, 0];
+    serde_json::to_writer(&mut frame, events).map_err(|error| refuse(error.to_string()))?;
+    let body = &frame[HEADER_BYTES..];
+    if body.len() > BODY_BYTES_MAX {
+        return Err(refuse(format!("it has {} bytes, more than {BODY_BYTES_MAX}", body.len())));
+    }
+    // What could not be read again must not be written.
+    deep::check(body).map_err(refuse)?;
+    let sum = checksum(run, prev, &frame);
+    frame[CHECKSUM].copy_from_slice(&sum);
+    Ok(frame.into())
+}
+
+/// The events of a frame that is whole, or why this program cannot read them.
+pub(crate) fn decode(frame: &[u8]) -> Result<Vec<Event>, String> {
+    match frame.first() {
+        Some(&FORMAT) => deep::from_slice(frame.get(HEADER_BYTES..).unwrap_or_default()),
+        Some(format) => Err(format!("it has format {format} and this version reads up to {FORMAT}")),
+        None => Err("it is empty".into()),
+    }
+}
+
+/// Whether these are the bytes that were written for this run after that record.
+pub(crate) fn is_whole(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> bool {
+    frame.len() >= HEADER_BYTES && frame[CHECKSUM] == checksum(run, prev, frame)
+}
+
+pub(crate) fn ends(frame: &[u8]) -> bool {
+    frame.get(1).is_some_and(|flags| flags & ENDS != 0)
+}
+
+/// The checksum in a frame; a fingerprint of the record.
+pub(crate) fn seal(frame: &[u8]) -> &[u8] {
+    frame.get(CHECKSUM).unwrap_or_default()
+}
+
+/// Run and predecessor are covered too: a whole body in the wrong row would be another run's history.
+fn checksum(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> [u8; 8] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(run.as_str().len() as u64).to_le_bytes());
+    hasher.update(run.as_str().as_bytes());
+    hasher.update(&prev.map_or(0, |lsn| lsn.0).to_le_bytes());
+    hasher.update(&frame[..CHECKSUM.start]);
+    hasher.update(&frame[HEADER_BYTES..]);
+    let mut sum = [0; 8];
+    sum.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One record a line: run, record before, header in hexadecimal, body. Lines are added, never changed: whatever was
+    /// written once is read for ever.
+    const GOLDEN: &str = include_str!("../golden/records.txt");
+
+    fn golden() -> impl Iterator<Item = (RunId, Option<Lsn>, Vec<u8>)> {
+        GOLDEN.lines().filter(|line| !line.starts_with('#')).map(|line| {
+            let mut parts = line.splitn(4, ' ');
+            let mut next = || parts.next().expect("four parts");
+            let run = RunId::new(next()).expect("a run id");
+            let prev = next().parse().ok().map(Lsn);
+            let header = next();
+            let byte = |at: usize| u8::from_str_radix(&header[at..at + 2], 16).expect("hexadecimal");
+            let mut frame: Vec<u8> = (0..header.len()).step_by(2).map(byte).collect();
+            frame.extend(next().as_bytes());
+            (run, prev, frame)
+        })
+    }
+
+    #[test]
+    fn golden_records_are_read_and_written_the_same() {
+        let mut seen = 0;
+        for (run, prev, frame) in golden() {
+            assert!(is_whole(&run, prev, &frame), "{run} after {prev:?}");
+            let events = decode(&frame).expect("events");
+            let again = encode(&run, prev, &events).expect("a frame");
+            assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&frame));
+            assert_eq!(*again, *frame);
+            assert_eq!(ends(&frame), matches!(events.last().map(|event| &event.what), Some(What::Closed)));
+            seen += 1;
+        }
+        assert!(seen >= 4, "{seen}");
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        let (run, prev, frame) = golden().next().expect("a record");
+        for bit in 0..frame.len() * 8 {
+            let mut hurt = frame.clone();
+            hurt[bit / 8] ^= 1 << (bit % 8);
+            assert!(!is_whole(&run, prev, &hurt), "bit {bit}");
+        }
+        for length in 0..frame.len() {
+            assert!(!is_whole(&run, prev, &frame[..length]), "{length} bytes");
+        }
+        assert!(!is_whole(&RunId::new("other").expect("a run id"), prev, &frame));
+        assert!(!is_whole(&run, Some(Lsn(99)), &frame));
+    }
+
+    #[test]
+    fn a_newer_format_is_whole_and_unreadable() {
+        let (run, prev, mut frame) = golden().next().expect("a record");
+        frame[0] = FORMAT + 1;
+        let sum = checksum(&run, prev, &frame);
+        frame[CHECKSUM].copy_from_slice(&sum);
+        assert!(is_whole(&run, prev, &frame));
+        assert_eq!(decode(&frame).expect_err("newer"), "it has format 2 and this version reads up to 1");
+    }
+
+    #[test]
+    fn an_event_nobody_knows_is_named() {
+        let cause = |body: &str| {
+            decode(&[&[FORMAT; HEADER_BYTES], body.as_bytes()].concat()).expect_err("unreadable")
+        };
+        let unknown = cause(r#"[{"at":1,"event":"teleported"}]"#);
+        assert!(unknown.starts_with("unknown variant `teleported`"), "{unknown}");
+        assert!(cause("[").starts_with("EOF"), "{}", cause("["));
+        assert!(decode(&[]).is_err() && decode(&[FORMAT]).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! What waits for the writer. It takes all of it at once, which is what makes a group commit.
+
+use crate::journal::{Append, Appended};
+use crate::pending::Answer;
+use crate::plans::StoredPlan;
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub(super) enum Command {
+    Append(Append, Answer<Appended>),
+    Plan(Box<StoredPlan>, Answer<()>),
+    /// Finish, fold in the log, say so, end.
+    Close(Answer<()>),
+}
+
+impl Command {
+    pub(super) fn append(&self) -> Option<&Append> {
+        match self {
+            Self::Append(append, _) => Some(append),
+            Self::Plan(..) | Self::Close(_) => None,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Append(append, _) => append.frame().len(),
+            Self::Plan(plan, _) => plan.plan.len() + plan.source.len() + plan.overrides.len(),
+            Self::Close(_) => 0,
+        }
+    }
+}
+
+/// What the writer finds when it comes for more.
+pub(super) enum Taken {
+    /// Never empty.
+    Batch(Vec<Command>),
+    /// Nobody came for as long as the writer was ready to wait.
+    Idle,
+    /// Nothing is left and nothing more will come.
+    Closed,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    /// Held to add a command or to take a batch, never during a commit.
+    line: Mutex<Line>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: VecDeque<Command>,
+    /// The writer waits for a sign; while it commits nobody needs to give one.
+    asleep: bool,
+    closed: bool,
+}
+
+impl Queue {
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// After the end a command is dropped, and with it its answer: whoever waits learns that the store has stopped.
+    pub(super) fn push(&self, command: Command) {
+        let mut line = self.line();
+        if line.closed {
+            return;
+        }
+        line.waiting.push_back(command);
+        if std::mem::take(&mut line.asleep) {
+            drop(line);
+            self.arrived.notify_one();
+        }
+    }
+
+    pub(super) fn close(&self) {
+        self.line().closed = true;
+        self.arrived.notify_one();
+    }
+
+    /// Closes, and drops what still waits.
+    pub(super) fn abandon(&self) {
+        let mut line = self.line();
+        line.closed = true;
+        line.waiting.clear();
+    }
+
+    /// Everything that waits, up to `bytes_max` but at least one; waits for it, at most for `patience`.
+    pub(super) fn take(&self, bytes_max: usize, patience: Option<Duration>) -> Taken {
+        let mut line = self.line();
+        while line.waiting.is_empty() {
+            if line.closed {
+                return Taken::Closed;
+            }
+            line.asleep = true;
+            let Some(patience) = patience else {
+                line = self.arrived.wait(line).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let (woken, timeout) =
+                self.arrived.wait_timeout(line, patience).unwrap_or_else(PoisonError::into_inner);
+            line = woken;
+            if timeout.timed_out() && line.waiting.is_empty() && !line.closed {
+                return Taken::Idle;
+            }
+        }
+        line.asleep = false;
+        Taken::Batch(line.batch(bytes_max))
+    }
+}
+
+impl Line {
+    fn batch(&mut self, bytes_max: usize) -> Vec<Command> {
+        let mut bytes = 0;
+        let fits = |command: &&Command| {
+            bytes += command.bytes();
+            bytes <= bytes_max
+        };
+        let count = self.waiting.iter().take_while(fits).count();
+        self.waiting.drain(..count.max(1)).collect()
+    }
+}

@@ -1,0 +1,173 @@
+//! Reading `journal.db`: connections that come and go, and the statements that need no writer.
+
+use super::codes::of;
+use super::schema;
+use crate::error::Error;
+use crate::journal::{Lsn, Record};
+use crate::plans::StoredPlan;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use windlass_engine::RunId;
+
+/// A scan stops when it has read this much.
+const SCAN_BYTES: usize = 4 << 20;
+
+/// Connections kept for the next one who reads.
+const KEPT_MAX: usize = 4;
+
+/// Connections to one file, opened when all others are in use.
+pub(super) struct Readers {
+    path: PathBuf,
+    /// Held to take one or to give it back.
+    free: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, free: Mutex::default() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn with<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        let kept = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => schema::open_reader(&self.path)?,
+        };
+        let result = read(&connection)?;
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < KEPT_MAX {
+            free.push(connection);
+        }
+        Ok(result)
+    }
+}
+
+pub(super) fn number(lsn: Lsn) -> i64 {
+    i64::try_from(lsn.0).unwrap_or(i64::MAX)
+}
+
+/// A negative number can only be damage; it becomes one that no record has.
+pub(super) fn lsn(number: i64) -> Lsn {
+    Lsn(u64::try_from(number).unwrap_or(0))
+}
+
+/// A run's id; `None` when there is none or it is damaged.
+pub(super) fn run(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<RunId>> {
+    let text = row.get_ref(column)?.as_bytes_or_null().ok().flatten();
+    Ok(text.and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(|text| RunId::new(text).ok()))
+}
+
+/// The record in a row whose columns are number, run, previous and body; and which record it says it follows. Types are
+/// not trusted either: whatever the row holds, it is a record or damage.
+pub(super) fn record(
+    row: &Row<'_>,
+    [at, name, before, body]: [usize; 4],
+) -> rusqlite::Result<(Result<Record, Error>, Option<Lsn>)> {
+    let (at, prev) = (lsn(row.get(at)?), row.get_ref(before)?.as_i64_or_null().ok().flatten().map(lsn));
+    let Some(run) = run(row, name)? else { return Ok((Err(Error::Orphan { lsn: at }), prev)) };
+    let frame = row.get_ref(body)?.as_bytes().unwrap_or_default();
+    Ok((Record::verified(at, run, prev, frame), prev))
+}
+
+pub(super) fn at(
+    connection: &Connection,
+    path: &Path,
+    lsn: Lsn,
+) -> Result<Option<Result<Record, Error>>, Error> {
+    let sql = "SELECT journal.lsn, runs.run, journal.prev, journal.body FROM journal
+        LEFT JOIN runs ON runs.key = journal.run WHERE journal.lsn = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
+    let mut rows = statement.query([number(lsn)]).map_err(of(path))?;
+    let Some(row) = rows.next().map_err(of(path))? else { return Ok(None) };
+    Ok(Some(record(row, [0, 1, 2, 3]).map_err(of(path))?.0))
+}
+
+/// `unfinished` is the run's last record if the run is not finished; the last one of a finished run is in its own row.
+pub(super) fn back(
+    connection: &Connection,
+    path: &Path,
+    run: &RunId,
+    before: Option<Lsn>,
+    unfinished: Option<Lsn>,
+    limit: usize,
+) -> Result<Vec<Record>, Error> {
+    let mut next = match (before, unfinished) {
+        (Some(before), _) => of_run(connection, path, run, before)?.prev,
+        (None, Some(tail)) => Some(tail),
+        (None, None) => finished_tail(connection, path, run)?,
+    };
+    let mut found = Vec::new();
+    while let Some(at) = next.filter(|_| found.len() < limit) {
+        let record = of_run(connection, path, run, at)?;
+        // A chain that does not lead back would never end.
+        next = record.prev.filter(|prev| *prev < at);
+        found.push(record);
+    }
+    Ok(found)
+}
+
+/// The record with this number, which has to be one of this run: anything else is a hole in its history.
+fn of_run(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Result<Record, Error> {
+    match at(connection, path, lsn)? {
+        Some(Ok(record)) if record.run == *run => Ok(record),
+        Some(_) | None => Err(Error::Corrupt { run: run.clone(), lsn }),
+    }
+}
+
+fn finished_tail(connection: &Connection, path: &Path, run: &RunId) -> Result<Option<Lsn>, Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT tail FROM runs WHERE run = ?1").map_err(of(path))?;
+    let tail = statement
+        .query_row([run.as_str()], |row| row.get::<_, Option<i64>>(0))
+        .optional()
+        .map_err(of(path))?;
+    Ok(tail.flatten().map(lsn))
+}
+
+pub(super) fn scan(
+    connection: &Connection,
+    path: &Path,
+    from: Lsn,
+    limit: usize,
+) -> Result<Vec<Result<Record, Error>>, Error> {
+    let sql = "SELECT journal.lsn, runs.run, journal.prev, journal.body FROM journal
+        LEFT JOIN runs ON runs.key = journal.run WHERE journal.lsn >= ?1 ORDER BY journal.lsn";
+    let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
+    let mut rows = statement.query([number(from)]).map_err(of(path))?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while found.len() < limit && bytes < SCAN_BYTES {
+        let Some(row) = rows.next().map_err(of(path))? else { break };
+        let (record, _) = record(row, [0, 1, 2, 3]).map_err(of(path))?;
+        bytes += record.as_ref().map_or(0, |record| record.frame().len());
+        found.push(record);
+    }
+    Ok(found)
+}
+
+pub(super) fn has_plan(connection: &Connection, path: &Path, digest: &str) -> Result<bool, Error> {
+    let mut statement =
+        connection.prepare_cached("SELECT 1 FROM plans WHERE digest = ?1").map_err(of(path))?;
+    statement.exists([digest]).map_err(of(path))
+}
+
+pub(super) fn plan(connection: &Connection, path: &Path, digest: &str) -> Result<Option<StoredPlan>, Error> {
+    let sql = "SELECT format, plan, source, overrides, checksum FROM plans WHERE digest = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
+    let mut rows = statement.query([digest]).map_err(of(path))?;
+    let Some(row) = rows.next().map_err(of(path))? else { return Ok(None) };
+    let stored = stored_plan(row, digest).ok().filter(|(plan, checksum)| plan.checksum() == **checksum);
+    match stored {
+        Some((plan, _)) => Ok(Some(plan)),
+        None => Err(Error::CorruptPlan { digest: digest.into() }),
+    }
+}
+
+fn stored_plan(row: &Row<'_>, digest: &str) -> rusqlite::Result<(StoredPlan, Vec<u8>)> {
+    let (format, plan, source, overrides) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+    Ok((StoredPlan { digest: digest.into(), format, plan, source, overrides }, row.get(4)?))
+}

@@ -1,0 +1,96 @@
+//! The tables of `journal.db`, their versions, and how connections to it are opened.
+
+use super::codes::of;
+use crate::error::Error;
+use crate::store::Durability;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// Marks the file as ours: `wndl`.
+const APPLICATION: i32 = 0x776e_646c;
+
+/// One step for each version of the tables; a file of version `n` has seen the first `n`. Steps are added, never
+/// changed.
+///
+/// `journal` is the hot table and has no index but its row number. `runs` gives every run a small number to be
+/// written in each of its records, and keeps the last record of a finished one. `idle` has the last records of those
+/// unfinished runs that stand before the low-water mark, which is in `mark`.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE journal (lsn INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER, body BLOB NOT NULL);
+    CREATE TABLE runs (key INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, tail INTEGER);
+    CREATE TABLE idle (run INTEGER PRIMARY KEY, tail INTEGER NOT NULL);
+    CREATE TABLE mark (low_water INTEGER NOT NULL);
+    INSERT INTO mark VALUES (1);
+    CREATE TABLE plans (digest TEXT PRIMARY KEY, format INTEGER NOT NULL, plan TEXT NOT NULL, source TEXT NOT NULL,
+        overrides TEXT NOT NULL, checksum BLOB NOT NULL);
+"];
+
+/// How long to wait for a lock that another process holds for a moment.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The connection of the writer. A file that is not ours, or newer than we are, is left exactly as it was.
+pub(super) fn open_journal(path: &Path, durability: Durability) -> Result<Connection, Error> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = connect(path, flags)?;
+    let found = version(&connection, path)?;
+    let synchronous = match durability {
+        Durability::Disk => "FULL",
+        Durability::Process => "NORMAL",
+    };
+    connection
+        .execute_batch(&format!(
+            "PRAGMA synchronous = {synchronous}; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;"
+        ))
+        .map_err(of(path))?;
+    migrate(&connection, found).map_err(of(path))?;
+    Ok(connection)
+}
+
+pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+}
+
+/// Whether a connection that only reads can understand this file.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
+    match version(connection, path)? {
+        // Made, and not yet filled: whoever makes it has not committed.
+        0 => Err(Error::Missing { folder: path.parent().unwrap_or(path).display().to_string() }),
+        _ => Ok(()),
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
+    let connection = Connection::open_with_flags(path, flags).map_err(of(path))?;
+    // Closing must not checkpoint: that is the writer's to decide, and a refused file stays as it is.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of(path))?;
+    connection.busy_timeout(BUSY).map_err(of(path))?;
+    Ok(connection)
+}
+
+fn version(connection: &Connection, path: &Path) -> Result<u32, Error> {
+    let number =
+        |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0)).map_err(of(path));
+    let (application, version, tables) =
+        (number("application_id")?, number("user_version")?, number("schema_version")?);
+    let (file, known) = (path.display().to_string(), MIGRATIONS.len() as u32);
+    match u32::try_from(version) {
+        Ok(0) if application == 0 && tables == 0 => Ok(0),
+        _ if application != APPLICATION => Err(Error::Foreign { file }),
+        Ok(found) if found <= known => Ok(found),
+        Ok(found) => Err(Error::Newer { file, found, known }),
+        Err(_) => Err(Error::Foreign { file }),
+    }
+}
+
+fn migrate(connection: &Connection, found: u32) -> rusqlite::Result<()> {
+    for (done, step) in (0u32..).zip(MIGRATIONS).skip(found as usize) {
+        connection.execute_batch(&format!(
+            "BEGIN IMMEDIATE; {step} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {}; COMMIT;",
+            done + 1
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,389 @@
+//! `view.db`: the rows of the view, written by a thread of its own that follows the journal. Nothing in it is flushed:
+//! whenever it may not be what was written it is thrown away and made again.
+
+use super::codes::of;
+use super::read::{self, Readers, lsn, number};
+use super::signal::{Call, Signal};
+use crate::error::Error;
+use crate::journal::{Lsn, Record};
+use crate::record::seal;
+use crate::store::Durability;
+use crate::view::{Projection, Query, Row, RunRow, fold};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use windlass_engine::{RunId, Timestamp};
+
+/// Another number makes every view anew.
+const FORMAT: i64 = 1;
+
+/// `applied` is the last record in the rows and `seal` its checksum: a view of another journal, or of one that has lost
+/// its end, is found out by it. `clean` is set while no process has it open and all of it is flushed; otherwise it is
+/// good as long as the machine has not been started anew.
+const SCHEMA: &str = "
+    CREATE TABLE state (applied INTEGER NOT NULL, seal BLOB NOT NULL, projection INTEGER NOT NULL,
+        boot TEXT NOT NULL, clean INTEGER NOT NULL);
+    CREATE TABLE runs (run TEXT PRIMARY KEY, tail_lsn INTEGER NOT NULL, ended INTEGER NOT NULL, broken INTEGER,
+        workflow TEXT NOT NULL, dialect TEXT NOT NULL, plan TEXT NOT NULL, status TEXT NOT NULL, started_at INTEGER,
+        ended_at INTEGER, reason TEXT, has_failures INTEGER NOT NULL, waiting TEXT NOT NULL) WITHOUT ROWID;
+    CREATE INDEX runs_by_start ON runs (started_at DESC, run);";
+
+const COLUMNS: &str =
+    "run, tail_lsn, ended, broken, workflow, dialect, plan, status, started_at, ended_at, reason,
+    has_failures, waiting";
+
+/// Records folded in one transaction.
+const CHUNK: usize = 1_000;
+
+pub(super) fn start(
+    path: &Path,
+    journal: Arc<Readers>,
+    projection: Arc<dyn Projection>,
+    signal: &Arc<Signal>,
+    durability: Durability,
+) -> Result<JoinHandle<()>, Error> {
+    let connection = open(path, projection.version())?;
+    let mut applier = Applier { connection, path: path.into(), journal, projection, durability, applied: 0 };
+    applier.applied = match trusted(&applier.connection, &applier.journal, &*applier.projection) {
+        Some(applied) => applied,
+        None => applier.reset().map(|()| 0)?,
+    };
+    let signal = signal.clone();
+    std::thread::Builder::new()
+        .name("view".into())
+        .spawn(move || {
+            // Should this thread panic, whoever waits for a rebuild is let go.
+            let _ending = Ending(&signal);
+            applier.work(&signal);
+        })
+        .map_err(|error| Error::io(path, &error))
+}
+
+struct Ending<'s>(&'s Signal);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+struct Applier {
+    connection: Connection,
+    path: PathBuf,
+    journal: Arc<Readers>,
+    projection: Arc<dyn Projection>,
+    durability: Durability,
+    applied: u64,
+}
+
+impl Applier {
+    fn work(&mut self, signal: &Signal) {
+        loop {
+            match signal.next() {
+                // A view that cannot be written is behind, not wrong: readers fold in the rest. The next record tries again.
+                Call::Apply { durable } => drop(self.catch_up(durable, signal)),
+                Call::Rebuild { number, durable } => {
+                    let result = self.reset().and_then(|()| self.catch_up(durable, signal));
+                    signal.rebuilt(number, result);
+                }
+                Call::Stop => break,
+            }
+        }
+        match self.durability {
+            // If this fails the view is made anew, which is no loss.
+            Durability::Disk => drop(self.leave()),
+            Durability::Process => {}
+        }
+    }
+
+    fn catch_up(&mut self, durable: u64, signal: &Signal) -> Result<(), Error> {
+        while self.applied < durable && !signal.is_stopped() && self.apply_chunk()? {}
+        Ok(())
+    }
+
+    /// Whether there was anything to apply.
+    fn apply_chunk(&mut self) -> Result<bool, Error> {
+        let from = Lsn(self.applied + 1);
+        let scanned =
+            self.journal.with(|connection| read::scan(connection, self.journal.path(), from, CHUNK))?;
+        let Some(last) = scanned.last() else { return Ok(false) };
+        let (applied, seal) = position(last);
+        let mut rows = HashMap::new();
+        for record in &scanned {
+            fold(&*self.projection, record, |run| {
+                row_in(&mut rows, Some(&self.connection), &self.path, run)
+            })?;
+        }
+        self.store(rows.values(), applied, seal).map_err(of(&self.path))?;
+        self.applied = applied.0;
+        Ok(true)
+    }
+
+    fn store<'r>(
+        &self,
+        rows: impl Iterator<Item = &'r RunRow>,
+        applied: Lsn,
+        seal: &[u8],
+    ) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        let sql = format!(
+            "INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)"
+        );
+        let mut statement = transaction.prepare_cached(&sql)?;
+        for RunRow { run, tail, ended, broken, row } in rows {
+            let waiting = serde_json::Value::from(row.waiting.clone()).to_string();
+            statement.execute(rusqlite::params![
+                run.as_str(),
+                number(*tail),
+                ended,
+                broken.map(number),
+                row.workflow,
+                row.dialect,
+                row.plan,
+                row.status,
+                row.started_at.map(|at| at.0),
+                row.ended_at.map(|at| at.0),
+                row.reason,
+                row.has_failures,
+                waiting
+            ])?;
+        }
+        transaction
+            .prepare_cached("UPDATE state SET applied = ?1, seal = ?2")?
+            .execute((number(applied), seal))?;
+        drop(statement);
+        transaction.commit()
+    }
+
+    fn reset(&mut self) -> Result<(), Error> {
+        self.connection
+            .execute_batch(
+                "BEGIN IMMEDIATE; DELETE FROM runs; UPDATE state SET applied = 0, seal = x''; COMMIT;",
+            )
+            .map_err(of(&self.path))?;
+        self.applied = 0;
+        Ok(())
+    }
+
+    fn leave(&self) -> rusqlite::Result<()> {
+        self.connection.execute_batch("PRAGMA synchronous = FULL; UPDATE state SET clean = 1;")?;
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    }
+}
+
+/// The number of a record, and its fingerprint if it is whole.
+fn position(scanned: &Result<Record, Error>) -> (Lsn, &[u8]) {
+    match scanned {
+        Ok(record) => (record.lsn, seal(record.frame())),
+        Err(Error::Corrupt { lsn, .. } | Error::Orphan { lsn }) => (*lsn, &[]),
+        // A scan has no other errors in it; this one makes the view anew.
+        Err(_) => (Lsn(0), &[]),
+    }
+}
+
+/// Opens the view to write to it. One that cannot be opened or trusted is deleted.
+fn open(path: &Path, projection: u32) -> Result<Connection, Error> {
+    let boot = boot();
+    if let Ok(connection) = connect(path)
+        && is_good(&connection, projection, &boot).unwrap_or(false)
+        && enter(&connection, &boot).is_ok()
+    {
+        return Ok(connection);
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        let file = PathBuf::from(format!("{}{suffix}", path.display()));
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(&file, &error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let connection = connect(path).map_err(of(path))?;
+    create(&connection, projection, &boot).map_err(of(path))?;
+    Ok(connection)
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    Ok(connection)
+}
+
+fn is_good(connection: &Connection, projection: u32, boot: &str) -> rusqlite::Result<bool> {
+    let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let sql = "SELECT projection = ?1 AND (clean OR (boot = ?2 AND boot <> '')) FROM state";
+    Ok(format == FORMAT && connection.query_row(sql, (projection, boot), |row| row.get(0))?)
+}
+
+/// Says that somebody writes from now on. Taking back the word that all is flushed must itself be flushed; nothing that
+/// follows is.
+fn enter(connection: &Connection, boot: &str) -> rusqlite::Result<()> {
+    let clean: bool = connection.query_row("SELECT clean FROM state", [], |row| row.get(0))?;
+    let synchronous = if clean { "FULL" } else { "OFF" };
+    connection.execute_batch(&format!("PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};"))?;
+    connection.execute("UPDATE state SET clean = 0, boot = ?1", [boot])?;
+    connection.execute_batch("PRAGMA synchronous = OFF;")
+}
+
+fn create(connection: &Connection, projection: u32, boot: &str) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {FORMAT};"
+    ))?;
+    connection.execute("INSERT INTO state VALUES (0, x'', ?1, ?2, 0)", (projection, boot))?;
+    connection.execute_batch("COMMIT;")
+}
+
+/// Names this start of the machine; empty where it has no name.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().into()).unwrap_or_default()
+}
+
+/// How far the rows of this view go, if it is one of this journal and this projection.
+fn trusted(view: &Connection, journal: &Readers, projection: &dyn Projection) -> Option<u64> {
+    let format: i64 = view.pragma_query_value(None, "user_version", |row| row.get(0)).ok()?;
+    let state = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, u32>(2)?));
+    let (applied, sealed, version) =
+        view.query_row("SELECT applied, seal, projection FROM state", [], state).ok()?;
+    let applied = lsn(applied);
+    if format != FORMAT || version != projection.version() {
+        return None;
+    }
+    if applied == Lsn(0) {
+        return Some(0);
+    }
+    let scanned = journal.with(|connection| read::at(connection, journal.path(), applied)).ok()??;
+    (position(&scanned) == (applied, &*sealed)).then_some(applied.0)
+}
+
+/// Calls `look` with one moment of the view and the rows of all runs that have gone on since. Without a view that can be
+/// trusted all rows are among the latter.
+fn at_one_moment<T>(
+    views: &Readers,
+    journal: &Readers,
+    projection: &dyn Projection,
+    look: impl FnOnce(Option<&Connection>, HashMap<RunId, RunRow>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let beyond = |view: Option<&Connection>, applied| {
+        let mut rows = HashMap::new();
+        let mut next = applied + 1;
+        loop {
+            let scanned =
+                journal.with(|connection| read::scan(connection, journal.path(), Lsn(next), CHUNK))?;
+            let Some(last) = scanned.last() else { return Ok(rows) };
+            next = position(last).0.0 + 1;
+            for record in &scanned {
+                fold(projection, record, |run| row_in(&mut rows, view, views.path(), run))?;
+            }
+        }
+    };
+    if !views.path().exists() {
+        return look(None, beyond(None, 0)?);
+    }
+    views.with(|view| {
+        let moment = view.unchecked_transaction().map_err(of(views.path()))?;
+        match trusted(&moment, journal, projection) {
+            Some(applied) => look(Some(&moment), beyond(Some(&moment), applied)?),
+            None => look(None, beyond(None, 0)?),
+        }
+    })
+}
+
+pub(super) fn applied(
+    views: &Readers,
+    journal: &Readers,
+    projection: &dyn Projection,
+) -> Result<Option<Lsn>, Error> {
+    if !views.path().exists() {
+        return Ok(None);
+    }
+    views.with(|view| Ok(trusted(view, journal, projection).filter(|applied| *applied > 0).map(Lsn)))
+}
+
+pub(super) fn get(
+    views: &Readers,
+    journal: &Readers,
+    projection: &dyn Projection,
+    run: &RunId,
+) -> Result<Option<RunRow>, Error> {
+    at_one_moment(views, journal, projection, |view, mut beyond| match (beyond.remove(run), view) {
+        (Some(row), _) => Ok(Some(row)),
+        (None, Some(view)) => stored(view, run).map_err(of(views.path())),
+        (None, None) => Ok(None),
+    })
+}
+
+pub(super) fn list(
+    views: &Readers,
+    journal: &Readers,
+    projection: &dyn Projection,
+    query: Query,
+) -> Result<Vec<RunRow>, Error> {
+    at_one_moment(views, journal, projection, |view, beyond| {
+        let limit = query.limit.saturating_add(beyond.len());
+        let mut rows = match view {
+            Some(view) => stored_list(view, query.unfinished_only, limit).map_err(of(views.path()))?,
+            None => Vec::new(),
+        };
+        rows.retain(|row| !beyond.contains_key(&row.run));
+        rows.extend(beyond.into_values().filter(|row| !(query.unfinished_only && row.ended)));
+        rows.sort_by(|a, b| a.order().cmp(&b.order()));
+        rows.truncate(query.limit);
+        Ok(rows)
+    })
+}
+
+/// The row of a run: the one at hand, else the stored one, else a new one.
+fn row_in<'r>(
+    rows: &'r mut HashMap<RunId, RunRow>,
+    view: Option<&Connection>,
+    path: &Path,
+    run: &RunId,
+) -> Result<&'r mut RunRow, Error> {
+    if !rows.contains_key(run) {
+        let row = match view {
+            Some(view) => stored(view, run).map_err(of(path))?,
+            None => None,
+        };
+        rows.insert(run.clone(), row.unwrap_or_else(|| RunRow::new(run.clone())));
+    }
+    Ok(rows.get_mut(run).expect("it was inserted above"))
+}
+
+fn stored(view: &Connection, run: &RunId) -> rusqlite::Result<Option<RunRow>> {
+    let mut statement = view.prepare_cached(&format!("SELECT {COLUMNS} FROM runs WHERE run = ?1"))?;
+    Ok(statement.query_row([run.as_str()], read_row).optional()?.flatten())
+}
+
+fn stored_list(view: &Connection, unfinished_only: bool, limit: usize) -> rusqlite::Result<Vec<RunRow>> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM runs WHERE NOT (?1 AND ended) ORDER BY started_at DESC, run LIMIT ?2");
+    let mut statement = view.prepare_cached(&sql)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = statement.query_map((unfinished_only, limit), read_row)?;
+    rows.filter_map(Result::transpose).collect()
+}
+
+fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<RunRow>> {
+    let Some(run) = read::run(row, 0)? else { return Ok(None) };
+    let waiting: String = row.get(12)?;
+    Ok(Some(RunRow {
+        run,
+        tail: lsn(row.get(1)?),
+        ended: row.get(2)?,
+        broken: row.get::<_, Option<i64>>(3)?.map(lsn),
+        row: Row {
+            workflow: row.get(4)?,
+            dialect: row.get(5)?,
+            plan: row.get(6)?,
+            status: row.get(7)?,
+            started_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+            ended_at: row.get::<_, Option<i64>>(9)?.map(Timestamp),
+            reason: row.get(10)?,
+            has_failures: row.get(11)?,
+            waiting: serde_json::from_str(&waiting).unwrap_or_default(),
+        },
+    }))
+}

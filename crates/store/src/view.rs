@@ -1,0 +1,112 @@
+//! The view: one row for each run, folded from the journal by whoever knows what events mean. It is a cache: it can be
+//! deleted at any time and nothing is lost.
+
+use crate::error::Error;
+use crate::journal::{Lsn, Record};
+use windlass_engine::{Event, RunId, Timestamp};
+
+/// What lists of runs show about one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    pub workflow: String,
+    pub dialect: String,
+    /// The digest of its plan.
+    pub plan: String,
+    /// In the dialect's own words.
+    pub status: String,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// Why it failed or was cancelled.
+    pub reason: Option<String>,
+    pub has_failures: bool,
+    /// The steps it waits at, as people see them.
+    pub waiting: Vec<String>,
+}
+
+/// A run in the view: what the store knows about it, and what the projection made of its events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRow {
+    pub run: RunId,
+    /// Its last record.
+    pub tail: Lsn,
+    /// Whether that record closed it.
+    pub ended: bool,
+    /// The first record that could not be read; the row does not know what happened from there on.
+    pub broken: Option<Lsn>,
+    pub row: Row,
+}
+
+/// How events change a row. The store knows no dialect, so its caller brings this.
+pub trait Projection: Send + Sync {
+    /// Another number makes the view anew: for when rows made earlier would not be made like that today.
+    fn version(&self) -> u32;
+
+    /// Applies one record. Must depend on nothing but its arguments; each record is applied once, in order.
+    fn apply(&self, run: &RunId, row: &mut Row, events: &[Event]);
+}
+
+/// Which runs to list.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    pub limit: usize,
+    pub unfinished_only: bool,
+}
+
+/// Answers are up to date with the journal at the time of the call: what the view has not applied yet is folded in.
+pub trait View: Send + Sync + std::fmt::Debug {
+    /// Runs, the last started first; ties by id.
+    fn list(&self, query: Query) -> Result<Vec<RunRow>, Error>;
+
+    fn get(&self, run: &RunId) -> Result<Option<RunRow>, Error>;
+
+    /// Everything up to here is stored in the view.
+    fn applied(&self) -> Result<Option<Lsn>, Error>;
+
+    /// Forgets every row and folds the whole journal again; returns when that is done.
+    fn rebuild(&self) -> Result<(), Error>;
+}
+
+impl RunRow {
+    pub(crate) fn new(run: RunId) -> Self {
+        Self { run, tail: Lsn(0), ended: false, broken: None, row: Row::default() }
+    }
+
+    /// Applies a record unless the row has it already.
+    pub(crate) fn fold(&mut self, projection: &dyn Projection, record: &Record) {
+        if record.lsn <= self.tail {
+            return;
+        }
+        (self.tail, self.ended) = (record.lsn, record.ends());
+        match record.events() {
+            Ok(events) if self.broken.is_none() => projection.apply(&self.run, &mut self.row, &events),
+            Ok(_) => {}
+            Err(_) => self.hurt(record.lsn),
+        }
+    }
+
+    pub(crate) fn hurt(&mut self, lsn: Lsn) {
+        self.tail = self.tail.max(lsn);
+        self.broken.get_or_insert(lsn);
+    }
+
+    /// The order of lists.
+    pub(crate) fn order(&self) -> impl Ord + use<'_> {
+        (std::cmp::Reverse(self.row.started_at), &self.run)
+    }
+}
+
+/// Folds one result of a scan into the row that `find` gives for its run.
+pub(crate) fn fold<'r>(
+    projection: &dyn Projection,
+    scanned: &Result<Record, Error>,
+    find: impl FnOnce(&RunId) -> Result<&'r mut RunRow, Error>,
+) -> Result<(), Error> {
+    match scanned {
+        Ok(record) => find(&record.run)?.fold(projection, record),
+        Err(Error::Corrupt { run, lsn }) => find(run)?.hurt(*lsn),
+        // A record without a run has no row.
+        Err(Error::Orphan { .. }) => {}
+        Err(other) => return Err(other.clone()),
+    }
+    Ok(())
+}

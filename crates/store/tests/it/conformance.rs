@@ -1,0 +1,394 @@
+//! What every backend promises, one check each.
+
+use crate::support::*;
+use windlass_engine::Timestamp;
+use windlass_ir::Value;
+use windlass_store::{Appended, BlobId, Error, Lsn, Query};
+
+type Check = fn(&mut dyn Backend);
+
+const CHECKS: [(&str, Check); 17] = [
+    ("numbers rise without gaps", numbers_rise),
+    ("a wrong tail is a conflict", wrong_tail),
+    ("a conflict hurts nobody else", one_conflict),
+    ("one of many wins a race", race),
+    ("a run can be ahead of its answers", ahead),
+    ("histories are read in both directions", histories),
+    ("tails are found again", tails_again),
+    ("a finished run can go on", finished_goes_on),
+    ("runs that wait long are not lost", low_water),
+    ("large records", large_records),
+    ("many runs", many_runs),
+    ("what could not be read is not written", unstorable),
+    ("everything can be scanned", scan),
+    ("plans", plans),
+    ("deep and newer plans", deep_plans),
+    ("blobs", blobs),
+    ("the view", view),
+];
+
+fn check(backend: impl Fn() -> Box<dyn Backend>) {
+    for (name, check) in CHECKS {
+        println!("{name}");
+        check(&mut *backend());
+    }
+}
+
+#[test]
+fn memory() {
+    check(|| Box::new(InMemory::new()));
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn folder() {
+    check(|| Box::new(InFolder(Temp::new(), calm())));
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn folder_that_tidies_all_the_time() {
+    check(|| Box::new(InFolder(Temp::new(), busy())));
+}
+
+fn numbers_rise(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let (a, b) = (run("a"), run("b"));
+    let numbers: Vec<u64> = [&a, &b, &b, &a].map(|run| push(&store, run, "x").0).to_vec();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    drop(store);
+    assert_eq!(push(&backend.open(), &a, "y"), Lsn(5));
+}
+
+fn wrong_tail(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let (a, b) = (run("a"), run("b"));
+    push(&store, &a, "x");
+    push(&store, &b, "x");
+    push(&store, &a, "y");
+    let check = |run, prev: Option<u64>, tail: Option<u64>| {
+        let append = record(run, prev.map(Lsn), &[noted(1, "z", Value::Null)]);
+        let expected = Appended::Conflict { tail: tail.map(Lsn) };
+        assert_eq!(store.journal.append(append).wait(), Ok(expected), "{run} after {prev:?}");
+    };
+    check(&a, None, Some(3));
+    check(&a, Some(1), Some(3));
+    check(&a, Some(2), Some(3));
+    check(&a, Some(99), Some(3));
+    check(&run("new"), Some(3), None);
+    assert_eq!(history(&store, &a), "1:x 3:y");
+    assert_eq!(history(&store, &run("new")), "");
+    assert_eq!(push(&store, &b, "y"), Lsn(4));
+}
+
+fn one_conflict(backend: &mut dyn Backend) {
+    let store = backend.open();
+    push(&store, &run("taken"), "x");
+    let names = ["a", "b", "taken", "c", "d"];
+    let small = |name: &&str| record(&run(name), None, &[noted(1, "x", Value::Null)]);
+    let waiting: Vec<_> = names.iter().map(|name| store.journal.append(small(name))).collect();
+    let answers: Vec<_> = waiting.into_iter().map(|pending| pending.wait().expect("an answer")).collect();
+    let at = |lsn| Appended::At(Lsn(lsn));
+    assert_eq!(answers, [at(2), at(3), Appended::Conflict { tail: Some(Lsn(1)) }, at(4), at(5)]);
+    assert_eq!(unfinished(&store), "a@2 b@3 c@4 d@5 taken@1");
+}
+
+fn race(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let (a, rivals) = (run("a"), 8);
+    for _ in 0..10 {
+        let prev = tail(&store, &a);
+        let attempt = || store.journal.append(record(&a, prev, &[noted(1, "x", Value::Null)])).wait();
+        let won = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..rivals).map(|_| scope.spawn(attempt)).collect();
+            let answers =
+                threads.into_iter().map(|thread| thread.join().expect("a thread").expect("an answer"));
+            answers.filter(|answer| matches!(answer, Appended::At(_))).count()
+        });
+        assert_eq!(won, 1);
+    }
+    assert_eq!(store.journal.read(&a, None).expect("a history").len(), 10);
+}
+
+/// Numbers are given in order, so a caller who is alone can know the next one before it is told.
+fn ahead(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let a = run("a");
+    let events = |n: u64| if n == 20 { [closed(1)] } else { [noted(1, "x", Value::Null)] };
+    let prev = |n: u64| (n > 1).then(|| Lsn(n - 1));
+    let waiting: Vec<_> = (1..=30).map(|n| store.journal.append(record(&a, prev(n), &events(n)))).collect();
+    for (n, pending) in (1..).zip(waiting) {
+        assert_eq!(pending.wait(), Ok(Appended::At(Lsn(n))));
+    }
+    assert_eq!(unfinished(&store), "a@30");
+    assert_eq!(store.journal.read(&a, None).expect("a history").len(), 30);
+}
+
+fn histories(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let (a, b) = (run("a"), run("b"));
+    for key in ["p", "q", "r", "s"] {
+        push(&store, &a, key);
+        push(&store, &b, key);
+    }
+    let back =
+        |before: Option<u64>, limit| told(&store.journal.back(&a, before.map(Lsn), limit).expect("records"));
+    assert_eq!(back(None, 9), "7:s 5:r 3:q 1:p");
+    assert_eq!(back(None, 2), "7:s 5:r");
+    assert_eq!(back(Some(5), 1), "3:q");
+    assert_eq!(back(Some(1), 9), "");
+    assert_eq!(back(None, 0), "");
+    let after = |lsn| told(&store.journal.read(&a, Some(Lsn(lsn))).expect("records"));
+    assert_eq!(history(&store, &a), "1:p 3:q 5:r 7:s");
+    assert_eq!(after(1), "3:q 5:r 7:s");
+    assert_eq!(after(4), "5:r 7:s");
+    assert_eq!(after(7), "");
+    let long = run("long");
+    let prev = |n: u64| (n > 9).then(|| Lsn(n - 1));
+    let waiting: Vec<_> = (9..609)
+        .map(|n| store.journal.append(record(&long, prev(n), &[noted(1, "x", Value::Null)])))
+        .collect();
+    for pending in waiting {
+        pending.wait().expect("appended");
+    }
+    assert_eq!(store.journal.read(&long, None).expect("records").len(), 600);
+    assert_eq!(store.journal.read(&long, Some(Lsn(8 + 88))).expect("records").len(), 512);
+    assert_eq!(store.journal.read(&long, Some(Lsn(8 + 89))).expect("records").len(), 511);
+}
+
+fn tails_again(backend: &mut dyn Backend) {
+    let store = backend.open();
+    assert_eq!(store.journal.tails().expect("tails").last, None);
+    for (name, key) in [("a", "x"), ("b", "x"), ("a", "y"), ("c", "x"), ("b", "end"), ("d", "end")] {
+        push(&store, &run(name), key);
+    }
+    assert_eq!(unfinished(&store), "a@3 c@4");
+    drop(store);
+    let store = backend.open();
+    assert_eq!(unfinished(&store), "a@3 c@4");
+    backend.crash();
+    drop(store);
+    let store = backend.open();
+    assert_eq!(unfinished(&store), "a@3 c@4");
+    assert_eq!(store.journal.tails().expect("tails").last, Some(Lsn(6)));
+    store.clone().close().expect("closed");
+    drop(store);
+    assert_eq!(unfinished(&backend.open()), "a@3 c@4");
+}
+
+fn finished_goes_on(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let a = run("a");
+    push(&store, &a, "x");
+    push(&store, &a, "end");
+    drop(store);
+    let store = backend.open();
+    assert_eq!((unfinished(&store).as_str(), history(&store, &a).as_str()), ("", "1:x 2:end"));
+    let again = |prev: Option<u64>| {
+        store.journal.append(record(&a, prev.map(Lsn), &[noted(2, "y", Value::Null)])).wait()
+    };
+    assert_eq!(again(None), Ok(Appended::Conflict { tail: Some(Lsn(2)) }));
+    assert_eq!(again(Some(1)), Ok(Appended::Conflict { tail: Some(Lsn(2)) }));
+    assert_eq!(again(Some(2)), Ok(Appended::At(Lsn(3))));
+    assert_eq!(unfinished(&store), "a@3");
+    push(&store, &a, "end");
+    drop(store);
+    let store = backend.open();
+    let stale = store.journal.append(record(&a, Some(Lsn(2)), &[noted(2, "z", Value::Null)])).wait();
+    assert_eq!(stale, Ok(Appended::Conflict { tail: Some(Lsn(4)) }));
+    assert_eq!(history(&store, &a), "1:x 2:end 3:y 4:end");
+}
+
+fn low_water(backend: &mut dyn Backend) {
+    let mut store = backend.open();
+    let (waits, goes_on, ends, reopened) = (run("waits"), run("goes-on"), run("ends"), run("reopened"));
+    for run in [&waits, &goes_on, &ends] {
+        push(&store, run, "x");
+    }
+    push(&store, &reopened, "end");
+    for round in 0..6 {
+        for n in 0..30 {
+            let short = run(&format!("short-{round}-{n}"));
+            push(&store, &short, "x");
+            push(&store, &short, "end");
+        }
+        if let Some((run, key)) =
+            [None, None, Some((&goes_on, "y")), Some((&ends, "end")), Some((&reopened, "y")), None][round]
+        {
+            push(&store, run, key);
+        }
+        let expected = unfinished(&store);
+        backend.crash();
+        drop(store);
+        store = backend.open();
+        assert_eq!(unfinished(&store), expected, "round {round}");
+    }
+    assert_eq!(unfinished(&store), format!("goes-on@{} reopened@{} waits@1", 4 + 180 + 1, 4 + 300 + 3));
+    assert_eq!(history(&store, &waits), "1:x");
+    push(&store, &waits, "y");
+}
+
+fn large_records(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let body = |n: usize| Value::text("x".repeat(n));
+    let sizes = [10, 4_000, 5_000, 70_000, 1_500_000, 3_000_000, 3_000_000, 10];
+    let names: Vec<_> = (0..sizes.len()).map(|n| run(&format!("r{n}"))).collect();
+    let pairs = || names.iter().zip(sizes);
+    let waiting: Vec<_> = pairs()
+        .map(|(run, size)| store.journal.append(record(run, None, &[noted(1, "k", body(size))])))
+        .collect();
+    for (n, pending) in (1..).zip(waiting) {
+        assert_eq!(pending.wait(), Ok(Appended::At(Lsn(n))));
+    }
+    backend.crash();
+    drop(store);
+    let store = backend.open();
+    for (run, size) in pairs() {
+        let records = store.journal.read(run, None).expect("a history");
+        assert_eq!(records[0].events().expect("events"), [noted(1, "k", body(size))], "{size}");
+    }
+    assert_eq!(whole_scan(&store).len(), sizes.len());
+}
+
+fn many_runs(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let names: Vec<_> = (0..500).map(|n| run(&format!("run-{n:03}"))).collect();
+    let mut tails = vec![None; names.len()];
+    for _ in 0..3 {
+        let waiting: Vec<_> = std::iter::zip(&names, &tails)
+            .map(|(run, tail)| store.journal.append(record(run, *tail, &[noted(1, "x", Value::Null)])))
+            .collect();
+        for (tail, pending) in tails.iter_mut().zip(waiting) {
+            let Ok(Appended::At(lsn)) = pending.wait() else { panic!("not appended") };
+            *tail = Some(lsn);
+        }
+    }
+    drop(store);
+    let store = backend.open();
+    let found = store.journal.tails().expect("tails");
+    let expected: Vec<_> =
+        std::iter::zip(names, tails).map(|(run, tail)| (run, tail.expect("a tail"))).collect();
+    assert_eq!((found.unfinished, found.last), (expected, Some(Lsn(1_500))));
+}
+
+fn unstorable(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let deep = |levels: usize| (0..levels).fold(Value::Null, |inner, _| Value::list([inner]));
+    let append = |value| windlass_store::Append::new(run("a"), None, &[noted(1, "k", value)]);
+    for value in [Value::secret("token"), deep(2_500)] {
+        assert!(matches!(append(value), Err(Error::Unstorable { .. })));
+    }
+    let fits = deep(1_500);
+    assert_eq!(
+        store.journal.append(append(fits.clone()).expect("a record")).wait(),
+        Ok(Appended::At(Lsn(1)))
+    );
+    let records = store.journal.read(&run("a"), None).expect("a history");
+    assert_eq!(records[0].events().expect("events"), [noted(1, "k", fits)]);
+}
+
+fn scan(backend: &mut dyn Backend) {
+    let store = backend.open();
+    for (name, key) in [("a", "p"), ("b", "q"), ("a", "end"), ("c", "s")] {
+        push(&store, &run(name), key);
+    }
+    let scan = |from, limit| {
+        let records: Vec<_> = store.journal.scan(Lsn(from), limit).expect("a scan");
+        told(&records.into_iter().collect::<Result<Vec<_>, _>>().expect("whole records"))
+    };
+    assert_eq!(scan(0, 9), "1:p 2:q 3:end 4:s");
+    assert_eq!(scan(1, 2), "1:p 2:q");
+    assert_eq!(scan(3, 9), "3:end 4:s");
+    assert_eq!(scan(5, 9), "");
+}
+
+fn plans(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let (first, second) = (plan("d1", r#"{"steps":[1,"ü"]}"#), plan("d2", "{}"));
+    store.plans.put(first.clone()).wait().expect("stored");
+    store.plans.put(second.clone()).wait().expect("stored");
+    store.plans.put(plan("d1", "{}")).wait().expect("kept as it was");
+    let twice = [plan("d3", "[3]"), plan("d3", "[4]")].map(|plan| store.plans.put(plan));
+    twice.into_iter().for_each(|pending| pending.wait().expect("stored"));
+    backend.crash();
+    drop(store);
+    let store = backend.open();
+    assert_eq!(store.plans.get("d1"), Ok(Some(first)));
+    assert_eq!(store.plans.get("d2"), Ok(Some(second)));
+    assert_eq!(store.plans.get("d3"), Ok(Some(plan("d3", "[3]"))));
+    assert_eq!(store.plans.get("d4"), Ok(None));
+}
+
+fn deep_plans(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    let stored = |plan: windlass_store::StoredPlan| {
+        let digest = plan.digest.clone();
+        store.plans.put(plan).wait()?;
+        store.plans.get(&digest).map(|found| found.expect("the plan"))
+    };
+    let deep = stored(plan("deep", nested(2_000))).expect("a plan");
+    let value: Value = deep.read(1).expect("deep, and within the bound");
+    assert!(matches!(value, Value::List(_)));
+    let cause = |error: Error| error.to_string();
+    let hostile = stored(plan("hostile", nested(100_000))).map(drop).map_err(cause);
+    assert!(hostile.expect_err("too deep").contains("nests 100000 levels, more than 2000"));
+    let broken = stored(plan("broken", "{")).expect("text").read::<Value>(1).map_err(cause);
+    assert!(broken.expect_err("no JSON").contains("`broken` cannot be read: EOF"));
+    let newer = stored(windlass_store::StoredPlan { format: 2, ..plan("newer", "{}") }).expect("a plan");
+    let refused = newer.read::<Value>(1).map_err(cause).expect_err("a newer format");
+    assert!(refused.contains("has format 2 and this version reads up to 1"), "{refused}");
+}
+
+fn blobs(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let contents: Vec<Vec<u8>> = [0, 1, 70_000, 3_000_000].iter().map(|n| vec![7; *n]).collect();
+    let put = |content: &Vec<u8>| store.blobs.put(content).expect("stored");
+    let ids: Vec<_> = contents.iter().map(put).collect();
+    assert_eq!(contents.iter().map(put).collect::<Vec<_>>(), ids);
+    backend.crash();
+    drop(store);
+    let store = backend.open();
+    for (id, content) in ids.iter().zip(contents) {
+        assert_eq!(*id, BlobId::of(&content));
+        assert_eq!(store.blobs.get(id), Ok(Some(content)));
+    }
+    assert_eq!(store.blobs.get(&BlobId::of(b"never put")), Ok(None));
+}
+
+fn view(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let append = |name: &str, events: &[_]| {
+        let run = run(name);
+        store.journal.append(record(&run, tail(&store, &run), events)).wait().expect("appended")
+    };
+    append("early", &[noted(10, "a", Value::Null)]);
+    append("late", &[noted(20, "b", Value::Null), noted(21, "c", Value::Null)]);
+    append("early", &[noted(30, "d", Value::Null), closed(31)]);
+    append("twin", &[noted(20, "e", Value::Null)]);
+    append("again", &[noted(5, "f", Value::Null), closed(6)]);
+    append("again", &[noted(7, "g", Value::Null)]);
+    let list = |store: &windlass_store::Store, limit, unfinished_only| {
+        let rows = store.view.list(Query { limit, unfinished_only }).expect("rows");
+        let text = |row: &windlass_store::RunRow| format!("{}@{}:{}", row.run, row.tail, row.row.status);
+        rows.iter().map(text).collect::<Vec<_>>().join(" ")
+    };
+    let expect = |store: &windlass_store::Store| {
+        assert_eq!(list(store, 9, false), "late@2:bc twin@4:e early@3:ad again@6:fg");
+        assert_eq!(list(store, 9, true), "late@2:bc twin@4:e again@6:fg");
+        assert_eq!(list(store, 2, false), "late@2:bc twin@4:e");
+        assert_eq!(list(store, 0, false), "");
+        let early = store.view.get(&run("early")).expect("an answer").expect("a row");
+        assert_eq!((early.ended, early.row.ended_at), (true, Some(Timestamp(31))));
+        assert_eq!(early.row.workflow, "workflow of early");
+        assert_eq!(store.view.get(&run("nobody")), Ok(None));
+    };
+    expect(&store);
+    store.view.rebuild().expect("rebuilt");
+    assert_eq!(store.view.applied(), Ok(Some(Lsn(6))));
+    expect(&store);
+    backend.crash();
+    drop(store);
+    expect(&backend.open());
+    expect(&backend.open());
+}

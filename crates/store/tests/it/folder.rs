@@ -1,0 +1,267 @@
+//! What a data folder does beyond the promises of every backend: crashes, cut logs, other owners, readers, tidiness.
+
+use crate::support::*;
+use std::sync::mpsc;
+use windlass_engine::{Event, RunId};
+use windlass_ir::Value;
+use windlass_store::{Appended, Error, Lsn, Options, Projection, Query, Record, Row, Store, Tuning};
+
+fn open(temp: &Temp, options: Options) -> Store {
+    Store::open(temp.path(), options).expect("a store")
+}
+
+/// Never folds the log in, so that the files only grow and a copy of them is a moment of the disk.
+fn growing() -> Options {
+    Options { tuning: Tuning { log_bytes: u64::MAX, ..Tuning::default() }, ..busy() }
+}
+
+/// All records of a store, after checking that they are a prefix: no gap, and every chain leads back to its start.
+fn prefix(store: &Store) -> Vec<Record> {
+    let records: Vec<Record> =
+        whole_scan(store).into_iter().collect::<Result<_, _>>().expect("whole records");
+    for (n, record) in (1..).zip(&records) {
+        assert_eq!(record.lsn, Lsn(n));
+        let before = records.iter().take_while(|other| other.lsn < record.lsn);
+        assert_eq!(record.prev, before.filter(|other| other.run == record.run).map(|other| other.lsn).last());
+    }
+    records
+}
+
+#[test]
+fn what_was_acknowledged_before_a_crash_is_there() {
+    let temp = Temp::new();
+    let store = open(&temp, growing());
+    let (acknowledged, heard) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for n in 0..4 {
+            let (store, acknowledged) = (store.clone(), acknowledged.clone());
+            scope.spawn(move || {
+                for key in 0..150 {
+                    let run = run(&format!("r{n}-{}", key / 10));
+                    let lsn = push(&store, &run, if key % 10 == 9 { "end" } else { "x" });
+                    acknowledged.send((run, lsn)).expect("the test listens");
+                }
+            });
+        }
+        drop(acknowledged);
+        let mut known = Vec::new();
+        for image in 0..5 {
+            known.extend(heard.iter().take(100));
+            let copy = Temp::new();
+            copy_journal(temp.path(), copy.path());
+            let found = prefix(&open(&copy, busy()));
+            for (run, lsn) in &known {
+                let record = found.iter().find(|record| record.lsn == *lsn);
+                assert_eq!(record.map(|record| &record.run), Some(run), "image {image}, record {lsn}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_log_cut_anywhere_leaves_a_prefix() {
+    let temp = Temp::new();
+    let store = open(&temp, growing());
+    for n in 0..60 {
+        push(&store, &run(&format!("r{}", n % 7)), if n % 9 == 8 { "end" } else { "x" });
+    }
+    let log = std::fs::read(temp.file("journal.db-wal")).expect("the log");
+    let whole = prefix(&store);
+    let mut lengths = std::collections::BTreeSet::new();
+    for cut in (0..=log.len()).step_by(log.len() / 90) {
+        let copy = Temp::new();
+        copy_journal(temp.path(), copy.path());
+        std::fs::write(copy.file("journal.db-wal"), &log[..cut]).expect("a cut log");
+        let store = open(&copy, busy());
+        let found = prefix(&store);
+        assert_eq!(found, whole[..found.len()], "cut at {cut}");
+        assert_eq!(push(&store, &run("next"), "x").0, found.len() as u64 + 1, "cut at {cut}");
+        lengths.insert(found.len());
+    }
+    assert!(lengths.len() > 30, "too few different prefixes: {lengths:?}");
+}
+
+#[test]
+fn newer_and_foreign_files_are_refused_untouched() {
+    let check = |prepare: &dyn Fn(&Temp), expected: &str| {
+        let temp = Temp::new();
+        prepare(&temp);
+        let before = std::fs::read(temp.file("journal.db")).expect("the file");
+        for refused in [Store::open(temp.path(), busy()), Store::open_read_only(temp.path(), busy())] {
+            let message = refused.expect_err("refused").to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+        assert!(std::fs::read(temp.file("journal.db")).expect("the file") == before, "{expected}");
+    };
+    let sql = |temp: &Temp, sql: &str| {
+        rusqlite::Connection::open(temp.file("journal.db"))
+            .expect("a database")
+            .execute_batch(sql)
+            .expect("SQL");
+    };
+    let newer = |temp: &Temp| {
+        open(temp, busy()).close().expect("closed");
+        sql(temp, "PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)");
+    };
+    check(&newer, "has format 99 and this version of windlass reads up to 1");
+    check(&|temp| sql(temp, "CREATE TABLE theirs (x)"), "was not made by windlass");
+    check(&|temp| sql(temp, "PRAGMA user_version = 1; CREATE TABLE journal (x)"), "was not made by windlass");
+    let text = |temp: &Temp| std::fs::write(temp.file("journal.db"), "x".repeat(5_000)).expect("written");
+    check(&text, "was not made by windlass");
+}
+
+#[test]
+fn a_second_owner_overwrites_nothing() {
+    let temp = Temp::new();
+    let (first, second) = (open(&temp, busy()), open(&temp, busy()));
+    push(&first, &run("a"), "x");
+    let late = || second.journal.append(record(&run("b"), None, &[noted(1, "y", Value::Null)])).wait();
+    assert!(matches!(late(), Err(Error::NotOwner { .. })));
+    assert!(late().is_err_and(|error| error.is_fatal()), "a fatal error stays");
+    push(&first, &run("a"), "z");
+    assert_eq!(history(&first, &run("a")), "1:x 2:z");
+    assert_eq!(history(&first, &run("b")), "");
+}
+
+#[test]
+fn readers_see_what_the_owner_writes_and_write_nothing() {
+    let temp = Temp::new();
+    assert!(matches!(Store::open_read_only(temp.path(), busy()), Err(Error::Missing { .. })));
+    let owner = open(&temp, busy());
+    push(&owner, &run("a"), "x");
+    let reader = Store::open_read_only(temp.path(), busy()).expect("a reader");
+    let rows = |store: &Store| store.view.list(Query { limit: 9, unfinished_only: false }).expect("rows");
+    for n in 0..70 {
+        push(&owner, &run("a"), "y");
+        push(&owner, &run(&format!("b{n}")), if n % 2 == 0 { "end" } else { "z" });
+        assert_eq!(unfinished(&reader), unfinished(&owner));
+        assert_eq!(rows(&reader), rows(&owner));
+    }
+    assert_eq!(history(&reader, &run("b0")), "3:end");
+    let refused = Some(Error::ReadOnly);
+    let append = record(&run("a"), None, &[]);
+    assert_eq!(reader.journal.append(append).wait().err(), refused);
+    assert_eq!(reader.plans.put(plan("d", "{}")).wait().err(), refused);
+    assert_eq!(reader.blobs.put(b"x").err(), refused);
+    assert_eq!(reader.view.rebuild().err(), refused);
+    // Also when the owner is gone, and the view with it.
+    drop(owner);
+    std::fs::remove_file(temp.file("view.db")).expect("the view");
+    let alone = Store::open_read_only(temp.path(), busy()).expect("a reader");
+    assert_eq!((rows(&alone), unfinished(&alone)), (rows(&reader), unfinished(&reader)));
+    assert!(!temp.file("view.db").exists());
+}
+
+#[test]
+fn a_record_costs_little_more_than_its_body() {
+    let temp = Temp::new();
+    let store =
+        open(&temp, Options { durability: windlass_store::Durability::Process, ..Options::default() });
+    let (records, text) = (20_000, Value::text("x".repeat(220)));
+    let body: usize =
+        record(&run("r"), None, &[noted(1_770_372_005_250_000, "turn", text.clone())]).frame().len() - 10;
+    let mut tails: Vec<_> =
+        (0..100).map(|n| (run(&format!("0198c0de-aaaa-7bbb-8ccc-{n:012}")), None)).collect();
+    for _ in 0..records / tails.len() {
+        let append = |(run, tail): &(RunId, Option<Lsn>)| {
+            store.journal.append(record(run, *tail, &[noted(1_770_372_005_250_000, "turn", text.clone())]))
+        };
+        let waiting: Vec<_> = tails.iter().map(append).collect();
+        for ((_, tail), pending) in tails.iter_mut().zip(waiting) {
+            let Ok(Appended::At(lsn)) = pending.wait() else { panic!("not appended") };
+            *tail = Some(lsn);
+        }
+    }
+    store.close().expect("closed");
+    let bytes = std::fs::metadata(temp.file("journal.db")).expect("the journal").len() as usize;
+    let overhead = bytes / records - body;
+    println!("{body} bytes of body, {overhead} bytes around each");
+    assert!((10..=60).contains(&overhead), "{overhead}");
+}
+
+#[test]
+fn log_and_mark_are_kept_short() {
+    let temp = Temp::new();
+    let store = open(&temp, busy());
+    push(&store, &run("waits"), "x");
+    for n in 0..200 {
+        push(&store, &run(&format!("r{n}")), "x");
+        push(&store, &run(&format!("r{n}")), "end");
+    }
+    let log = std::fs::metadata(temp.file("journal.db-wal")).expect("the log").len();
+    assert!(log < 400_000, "{log}");
+    let tails = store.journal.tails().expect("tails");
+    assert!((361..=401).contains(&tails.low_water.0), "{tails:?}");
+    store.close().expect("closed");
+    assert_eq!(std::fs::metadata(temp.file("journal.db-wal")).map_or(0, |log| log.len()), 0);
+    let again = open(&temp, busy()).journal.tails().expect("tails");
+    assert_eq!(again, tails);
+}
+
+/// A view is used when it is good and made anew when it is not; in either case it shows the same.
+#[test]
+fn a_view_that_cannot_be_trusted_is_made_anew() {
+    let fill = |temp: &Temp, names: &[&str]| {
+        let store = open(temp, busy());
+        for name in names {
+            push(&store, &run(name), "x");
+        }
+        store.view.rebuild().expect("up to date");
+    };
+    let shown = |temp: &Temp| -> String {
+        let rows = open(temp, busy()).view.list(Query { limit: 9, unfinished_only: false }).expect("rows");
+        rows.iter().map(|row| format!("{}:{} ", row.run, row.row.status)).collect()
+    };
+    let check = |spoil: &dyn Fn(&Temp), expected: &str| {
+        let temp = Temp::new();
+        fill(&temp, &["a", "b", "a"]);
+        spoil(&temp);
+        assert_eq!(shown(&temp), expected);
+    };
+    let sql = |temp: &Temp, sql: &str| {
+        rusqlite::Connection::open(temp.file("view.db")).expect("a view").execute_batch(sql).expect("SQL");
+    };
+    check(&|_| {}, "a:xx b:x ");
+    check(&|temp| std::fs::remove_file(temp.file("view.db")).expect("the view"), "a:xx b:x ");
+    check(&|temp| std::fs::write(temp.file("view.db"), "x".repeat(9_000)).expect("written"), "a:xx b:x ");
+    check(&|temp| std::fs::write(temp.file("view.db"), "").expect("written"), "a:xx b:x ");
+    let lie = "UPDATE runs SET status = 'lie'";
+    // A good one is believed, or this test would show nothing.
+    check(&|temp| sql(temp, lie), "a:lie b:lie ");
+    check(&|temp| sql(temp, &format!("{lie}; PRAGMA user_version = 99")), "a:xx b:x ");
+    check(&|temp| sql(temp, &format!("{lie}; UPDATE state SET projection = 99")), "a:xx b:x ");
+    check(&|temp| sql(temp, &format!("{lie}; UPDATE state SET clean = 0, boot = 'another'")), "a:xx b:x ");
+    check(&|temp| sql(temp, &format!("{lie}; UPDATE state SET applied = 99")), "a:xx b:x ");
+    let another = |temp: &Temp| {
+        let other = Temp::new();
+        fill(&other, &["c", "d", "e"]);
+        std::fs::copy(other.file("view.db"), temp.file("view.db")).expect("a copy");
+    };
+    check(&another, "a:xx b:x ");
+}
+
+/// The view's thread applies what readers would otherwise fold in again and again.
+#[test]
+fn the_view_follows_by_itself() {
+    struct Counting(mpsc::Sender<u64>);
+    impl Projection for Counting {
+        fn version(&self) -> u32 {
+            1
+        }
+
+        fn apply(&self, _: &RunId, row: &mut Row, events: &[Event]) {
+            row.status.push('x');
+            self.0.send(events.len() as u64).expect("the test listens");
+        }
+    }
+    let temp = Temp::new();
+    let (sender, applied) = mpsc::channel();
+    let projection = std::sync::Arc::new(Counting(sender));
+    let store = open(&temp, Options { projection: Some(projection), ..busy() });
+    for n in 0..50 {
+        push(&store, &run(&format!("r{}", n % 3)), "x");
+    }
+    assert_eq!(applied.iter().take(50).sum::<u64>(), 50);
+    drop(store);
+    assert_eq!(applied.try_iter().count(), 0, "each record once");
+}

@@ -1,0 +1,12 @@
+//! Tests of the store as a whole: one list of promises and one random model for every backend, then what only a folder on
+//! a disk can do.
+
+#![expect(clippy::print_stdout, reason = "a test that fails shows which check or seed it was at")]
+
+mod conformance;
+#[cfg(feature = "sqlite")]
+mod damage;
+#[cfg(feature = "sqlite")]
+mod folder;
+mod model;
+mod support;

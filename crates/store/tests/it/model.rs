@@ -1,0 +1,263 @@
+//! Random work against a model that is too simple to be wrong. A failure prints its seed; `SEED` in the environment runs
+//! that one alone.
+
+use crate::support::*;
+use std::collections::{BTreeMap, HashMap};
+use windlass_engine::{Event, RunId};
+use windlass_ir::Value;
+use windlass_store::{Appended, Lsn, Projection as _, Query, RunRow, Store, StoredPlan};
+
+const SEEDS: u64 = 8;
+const STEPS: u64 = 150;
+
+/// SplitMix64: small, and the same for ever.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % sides
+    }
+}
+
+#[derive(Default)]
+struct Model {
+    records: Vec<(RunId, Option<Lsn>, Vec<Event>)>,
+    tails: BTreeMap<RunId, Lsn>,
+    plans: HashMap<String, StoredPlan>,
+    blobs: Vec<Vec<u8>>,
+}
+
+impl Model {
+    fn append(&mut self, run: &RunId, prev: Option<Lsn>, events: &[Event]) -> Appended {
+        let tail = self.tails.get(run).copied();
+        if tail != prev {
+            return Appended::Conflict { tail };
+        }
+        self.records.push((run.clone(), prev, events.to_vec()));
+        let lsn = Lsn(self.records.len() as u64);
+        self.tails.insert(run.clone(), lsn);
+        Appended::At(lsn)
+    }
+
+    fn of(&self, lsn: Lsn) -> &(RunId, Option<Lsn>, Vec<Event>) {
+        &self.records[usize::try_from(lsn.0).expect("small") - 1]
+    }
+
+    fn ended(&self, lsn: Lsn) -> bool {
+        self.of(lsn).2.last() == Some(&closed(1))
+    }
+
+    fn history(&self, run: &RunId) -> Vec<(Lsn, Vec<Event>)> {
+        let numbered = (1..).map(Lsn).zip(&self.records);
+        numbered.filter(|(_, record)| record.0 == *run).map(|(lsn, record)| (lsn, record.2.clone())).collect()
+    }
+
+    fn row(&self, run: &RunId, tail: Lsn) -> RunRow {
+        let mut row = windlass_store::Row::default();
+        self.history(run).iter().for_each(|(_, events)| Shown.apply(run, &mut row, events));
+        RunRow { run: run.clone(), tail, ended: self.ended(tail), broken: None, row }
+    }
+}
+
+struct World<'b> {
+    dice: Dice,
+    model: Model,
+    backend: &'b mut dyn Backend,
+    /// Always there between steps.
+    store: Option<Store>,
+    done: BTreeMap<&'static str, u32>,
+}
+
+impl World<'_> {
+    fn store(&self) -> &Store {
+        self.store.as_ref().expect("open between steps")
+    }
+
+    fn step(&mut self) {
+        let kind = match self.dice.roll(100) {
+            0..60 => self.appends(),
+            60..68 => self.read_back(),
+            68..72 => self.scan(),
+            72..78 => self.tails(),
+            78..84 => self.view(),
+            84..88 => self.plan(),
+            88..90 => self.blob(),
+            90..92 => self.rebuild(),
+            92..95 => self.reopen(),
+            95..97 => self.close(),
+            _ => self.crash(),
+        };
+        *self.done.entry(kind).or_default() += 1;
+    }
+
+    /// Several at once, so that they meet in one commit; some with a wrong tail, some that end or reopen their run.
+    fn appends(&mut self) -> &'static str {
+        let mut waiting = Vec::new();
+        for _ in 0..=self.dice.roll(6) {
+            let run = run(&format!("r{}", self.dice.roll(9)));
+            let tail = self.model.tails.get(&run).copied();
+            let wrong = self.dice.roll(8) == 0;
+            let prev = if wrong { Some(Lsn(self.dice.roll(40))) } else { tail };
+            let mut events = vec![noted(
+                self.dice.roll(9).cast_signed(),
+                "k",
+                Value::text("x".repeat(self.dice.roll(900) as usize)),
+            )];
+            if self.dice.roll(5) == 0 {
+                events.push(closed(1));
+            }
+            let reopens = tail.is_some_and(|tail| self.model.ended(tail));
+            let expected = self.model.append(&run, prev, &events);
+            let kind = match (expected, reopens) {
+                (Appended::Conflict { .. }, _) => "conflict",
+                (Appended::At(_), true) => "append to a finished run",
+                (Appended::At(_), false) => "append",
+            };
+            *self.done.entry(kind).or_default() += 1;
+            waiting.push((self.store().journal.append(record(&run, prev, &events)), expected));
+        }
+        for (pending, expected) in waiting {
+            assert_eq!(pending.wait(), Ok(expected));
+        }
+        "group of appends"
+    }
+
+    fn read_back(&mut self) -> &'static str {
+        let run = run(&format!("r{}", self.dice.roll(10)));
+        let limit = self.dice.roll(9) as usize;
+        let expected = self.model.history(&run);
+        let records = self.store().journal.back(&run, None, limit).expect("records");
+        let found: Vec<_> =
+            records.iter().map(|record| (record.lsn, record.events().expect("events"))).collect();
+        assert_eq!(found, expected.into_iter().rev().take(limit).collect::<Vec<_>>());
+        "read back"
+    }
+
+    fn scan(&mut self) -> &'static str {
+        let found = whole_scan(self.store());
+        assert_eq!(found.len(), self.model.records.len());
+        for (found, (run, prev, events)) in found.iter().zip(&self.model.records) {
+            let found = found.as_ref().expect("a record");
+            assert_eq!((&found.run, &found.prev, &found.events().expect("events")), (run, prev, events));
+        }
+        "scan"
+    }
+
+    fn tails(&mut self) -> &'static str {
+        let found = self.store().journal.tails().expect("tails");
+        let open = self.model.tails.iter().filter(|(_, lsn)| !self.model.ended(**lsn));
+        assert_eq!(found.unfinished, open.map(|(run, lsn)| (run.clone(), *lsn)).collect::<Vec<_>>());
+        assert_eq!(found.last.map_or(0, |lsn| lsn.0), self.model.records.len() as u64);
+        "tails"
+    }
+
+    fn view(&mut self) -> &'static str {
+        let query = Query { limit: 1 + self.dice.roll(9) as usize, unfinished_only: self.dice.roll(2) == 0 };
+        let mut expected: Vec<_> =
+            self.model.tails.iter().map(|(run, tail)| self.model.row(run, *tail)).collect();
+        expected.retain(|row| !(query.unfinished_only && row.ended));
+        expected.sort_by(|a, b| b.row.started_at.cmp(&a.row.started_at).then_with(|| a.run.cmp(&b.run)));
+        expected.truncate(query.limit);
+        assert_eq!(self.store().view.list(query).expect("rows"), expected);
+        "view"
+    }
+
+    fn plan(&mut self) -> &'static str {
+        let plan = plan(&format!("d{}", self.dice.roll(5)), format!("[{}]", self.dice.roll(99)));
+        self.store().plans.put(plan.clone()).wait().expect("stored");
+        let expected = self.model.plans.entry(plan.digest.clone()).or_insert(plan).clone();
+        assert_eq!(self.store().plans.get(&expected.digest), Ok(Some(expected)));
+        "plan"
+    }
+
+    fn blob(&mut self) -> &'static str {
+        let content = vec![self.dice.roll(9) as u8; self.dice.roll(100_000) as usize];
+        self.store().blobs.put(&content).expect("stored");
+        self.model.blobs.push(content);
+        for content in &self.model.blobs {
+            let id = windlass_store::BlobId::of(content);
+            assert_eq!(self.store().blobs.get(&id).expect("an answer").as_ref(), Some(content));
+        }
+        "blob"
+    }
+
+    fn rebuild(&mut self) -> &'static str {
+        self.store().view.rebuild().expect("rebuilt");
+        "rebuild"
+    }
+
+    fn reopen(&mut self) -> &'static str {
+        self.store = None;
+        self.store = Some(self.backend.open());
+        "drop and open"
+    }
+
+    fn close(&mut self) -> &'static str {
+        self.store.take().expect("open").close().expect("closed");
+        self.store = Some(self.backend.open());
+        "close and open"
+    }
+
+    fn crash(&mut self) -> &'static str {
+        self.backend.crash();
+        self.reopen();
+        self.scan();
+        self.tails();
+        "crash"
+    }
+}
+
+fn check(backend: impl Fn() -> Box<dyn Backend>) {
+    let seeds = match std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()) {
+        Some(seed) => seed..seed + 1,
+        None => 0..SEEDS,
+    };
+    let mut done = BTreeMap::new();
+    for seed in seeds {
+        println!("SEED={seed}");
+        let mut backend = backend();
+        let store = Some(backend.open());
+        let mut world = World {
+            dice: Dice(seed),
+            model: Model::default(),
+            backend: &mut *backend,
+            store,
+            done: std::mem::take(&mut done),
+        };
+        (0..STEPS).for_each(|_| world.step());
+        done = std::mem::take(&mut world.done);
+    }
+    println!("{done:?}");
+    let kinds = [
+        "append",
+        "append to a finished run",
+        "blob",
+        "close and open",
+        "conflict",
+        "crash",
+        "drop and open",
+        "group of appends",
+        "plan",
+        "read back",
+        "rebuild",
+        "scan",
+        "tails",
+        "view",
+    ];
+    assert_eq!(done.keys().copied().collect::<Vec<_>>(), kinds, "every kind of work has to occur");
+}
+
+#[test]
+fn memory() {
+    check(|| Box::new(InMemory::new()));
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn folder() {
+    check(|| Box::new(InFolder(Temp::new(), busy())));
+}

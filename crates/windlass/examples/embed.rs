@@ -1,0 +1,43 @@
+//! A program that runs a workflow itself: its own function does the tasks, and a crash loses nothing that was done.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what happens")]
+
+use windlass::{Context, Engine, Executor, Job, Outcome, Update, Value, Work, Workflow, report};
+
+const FILE: &str = r#"
+workflow: {id: greeting, name: Greeting}
+config: {parameters: {name: {type: string, default: world}}}
+stages:
+  - {id: shout, type: task, task: upper-case, input: "${{ parameters.name }}", outputs: {text: {type: string}}}
+  - {id: greet, type: assign, depends_on: [shout], set: {line: "Hello, ${{ stages.shout.outputs.text }}!"}}
+outputs: {line: {type: string, source: "${{ stages.greet.outputs.line }}"}}
+"#;
+
+struct UpperCase;
+
+impl Executor for UpperCase {
+    fn run(&self, job: Job, _: Context) -> std::pin::Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        let text = match &job.work.work {
+            Work::Task { input, .. } => input.as_str().unwrap_or_default().to_uppercase(),
+            _ => String::new(),
+        };
+        Box::pin(async move { Outcome::Done(Value::map([("text", Value::text(text))])) })
+    }
+}
+
+#[tokio::main]
+pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let workflow = Workflow::read("greeting.yaml", FILE.as_bytes().to_vec());
+    let folder = std::env::temp_dir().join(format!("windlass-embed-{}", std::process::id()));
+    let engine = Engine::open(&folder)?.with_executor(UpperCase);
+    let mut run = engine.run(workflow.plan()?, workflow.inputs([])?).await?;
+    let id = run.id.clone();
+    while let Some(update) = run.events.recv().await {
+        if let Update::Event { seq, event } = update {
+            eprintln!("{seq} {:?}", event.what);
+        }
+    }
+    let standing = run.outcome().await?;
+    let result = report::result(&id, &engine.view(&id)?);
+    println!("{standing:?}: {}", result["outputs"]["line"]);
+    Ok(std::fs::remove_dir_all(folder)?)
+}

@@ -1,0 +1,4 @@
+//! Tests of the whole from file to result, in process.
+
+mod embed;
+mod scenarios;
