@@ -92,9 +92,12 @@ pub enum What {
     Settled {
         path: Path,
         outcome: Outcome,
-        /// Whether this failure ends the run.
+        /// Whether nothing new is started in its scope because of this failure.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         halts: bool,
+        /// Whether its scope has failed because of this failure, even if the rest of it goes on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        fails: bool,
         /// The attempt did not answer within its grace and is not waited for.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         abandoned: bool,

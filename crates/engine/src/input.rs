@@ -98,8 +98,8 @@ pub enum Refused {
     BadForm { path: Path, problem: String },
     #[error("the run is not paused")]
     NotPaused,
-    #[error("the run is already paused, {0}")]
-    AlreadyPaused(Arc<str>),
+    #[error("the run is already paused")]
+    AlreadyPaused,
     #[error("the run has not failed, so there is nothing to open again")]
     NotFailed,
 }

@@ -70,8 +70,8 @@ pub mod class {
     ];
 
     /// Never tried again unless a policy names them.
-    pub const NOT_RETRIED: [&str; 5] =
-        [AUTH_FAILURE, EXPRESSION_ERROR, GATE_REJECTED, BUDGET_EXCEEDED, CANCELLED];
+    pub const NOT_RETRIED: [&str; 6] =
+        [AUTH_FAILURE, EXPRESSION_ERROR, GATE_REJECTED, BUDGET_EXCEEDED, CANCELLED, NO_SCRIPTED_ANSWER];
 }
 
 /// Why a step did not have to run.

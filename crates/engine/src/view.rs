@@ -164,9 +164,12 @@ impl View {
                     });
                 }
             }
-            What::Settled { path, outcome, halts, abandoned } => {
-                if let (true, Some(scope)) = (*halts, path.parent()) {
-                    self.halted.entry(scope).or_insert_with(|| path.clone());
+            What::Settled { path, outcome, halts, fails, abandoned } => {
+                if let (true, Some(scope)) = (*fails, path.parent()) {
+                    match halts {
+                        true => drop(self.halted.insert(scope, path.clone())),
+                        false => drop(self.halted.entry(scope).or_insert_with(|| path.clone())),
+                    }
                 }
                 self.change(path, |step| {
                     step.phase = StepPhase::Settled(outcome.clone());

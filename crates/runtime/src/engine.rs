@@ -78,17 +78,20 @@ impl Error {
         "no_gate",
         "owner_gone",
         "unreachable",
+        "bad_request",
     ];
 
     /// The word that programs match on.
     pub fn code(&self) -> &str {
         match self {
+            Self::Store(windlass_store::Error::Missing { .. }) => "no_run",
             Self::Store(_) => "storage",
             Self::RunId(_) => "bad_run_id",
             Self::Unrunnable(_) => "not_runnable",
             Self::Refused(Refused::NotAnApprover { .. }) => "not_an_approver",
             Self::Refused(Refused::AlreadyDecided { .. }) => "already_decided",
             Self::Refused(Refused::Finished) | Self::RunFinished { .. } => "run_finished",
+            Self::Refused(Refused::NoGate(_)) => "no_gate",
             Self::Refused(_) => "refused",
             Self::RunExists(_) => "run_exists",
             Self::NoRun(_) => "no_run",

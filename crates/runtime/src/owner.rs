@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use windlass_engine::{Event, GateDecision, Input, RunId};
@@ -186,6 +186,9 @@ impl Door {
 
 const SOCKET: &str = "owner.sock";
 
+/// A longer request is cut, and then refused because it is no JSON.
+const REQUEST_BYTES_MAX: u64 = 256 << 20;
+
 /// How often, and how long, an owner is looked for that has the lock and does not listen.
 const OWNER_WAIT: Duration = Duration::from_millis(10);
 const OWNER_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -219,7 +222,7 @@ pub async fn listen(engine: Arc<Engine>) -> std::io::Result<()> {
 async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> {
     let (reading, mut writing) = stream.into_split();
     let mut line = String::new();
-    BufReader::new(reading).read_line(&mut line).await?;
+    BufReader::new(reading.take(REQUEST_BYTES_MAX)).read_line(&mut line).await?;
     let request: Request = match serde_json::from_str(&line) {
         Ok(request) => request,
         Err(error) => {

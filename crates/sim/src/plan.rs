@@ -86,7 +86,7 @@ fn step(random: &mut Random, id: &Arc<str>, needs: &[Arc<str>], depth: usize, ne
         inputs: IndexMap::new(),
         outputs: if produces { IndexMap::from([("n".into(), number(random))]) } else { IndexMap::new() },
         env: IndexMap::new(),
-        policy: policy(random),
+        policy: Policy { timeout: timeout(random, &kind), ..policy(random) },
         kind,
         span: Span::default(),
     }
@@ -155,10 +155,16 @@ fn policy(random: &mut Random) -> Policy {
             never: if random.chance(20) { vec!["fatal".into()] } else { Vec::new() },
             when: None,
         },
-        timeout: random.chance(70).then(|| Duration::from_secs(5 + random.below(60) as u64)),
+        timeout: None,
         on_failure: random.pick(&[OnFailure::Halt, OnFailure::Continue, OnFailure::SkipDependents]).clone(),
         idempotency: None,
     }
+}
+
+/// Only attempts have one.
+fn timeout(random: &mut Random, kind: &Kind<Vec<Step>>) -> Option<Duration> {
+    let limited = matches!(kind, Kind::Action(_)) && random.chance(70);
+    limited.then(|| Duration::from_secs(5 + random.below(60) as u64))
 }
 
 fn spanned(id: &Arc<str>) -> Spanned<Arc<str>> {

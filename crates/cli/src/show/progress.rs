@@ -129,8 +129,13 @@ pub fn ending(id: &RunId, result: &Json) -> String {
         Some(error) => {
             let step = error["step"].as_str().map(|step| format!(" in `{step}`")).unwrap_or_default();
             let cause = error["message"].as_str().map(one_line).unwrap_or_default();
-            format!("run {id} {status}{step}: {cause}\ngo on with `windlass resume {id}`\n")
+            let advice = match error["code"].as_str() {
+                Some("gate_rejected") => String::new(),
+                _ => format!("go on with `windlass resume {id}`\n"),
+            };
+            format!("run {id} {status}{step}: {cause}\n{advice}")
         }
+        None if result["waiting_on"].as_array().is_some_and(|waits| !waits.is_empty()) => format!("run {id} waits\n"),
         None => format!("run {id} {status}\n"),
     };
     for wait in result["waiting_on"].as_array().into_iter().flatten() {

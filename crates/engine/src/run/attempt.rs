@@ -119,7 +119,7 @@ impl Turn<'_> {
             return Ok(None);
         }
         if let Some(when) = &retry.when {
-            let sight = Sight { failed: Some((failure, attempt)), ..self.sight(Some(place)) };
+            let sight = Sight { failed: Some((failure, attempt)), ..self.sight(Some(place))? };
             if !sight.holds(when)? {
                 return Ok(None);
             }
@@ -152,7 +152,8 @@ impl Turn<'_> {
         let path = instance.path.clone();
         let policy = &self.run.program.plan.step(instance.step).policy.on_failure;
         let ends_run = matches!(policy, OnFailure::Halt | OnFailure::Rollback | OnFailure::Goto(_));
-        let halts = ends_run && matches!(outcome, Outcome::Failed(_));
-        self.emit(What::Settled { path, outcome, halts, abandoned });
+        let failed = matches!(outcome, Outcome::Failed(_));
+        let (halts, fails) = (failed && ends_run, failed && *policy != OnFailure::Continue);
+        self.emit(What::Settled { path, outcome, halts, fails, abandoned });
     }
 }

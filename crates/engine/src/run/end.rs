@@ -5,7 +5,7 @@ use super::{Turn, merged};
 use crate::event::What;
 use crate::input::{Effect, Refused};
 use crate::keys::Path;
-use crate::outcome::{Failure, Outcome, class};
+use crate::outcome::{Failure, Outcome, SkipReason, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
@@ -57,8 +57,8 @@ impl Turn<'_> {
     /// What went wrong inside a scope, if that is why it ends.
     fn inner_failure(&self, place: Place) -> Option<Outcome> {
         let inside = self.at(place).inside.as_ref()?;
-        if let Some(halted) = inside.halted {
-            return self.at(halted).outcome().cloned();
+        if let Some(failed) = inside.halted.or(inside.failed) {
+            return self.at(failed).outcome().cloned();
         }
         let mut inner = (inside.first.0..inside.first.0 + inside.count).map(|number| self.at(Place(number)));
         self.state().cancelling.as_ref()?;
@@ -71,7 +71,7 @@ impl Turn<'_> {
     fn computed(&self, from: Option<Place>, outputs: &IndexMap<Arc<str>, Output>) -> Result<Map, Failure> {
         // Seen from the first step inside, so that what stands beside it is in sight.
         let inner = from.and_then(|place| self.at(place).inside.as_ref()).filter(|inside| inside.count > 0);
-        let sight = self.sight(inner.map_or(from, |inside| Some(inside.first)));
+        let sight = self.bare_sight(inner.map_or(from, |inside| Some(inside.first)), self.environment(from)?);
         let mut values = Map::new();
         for (name, output) in outputs {
             let value = sight.optional(output.source.as_ref())?.unwrap_or(Value::Null);
@@ -125,7 +125,7 @@ impl Turn<'_> {
         if self.state().roots.open > 0 {
             return false;
         }
-        let outcome = match (&self.state().cancelling, self.state().roots.halted) {
+        let outcome = match (&self.state().cancelling, self.state().roots.halted.or(self.state().roots.failed)) {
             (Some(why), _) if self.state().clock == RunClock::Over => {
                 let limit = self.run.program.plan.policy.timeout.unwrap_or_default();
                 Outcome::Failed(Failure::new(class::TIMEOUT, format!("{why}: more than {limit}")))
@@ -170,8 +170,9 @@ impl Turn<'_> {
         for place in (inside.first.0..inside.first.0 + inside.count).map(Place) {
             let open = match self.at(place).outcome() {
                 Some(Outcome::Cancelled(_)) => true,
-                Some(Outcome::Failed(_)) => inside.halted == Some(place),
-                Some(Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_)) | None => false,
+                Some(Outcome::Failed(_)) => self.at(place).counts_as_failed(),
+                Some(Outcome::Skipped(skip)) => skip.reason == SkipReason::DependencyFailed,
+                Some(Outcome::Done(_) | Outcome::Continue(_)) | None => false,
             };
             if open {
                 paths.push(self.at(place).path.clone());

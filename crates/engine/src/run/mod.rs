@@ -208,7 +208,7 @@ impl Turn<'_> {
             Input::TakenUp => self.taken_up(),
             Input::Tick => {}
             Input::Cancel { why, by } => self.cancel(why, by),
-            Input::Pause { by } if self.state().paused => return Err(Refused::AlreadyPaused(by)),
+            Input::Pause { .. } if self.state().paused => return Err(Refused::AlreadyPaused),
             Input::Pause { by } => self.emit(What::Paused { by }),
             Input::Resume { .. } if !self.state().paused => return Err(Refused::NotPaused),
             Input::Resume { by } => self.emit(What::Resumed { by }),

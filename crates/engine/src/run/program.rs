@@ -28,7 +28,7 @@ pub enum Lane {
 /// Why a plan cannot be run by this program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unrunnable {
-    #[error("step `{step}` is of the kind `{kind}`, which this version cannot run yet")]
+    #[error("`{step}` is of the type `{kind}`, which this version cannot run yet")]
     Kind { step: String, kind: String },
     #[error("`{step}` uses `{feature}`, which this version does not do yet")]
     Feature { step: String, feature: &'static str },
@@ -77,6 +77,9 @@ impl Program {
             }
             if step.takes_over {
                 return Err(Unrunnable::Feature { step: id(), feature: "on_failure: {goto: …}" });
+            }
+            if !step.kind.bodies().is_empty() && step.policy.timeout.is_some() {
+                return Err(Unrunnable::Feature { step: id(), feature: "error_policy.timeout" });
             }
             if step.policy.idempotency.is_some() {
                 return Err(Unrunnable::Feature { step: id(), feature: "idempotency" });

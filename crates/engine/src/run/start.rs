@@ -51,7 +51,7 @@ impl Turn<'_> {
             return Ok(());
         }
         if let Some(condition) = &step.condition
-            && !self.sight(Some(place)).holds(condition)?
+            && !self.sight(Some(place))?.holds(condition)?
         {
             let skip = Skip { reason: SkipReason::ConditionFalse, because_of: None };
             self.settle(place, Outcome::Skipped(skip), false);
@@ -97,42 +97,36 @@ impl Turn<'_> {
         })
     }
 
-    pub(super) fn sight(&self, from: Option<Place>) -> Sight<'_> {
-        let Sight { env, .. } = self.bare_sight(from, self.state().env.clone());
-        Sight { env: self.environment(from, env), ..self.bare_sight(from, Value::Null) }
+    /// The eyes of a step, with the environment that it and the scopes around it add.
+    pub(super) fn sight(&self, from: Option<Place>) -> Result<Sight<'_>, Failure> {
+        Ok(self.bare_sight(from, self.environment(from)?))
     }
 
-    fn bare_sight(&self, from: Option<Place>, env: Value) -> Sight<'_> {
+    pub(super) fn bare_sight(&self, from: Option<Place>, env: Value) -> Sight<'_> {
         Sight { run: &self.run.id, program: &self.run.program, state: self.state(), from, env, failed: None }
     }
 
-    /// The environment of the run with what the scopes around a step add, outermost first.
-    fn environment(&self, from: Option<Place>, outer: Value) -> Value {
-        let mut around = Vec::new();
-        let mut here = from.and_then(|place| self.at(place).parent);
-        while let Some(place) = here {
-            around.push(place);
-            here = self.at(place).parent;
-        }
-        around.into_iter().rev().fold(outer, |env, place| {
+    /// The environment of the run with what a step and the scopes around it add, outermost first.
+    pub(super) fn environment(&self, of: Option<Place>) -> Result<Value, Failure> {
+        let outwards = std::iter::successors(of, |place| self.at(*place).parent);
+        let mut chain: Vec<Place> = outwards.collect();
+        chain.reverse();
+        let mut env = self.state().env.clone();
+        for place in chain {
             let step = self.run.program.plan.step(self.at(place).step);
-            if step.env.is_empty() {
-                return env;
+            if !step.env.is_empty() {
+                let added = rendered(&self.bare_sight(Some(place), env.clone()), &step.env)?;
+                env = values_over(&env, added);
             }
-            let sight = self.bare_sight(Some(place), env.clone());
-            let added = rendered(&sight, &step.env).unwrap_or_default();
-            values_over(&env, added)
-        })
+        }
+        Ok(env)
     }
 
     fn start_action(&mut self, place: Place, step: &PlanStep, action: &Action) -> Result<(), Failure> {
-        let sight = self.sight(Some(place));
+        let sight = self.sight(Some(place))?;
         let input = sight.inputs(step)?;
-        let own = rendered(&sight, &step.env)?;
-        let env = values_over(&sight.env, own);
-        let sight = Sight { env: env.clone(), ..sight };
         let work = work_of(action, &sight)?;
-        let env = match env {
+        let env = match &sight.env {
             Value::Map(map) => {
                 map.iter().map(|(name, value)| (name.clone(), Sealable(value.clone()))).collect()
             }
@@ -148,7 +142,7 @@ impl Turn<'_> {
     }
 
     fn start_gate(&mut self, place: Place, step: &PlanStep, gate: &Gate) -> Result<(), Failure> {
-        let sight = self.sight(Some(place));
+        let sight = self.sight(Some(place))?;
         let input = sight.inputs(step)?;
         let message = sight.optional(gate.message.as_ref())?;
         let question = Question { message, input, on_timeout: gate.on_timeout };
@@ -161,7 +155,7 @@ impl Turn<'_> {
     }
 
     fn assign(&mut self, place: Place, step: &PlanStep, set: &Bindings) -> Result<(), Failure> {
-        let values = rendered(&self.sight(Some(place)), set)?;
+        let values = rendered(&self.sight(Some(place))?, set)?;
         let program = self.run.program.clone();
         let outputs = values::contracted(&program, &step.outputs, Value::Map(Arc::new(values)))?;
         self.settle(place, Outcome::Done(outputs), false);
@@ -173,7 +167,7 @@ impl Turn<'_> {
         place: Place,
         choose: &Choose<Vec<windlass_ir::expr::StepId>>,
     ) -> Result<(), Failure> {
-        let sight = self.sight(Some(place));
+        let sight = self.sight(Some(place))?;
         let arm: Arc<str> = match choose {
             Choose::If { condition, .. } => if sight.holds(condition)? { "then" } else { "else" }.into(),
             Choose::Switch { value, cases, .. } => {

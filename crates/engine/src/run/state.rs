@@ -58,6 +58,8 @@ pub struct Inside {
     pub arm: Option<Arc<str>>,
     /// The step whose failure ends this scope.
     pub halted: Option<Place>,
+    /// The first step because of which this scope has failed, ended by it or not.
+    pub failed: Option<Place>,
     /// Neither started nor settled.
     pub unstarted: BTreeSet<Place>,
     /// Waiting for a person.
@@ -77,8 +79,15 @@ pub enum Phase {
     Entered,
     Settled {
         outcome: Outcome,
-        halts: bool,
+        fails: bool,
     },
+}
+
+/// What a failure means for the scope it happens in.
+#[derive(Clone, Copy, Debug)]
+struct Weight {
+    halts: bool,
+    fails: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -168,6 +177,7 @@ impl State {
                 open: 0,
                 arm: None,
                 halted: None,
+                failed: None,
                 unstarted: BTreeSet::new(),
                 gates: BTreeSet::new(),
             },
@@ -296,9 +306,9 @@ pub fn evolve(state: &mut State, program: &Program, event: &Event) {
         What::Paused { .. } => state.paused = true,
         What::Resumed { .. } => state.paused = false,
         What::Reopened { paths, inputs, .. } => state.reopen(paths, inputs, program),
-        What::Settled { path, outcome, halts, .. } => {
+        What::Settled { path, outcome, halts, fails, .. } => {
             if let Some(place) = state.find(path) {
-                state.settle(place, outcome, *halts, program);
+                state.settle(place, outcome, Weight { halts: *halts, fails: *fails }, program);
             }
         }
         What::Concluded { outcome, .. } => state.stage = Stage::Concluded(outcome.clone()),
@@ -345,7 +355,7 @@ impl State {
         }
         let count = list.len() as u32;
         let unstarted = (first.0..first.0 + count).map(Place).collect();
-        Inside { first, count, open: count, arm, halted: None, unstarted, gates: BTreeSet::new() }
+        Inside { first, count, open: count, arm, halted: None, failed: None, unstarted, gates: BTreeSet::new() }
     }
 
     fn make_ready(&mut self, place: Place, program: &Program) {
@@ -475,7 +485,7 @@ impl State {
         }
     }
 
-    fn settle(&mut self, place: Place, outcome: &Outcome, halts: bool, program: &Program) {
+    fn settle(&mut self, place: Place, outcome: &Outcome, weight: Weight, program: &Program) {
         self.begin(place);
         self.drop_timers(place);
         self.attention.remove(&place);
@@ -486,12 +496,15 @@ impl State {
         }
         if matches!(outcome, Outcome::Failed(_)) {
             self.has_failures = true;
-            if halts {
+            if weight.fails {
+                self.siblings_mut(place).failed.get_or_insert(place);
+            }
+            if weight.halts {
                 self.siblings_mut(place).halted.get_or_insert(place);
                 self.drain(self.at(place).parent);
             }
         }
-        self.at_mut(place).phase = Phase::Settled { outcome: outcome.clone(), halts };
+        self.at_mut(place).phase = Phase::Settled { outcome: outcome.clone(), fails: weight.fails };
         let first = self.siblings(place).first;
         for dependent in program.dependents(step) {
             let dependent = Place(first.0 + program.place(*dependent));
@@ -540,13 +553,16 @@ impl State {
         self.cancelling = None;
         self.clock = RunClock::None;
         self.roots.halted = None;
+        self.roots.failed = None;
         let places: Vec<Place> = paths.iter().filter_map(|path| self.find(path)).collect();
+        paths.iter().for_each(|path| drop(self.decisions.remove(path)));
         for place in &places {
             let instance = self.at_mut(*place);
             instance.attempts_before = instance.attempts;
             instance.phase = if instance.inside.is_some() { Phase::Entered } else { Phase::Waiting };
             if let Some(inside) = &mut instance.inside {
                 inside.halted = None;
+                inside.failed = None;
             }
             self.siblings_mut(*place).open += 1;
         }
@@ -570,6 +586,11 @@ impl State {
 impl Instance {
     pub fn is_settled(&self) -> bool {
         matches!(self.phase, Phase::Settled { .. })
+    }
+
+    /// Whether it failed in a way that its scope has failed with.
+    pub fn counts_as_failed(&self) -> bool {
+        matches!(self.phase, Phase::Settled { fails: true, .. })
     }
 
     pub fn outcome(&self) -> Option<&Outcome> {

@@ -97,7 +97,7 @@ pub(super) fn back(
     limit: usize,
 ) -> Result<Vec<Record>, Error> {
     let mut next = match (before, unfinished) {
-        (Some(before), _) => of_run(connection, path, run, before)?.prev,
+        (Some(before), _) => prev_of(connection, path, run, before)?,
         (None, Some(tail)) => Some(tail),
         (None, None) => finished_tail(connection, path, run)?,
     };
@@ -119,6 +119,16 @@ fn of_run(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Result
     }
 }
 
+/// What came before a record of this run; nothing if it is not one of its own.
+fn prev_of(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Result<Option<Lsn>, Error> {
+    match at(connection, path, lsn)? {
+        Some(Ok(record)) if record.run == *run => Ok(record.prev),
+        Some(Err(_)) => Err(Error::Corrupt { run: run.clone(), lsn }),
+        Some(Ok(_)) | None => Ok(None),
+    }
+}
+
+/// The record that closed a run. Its number stands in a row without a checksum, so it has to be one that closes.
 fn finished_tail(connection: &Connection, path: &Path, run: &RunId) -> Result<Option<Lsn>, Error> {
     let mut statement =
         connection.prepare_cached("SELECT tail FROM runs WHERE run = ?1").map_err(of(path))?;
@@ -126,7 +136,12 @@ fn finished_tail(connection: &Connection, path: &Path, run: &RunId) -> Result<Op
         .query_row([run.as_str()], |row| row.get::<_, Option<i64>>(0))
         .optional()
         .map_err(of(path))?;
-    Ok(tail.flatten().map(lsn))
+    let Some(tail) = tail.flatten().map(lsn) else { return Ok(None) };
+    if of_run(connection, path, run, tail)?.ends() {
+        Ok(Some(tail))
+    } else {
+        Err(Error::Corrupt { run: run.clone(), lsn: tail })
+    }
 }
 
 pub(super) fn scan(

@@ -137,6 +137,8 @@ fn histories(backend: &mut dyn Backend) {
     assert_eq!(back(None, 2), "7:s 5:r");
     assert_eq!(back(Some(5), 1), "3:q");
     assert_eq!(back(Some(1), 9), "");
+    assert_eq!(back(Some(4), 9), "", "a record of another run");
+    assert_eq!(back(Some(99), 9), "", "a record of nobody");
     assert_eq!(back(None, 0), "");
     let after = |lsn| told(&store.journal.read(&a, Some(Lsn(lsn))).expect("records"));
     assert_eq!(history(&store, &a), "1:p 3:q 5:r 7:s");
@@ -199,6 +201,20 @@ fn finished_goes_on(backend: &mut dyn Backend) {
     assert_eq!(history(&store, &a), "1:x 2:end 3:y 4:end");
 }
 
+/// Thirty runs of two records, all on their way at once.
+fn short_runs(store: &windlass_store::Store, round: usize) {
+    let last = store.journal.tails().expect("tails").last.map_or(0, |lsn| lsn.0);
+    let names = (0..30).map(|n| run(&format!("short-{round}-{n}")));
+    let appends = names.zip((last + 1..).step_by(2)).flat_map(|(run, first)| {
+        let begin = record(&run, None, &[noted(1, "x", Value::Null)]);
+        [begin, record(&run, Some(Lsn(first)), &[closed(1)])]
+    });
+    let waiting: Vec<_> = appends.map(|append| store.journal.append(append)).collect();
+    for (at, pending) in (last + 1..).zip(waiting) {
+        assert_eq!(pending.wait(), Ok(Appended::At(Lsn(at))));
+    }
+}
+
 fn low_water(backend: &mut dyn Backend) {
     let mut store = backend.open();
     let (waits, goes_on, ends, reopened) = (run("waits"), run("goes-on"), run("ends"), run("reopened"));
@@ -207,11 +223,7 @@ fn low_water(backend: &mut dyn Backend) {
     }
     push(&store, &reopened, "end");
     for round in 0..6 {
-        for n in 0..30 {
-            let short = run(&format!("short-{round}-{n}"));
-            push(&store, &short, "x");
-            push(&store, &short, "end");
-        }
+        short_runs(&store, round);
         if let Some((run, key)) =
             [None, None, Some((&goes_on, "y")), Some((&ends, "end")), Some((&reopened, "y")), None][round]
         {

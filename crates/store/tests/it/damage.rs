@@ -61,6 +61,32 @@ fn a_record_under_a_wrong_name_hurts_both() {
     damaged("UPDATE journal SET run = 99 WHERE lsn = 8", |store| assert_eq!(hurt(store), "b@8"));
 }
 
+/// The last record of a finished run stands in a row of its own.
+#[test]
+fn a_finished_run_does_not_lose_its_end() {
+    let check = |tail: &str, expected: Result<usize, Error>| {
+        let temp = Temp::new();
+        let store = Store::open(temp.path(), busy()).expect("a store");
+        for (name, key) in [("a", "x"), ("b", "x"), ("a", "y"), ("b", "end"), ("a", "end")] {
+            push(&store, &run(name), key);
+        }
+        store.close().expect("closed");
+        let sql = format!("UPDATE runs SET tail = {tail} WHERE run = 'a'");
+        rusqlite::Connection::open(temp.file("journal.db"))
+            .expect("a database")
+            .execute_batch(&sql)
+            .expect("SQL");
+        let store = Store::open(temp.path(), busy()).expect("a store");
+        assert_eq!(store.journal.read(&run("a"), None).map(|records| records.len()), expected, "{tail}");
+        assert_eq!(history(&store, &run("b")), "2:x 4:end");
+    };
+    let corrupt = |lsn| Err(Error::Corrupt { run: run("a"), lsn: Lsn(lsn) });
+    check("5", Ok(3));
+    check("3", corrupt(3));
+    check("4", corrupt(4));
+    check("99", corrupt(99));
+}
+
 #[test]
 fn damage_has_its_place_in_scan_and_view() {
     damaged(

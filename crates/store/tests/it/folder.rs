@@ -68,7 +68,7 @@ fn a_log_cut_anywhere_leaves_a_prefix() {
     let log = std::fs::read(temp.file("journal.db-wal")).expect("the log");
     let whole = prefix(&store);
     let mut lengths = std::collections::BTreeSet::new();
-    for cut in (0..=log.len()).step_by(log.len() / 90) {
+    for cut in (0..=log.len()).step_by(log.len() / 50) {
         let copy = Temp::new();
         copy_journal(temp.path(), copy.path());
         std::fs::write(copy.file("journal.db-wal"), &log[..cut]).expect("a cut log");
@@ -78,7 +78,7 @@ fn a_log_cut_anywhere_leaves_a_prefix() {
         assert_eq!(push(&store, &run("next"), "x").0, found.len() as u64 + 1, "cut at {cut}");
         lengths.insert(found.len());
     }
-    assert!(lengths.len() > 30, "too few different prefixes: {lengths:?}");
+    assert!(lengths.len() > 20, "too few different prefixes: {lengths:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use windlass_engine::{Event, RunId};
 use windlass_ir::Value;
 use windlass_store::{Appended, Lsn, Projection as _, Query, RunRow, Store, StoredPlan};
 
-const SEEDS: u64 = 8;
+const SEEDS: u64 = 6;
 const STEPS: u64 = 150;
 
 /// SplitMix64: small, and the same for ever.
