@@ -222,7 +222,12 @@ impl Driver {
     pub async fn offer(&mut self, input: Input) -> Result<Result<(), Refused>, Fatal> {
         let mut next = Some(input);
         while let Some(input) = next.take() {
-            let answer = match self.run.handle(self.clock.now(), input.clone()) {
+            let now = self.clock.now();
+            let handled = match self.only_record {
+                true => self.run.record(now, input.clone()),
+                false => self.run.handle(now, input.clone()),
+            };
+            let answer = match handled {
                 Ok(answer) => answer,
                 Err(refused) => return Ok(Err(refused)),
             };

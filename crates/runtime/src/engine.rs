@@ -45,6 +45,8 @@ pub enum Error {
     Orphans(#[from] EndError),
     #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
     Script(Vec<Problem>),
+    #[error("run `{0}` has not failed, so its parameters cannot be changed: resume it without `-p`, or start a new one")]
+    NotFailed(RunId),
     #[error("no gate of run `{0}` waits for a decision")]
     NoGate(RunId),
     #[error("run `{run}` waits at several gates: name one of {}", .gates.join(", "))]
@@ -91,6 +93,7 @@ impl Error {
             Self::Refused(Refused::NotAnApprover { .. }) => "not_an_approver",
             Self::Refused(Refused::AlreadyDecided { .. }) => "already_decided",
             Self::Refused(Refused::Finished) | Self::RunFinished { .. } => "run_finished",
+            Self::NotFailed(_) => "refused",
             Self::Refused(Refused::NoGate(_)) => "no_gate",
             Self::Refused(_) => "refused",
             Self::RunExists(_) => "run_exists",
@@ -117,6 +120,7 @@ pub struct Engine {
     live: Live,
     /// Programs by the digest of their plan, which is stored before its program stands here.
     programs: Mutex<HashMap<String, Arc<Program>>>,
+    taking_up: tokio::sync::Mutex<()>,
     /// Told whenever a run is not driven any more.
     ended: Arc<Notify>,
     /// Shared with everybody who is being served.
@@ -195,6 +199,7 @@ impl Engine {
             children: Some(Arc::new(children)),
             live: Live::default(),
             programs: Mutex::default(),
+            taking_up: tokio::sync::Mutex::default(),
             ended: Arc::default(),
             guests: Arc::default(),
             _lock: Some(lock),
@@ -211,6 +216,7 @@ impl Engine {
             children: None,
             live: Live::default(),
             programs: Mutex::default(),
+            taking_up: tokio::sync::Mutex::default(),
             ended: Arc::default(),
             guests: Arc::default(),
             _lock: None,
@@ -226,6 +232,7 @@ impl Engine {
             children: None,
             live: Live::default(),
             programs: Mutex::default(),
+            taking_up: tokio::sync::Mutex::default(),
             ended: Arc::default(),
             guests: Arc::default(),
             _lock: None,
@@ -295,6 +302,8 @@ impl Engine {
         clock: Clock,
         patience: Patience,
     ) -> Result<Handle, Error> {
+        // One at a time, so that two who want the same run do not both drive it.
+        let _taking_up = self.taking_up.lock().await;
         if let Some(driven) = self.join(id, by).await? {
             return Ok(driven);
         }
@@ -306,6 +315,9 @@ impl Engine {
         }
         let owed: Vec<Input> = run.outstanding().into_iter().filter_map(lost).collect();
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
+        if !ended && matches!(&changes, Value::Map(map) if !map.is_empty()) {
+            return Err(Error::NotFailed(id.clone()));
+        }
         let mut opened = self.driver(run, view, tail, host, clock, patience);
         let by: Arc<str> = by.into();
         let mut inputs = vec![Input::TakenUp];
@@ -410,12 +422,16 @@ impl Engine {
     /// Tells a run something: the one that is driven here, or one that only has a journal.
     pub async fn tell(&self, id: &RunId, input: Input) -> Result<(), Error> {
         let sender = lock(&self.live).get(id).map(|(sender, _)| sender.clone());
-        let Some(sender) = sender else { return self.write(id, input).await };
-        let (reply, answer) = oneshot::channel();
-        if sender.send(Mail { input, reply: Some(reply) }).is_err() {
-            return Err(Error::Refused(Refused::Finished));
+        if let Some(sender) = sender {
+            let (reply, answer) = oneshot::channel();
+            let sent = sender.send(Mail { input: input.clone(), reply: Some(reply) }).is_ok();
+            if sent && let Ok(answered) = answer.await {
+                return answered.map_err(Error::Refused);
+            }
         }
-        answer.await.unwrap_or(Err(Refused::Finished)).map_err(Error::Refused)
+        // Nobody drives it, or whoever did has just left it.
+        let _taking_up = self.taking_up.lock().await;
+        self.write(id, input).await
     }
 
     /// Writes one input of a run down without driving it.
@@ -531,14 +547,11 @@ struct Opened {
 impl Opened {
     fn go(self) -> Handle {
         let id = self.driver.run.id().clone();
-        let (live, ended, followers, run) = (self.live, self.ended, self.followers.clone(), id.clone());
-        lock(&live).insert(id.clone(), (self.sender.clone(), self.followers));
+        lock(&self.live).insert(id.clone(), (self.sender.clone(), self.followers.clone()));
+        let leaving = Leaving { run: id.clone(), live: self.live, followers: self.followers, ended: self.ended };
         let done = tokio::spawn(async move {
-            let standing = self.driver.drive().await;
-            lock(&live).remove(&run);
-            ended.notify_waiters();
-            followers.dismiss();
-            standing
+            let _leaving = leaving;
+            self.driver.drive().await
         });
         Handle { id, updates: self.following, done, mail: self.sender }
     }
@@ -546,6 +559,22 @@ impl Opened {
 
 fn lock(live: &Live) -> MutexGuard<'_, HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>> {
     live.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a run out of those that are driven, however its driver ends.
+struct Leaving {
+    run: RunId,
+    live: Live,
+    followers: Followers,
+    ended: Arc<Notify>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        lock(&self.live).remove(&self.run);
+        self.ended.notify_waiters();
+        self.followers.dismiss();
+    }
 }
 
 /// What a crash left unanswered is lost.

@@ -194,7 +194,7 @@ const OWNER_WAIT: Duration = Duration::from_millis(10);
 const OWNER_WAIT_MAX: Duration = Duration::from_secs(5);
 
 fn listens(socket: &Path) -> bool {
-    std::os::unix::net::UnixStream::connect(socket).is_ok()
+    short(socket).and_then(|short| std::os::unix::net::UnixStream::connect(short.path())).is_ok()
 }
 
 /// Listens for clients as long as it is not dropped.
@@ -206,7 +206,7 @@ pub async fn listen(engine: Arc<Engine>) -> std::io::Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let listener = UnixListener::bind(&path)?;
+    let listener = UnixListener::bind(short(&path)?.path())?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     loop {
         let (stream, _) = listener.accept().await?;
@@ -217,6 +217,33 @@ pub async fn listen(engine: Arc<Engine>) -> std::io::Result<()> {
             let _ = serve(&engine, stream).await;
         });
     }
+}
+
+/// A path that fits into the address of a socket, however long the one it stands for is: through an open folder.
+#[derive(Debug)]
+struct Short {
+    path: PathBuf,
+    _folder: Option<std::fs::File>,
+}
+
+impl Short {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The longest path that every system takes as the address of a socket.
+const ADDRESS_BYTES_MAX: usize = 100;
+
+fn short(path: &Path) -> std::io::Result<Short> {
+    use std::os::fd::AsRawFd;
+    let (folder, name) = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if path.as_os_str().len() > ADDRESS_BYTES_MAX => (folder, name),
+        _ => return Ok(Short { path: path.to_owned(), _folder: None }),
+    };
+    let folder = std::fs::File::open(folder)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name);
+    Ok(Short { path, _folder: Some(folder) })
 }
 
 async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> {
@@ -325,7 +352,8 @@ fn following(handle: Handle) -> Following {
 async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
     let unreachable =
         |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
-    let mut stream = UnixStream::connect(socket).await.map_err(unreachable)?;
+    let short = short(socket).map_err(unreachable)?;
+    let mut stream = UnixStream::connect(short.path()).await.map_err(unreachable)?;
     let mut line = serde_json::to_vec(request).map_err(|error| unreachable(error.into()))?;
     line.push(b'\n');
     stream.write_all(&line).await.map_err(unreachable)?;

@@ -124,7 +124,13 @@ impl World {
     /// Hands an input to the run and lives with the answer, unless the journal refuses or fails.
     fn offer(&mut self, input: Input) {
         let shown = format!("{input:?}");
-        match self.run.handle(self.now, input.clone()) {
+        // Some inputs are only written down, by a process that does not drive the run.
+        let quiet = !self.calm && matches!(input, Input::Decide { .. } | Input::Pause { .. }) && self.random.chance(20);
+        let handled = match quiet {
+            true => self.run.record(self.now, input.clone()),
+            false => self.run.handle(self.now, input.clone()),
+        };
+        match handled {
             Err(refused) => {
                 self.tally.refusals += 1;
                 self.check_refusal(&input, &refused);

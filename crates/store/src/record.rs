@@ -25,7 +25,8 @@ const ENDS: u8 = 1;
 pub(crate) fn encode(run: &RunId, prev: Option<Lsn>, events: &[Event]) -> Result<Arc<[u8]>, Error> {
     let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
     let flags = if matches!(events.last(), Some(Event { what: What::Closed, .. })) { ENDS } else { 0 };
-    let mut frame = vec![FORMAT, flags, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut frame = Vec::with_capacity(1024);
+    frame.extend([FORMAT, flags, 0, 0, 0, 0, 0, 0, 0, 0]);
     serde_json::to_writer(&mut frame, events).map_err(|error| refuse(error.to_string()))?;
     let body = &frame[HEADER_BYTES..];
     if body.len() > BODY_BYTES_MAX {

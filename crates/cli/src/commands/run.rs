@@ -8,6 +8,7 @@ use crate::show::Screens;
 use crate::{data, show};
 use serde_json::{Value as Value_, json};
 use std::path::Path;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass_ir::Value;
 use windlass_ir::plan::Given;
 use windlass_runtime::report::{self, Standing};
@@ -134,6 +135,13 @@ fn drive(folder: &Path, request: Request, driving: &Driving) -> Answer {
 }
 
 async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -> Answer {
+    // From here on a signal is heard, and not what ends the process by itself.
+    let mut signals = match Signals::new() {
+        Ok(signals) => signals,
+        Err(error) => {
+            return Answer { stderr: format!("error: cannot start: {error}\n"), ..Answer::new(Status::Refused) };
+        }
+    };
     let json = driving.json.is_some();
     let durability = match driving.durability {
         args::Durability::Disk => Durability::Disk,
@@ -162,7 +170,7 @@ async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -
     }
     let ended = tokio::select! {
         ended = attend(following, driving) => ended,
-        () = stopped() => {
+        () = signals.stopped() => {
             let stderr = format!("stopped; go on with `windlass resume {id}`\n");
             return Answer { stderr, ..Answer::new(Status::Stopped) };
         }
@@ -179,7 +187,7 @@ async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -
                     let _ = listening.await;
                     engine.idle().await;
                 };
-                tokio::select! { () = left => {}, () = stopped() => {} }
+                tokio::select! { () = left => {}, () = signals.stopped() => {} }
             }
             answer
         }
@@ -254,12 +262,20 @@ fn others(engine: &Engine, id: &RunId) -> String {
 }
 
 /// Somebody wants this process to end.
-async fn stopped() {
-    let Ok(mut terminated) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated.recv() => {}
+struct Signals {
+    interrupted: Signal,
+    terminated: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { interrupted: signal(SignalKind::interrupt())?, terminated: signal(SignalKind::terminate())? })
+    }
+
+    async fn stopped(&mut self) {
+        tokio::select! {
+            _ = self.interrupted.recv() => {}
+            _ = self.terminated.recv() => {}
+        }
     }
 }

@@ -26,7 +26,8 @@ fn page(result: &Json, screen: &Screen) -> String {
     let mut fields = Fields::default();
     fields.add("Run", text(&result["run_id"]));
     fields.add("Workflow", text(&result["workflow"]));
-    fields.add("Status", text(&result["status"]));
+    let paused = if result["paused"] == true { ", paused" } else { "" };
+    fields.add("Status", text(&result["status"]) + paused);
     if let Some(error) = result["error"].as_object() {
         let step = error["step"].as_str().map(|step| format!(" in {step}")).unwrap_or_default();
         fields

@@ -2,7 +2,7 @@
 
 use super::words::{clean, one_line, shorten};
 use serde_json::{Value as Json, json};
-use windlass_runtime::{Event, Line, Outcome, Path, RunId, What};
+use windlass_runtime::{Event, Line, Outcome, Path, RunId, Timestamp, What};
 
 /// The contract that programs read: the event with its number, time and run.
 pub fn event_json(run: &RunId, seq: u64, event: &Event) -> Json {
@@ -10,6 +10,14 @@ pub fn event_json(run: &RunId, seq: u64, event: &Event) -> Json {
     let Ok(Json::Object(fields)) = serde_json::to_value(&event.what) else { return object };
     for (key, value) in fields {
         object[&key] = value;
+    }
+    let instants = match &event.what {
+        What::Scheduled { deadline, .. } => deadline.map(|at| ("deadline", at)),
+        What::TimerSet { until, .. } => Some(("until", *until)),
+        _ => None,
+    };
+    if let Some((key, at)) = instants {
+        object[key] = if at == Timestamp::NEVER { Json::Null } else { json!(at.to_string()) };
     }
     if let Some(path) = path_of(&event.what) {
         object["path"] = json!(path.to_string());
@@ -55,6 +63,7 @@ pub fn event_line(event: &Event) -> String {
             format!(": {} ({}), next attempt in {delay}", failure.class, one_line(&failure.message))
         }
         What::Scheduled { attempt, delivery, .. } => format!(": attempt {attempt}, delivery {delivery}"),
+        What::TimerSet { until, .. } if *until == Timestamp::NEVER => ": stands still".to_owned(),
         What::TimerSet { until, .. } => format!(": until {until}"),
         What::CancelRequested { why, by } => format!(" by {by}: {}", one_line(why)),
         What::Paused { by } | What::Resumed { by } | What::Reopened { by, .. } => format!(" by {by}"),

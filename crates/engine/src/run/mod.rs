@@ -127,9 +127,18 @@ impl Run {
 
     /// Takes an input and decides everything that can be decided because of it.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Result<Answer, Refused> {
+        self.turn(now, input, false)
+    }
+
+    /// Takes an input and starts nothing because of it: for whoever only writes it down. The next input goes on.
+    pub fn record(&mut self, now: Timestamp, input: Input) -> Result<Answer, Refused> {
+        self.turn(now, input, true)
+    }
+
+    fn turn(&mut self, now: Timestamp, input: Input, quiet: bool) -> Result<Answer, Refused> {
         let now = now.max(self.state.last_at);
         let ticking = input == Input::Tick;
-        let mut turn = Turn { run: self, now, ticking, answer: Answer::default() };
+        let mut turn = Turn { run: self, now, ticking, quiet, answer: Answer::default() };
         turn.accept(input)?;
         turn.advance();
         Ok(turn.answer)
@@ -160,6 +169,8 @@ struct Turn<'a> {
     now: Timestamp,
     /// Timers fire only when time is what came in, so that a run that is taken up again hears first what was lost.
     ticking: bool,
+    /// Nothing is started.
+    quiet: bool,
     answer: Answer,
 }
 
@@ -241,9 +252,9 @@ impl Turn<'_> {
                 || self.fire_timer()
                 || self.attend()
                 || self.stop_one()
-                || self.start_one()
+                || !self.quiet && self.start_one()
                 || self.conclude()
-                || self.set_clock();
+                || !self.quiet && self.set_clock();
             if !moved {
                 return;
             }

@@ -56,6 +56,7 @@ pub fn result(run: &RunId, view: &View) -> Json {
         "workflow": plan.header.id,
         "dialect": plan.dialect,
         "status": swdl::run_status(view),
+        "paused": view.paused,
         "has_failures": view.has_failures || view.steps.values().any(has_failed),
         "inputs": view.inputs,
         "outputs": outputs(view),

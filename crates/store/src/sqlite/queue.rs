@@ -33,8 +33,8 @@ impl Command {
 
 /// What the writer finds when it comes for more.
 pub(super) enum Taken {
-    /// Never empty.
-    Batch(Vec<Command>),
+    /// There is something in the batch.
+    Batch,
     /// Nobody came for as long as the writer was ready to wait.
     Idle,
     /// Nothing is left and nothing more will come.
@@ -51,6 +51,8 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Line {
     waiting: VecDeque<Command>,
+    /// Of all that waits.
+    bytes: usize,
     /// The writer waits for a sign; while it commits nobody needs to give one.
     asleep: bool,
     closed: bool,
@@ -67,6 +69,7 @@ impl Queue {
         if line.closed {
             return;
         }
+        line.bytes += command.bytes();
         line.waiting.push_back(command);
         if std::mem::take(&mut line.asleep) {
             drop(line);
@@ -83,11 +86,18 @@ impl Queue {
     pub(super) fn abandon(&self) {
         let mut line = self.line();
         line.closed = true;
+        line.bytes = 0;
         line.waiting.clear();
     }
 
-    /// Everything that waits, up to `bytes_max` but at least one; waits for it, at most for `patience`.
-    pub(super) fn take(&self, bytes_max: usize, patience: Option<Duration>) -> Taken {
+    /// Moves everything that waits into the empty batch, up to `bytes_max` but at least one; waits for it, at most for
+    /// `patience`.
+    pub(super) fn take(
+        &self,
+        batch: &mut VecDeque<Command>,
+        bytes_max: usize,
+        patience: Option<Duration>,
+    ) -> Taken {
         let mut line = self.line();
         while line.waiting.is_empty() {
             if line.closed {
@@ -106,18 +116,26 @@ impl Queue {
             }
         }
         line.asleep = false;
-        Taken::Batch(line.batch(bytes_max))
+        line.fill(batch, bytes_max);
+        Taken::Batch
     }
 }
 
 impl Line {
-    fn batch(&mut self, bytes_max: usize) -> Vec<Command> {
+    /// Nearly always all of it: then the two only change places, and whoever comes next has not waited for the lock.
+    fn fill(&mut self, batch: &mut VecDeque<Command>, bytes_max: usize) {
+        if self.bytes <= bytes_max {
+            std::mem::swap(&mut self.waiting, batch);
+            self.bytes = 0;
+            return;
+        }
         let mut bytes = 0;
-        let fits = |command: &&Command| {
+        while let Some(command) = self.waiting.front()
+            && (batch.is_empty() || bytes + command.bytes() <= bytes_max)
+        {
             bytes += command.bytes();
-            bytes <= bytes_max
-        };
-        let count = self.waiting.iter().take_while(fits).count();
-        self.waiting.drain(..count.max(1)).collect()
+            batch.extend(self.waiting.pop_front());
+        }
+        self.bytes -= bytes;
     }
 }

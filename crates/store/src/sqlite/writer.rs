@@ -12,7 +12,7 @@ use crate::pending::Answer;
 use crate::plans::StoredPlan;
 use crate::store::Tuning;
 use rusqlite::{Connection, OptionalExtension as _, Statement};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -131,6 +131,16 @@ struct Staged {
     mark: Option<(u64, HashMap<i64, Lsn>)>,
 }
 
+impl Staged {
+    fn for_batch(commands: usize) -> Self {
+        Self {
+            appended: Vec::with_capacity(commands),
+            tails: HashMap::with_capacity(commands),
+            ..Self::default()
+        }
+    }
+}
+
 impl<'c> Writer<'c> {
     fn new(connection: &'c Connection, shared: &'c Shared) -> rusqlite::Result<Self> {
         #[cfg(test)]
@@ -156,11 +166,12 @@ impl<'c> Writer<'c> {
     }
 
     fn work(&mut self) {
+        let mut batch = VecDeque::new();
         loop {
             let patience = (self.log_bytes > 0 && self.broken.is_none()).then_some(IDLE);
-            match self.shared.queue.take(self.shared.tuning.batch_bytes, patience) {
-                Taken::Batch(batch) => {
-                    if let Some(close) = self.commit(batch) {
+            match self.shared.queue.take(&mut batch, self.shared.tuning.batch_bytes, patience) {
+                Taken::Batch => {
+                    if let Some(close) = self.commit(&mut batch) {
                         drop(close.send(self.tidy()));
                         return;
                     }
@@ -174,18 +185,18 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Writes a batch and answers all of it. Returns who asked for the end, if somebody did.
-    fn commit(&mut self, batch: Vec<Command>) -> Option<Answer<()>> {
+    /// Writes a batch, answers all of it and leaves it empty. Returns who asked for the end, if somebody did.
+    fn commit(&mut self, batch: &mut VecDeque<Command>) -> Option<Answer<()>> {
         let written = match &self.broken {
             Some(error) => Err(error.clone()),
-            None => self.write(&batch),
+            None => self.write(batch),
         };
         let (appended, error) = match written {
-            Ok(staged) => (self.settle(&batch, staged), None),
+            Ok(staged) => (self.settle(batch, staged), None),
             Err(error) => (Vec::new(), Some(error)),
         };
         let (mut appended, mut close) = (appended.into_iter(), None);
-        for command in batch {
+        for command in batch.drain(..) {
             // Whoever no longer listens does not mind.
             match command {
                 Command::Append(_, answer) => {
@@ -198,7 +209,7 @@ impl<'c> Writer<'c> {
         close
     }
 
-    fn write(&mut self, batch: &[Command]) -> Result<Staged, Error> {
+    fn write(&mut self, batch: &VecDeque<Command>) -> Result<Staged, Error> {
         self.transaction(batch).map_err(|error| {
             if !self.connection.is_autocommit() {
                 // SQLite has often rolled back by itself; if this fails too the next BEGIN says so.
@@ -212,9 +223,9 @@ impl<'c> Writer<'c> {
         })
     }
 
-    fn transaction(&mut self, batch: &[Command]) -> rusqlite::Result<Staged> {
+    fn transaction(&mut self, batch: &VecDeque<Command>) -> rusqlite::Result<Staged> {
         self.statements.begin.execute([])?;
-        let mut staged = Staged::default();
+        let mut staged = Staged::for_batch(batch.len());
         for command in batch {
             match command {
                 Command::Append(append, _) => {
@@ -308,7 +319,7 @@ impl<'c> Writer<'c> {
     }
 
     /// The batch is durable: memory follows.
-    fn settle(&mut self, batch: &[Command], staged: Staged) -> Vec<(Appended, i64)> {
+    fn settle(&mut self, batch: &VecDeque<Command>, staged: Staged) -> Vec<(Appended, i64)> {
         self.next_lsn += staged.records;
         self.next_key += staged.begun.len() as i64;
         // What was written, and the pages that were only partly filled before or after.
