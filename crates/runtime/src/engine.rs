@@ -45,7 +45,9 @@ pub enum Error {
     Orphans(#[from] EndError),
     #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
     Script(Vec<Problem>),
-    #[error("run `{0}` has not failed, so its parameters cannot be changed: resume it without `-p`, or start a new one")]
+    #[error(
+        "run `{0}` has not failed, so its parameters cannot be changed: resume it without `-p`, or start a new one"
+    )]
     NotFailed(RunId),
     #[error("no gate of run `{0}` waits for a decision")]
     NoGate(RunId),
@@ -548,7 +550,8 @@ impl Opened {
     fn go(self) -> Handle {
         let id = self.driver.run.id().clone();
         lock(&self.live).insert(id.clone(), (self.sender.clone(), self.followers.clone()));
-        let leaving = Leaving { run: id.clone(), live: self.live, followers: self.followers, ended: self.ended };
+        let leaving =
+            Leaving { run: id.clone(), live: self.live, followers: self.followers, ended: self.ended };
         let done = tokio::spawn(async move {
             let _leaving = leaving;
             self.driver.drive().await

@@ -125,7 +125,9 @@ impl World {
     fn offer(&mut self, input: Input) {
         let shown = format!("{input:?}");
         // Some inputs are only written down, by a process that does not drive the run.
-        let quiet = !self.calm && matches!(input, Input::Decide { .. } | Input::Pause { .. }) && self.random.chance(20);
+        let quiet = !self.calm
+            && matches!(input, Input::Decide { .. } | Input::Pause { .. })
+            && self.random.chance(20);
         let handled = match quiet {
             true => self.run.record(self.now, input.clone()),
             false => self.run.handle(self.now, input.clone()),

@@ -45,7 +45,9 @@ fn tell(
     match told(place, name, order(data::login(by))) {
         Ok((run, true)) => Answer { stderr: format!("{word}: {run}\n"), ..Answer::new(Status::Done) },
         Ok((run, false)) => {
-            let stderr = format!("{word}: {run}; recorded, nobody drives the run: `windlass resume {run}` goes on, `windlass show {run}` tells how it stands\n");
+            let stderr = format!(
+                "{word}: {run}; recorded, nobody drives the run: `windlass resume {run}` goes on, `windlass show {run}` tells how it stands\n"
+            );
             Answer { stderr, ..Answer::new(Status::Done) }
         }
         Err(error) => refused(&error),

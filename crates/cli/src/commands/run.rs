@@ -139,7 +139,10 @@ async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => {
-            return Answer { stderr: format!("error: cannot start: {error}\n"), ..Answer::new(Status::Refused) };
+            return Answer {
+                stderr: format!("error: cannot start: {error}\n"),
+                ..Answer::new(Status::Refused)
+            };
         }
     };
     let json = driving.json.is_some();
@@ -269,7 +272,10 @@ struct Signals {
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { interrupted: signal(SignalKind::interrupt())?, terminated: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupted: signal(SignalKind::interrupt())?,
+            terminated: signal(SignalKind::terminate())?,
+        })
     }
 
     async fn stopped(&mut self) {

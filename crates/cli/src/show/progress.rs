@@ -144,7 +144,9 @@ pub fn ending(id: &RunId, result: &Json) -> String {
             };
             format!("run {id} {status}{step}: {cause}\n{advice}")
         }
-        None if result["waiting_on"].as_array().is_some_and(|waits| !waits.is_empty()) => format!("run {id} waits\n"),
+        None if result["waiting_on"].as_array().is_some_and(|waits| !waits.is_empty()) => {
+            format!("run {id} waits\n")
+        }
         None => format!("run {id} {status}\n"),
     };
     for wait in result["waiting_on"].as_array().into_iter().flatten() {

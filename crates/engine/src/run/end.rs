@@ -125,21 +125,24 @@ impl Turn<'_> {
         if self.state().roots.open > 0 {
             return false;
         }
-        let outcome = match (&self.state().cancelling, self.state().roots.halted.or(self.state().roots.failed)) {
-            (Some(why), _) if self.state().clock == RunClock::Over => {
-                let limit = self.run.program.plan.policy.timeout.unwrap_or_default();
-                Outcome::Failed(Failure::new(class::TIMEOUT, format!("{why}: more than {limit}")))
-            }
-            (Some(why), _) => Outcome::Cancelled(why.clone()),
-            (None, Some(halted)) => self.at(halted).outcome().cloned().unwrap_or(Outcome::Done(Value::Null)),
-            (None, None) => {
-                let program = self.run.program.clone();
-                match self.computed(None, &program.plan.outputs) {
-                    Ok(outputs) => Outcome::Done(Value::Map(Arc::new(outputs))),
-                    Err(failure) => Outcome::Failed(failure),
+        let outcome =
+            match (&self.state().cancelling, self.state().roots.halted.or(self.state().roots.failed)) {
+                (Some(why), _) if self.state().clock == RunClock::Over => {
+                    let limit = self.run.program.plan.policy.timeout.unwrap_or_default();
+                    Outcome::Failed(Failure::new(class::TIMEOUT, format!("{why}: more than {limit}")))
                 }
-            }
-        };
+                (Some(why), _) => Outcome::Cancelled(why.clone()),
+                (None, Some(halted)) => {
+                    self.at(halted).outcome().cloned().unwrap_or(Outcome::Done(Value::Null))
+                }
+                (None, None) => {
+                    let program = self.run.program.clone();
+                    match self.computed(None, &program.plan.outputs) {
+                        Ok(outputs) => Outcome::Done(Value::Map(Arc::new(outputs))),
+                        Err(failure) => Outcome::Failed(failure),
+                    }
+                }
+            };
         let has_failures = self.state().has_failures;
         self.emit(What::Concluded { outcome: outcome.clone(), has_failures });
         if !is_reopenable(&outcome) {

@@ -355,7 +355,16 @@ impl State {
         }
         let count = list.len() as u32;
         let unstarted = (first.0..first.0 + count).map(Place).collect();
-        Inside { first, count, open: count, arm, halted: None, failed: None, unstarted, gates: BTreeSet::new() }
+        Inside {
+            first,
+            count,
+            open: count,
+            arm,
+            halted: None,
+            failed: None,
+            unstarted,
+            gates: BTreeSet::new(),
+        }
     }
 
     fn make_ready(&mut self, place: Place, program: &Program) {

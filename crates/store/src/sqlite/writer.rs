@@ -322,8 +322,8 @@ impl<'c> Writer<'c> {
     fn settle(&mut self, batch: &VecDeque<Command>, staged: Staged) -> Vec<(Appended, i64)> {
         self.next_lsn += staged.records;
         self.next_key += staged.begun.len() as i64;
-        // What was written, and the pages that were only partly filled before or after.
-        self.log_bytes += staged.bytes + 2 * 4096;
+        // What was written, and the page that was only partly filled.
+        self.log_bytes += staged.bytes + 4096;
         let last = self.next_lsn - 1;
         let mut tails = self.tails();
         let appends = batch.iter().filter_map(Command::append);
