@@ -38,8 +38,11 @@ run: toolchain ## Build the program and show what it makes of the examples
 
 test: components format-check lint tests deny ## Check everything: format, lints, tests, dependencies
 
-bench: toolchain ## Measure how fast files are read and planned
-	$(CARGO) run --release -p windlass-cli --example bench
+bench: toolchain ## Measure reading, the store and running, each beside its own limit
+	$(CARGO) build --release -p windlass-cli -p windlass-store -p windlass --examples
+	target/release/examples/bench
+	target/release/examples/store_bench
+	target/release/examples/runs_bench
 
 crash-test: toolchain ## Kill runs of the program 200 times and see that each goes on where it was
 	$(CARGO) build --release -p windlass-cli

@@ -28,7 +28,7 @@ const MIGRATIONS: [&str; 1] = ["
 "];
 
 /// How long to wait for a lock that another process holds for a moment.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// The connection of the writer. A file that is not ours, or newer than we are, is left exactly as it was.
 pub(super) fn open_journal(path: &Path, durability: Durability) -> Result<Connection, Error> {

@@ -4,6 +4,7 @@
 use super::codes::{of, translate};
 use super::queue::{Command, Queue, Taken};
 use super::read::{lsn, number};
+use super::schema;
 use super::signal::Signal;
 use super::tails::{Tail, Tails};
 use crate::error::Error;
@@ -21,6 +22,12 @@ use windlass_engine::RunId;
 
 /// With nothing to write for this long, the log is folded in.
 const IDLE: Duration = Duration::from_millis(200);
+
+/// SQLite's own size of a page.
+const PAGE_BYTES: u64 = 4096;
+
+/// How long readers may hold up a log that has become too long.
+const READERS: Duration = Duration::from_millis(100);
 
 /// Starts the thread; returns when its statements are prepared.
 pub(super) fn start(
@@ -322,8 +329,9 @@ impl<'c> Writer<'c> {
     fn settle(&mut self, batch: &VecDeque<Command>, staged: Staged) -> Vec<(Appended, i64)> {
         self.next_lsn += staged.records;
         self.next_key += staged.begun.len() as i64;
-        // What was written, and the page that was only partly filled.
-        self.log_bytes += staged.bytes + 4096;
+        // What was written, the page that was only partly filled, and two more of the table of runs and its index.
+        let pages = if staged.begun.is_empty() { 1 } else { 3 };
+        self.log_bytes += staged.bytes + pages * PAGE_BYTES;
         let last = self.next_lsn - 1;
         let mut tails = self.tails();
         let appends = batch.iter().filter_map(Command::append);
@@ -341,27 +349,39 @@ impl<'c> Writer<'c> {
         staged.appended
     }
 
-    /// Folds the log into the database as far as nobody reads older pages; the log is then written from its start again.
+    /// Folds the log into the database. It is then written from its start again, unless somebody reads from it at that
+    /// very moment; when that has happened too often in a row, readers are waited for.
     fn checkpoint(&mut self) {
         // Also when it fails: it is tried again when the log has grown as much once more.
         self.log_bytes = 0;
-        let path = &self.shared.path;
-        let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        if let Err(error) = done.map_err(of(path))
+        let done = self.fold_log("PASSIVE").and_then(|log_pages| {
+            if log_pages.saturating_mul(PAGE_BYTES) < self.shared.tuning.log_bytes.saturating_mul(4) {
+                return Ok(());
+            }
+            self.connection.busy_timeout(READERS)?;
+            let restarted = self.fold_log("RESTART").map(drop);
+            self.connection.busy_timeout(schema::BUSY)?;
+            restarted
+        });
+        if let Err(error) = done.map_err(of(&self.shared.path))
             && error.is_fatal()
         {
             self.broken = Some(error);
         }
     }
 
+    /// How many pages the log has, folded in or not. That somebody was in the way is no error.
+    fn fold_log(&self, mode: &str) -> rusqlite::Result<u64> {
+        let sql = format!("PRAGMA wal_checkpoint({mode})");
+        let pages: i64 = self.connection.query_row(&sql, [], |row| row.get(1))?;
+        Ok(u64::try_from(pages).unwrap_or(0))
+    }
+
     /// The end: the log is folded in and emptied, unless somebody reads.
     fn tidy(&mut self) -> Result<(), Error> {
         match &self.broken {
             Some(error) => Err(error.clone()),
-            None => self
-                .connection
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-                .map_err(of(&self.shared.path)),
+            None => self.fold_log("TRUNCATE").map(drop).map_err(of(&self.shared.path)),
         }
     }
 
@@ -389,13 +409,22 @@ mod tests {
     use std::sync::atomic::{AtomicI32, Ordering};
     use windlass_engine::{Event, RunId, Timestamp, What};
 
+    struct Folder(std::path::PathBuf);
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            // Left behind at worst; a failing test has something better to say.
+            drop(std::fs::remove_dir_all(&self.0));
+        }
+    }
+
     /// Opens a store in a folder of its own and removes it afterwards.
     fn check(name: &str, tuning: Tuning, body: impl FnOnce(&Store, &dyn Fn(Tuning) -> Store)) {
-        let folder = std::env::temp_dir().join(format!("windlass-writer-{}-{name}", std::process::id()));
+        let folder =
+            Folder(std::env::temp_dir().join(format!("windlass-writer-{}-{name}", std::process::id())));
         let options = |tuning| Options { durability: Durability::Process, tuning, ..Options::default() };
-        let open = |tuning| Store::open(&folder, options(tuning)).expect("a store");
+        let open = |tuning| Store::open(&folder.0, options(tuning)).expect("a store");
         body(&open(tuning), &open);
-        std::fs::remove_dir_all(&folder).expect("removed");
     }
 
     fn append(store: &Store, run: &str, prev: Option<u64>, bytes: usize) -> Result<Appended, Error> {

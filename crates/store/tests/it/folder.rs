@@ -189,7 +189,8 @@ fn log_and_mark_are_kept_short() {
         push(&store, &run(&format!("r{n}")), "end");
     }
     let log = std::fs::metadata(temp.file("journal.db-wal")).expect("the log").len();
-    assert!(log < 400_000, "{log}");
+    // Four times what a busy store takes, and what comes until it looks again.
+    assert!(log < 700_000, "{log}");
     let tails = store.journal.tails().expect("tails");
     assert!((361..=401).contains(&tails.low_water.0), "{tails:?}");
     store.close().expect("closed");
