@@ -165,6 +165,9 @@ pub struct Decide {
     /// The gate; may be left out when one waits
     #[arg(value_name = "STAGE")]
     pub step: Option<String>,
+    /// What is chosen: approve or reject; without it, what the command says
+    #[arg(long, value_name = "OPTION")]
+    pub choice: Option<String>,
     /// Who decides [default: the login name]
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,

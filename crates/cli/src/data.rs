@@ -35,5 +35,17 @@ pub fn find(data: &Data, name: &str) -> Result<(PathBuf, Engine, RunId), Error> 
 /// Who is at the keyboard.
 pub fn login(by: Option<String>) -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    by.or_else(|| variable("USER")).or_else(|| variable("LOGNAME")).unwrap_or_else(|| "unknown".to_owned())
+    by.or_else(|| variable("USER"))
+        .or_else(|| variable("LOGNAME"))
+        .or_else(account)
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// The name of the account that this process belongs to.
+fn account() -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let uid = std::fs::metadata("/proc/self").ok()?.uid().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
+    let line = accounts.lines().find(|line| line.split(':').nth(2) == Some(uid.as_str()))?;
+    line.split(':').next().map(str::to_owned)
 }

@@ -350,12 +350,23 @@ impl Driver {
         let script = self.host.script.clone();
         let answer = script.as_ref().and_then(|script| script.gates.for_step(&step, &path, number));
         let Some(GateAnswer { choice, by, reason, .. }) = answer else { return Ok(()) };
-        let decision = GateDecision {
-            approve: match choice {
-                Choice::Approve => true,
-                Choice::Reject => false,
-                Choice::Option(word) => matches!(&**word, "approve" | "approved" | "yes"),
+        let approve = match choice {
+            Choice::Approve => true,
+            Choice::Reject => false,
+            Choice::Option(word) => match &**word {
+                "approve" => true,
+                "reject" => false,
+                other => {
+                    self.notice(format!(
+                        "the script chooses `{other}` at gate `{step}`, which offers approve and reject"
+                    ));
+                    self.plan_decision(path, number + 1);
+                    return Ok(());
+                }
             },
+        };
+        let decision = GateDecision {
+            approve,
             by: by.clone().unwrap_or_else(|| "script".into()),
             reason: reason.clone(),
             form: Value::Null,

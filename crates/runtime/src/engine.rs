@@ -33,6 +33,8 @@ pub enum Error {
     RunExists(RunId),
     #[error("there is no run `{0}` in this data folder: `windlass runs` lists them")]
     NoRun(String),
+    #[error("several runs begin with `{name}`, among them {}: write more of the id", .runs.join(" and "))]
+    WhichRun { name: String, runs: Vec<String> },
     #[error("the run `{run}` is finished ({status}): start it anew with `windlass run`")]
     RunFinished { run: RunId, status: String },
     #[error("another process drives the runs of {0}")]
@@ -99,7 +101,7 @@ impl Error {
             Self::Refused(Refused::NoGate(_)) => "no_gate",
             Self::Refused(_) => "refused",
             Self::RunExists(_) => "run_exists",
-            Self::NoRun(_) => "no_run",
+            Self::NoRun(_) | Self::WhichRun { .. } => "no_run",
             Self::Owned(_) => "owned",
             Self::Folder { .. } => "data_folder",
             Self::NoPlan(_) => "no_plan",
@@ -481,6 +483,10 @@ impl Engine {
         let mut begins = rows.iter().filter(|row| row.run.as_str().starts_with(name));
         match (begins.next(), begins.next()) {
             (Some(only), None) => Ok(only.run.clone()),
+            (Some(first), Some(second)) => Err(Error::WhichRun {
+                name: name.to_owned(),
+                runs: [first, second].map(|row| row.run.to_string()).to_vec(),
+            }),
             _ => Err(Error::NoRun(name.to_owned())),
         }
     }

@@ -4,9 +4,19 @@ use super::refused;
 use crate::answer::{Answer, Status};
 use crate::{args, data};
 use windlass_ir::Value;
-use windlass_runtime::{Clock, Door, Durability, Error, Order};
+use windlass_runtime::{Clock, Door, Durability, Engine, Error, Order, RunId, report};
 
 pub fn decide(args: &args::Decide, approve: bool) -> Answer {
+    let approve = match args.choice.as_deref() {
+        None => approve,
+        Some("approve") => true,
+        Some("reject") => false,
+        Some(other) => {
+            let stderr =
+                format!("error[no_gate]: `{other}` is no option of this gate: choose approve or reject\n");
+            return Answer { stderr, ..Answer::new(Status::Refused) };
+        }
+    };
     let form = Value::map(args.fields.iter().map(|(name, text)| (name.as_str(), field(text))));
     let word = if approve { "approved" } else { "rejected" };
     let order = |by: String| Order::Decide {
@@ -43,23 +53,41 @@ fn tell(
     word: &str,
 ) -> Answer {
     match told(place, name, order(data::login(by))) {
-        Ok((run, true)) => Answer { stderr: format!("{word}: {run}\n"), ..Answer::new(Status::Done) },
-        Ok((run, false)) => {
-            let stderr = format!(
-                "{word}: {run}; recorded, nobody drives the run: `windlass resume {run}` goes on, `windlass show {run}` tells how it stands\n"
-            );
-            Answer { stderr, ..Answer::new(Status::Done) }
-        }
+        Ok(told) => Answer { stderr: format!("{word}: {}\n", told.words()), ..Answer::new(Status::Done) },
         Err(error) => refused(&error),
     }
 }
 
-fn told(place: &args::Data, name: &str, order: Order) -> Result<(String, bool), Error> {
+/// What became of a run that was told something.
+struct Told {
+    run: RunId,
+    /// Somebody drives it.
+    driven: bool,
+    status: String,
+    ended: bool,
+}
+
+impl Told {
+    fn words(&self) -> String {
+        let Self { run, status, .. } = self;
+        match (self.driven, self.ended) {
+            (true, _) => run.to_string(),
+            (false, true) => format!("{run}; recorded, the run is {status}"),
+            (false, false) => format!("{run}; recorded, `windlass resume {run}` goes on"),
+        }
+    }
+}
+
+fn told(place: &args::Data, name: &str, order: Order) -> Result<Told, Error> {
     let (folder, engine, run) = data::find(place, name)?;
     drop(engine);
     let door = Door::open(&folder, Durability::Disk)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::Folder { folder, cause: error.to_string() })?;
+    let runtime =
+        runtime.map_err(|error| Error::Folder { folder: folder.clone(), cause: error.to_string() })?;
     let driven = runtime.block_on(door.tell(&run, order))?;
-    Ok((run.to_string(), driven))
+    drop(door);
+    let view = Engine::look(&folder)?.view(&run)?;
+    let status = report::result(&run, &view)["status"].as_str().unwrap_or_default().to_owned();
+    Ok(Told { run, driven, status, ended: view.ended_at.is_some() })
 }

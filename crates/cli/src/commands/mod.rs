@@ -54,9 +54,14 @@ impl Refusal {
         let first = self.findings.iter().find(|finding| finding.is_error());
         let json = serde_json::json!({
             "type": "refused",
-            "error": first.map(|finding| serde_json::json!({"code": finding.code, "message": finding.message})),
+            "error": first.map(|finding| serde_json::json!({
+                "code": finding.code,
+                "message": finding.message,
+                "step": finding.step,
+                "field": finding.field,
+            })),
             "diagnostics": diagnostics::to_json(&self.findings, &self.sources, self.file.as_deref()),
         });
-        Answer { stderr: self.answer(screen).stderr, ..Answer::json(Status::Refused, &json) }
+        Answer { stderr: self.answer(screen).stderr, stdout: format!("{json}\n"), status: Status::Refused }
     }
 }

@@ -31,10 +31,22 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         Ok(from) => from,
         Err(refusal) => return refuse(&refusal),
     };
+    if args.run_id.as_deref() == Some("last") {
+        let stderr =
+            "error[bad_run_id]: `last` always means the run that was started last: choose another id\n";
+        return Answer { stderr: stderr.into(), ..Answer::new(Status::Refused) };
+    }
     let run = match args.run_id.as_deref().map(RunId::new).transpose() {
         Ok(run) => run,
         Err(error) => return refused_start(&Error::RunId(error), json),
     };
+    let note = opened.note(&screens.stderr);
+    if !note.is_empty() {
+        answer::remark(note.trim_end());
+    }
+    if !opened.plan.hooks.is_empty() {
+        answer::remark("`hooks` are checked, but this version does not carry them out yet");
+    }
     let texts: Vec<String> = opened.sources.iter().map(|source| source.text.to_string()).collect();
     let request = Request::Start {
         source: texts.first().cloned().unwrap_or_default(),
@@ -111,7 +123,7 @@ fn refused_start(error: &Error, json: bool) -> Answer {
     let answer = refused(error);
     match json {
         true => {
-            let object = json!({"type": "refused", "error": {"code": error.code(), "message": error.to_string()}, "diagnostics": []});
+            let object = json!({"type": "refused", "error": {"code": error.code(), "message": error.to_string(), "step": null, "field": null}, "diagnostics": []});
             Answer { stdout: format!("{object}\n"), ..answer }
         }
         false => answer,

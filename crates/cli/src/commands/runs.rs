@@ -20,7 +20,11 @@ pub fn run(args: &args::Runs, screen: &Screen) -> Answer {
 }
 
 fn rows(args: &args::Runs) -> Result<Vec<RunRow>, Error> {
-    let engine = Engine::look(&data::folder(&args.data, None))?;
+    let folder = data::folder(&args.data, None);
+    if !folder.join("journal.db").exists() {
+        return Ok(Vec::new());
+    }
+    let engine = Engine::look(&folder)?;
     let mut rows = engine.runs(Query { limit: args.limit, unfinished_only: args.unfinished })?;
     if args.unfinished {
         rows.retain(|row| row.row.ended_at.is_none());

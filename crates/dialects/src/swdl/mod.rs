@@ -44,5 +44,9 @@ pub fn read(root: Node, overrides: Option<&Node>, sources: &Sources) -> (Option<
         None => root,
     };
     let workflow = document::read(&root, &context);
-    (workflow, context.diagnostics.into_inner())
+    let mut findings = context.diagnostics.into_inner();
+    if let Some(overrides) = overrides {
+        findings.iter_mut().for_each(|finding| overrides::harden(finding, overrides));
+    }
+    (workflow, findings)
 }

@@ -6,7 +6,7 @@
 use super::table::{Context, wrong_shape};
 use crate::text::{Entry, Kind, Mapping, Node};
 use windlass_ir::suggest::nearest;
-use windlass_ir::{Code, Diagnostic};
+use windlass_ir::{Code, Diagnostic, Severity};
 
 const ALLOWED: [&str; 5] = ["stages", "context", "config", "error_policy", "workflow"];
 const PROTECTED_IN_WORKFLOW: [&str; 3] = ["id", "name", "version"];
@@ -30,6 +30,20 @@ pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
         );
         return root;
     };
+    for entry in as_map(overrides)
+        .into_iter()
+        .flat_map(|top| &top.entries)
+        .filter(|entry| &*entry.key.text != "overrides")
+    {
+        let key = &*entry.key.text;
+        report(
+            Diagnostic::error(Code::UnknownOverrideKey, format!("`{key}` is no key of an overrides file"))
+                .at(entry.key.span)
+                .field(key)
+                .reference(key)
+                .help("put everything under `overrides`, in the block of its workflow"),
+        );
+    }
     let Some(entry) = blocks.get(&id) else {
         report(
             Diagnostic::hint(
@@ -63,6 +77,15 @@ pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
         }
     }
     root
+}
+
+/// A key that does nothing is worse in overrides than in a workflow: somebody relies on it. So it is an error there.
+pub fn harden(finding: &mut Diagnostic, overrides: &Node) {
+    let in_overrides = finding.span.is_some_and(|span| span.source == overrides.span.source);
+    if in_overrides && finding.code == Code::UnknownKey {
+        finding.code = Code::UnknownOverrideKey;
+        finding.severity = Severity::Error;
+    }
 }
 
 fn workflow_id(root: &Node) -> Option<String> {

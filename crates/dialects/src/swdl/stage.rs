@@ -12,7 +12,7 @@ use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::policy::Policy;
 use windlass_ir::workflow::{Action, Condition, Guard, Kind, Step};
-use windlass_ir::{Spanned, Value};
+use windlass_ir::{Code, Spanned, Value};
 
 /// What the top of the file says about every stage.
 #[derive(Clone, Copy, Debug)]
@@ -231,6 +231,7 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Do
         None if table.has("type") => table.known(&KEYS),
         _ => {}
     }
+    misplaced(table);
     let others: Vec<&str> = KEYS.iter().chain(&MORE_KEYS).copied().collect();
     table.finish(&others, |key| match key {
         "id" | "depends_on" => {
@@ -242,6 +243,25 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Do
         _ => (format!("on a stage of type {}", known.word()), "take it out, or change `type`"),
     });
     step
+}
+
+/// Keys that people write on the stage and that belong one level deeper.
+fn misplaced(table: &Table<'_>) {
+    const HOMES: [(&str, &str); 6] = [
+        ("timeout", "error_policy.timeout"),
+        ("retry", "error_policy.retry"),
+        ("on_failure", "error_policy.on_failure"),
+        ("max_attempts", "error_policy.retry.max_attempts"),
+        ("retries", "error_policy.retry.max_attempts"),
+        ("artifact", "roles.primary.artifact"),
+    ];
+    for (key, home) in HOMES.into_iter().filter(|(key, _)| table.has(key)) {
+        let span = table.key_span(key);
+        let finding =
+            table.warning(Code::UnknownKey, key, span, format!("`{key}` has no effect on a stage itself"));
+        table.report(finding.reference(key).suggest(Some(home)));
+        table.known(&[key]);
+    }
 }
 
 /// A stage of a type that does not exist still may have parts worth a look.

@@ -62,7 +62,7 @@ fn control_character(text: &str, at: usize) -> Box<Diagnostic> {
         0 => "this looks like a binary file; give a text file, saved as UTF-8",
         _ => "remove the character, or write it as an escape such as \"\\u001b\" inside double quotes",
     };
-    Box::new(Diagnostic::error(Code::Unreadable, message).help(help))
+    Box::new(Diagnostic::error(Code::Syntax, message).help(help))
 }
 
 fn line_of(bytes: &[u8], at: usize) -> usize {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_refused() {
-        let control = |message| Err((Code::Unreadable, message));
+        let control = |message| Err((Code::Syntax, message));
         check(b"a: 1\n\0", control("a control character (0x00) stands at offset 5 (line 2)"));
         check(b"a: \x1B[0m", control("a control character (0x1B) stands at offset 3 (line 1)"));
     }

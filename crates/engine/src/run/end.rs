@@ -1,6 +1,6 @@
 //! Ends: of scopes, of what will not be started any more, of the run, and the way back from a failure.
 
-use super::state::{Doing, Phase, Place, RunClock, Stage};
+use super::state::{Doing, Instance, Phase, Place, RunClock, Stage};
 use super::{Turn, merged};
 use crate::event::What;
 use crate::input::{Effect, Refused};
@@ -143,7 +143,8 @@ impl Turn<'_> {
                     }
                 }
             };
-        let has_failures = self.state().has_failures;
+        let failed = |instance: &Instance| matches!(instance.outcome(), Some(Outcome::Failed(_)));
+        let has_failures = self.state().instances.iter().any(failed);
         self.emit(What::Concluded { outcome: outcome.clone(), has_failures });
         if !is_reopenable(&outcome) {
             self.emit(What::Closed);

@@ -66,6 +66,12 @@ impl Turn<'_> {
     /// The fields of the form, with defaults, each of its type and one of its choices.
     fn filled_in(&self, gate: &Gate, path: &Path, given: &Value) -> Result<Map, Refused> {
         let bad = |problem: String| Refused::BadForm { path: path.clone(), problem };
+        if let Value::Map(given) = given
+            && let Some(strange) = given.keys().find(|name| !gate.form.contains_key(*name))
+        {
+            let known: Vec<&str> = gate.form.keys().map(|name| &**name).collect();
+            return Err(bad(format!("it has no field `{strange}`, only {}", known.join(", "))));
+        }
         let mut fields = Map::new();
         for (name, field) in &gate.form {
             let value = given.get(name).or(field.default.as_ref()).cloned().unwrap_or(Value::Null);

@@ -155,7 +155,6 @@ pub struct State {
     pub cancelling: Option<Arc<str>>,
     /// How long the run may still take, and whether that time is running.
     pub clock: RunClock,
-    pub has_failures: bool,
     /// Decisions that were accepted, by id.
     pub decisions: HashMap<Path, (Arc<str>, Arc<str>)>,
 }
@@ -193,7 +192,6 @@ impl State {
             paused: false,
             cancelling: None,
             clock: RunClock::None,
-            has_failures: false,
             decisions: HashMap::new(),
         }
     }
@@ -504,7 +502,6 @@ impl State {
             self.agents -= 1;
         }
         if matches!(outcome, Outcome::Failed(_)) {
-            self.has_failures = true;
             if weight.fails {
                 self.siblings_mut(place).failed.get_or_insert(place);
             }

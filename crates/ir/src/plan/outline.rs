@@ -140,7 +140,13 @@ fn step_outline(
 ) -> StepOutline {
     let named = plan.step(number);
     let step = plan.step(plan.unguarded(number));
-    let retry = &step.policy.retry;
+    // What a fan-out attempts is its template.
+    let attempted = match &step.kind {
+        Kind::ForEach(each) => each.body.first().map(|body| plan.step(plan.unguarded(*body))),
+        Kind::Action(_) => Some(step),
+        _ => None,
+    };
+    let retry = &attempted.unwrap_or(step).policy.retry;
     let strings = |list: &[Arc<str>]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let agent = match &step.kind {
         Kind::Action(Action::Agent(agent)) => Some(agent),
@@ -160,16 +166,20 @@ fn step_outline(
             .collect(),
         outputs: outputs(step),
         condition: named.condition.as_ref().map(|condition| printer.expr(&condition.expr)),
-        timeout_seconds: timeout(step).map(Duration::as_secs_f64),
+        timeout_seconds: timeout(step).or_else(|| timeout(attempted?)).map(Duration::as_secs_f64),
         attempts_max: retry.attempts_max,
-        retry: json!({
-            "max_attempts": retry.attempts_max,
-            "initial_interval": retry.backoff.initial.to_string(),
-            "growth": retry.backoff.growth,
-            "max_interval": retry.backoff.max.to_string(),
-            "non_retryable_errors": retry.never,
-            "when": retry.when.as_ref().map(|when| printer.expr(&when.expr)),
-        }),
+        retry: if attempted.is_none() {
+            Json::Null
+        } else {
+            json!({
+                "max_attempts": retry.attempts_max,
+                "initial_interval": retry.backoff.initial.to_string(),
+                "growth": retry.backoff.growth,
+                "max_interval": retry.backoff.max.to_string(),
+                "non_retryable_errors": retry.never,
+                "when": retry.when.as_ref().map(|when| printer.expr(&when.expr)),
+            })
+        },
         on_failure: json!(step.policy.on_failure),
         context: agent.map_or_else(StepContext::default, |agent| StepContext {
             modules: strings(&agent.modules),

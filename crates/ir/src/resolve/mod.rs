@@ -122,8 +122,13 @@ impl Contracts {
 
     /// The default and the choices of a field must be values of its type, and the default one of the choices.
     fn form_field(&mut self, name: &str, field: &FormField) -> Option<Diagnostic> {
-        let values = field.default.iter().chain(&field.choices);
-        let wrong = values.into_iter().find_map(|value| self.finding(&field.ty, value, field.span));
+        let wrong = field.default.as_ref().and_then(|value| self.finding(&field.ty, value, field.span));
+        let wrong = wrong.or_else(|| {
+            let mut choices = field.choices.iter();
+            let mut finding = choices.find_map(|choice| self.finding(&field.ty, choice, field.span))?;
+            finding.message = format!("a choice is not of type {}", field.ty);
+            Some(finding)
+        });
         let strange = field
             .default
             .as_ref()

@@ -56,7 +56,7 @@ pub fn result(run: &RunId, view: &View) -> Json {
         "workflow": plan.header.id,
         "dialect": plan.dialect,
         "status": swdl::run_status(view),
-        "paused": view.paused,
+        "paused": view.paused && view.ended_at.is_none(),
         "has_failures": view.has_failures || view.steps.values().any(has_failed),
         "inputs": view.inputs,
         "outputs": outputs(view),
@@ -119,6 +119,9 @@ fn run_error(view: &View) -> Json {
         RunPhase::Ended(Outcome::Failed(failure)) => {
             let step = view.failed_at.as_ref().and_then(|path| view.steps.get(path));
             error(failure, step.map(|step| name_of(view, step)).as_deref())
+        }
+        RunPhase::Ended(Outcome::Cancelled(why)) => {
+            json!({"code": windlass_engine::class::CANCELLED, "message": why, "step": null, "field": null})
         }
         RunPhase::Ended(_) | RunPhase::Pending | RunPhase::Running => Json::Null,
     }
