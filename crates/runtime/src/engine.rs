@@ -51,6 +51,8 @@ pub enum Error {
         "run `{0}` has not failed, so its parameters cannot be changed: resume it without `-p`, or start a new one"
     )]
     NotFailed(RunId),
+    #[error("nothing here does `{step}`, a stage of the type {kind}: answer for it with `--script`")]
+    NobodyFor { step: String, kind: String },
     #[error("no gate of run `{0}` waits for a decision")]
     NoGate(RunId),
     #[error("run `{run}` waits at several gates: name one of {}", .gates.join(", "))]
@@ -93,7 +95,7 @@ impl Error {
             Self::Store(windlass_store::Error::Missing { .. }) => "no_run",
             Self::Store(_) => "storage",
             Self::RunId(_) => "bad_run_id",
-            Self::Unrunnable(_) => "not_runnable",
+            Self::Unrunnable(_) | Self::NobodyFor { .. } => "not_runnable",
             Self::Refused(Refused::NotAnApprover { .. }) => "not_an_approver",
             Self::Refused(Refused::AlreadyDecided { .. }) => "already_decided",
             Self::Refused(Refused::Finished) | Self::RunFinished { .. } => "run_finished",
@@ -250,6 +252,7 @@ impl Engine {
             ("workflow", Value::Text(plan.header.id.clone())),
             ("dialect", Value::Text(plan.dialect.clone())),
             ("directory", Value::text(start.host.environment.directory.to_string_lossy())),
+            ("scripted", Value::Bool(start.host.script.is_some())),
         ]);
         let program = self.stored(plan, start.source, start.overrides).await?;
         let id = self.free_id(start.run.as_ref(), &start.clock)?;

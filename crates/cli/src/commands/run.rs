@@ -7,10 +7,12 @@ use crate::load::{self, Refusal};
 use crate::show::Screens;
 use crate::{data, show};
 use serde_json::{Value as Value_, json};
+use std::io::IsTerminal;
 use std::path::Path;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass_ir::Value;
-use windlass_ir::plan::Given;
+use windlass_ir::plan::{Given, PlanStep};
+use windlass_ir::workflow::{Action, Kind};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
     Door, Durability, Engine, Error, Following, Query, Request, RunId, Surroundings, Update, listen,
@@ -40,6 +42,10 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         Ok(run) => run,
         Err(error) => return refused_start(&Error::RunId(error), json),
     };
+    if let (None, Some(step)) = (&from.script, opened.plan.steps.iter().find(|step| is_for_others(step))) {
+        let error = Error::NobodyFor { step: step.id.to_string(), kind: step.word.to_string() };
+        return refused_start(&error, json);
+    }
     let note = opened.note(&screens.stderr);
     if !note.is_empty() {
         answer::remark(note.trim_end());
@@ -57,6 +63,11 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         from,
     };
     drive(&data::folder(&args.data, Some(&file)), request, &args.driving)
+}
+
+/// Work that this program has no executor for yet.
+fn is_for_others(step: &PlanStep) -> bool {
+    matches!(step.kind, Kind::Action(Action::Agent(_) | Action::Tool(_) | Action::Task(_)))
 }
 
 pub fn resume(args: args::Resume) -> Answer {
@@ -111,12 +122,10 @@ fn changed_inputs(engine: &Engine, run: &RunId, params: Vec<(String, String)>) -
 
 fn surroundings(driving: &Driving) -> Result<Surroundings, Refusal> {
     let script = driving.script.as_deref().map(load::object).transpose()?;
-    Ok(Surroundings {
-        script,
-        virtual_time: driving.virtual_time,
-        wait: driving.wait,
-        ..Surroundings::here()
-    })
+    // Whoever sits at a terminal can decide in another one, or end this with Ctrl-C.
+    let attended = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let wait = driving.wait || attended;
+    Ok(Surroundings { script, virtual_time: driving.virtual_time, wait, ..Surroundings::here() })
 }
 
 fn refused_start(error: &Error, json: bool) -> Answer {

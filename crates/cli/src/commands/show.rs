@@ -28,6 +28,9 @@ fn page(result: &Json, screen: &Screen) -> String {
     fields.add("Workflow", text(&result["workflow"]));
     let paused = if result["paused"] == true { ", paused" } else { "" };
     fields.add("Status", text(&result["status"]) + paused);
+    if result["scripted"] == true {
+        fields.add("Scripted", "answers came from a script");
+    }
     if let Some(error) = result["error"].as_object() {
         let step = error["step"].as_str().map(|step| format!(" in {step}")).unwrap_or_default();
         fields

@@ -139,7 +139,7 @@ pub fn ending(id: &RunId, result: &Json) -> String {
             let step = error["step"].as_str().map(|step| format!(" in `{step}`")).unwrap_or_default();
             let cause = error["message"].as_str().map(one_line).unwrap_or_default();
             let advice = match error["code"].as_str() {
-                Some("gate_rejected") => String::new(),
+                Some("gate_rejected" | "cancelled") => String::new(),
                 _ => format!("go on with `windlass resume {id}`\n"),
             };
             format!("run {id} {status}{step}: {cause}\n{advice}")
@@ -147,17 +147,34 @@ pub fn ending(id: &RunId, result: &Json) -> String {
         None if result["waiting_on"].as_array().is_some_and(|waits| !waits.is_empty()) => {
             format!("run {id} waits\n")
         }
+        None if result["paused"] == true => {
+            format!("run {id} is paused; go on with `windlass resume {id}`\n")
+        }
         None => format!("run {id} {status}\n"),
     };
     for wait in result["waiting_on"].as_array().into_iter().flatten() {
         let step = wait["step"].as_str().unwrap_or_default();
         let message =
             wait["message"].as_str().map(|message| format!(": {}", one_line(message))).unwrap_or_default();
+        let fields: String = wait["form"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(_, field)| field["required"] == true && field["default"].is_null())
+            .map(|(name, _)| format!(" --field {name}=VALUE"))
+            .collect();
+        let approvers: Vec<&str> =
+            wait["approvers"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+        let by =
+            if approvers.is_empty() { String::new() } else { format!(" (by {})", approvers.join(" or ")) };
         if wait["kind"] == "gate" {
             text += &format!(
-                "waiting at gate `{step}`{message}\ndecide with `windlass approve {id} {step}`, then `windlass resume {id}`\n"
+                "waiting at gate `{step}`{by}{message}\ndecide with `windlass approve {id} {step}{fields}`, then `windlass resume {id}`\n"
             );
         }
+    }
+    if result["scripted"] == true {
+        text += "answers came from a script\n";
     }
     text
 }

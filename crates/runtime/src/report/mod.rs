@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use windlass_engine::{Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView, View};
 use windlass_ir::expr::StepId;
 use windlass_ir::value::Value;
-use windlass_ir::workflow::Kind;
+use windlass_ir::workflow::{Gate, Kind};
 
 /// How a run stands, as one word that decides how a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -56,6 +56,7 @@ pub fn result(run: &RunId, view: &View) -> Json {
         "workflow": plan.header.id,
         "dialect": plan.dialect,
         "status": swdl::run_status(view),
+        "scripted": view.about.get("scripted") == Some(&Value::Bool(true)),
         "paused": view.paused && view.ended_at.is_none(),
         "has_failures": view.has_failures || view.steps.values().any(has_failed),
         "inputs": view.inputs,
@@ -97,6 +98,8 @@ fn waiting_on(view: &View) -> Vec<Json> {
             "kind": "gate",
             "message": message.as_ref().and_then(Value::as_str).map(str::trim),
             "options": ["approve", "reject"],
+            "approvers": gate(view, step).map(|gate| &gate.approvers),
+            "form": gate(view, step).map(|gate| form(gate)),
             "until": until.map(|until| until.to_string()),
         })),
         StepPhase::Backoff { until } => Some(json!({
@@ -112,6 +115,22 @@ fn waiting_on(view: &View) -> Vec<Json> {
         RunPhase::Running => waits.collect(),
         RunPhase::Pending | RunPhase::Ended(_) => Vec::new(),
     }
+}
+
+fn gate<'v>(view: &'v View, step: &StepView) -> Option<&'v Gate> {
+    match &view.program().plan.step(step.step).kind {
+        Kind::Gate(gate) => Some(gate),
+        _ => None,
+    }
+}
+
+/// What an approver is asked to fill in.
+fn form(gate: &Gate) -> Json {
+    let fields = gate.form.iter().map(|(name, field)| {
+        let about = json!({"type": field.ty.to_string(), "required": field.required, "default": field.default, "choices": field.choices});
+        (name.to_string(), about)
+    });
+    Json::Object(fields.collect())
 }
 
 fn run_error(view: &View) -> Json {
