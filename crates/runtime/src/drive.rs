@@ -185,12 +185,7 @@ impl Driver {
 
     /// Attempts and the waits between them always are. A gate alone is, if its time is up soon or everything is waited for.
     fn is_worth_waiting_for(&self, due: Timestamp) -> bool {
-        let working = self.view.steps.values().any(|step| match step.phase {
-            StepPhase::Running | StepPhase::Backoff { .. } => true,
-            StepPhase::Pending | StepPhase::Asking { .. } | StepPhase::Inside | StepPhase::Settled(_) => {
-                false
-            }
-        });
+        let working = self.run.is_working();
         let soon = due <= self.clock.now().plus(SHORT);
         let moves = !self.run.is_paused() || working;
         moves && (working || soon || self.patience == Patience::Everything)

@@ -94,6 +94,11 @@ impl Run {
         }
     }
 
+    /// Whether an attempt is under way, or one that failed will be followed by another.
+    pub fn is_working(&self) -> bool {
+        !self.state.jobs.is_empty()
+    }
+
     pub fn is_paused(&self) -> bool {
         self.state.paused
     }

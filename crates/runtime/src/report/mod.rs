@@ -99,7 +99,7 @@ fn waiting_on(view: &View) -> Vec<Json> {
             "message": message.as_ref().and_then(Value::as_str).map(str::trim),
             "options": ["approve", "reject"],
             "approvers": gate(view, step).map(|gate| &gate.approvers),
-            "form": gate(view, step).map(|gate| form(gate)),
+            "form": gate(view, step).map(form),
             "until": until.map(|until| until.to_string()),
         })),
         StepPhase::Backoff { until } => Some(json!({
