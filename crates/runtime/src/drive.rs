@@ -245,10 +245,14 @@ impl Driver {
         if answer.events.is_empty() {
             return Ok(true);
         }
-        let append = Append::new(self.run.id().clone(), self.tail, &answer.events).map_err(Fatal)?;
         let mut pause = RETRY_FIRST;
         loop {
-            match self.store.journal.append(append.clone()).await {
+            let append = Append::apart(self.run.id().clone(), self.tail, &answer.events, &*self.store.blobs);
+            let appended = match append {
+                Ok(append) => self.store.journal.append(append).await,
+                Err(error) => Err(error),
+            };
+            match appended {
                 Ok(Appended::At(lsn)) => {
                     self.tail = Some(lsn);
                     return Ok(true);
@@ -422,7 +426,7 @@ pub(crate) fn replayed(
     let records = store.journal.read(id, None)?;
     let mut events: Vec<Event> = Vec::new();
     for record in &records {
-        events.extend(record.events()?);
+        events.extend(record.whole_events(&*store.blobs)?);
     }
     let run = Run::replay(id.clone(), program.clone(), &events);
     let view = View::of(program.clone(), &events);

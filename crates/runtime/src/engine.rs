@@ -465,7 +465,7 @@ impl Engine {
         let records = self.store.journal.read(id, None)?;
         let mut events = Vec::new();
         for record in &records {
-            events.extend(record.events()?);
+            events.extend(record.whole_events(&*self.store.blobs)?);
         }
         Ok(events)
     }

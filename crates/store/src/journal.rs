@@ -1,6 +1,7 @@
 //! The journal: the only truth about runs. A list of records, each of one run, each naming the record of the same run
 //! before it. Everything else in a data folder can be made again from it or is pointed to by it.
 
+use crate::blobs::Blobs;
 use crate::error::Error;
 use crate::pending::Pending;
 use crate::record;
@@ -29,6 +30,12 @@ impl Append {
     /// `prev` is the run's last record as the caller knows it; `None` when the run is to begin.
     pub fn new(run: RunId, prev: Option<Lsn>, events: &[Event]) -> Result<Self, Error> {
         let frame = record::encode(&run, prev, events)?;
+        Ok(Self { run, prev, frame })
+    }
+
+    /// The same with values above 64 KiB kept apart, each once. They are durable when this returns, so it blocks.
+    pub fn apart(run: RunId, prev: Option<Lsn>, events: &[Event], blobs: &dyn Blobs) -> Result<Self, Error> {
+        let frame = record::encode_apart(&run, prev, events, blobs)?;
         Ok(Self { run, prev, frame })
     }
 
@@ -81,6 +88,16 @@ impl Record {
         }
     }
 
+    /// The events with every value in its place.
+    pub fn whole_events(&self, blobs: &dyn Blobs) -> Result<Vec<Event>, Error> {
+        record::decode_whole(&self.frame, blobs).map_err(|cause| Error::Unreadable {
+            run: self.run.clone(),
+            lsn: self.lsn,
+            cause,
+        })
+    }
+
+    /// The events; where a large value is kept apart, a reference stands in its place.
     pub fn events(&self) -> Result<Vec<Event>, Error> {
         record::decode(&self.frame).map_err(|cause| Error::Unreadable {
             run: self.run.clone(),

@@ -9,6 +9,7 @@
     expect(dead_code, reason = "some of what backends share is for those on disks")
 )]
 
+mod apart;
 mod blobs;
 mod deep;
 mod error;

@@ -4,6 +4,8 @@
 //! body. Because the checksum stands outside the format, an older program can tell a newer record from a broken one.
 //! The body of format 1 is the JSON of a list of events.
 
+use crate::apart;
+use crate::blobs::{BLOB_BYTES_MIN, BlobId, Blobs};
 use crate::deep;
 use crate::error::Error;
 use crate::journal::Lsn;
@@ -21,6 +23,8 @@ const CHECKSUM: std::ops::Range<usize> = 2..HEADER_BYTES;
 
 /// The run is closed by this record.
 const ENDS: u8 = 1;
+/// Large values are kept apart, and references to them stand in the body.
+const APART: u8 = 2;
 
 pub(crate) fn encode(run: &RunId, prev: Option<Lsn>, events: &[Event]) -> Result<Arc<[u8]>, Error> {
     let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
@@ -37,6 +41,59 @@ pub(crate) fn encode(run: &RunId, prev: Option<Lsn>, events: &[Event]) -> Result
     let sum = checksum(run, prev, &frame);
     frame[CHECKSUM].copy_from_slice(&sum);
     Ok(frame.into())
+}
+
+/// The same with large values apart. Blobs are durable before this returns.
+pub(crate) fn encode_apart(
+    run: &RunId,
+    prev: Option<Lsn>,
+    events: &[Event],
+    blobs: &dyn Blobs,
+) -> Result<Arc<[u8]>, Error> {
+    let whole = encode(run, prev, events)?;
+    if whole.len() <= BLOB_BYTES_MIN {
+        return Ok(whole);
+    }
+    let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
+    let json: serde_json::Value = deep::from_slice(&whole[HEADER_BYTES..]).map_err(refuse)?;
+    let body = apart::take_out(json, &mut |content| blobs.put(content))?;
+    let mut frame = whole[..HEADER_BYTES].to_vec();
+    frame[1] |= APART;
+    serde_json::to_writer(&mut frame, &body).map_err(|error| refuse(error.to_string()))?;
+    let sum = checksum(run, prev, &frame);
+    frame[CHECKSUM].copy_from_slice(&sum);
+    Ok(frame.into())
+}
+
+/// The events of a frame with its large values back in their places.
+pub(crate) fn decode_whole(frame: &[u8], blobs: &dyn Blobs) -> Result<Vec<Event>, String> {
+    if frame.get(1).is_none_or(|flags| flags & APART == 0) {
+        return decode(frame);
+    }
+    let json: serde_json::Value = deep::from_slice(frame.get(HEADER_BYTES..).unwrap_or_default())?;
+    let mut lost = None;
+    let whole = apart::put_back(json, &mut |id| {
+        let content = BlobId::parse(id).and_then(|id| blobs.get(&id).transpose());
+        match content {
+            Some(Ok(content)) => deep::from_slice(&content).or_else(|cause| {
+                lost = Some(cause);
+                Ok(serde_json::Value::Null)
+            }),
+            Some(Err(error)) => {
+                lost = Some(error.to_string());
+                Ok(serde_json::Value::Null)
+            }
+            None => {
+                lost = Some(format!("the value `{id}` that it names is not there"));
+                Ok(serde_json::Value::Null)
+            }
+        }
+    });
+    let whole = whole.map_err(|error| error.to_string())?;
+    match lost {
+        Some(cause) => Err(cause),
+        None => serde_json::from_value(whole).map_err(|error| error.to_string()),
+    }
 }
 
 /// The events of a frame that is whole, or why this program cannot read them.

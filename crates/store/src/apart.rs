@@ -1,0 +1,160 @@
+//! Large values apart: in the events of a record, every value above a size is replaced by the name of a blob that holds it,
+//! so that a value which is passed from step to step is written once.
+//!
+//! Only data is looked at, never the frame of an event around it, so a record with references in it still reads as events:
+//! whoever folds them without looking at values needs no blob.
+
+use crate::blobs::{BLOB_BYTES_MIN, BlobId};
+use crate::error::Error;
+use serde_json::{Map, Value as Json, json};
+
+/// The fields of events that hold data of the workflow; below them everything is data.
+const DATA: [&str; 11] = [
+    "inputs",
+    "about",
+    "value",
+    "input",
+    "done",
+    "continue",
+    "detail",
+    "plain",
+    "command",
+    "cwd",
+    "instructions",
+];
+
+/// Stands for a value that is kept apart. Data that has this key itself is wrapped, so that it reads back as it was.
+const MARK: &str = "$blob";
+const WRAPPED: &str = "map";
+
+/// About what writing a reference down takes.
+const REFERENCE_BYTES: usize = 80;
+
+pub(crate) fn take_out(
+    json: Json,
+    put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>,
+) -> Result<Json, Error> {
+    match json {
+        Json::Array(items) => {
+            items.into_iter().map(|item| take_out(item, put)).collect::<Result<_, _>>().map(Json::Array)
+        }
+        Json::Object(map) => {
+            let fields = map.into_iter().map(|(key, field)| {
+                let field = match DATA.contains(&key.as_str()) {
+                    true => smaller(field, put)?.0,
+                    false => take_out(field, put)?,
+                };
+                Ok((key, field))
+            });
+            fields.collect::<Result<_, Error>>().map(Json::Object)
+        }
+        other => Ok(other),
+    }
+}
+
+/// The value with everything large in it taken out, innermost first, and about how long it is written down.
+fn smaller(data: Json, put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>) -> Result<(Json, usize), Error> {
+    let (data, bytes) = match data {
+        Json::Array(items) => {
+            let mut bytes = 2;
+            let mut kept = Vec::with_capacity(items.len());
+            for item in items {
+                let (item, length) = smaller(item, put)?;
+                bytes += length + 1;
+                kept.push(item);
+            }
+            (Json::Array(kept), bytes)
+        }
+        Json::Object(map) => {
+            let mut bytes = 2;
+            let mut kept = Map::new();
+            let marked = map.contains_key(MARK);
+            for (key, field) in map {
+                let (field, length) = smaller(field, put)?;
+                bytes += key.len() + length + 4;
+                kept.insert(key, field);
+            }
+            let kept = Json::Object(kept);
+            (if marked { json!({MARK: null, WRAPPED: kept}) } else { kept }, bytes)
+        }
+        Json::String(text) => {
+            let bytes = text.len() + 2;
+            (Json::String(text), bytes)
+        }
+        plain => (plain, 20),
+    };
+    if bytes <= BLOB_BYTES_MIN {
+        return Ok((data, bytes));
+    }
+    let id = put(data.to_string().as_bytes())?;
+    Ok((json!({MARK: id.as_str()}), REFERENCE_BYTES))
+}
+
+pub(crate) fn put_back(json: Json, get: &mut dyn FnMut(&str) -> Result<Json, Error>) -> Result<Json, Error> {
+    match json {
+        Json::Array(items) => {
+            items.into_iter().map(|item| put_back(item, get)).collect::<Result<_, _>>().map(Json::Array)
+        }
+        Json::Object(mut map) => match map.get(MARK) {
+            Some(Json::String(id)) => {
+                let content = get(id)?;
+                put_back(content, get)
+            }
+            Some(Json::Null) => match map.remove(WRAPPED) {
+                Some(Json::Object(inner)) => fields_back(inner, get),
+                other => Ok(other.unwrap_or(Json::Null)),
+            },
+            _ => fields_back(map, get),
+        },
+        other => Ok(other),
+    }
+}
+
+fn fields_back(
+    map: Map<String, Json>,
+    get: &mut dyn FnMut(&str) -> Result<Json, Error>,
+) -> Result<Json, Error> {
+    let fields = map.into_iter().map(|(key, field)| Ok((key, put_back(field, get)?)));
+    fields.collect::<Result<_, Error>>().map(Json::Object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// Takes out and puts back; returns what was written in between and how many blobs there were.
+    fn there_and_back(json: &Json) -> (Json, usize) {
+        let mut blobs: HashMap<String, Json> = HashMap::new();
+        let written = take_out(json.clone(), &mut |content| {
+            let id = BlobId::of(content);
+            blobs.insert(id.to_string(), serde_json::from_slice(content).expect("JSON"));
+            Ok(id)
+        })
+        .expect("taken out");
+        let back = put_back(written.clone(), &mut |id| Ok(blobs[id].clone())).expect("put back");
+        assert_eq!(back, *json);
+        (written, blobs.len())
+    }
+
+    #[test]
+    fn large_data_is_taken_out_and_put_back() {
+        let large = "x".repeat(BLOB_BYTES_MIN);
+        let check = |json: Json, blobs: usize| {
+            assert_eq!(there_and_back(&json).1, blobs, "{:.100}", json.to_string())
+        };
+        check(json!([{"event": "noted", "value": "small"}]), 0);
+        check(json!([{"event": "noted", "value": large}]), 1);
+        check(json!([{"event": "noted", "value": {"a": large, "b": large}}]), 1);
+        check(json!([{"event": "noted", "value": {"a": large, "b": 1, "c": [large.clone() + "y"]}}]), 2);
+        check(json!([{"event": "noted", "value": (0..20_000).collect::<Vec<_>>()}]), 1);
+        check(json!([{"event": "failed", "message": large}]), 0);
+    }
+
+    #[test]
+    fn data_that_looks_like_a_reference_stays_data() {
+        let large = "x".repeat(BLOB_BYTES_MIN);
+        there_and_back(&json!([{"value": {"$blob": "abc"}, "about": large}]));
+        there_and_back(&json!([{"value": {"$blob": null, "map": {"$blob": {"$blob": 1}}}, "about": large}]));
+    }
+}

@@ -1,0 +1,45 @@
+//! A large value is written once, however many steps pass it on, and is whole again when the folder is opened anew.
+
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use windlass::{Context, Engine, Executor, Job, Outcome, Value, Workflow, report};
+
+const FILE: &str = r#"
+workflow: {id: large, name: Large}
+stages:
+  - {id: make, type: task, task: make, outputs: {text: {type: string}}}
+  - {id: pass, type: assign, depends_on: [make], set: {text: "${{ stages.make.outputs.text }}"}}
+outputs: {text: {type: string, source: "${{ stages.pass.outputs.text }}"}}
+"#;
+
+struct Make;
+
+impl Executor for Make {
+    fn run(&self, _: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        Box::pin(async { Outcome::Done(Value::map([("text", Value::text("x".repeat(300_000)))])) })
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[tokio::test]
+async fn a_large_value_is_written_once() {
+    let folder = std::env::temp_dir().join(format!("windlass-large-{}", std::process::id()));
+    let workflow = Workflow::read("large.yaml", FILE.as_bytes().to_vec());
+    let engine = Engine::open(&folder).expect("a folder").with_executor(Make);
+    let run = engine.run(workflow.plan().expect("valid"), Value::map::<&str>([])).await.expect("a start");
+    let id = run.id.clone();
+    run.outcome().await.expect("an end");
+    drop(engine);
+    assert_eq!(files(&folder.join("blobs")).len(), 1, "one value, one file");
+    let engine = Engine::open(&folder).expect("the folder again");
+    let result = report::result(&id, &engine.view(&id).expect("the run"));
+    for text in [&result["outputs"]["text"], &result["steps"]["make"]["output"]["text"]] {
+        assert_eq!(text.as_str().map(str::len), Some(300_000));
+    }
+    drop(engine);
+    std::fs::remove_dir_all(folder).expect("ours");
+}
