@@ -141,7 +141,7 @@ mod tests {
     fn large_data_is_taken_out_and_put_back() {
         let large = "x".repeat(BLOB_BYTES_MIN);
         let check = |json: Json, blobs: usize| {
-            assert_eq!(there_and_back(&json).1, blobs, "{:.100}", json.to_string())
+            assert_eq!(there_and_back(&json).1, blobs, "{:.100}", json.to_string());
         };
         check(json!([{"event": "noted", "value": "small"}]), 0);
         check(json!([{"event": "noted", "value": large}]), 1);
