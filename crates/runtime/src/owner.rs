@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use windlass_engine::{Event, GateDecision, Input, RunId};
-use windlass_executors::{Environment, Line, Script, Stream};
+use windlass_executors::{Environment, Line, Problem, Script, Stream};
 use windlass_ir::{Plan, Value};
 use windlass_store::Durability;
 
@@ -50,7 +50,12 @@ impl Surroundings {
         let variables = self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut host = Host::new(Environment { variables, directory: self.directory.clone() });
         if let Some(script) = &self.script {
-            host.script = Some(Arc::new(Script::parse(script).map_err(Error::Script)?));
+            let script = Script::parse(script).map_err(Error::Script)?;
+            if !script.signals.is_empty() {
+                let message = "no step that this version runs waits for a signal: take them out".to_owned();
+                return Err(Error::Script(vec![Problem { place: "signals".into(), message }]));
+            }
+            host.script = Some(Arc::new(script));
         }
         Ok(host)
     }

@@ -348,7 +348,10 @@ impl World {
                 true
             }
             (Input::Decide { decision, .. }, Refused::NotAnApprover { by, .. }) => *by == decision.by,
-            (Input::Decide { .. }, Refused::NoGate(_) | Refused::AlreadyDecided { .. }) => true,
+            (
+                Input::Decide { .. },
+                Refused::NoGate(_) | Refused::AlreadyDecided { .. } | Refused::Finished,
+            ) => true,
             (Input::Reopen { .. }, Refused::NotFailed | Refused::Finished) => true,
             (Input::Cancel { .. } | Input::Pause { .. } | Input::Resume { .. }, Refused::Finished) => true,
             _ => false,

@@ -209,6 +209,13 @@ impl Turn<'_> {
                 return Err(Refused::StaleJob(job.clone()));
             }
             (Stage::Concluded(_) | Stage::Closed(_), Input::Tick | Input::TakenUp) => return Ok(()),
+            (Stage::Concluded(_) | Stage::Closed(_), Input::Decide { id, path, .. }) => {
+                return match self.state().decisions.get(path) {
+                    Some((known, _)) if known == id => Ok(()),
+                    Some((_, by)) => Err(Refused::AlreadyDecided { path: path.clone(), by: by.clone() }),
+                    None => Err(Refused::Finished),
+                };
+            }
             (Stage::Concluded(_) | Stage::Closed(_), _) => return Err(Refused::Finished),
         }
         match input {
