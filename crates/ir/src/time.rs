@@ -2,6 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+const UNITS: [(u64, &str); 6] = [
+    (86_400_000_000, "d"),
+    (3_600_000_000, "h"),
+    (60_000_000, "m"),
+    (1_000_000, "s"),
+    (1_000, "ms"),
+    (1, "us"),
+];
+
+/// A length that somebody writes down and that is longer than this is a mistake: ten years.
+const WRITTEN_MAX: u64 = 10 * 366 * 86_400 * 1_000_000;
+
 /// A length of time in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -18,6 +30,22 @@ impl Duration {
         Self(millis.saturating_mul(1_000))
     }
 
+    /// Reads days, hours, minutes, seconds and milliseconds in that order, each at most once: `1h30m`, `250ms`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut rest = text;
+        let mut total: u64 = 0;
+        let mut units = UNITS.iter().filter(|(_, unit)| *unit != "us");
+        while !rest.is_empty() {
+            let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+            let letters = after.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(after.len());
+            let (unit, after) = after.split_at(letters);
+            let (micros, _) = units.find(|(_, word)| *word == unit)?;
+            total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(*micros)?)?;
+            rest = after;
+        }
+        (!text.is_empty() && total <= WRITTEN_MAX).then_some(Self(total))
+    }
+
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -31,14 +59,6 @@ impl Duration {
 /// As people write it: `1d2h`, `30m`, `1m30s`, `250ms`, `0s`.
 impl std::fmt::Display for Duration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const UNITS: [(u64, &str); 6] = [
-            (86_400_000_000, "d"),
-            (3_600_000_000, "h"),
-            (60_000_000, "m"),
-            (1_000_000, "s"),
-            (1_000, "ms"),
-            (1, "us"),
-        ];
         if self.0 == 0 {
             return f.write_str("0s");
         }
@@ -65,5 +85,38 @@ mod tests {
         check(86_400_000_000, "1d");
         check(43_200_000_000, "12h");
         check(1_250_000, "1s250ms");
+    }
+
+    #[test]
+    fn parts_are_read_in_order() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(
+                Duration::parse(text).map(|length| length.to_string()).as_deref(),
+                expected,
+                "{text:?}"
+            );
+        };
+        check("30s", Some("30s"));
+        check("90m", Some("1h30m"));
+        check("1d2h3m4s5ms", Some("1d2h3m4s5ms"));
+        check("0s", Some("0s"));
+        let bad = [
+            "",
+            "soon",
+            "5 minutes",
+            "5",
+            "m",
+            "30m1h",
+            "1h1h",
+            "-5s",
+            "1.5h",
+            "5M",
+            "5s ",
+            "1ms2s",
+            "3us",
+            "4000d",
+        ];
+        bad.into_iter().for_each(|text| check(text, None));
+        check("99999999999999999999s", None);
     }
 }

@@ -6,7 +6,7 @@ use super::table::Table;
 use windlass_ir::expr::Template;
 use windlass_ir::policy::Bindings;
 use windlass_ir::workflow::{Bound, Finish, FinishStatus, Wait, WaitFor};
-use windlass_ir::{Code, Value};
+use windlass_ir::{Code, Duration, Value};
 
 pub fn wait(stage: &Table<'_>) -> Wait {
     let Some(table) = stage.table("wait") else {
@@ -60,7 +60,7 @@ fn for_nothing(table: &Table<'_>) -> WaitFor {
 /// A constant can be checked at once; an expression only when it has a value.
 fn checked_length(table: &Table<'_>, bound: Bound) -> Bound {
     if let Template::Constant(Value::Text(text)) = &bound.template
-        && duration::parse(text).is_none()
+        && Duration::parse(text).is_none()
     {
         let finding = table.error(Code::BadDuration, "for", bound.span, format!("`{text}` is no duration"));
         table.report(finding.reference(&**text).help(duration::HELP));

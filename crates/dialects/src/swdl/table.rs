@@ -265,7 +265,7 @@ impl<'a> Table<'a> {
     /// A length of time above zero.
     pub fn duration(&self, key: &'static str) -> Option<Duration> {
         let (scalar, span) = self.scalar(key, "a duration")?;
-        let message = match duration::parse(&scalar.text) {
+        let message = match Duration::parse(&scalar.text) {
             Some(Duration::ZERO) => "this must be longer than nothing".to_owned(),
             Some(length) => return Some(length),
             None => format!("`{}` is no duration", scalar.text),

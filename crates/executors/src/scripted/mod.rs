@@ -1,7 +1,6 @@
 //! `scripted`: answers from a file instead of agents, tools and people. Pure: a script says what is answered and after how
 //! long; whoever keeps the clock, a real one or a virtual one, decides when that is.
 
-mod duration;
 mod parse;
 
 pub use parse::Problem;

@@ -1,6 +1,5 @@
 //! A script as data becomes a [`Script`]. Everything wrong is found in one pass, each with its place.
 
-use super::duration;
 use super::{Answer, Choice, GateAnswer, Gates, Script, Signal};
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -19,6 +18,8 @@ pub struct Problem {
 }
 
 const FORMS: [&str; 5] = ["outputs", "output", "continue", "error", "hang"];
+const DURATION_HELP: &str =
+    "write days, hours, minutes, seconds and milliseconds in that order, such as `3s`, `1h30m` or `250ms`";
 const FORMS_HELP: &str = "give one of `outputs`, `output`, `continue`, `error` and `hang`";
 
 pub fn script(script: &Value) -> Result<Script, Vec<Problem>> {
@@ -234,9 +235,9 @@ impl Reader {
         let Value::Text(text) = value else {
             return self.wrong_kind(value, place, "a duration such as \"3s\"");
         };
-        match duration::parse(text) {
+        match Duration::parse(text) {
             Some(length) => Some(length),
-            None => self.say(place, &format!("`{text}` is no duration: {}", duration::HELP)),
+            None => self.say(place, &format!("`{text}` is no duration: {DURATION_HELP}")),
         }
     }
 
@@ -266,7 +267,7 @@ mod tests {
 
     fn check(answer: &str, outcome: Outcome, after: &str, hangs: bool) {
         let script = parsed(&format!(r#"{{"agents": {{"a": [{answer}]}}}}"#)).expect("a good script");
-        let expected = Answer { outcome, after: duration::parse(after).expect("a duration"), hangs };
+        let expected = Answer { outcome, after: Duration::parse(after).expect("a duration"), hangs };
         assert_eq!(script.steps["a"], [expected], "{answer}");
     }
 
