@@ -2,6 +2,7 @@
 
 use crate::support::{folder, windlass, windlass_in};
 use serde_json::Value;
+use std::path::Path;
 
 const GOOD: &str = "workflow: {id: good, name: Good}\nstages:\n  - {id: a, type: shell, run: \"true\"}\n";
 const WARNED: &str =
@@ -185,4 +186,22 @@ fn colour_is_for_terminals_unless_forced() {
     assert!(!coloured(&[("TERM", "xterm-256color"), ("CLICOLOR", "1")]));
     assert!(coloured(&[("CLICOLOR_FORCE", "1")]));
     assert!(!coloured(&[("NO_COLOR", "1")]));
+}
+
+/// Each finding of each fixture, as it stands on a person's screen.
+#[test]
+fn every_finding_as_a_person_sees_it() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/fixtures/swdl");
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .expect("the fixtures")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("err_") || name.starts_with("warn_"))
+        .filter(|name| !name.contains(".overrides."))
+        .collect();
+    names.sort();
+    assert!(names.len() > 50, "only {} fixtures were found", names.len());
+    for name in names {
+        let seen = windlass_in(&folder, &["validate", &name]).see();
+        insta::assert_snapshot!(format!("seen_{name}"), seen);
+    }
 }
