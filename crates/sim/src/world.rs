@@ -206,20 +206,21 @@ impl World {
         self.log.push("-- crash --".into());
         self.replay();
         self.working.clear();
-        let owed: Vec<JobKey> = self
-            .run
-            .outstanding()
-            .into_iter()
-            .filter_map(|effect| match effect {
-                Effect::Dispatch(job) => Some(job.key),
-                Effect::Abort(key) => Some(key),
-                Effect::Conclude(_) => None,
-            })
-            .collect();
+        let owed = self.owed();
         self.offer(Input::TakenUp);
         for job in owed {
             self.offer(Input::Lost { job });
         }
+    }
+
+    /// The jobs that the run still waits for an answer about.
+    fn owed(&self) -> BTreeSet<JobKey> {
+        let jobs = self.run.outstanding().into_iter().filter_map(|effect| match effect {
+            Effect::Dispatch(job) => Some(job.key),
+            Effect::Abort(key) => Some(key),
+            Effect::Conclude(_) => None,
+        });
+        jobs.collect()
     }
 
     fn report(&mut self) {
@@ -314,16 +315,7 @@ impl World {
         assert!(self.run == replayed, "the live run differs from its replay");
         let rebuilt = View::of(self.program.clone(), &self.journal);
         assert!(self.view.same_as(&rebuilt), "the folded view differs from the rebuilt one");
-        let owed: BTreeSet<JobKey> = self
-            .run
-            .outstanding()
-            .into_iter()
-            .filter_map(|effect| match effect {
-                Effect::Dispatch(job) => Some(job.key),
-                Effect::Abort(key) => Some(key),
-                Effect::Conclude(_) => None,
-            })
-            .collect();
+        let owed = self.owed();
         for key in &owed {
             assert!(!self.accepted.contains(key), "{key} was answered and is still owed");
         }
