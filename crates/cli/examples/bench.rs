@@ -8,7 +8,7 @@
 use std::fmt::Write;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use windlass_dialects::{Text, load};
+use windlass_dialects::{Options, Text, load};
 
 const ROUNDS: usize = 9;
 const SIZES: [usize; 2] = [5_000, 10_000];
@@ -103,7 +103,8 @@ fn stage(number: usize, out: &mut String) -> std::fmt::Result {
 }
 
 fn load_valid(text: &str) {
-    let loaded = load(Text { name: "bench.yaml".to_owned(), bytes: text.as_bytes().to_vec() }, None);
+    let loaded =
+        load(Text { name: "bench.yaml".to_owned(), bytes: text.as_bytes().to_vec() }, Options::default());
     assert!(loaded.is_valid(), "the generated workflow is valid: {:?}", loaded.diagnostics.first());
     black_box(loaded);
 }

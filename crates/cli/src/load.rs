@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use windlass_dialects::swdl::OVERRIDES_FILE;
 use windlass_dialects::text::{self, Format, Limits};
-use windlass_dialects::{Loaded, Text};
+use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::workflow::Words;
 use windlass_ir::{Code, Diagnostic, Plan, Source, Sources, Value};
 
@@ -66,7 +66,7 @@ pub fn open(file: &Path, overrides: &Overrides) -> Result<Opened, Refusal> {
     let name = text.name.clone();
     let over_name = over.as_ref().map(|content| content.name.clone());
     let Loaded { sources, words, plan, mut diagnostics, .. } =
-        windlass_dialects::load(text.into(), over.map(Into::into));
+        windlass_dialects::load(text.into(), Options::overridden(over.map(Into::into)));
     let unused = diagnostics.iter().any(|finding| finding.code == Code::UnusedOverride);
     if overrides.file.is_none() {
         // A project's file holds blocks for some workflows; that this is none of them is worth no word.

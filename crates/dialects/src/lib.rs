@@ -1,16 +1,25 @@
 //! Text becomes a [`Plan`] and diagnostics. One folder per dialect; each knows how its files look and nothing about
-//! running them. `text` reads YAML and JSON into a tree in which every node has its place.
+//! running them. `text` reads YAML and JSON into a tree in which every node has its place, `table` asks its mappings key by
+//! key, `detect` tells the dialects apart.
 //!
 //! This crate owns syntax. It opens no file: whoever calls [`load`] brings the bytes.
 
+pub mod dagnats;
+pub mod dcc;
+mod detect;
+pub mod speckit;
 pub mod swdl;
+mod table;
 pub mod text;
+
+pub use detect::Dialect;
 
 use std::collections::HashSet;
 use text::{Format, Limits};
 use windlass_ir::diagnostic::sort_by_place;
+use windlass_ir::trigger::Trigger;
 use windlass_ir::workflow::Words;
-use windlass_ir::{Code, Diagnostic, Plan, Source, SourceId, Sources, Span, resolve};
+use windlass_ir::{Code, Diagnostic, Plan, Source, SourceId, Sources, Span, Workflow, resolve};
 
 /// A file as it was found. `name` is what messages call it; its ending says how it is written.
 #[derive(Clone, Debug)]
@@ -19,15 +28,34 @@ pub struct Text {
     pub bytes: Vec<u8>,
 }
 
+/// What comes with a file, and what is known about it beforehand.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Found by looking at the file unless given.
+    pub dialect: Option<Dialect>,
+    /// A project's file whose blocks are laid over swdl workflows.
+    pub overrides: Option<Text>,
+    /// Edits of the steps of a speckit workflow.
+    pub overlays: Vec<Text>,
+}
+
+impl Options {
+    pub fn overridden(overrides: Option<Text>) -> Self {
+        Self { overrides, ..Self::default() }
+    }
+}
+
 /// All that is known about a file after reading it.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub sources: Sources,
+    pub dialect: Dialect,
     pub words: &'static Words,
     /// The id of the workflow, when it could be read.
     pub workflow: Option<String>,
     /// There exactly when there is no error.
     pub plan: Option<Plan>,
+    pub triggers: Vec<Trigger>,
     /// Everything found, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -38,28 +66,49 @@ impl Loaded {
     }
 }
 
-static WORDS: Words = swdl::WORDS;
-
 /// Reads a workflow and checks all that can be checked without running it.
-pub fn load(file: Text, overrides: Option<Text>) -> Loaded {
-    let mut sources = Sources::default();
-    let mut diagnostics = Vec::new();
-    let root = read(file, &mut sources, &mut diagnostics);
-    let overrides = overrides.and_then(|file| read(file, &mut sources, &mut diagnostics));
-    let (workflow, found) = match root {
-        Some(root) => swdl::read(root, overrides.as_ref(), &sources),
-        None => (None, Vec::new()),
-    };
-    diagnostics.extend(found);
+pub fn load(file: Text, options: Options) -> Loaded {
+    let Parsed { sources, dialect, workflow, mut diagnostics } = parse(file, options);
     let id = workflow.as_ref().map(|workflow| workflow.header.id.to_string()).filter(|id| !id.is_empty());
+    let mut triggers = Vec::new();
     let plan = workflow.and_then(|mut workflow| {
         diagnostics.extend(resolve(&mut workflow));
+        triggers = std::mem::take(&mut workflow.triggers);
         let valid = !diagnostics.iter().any(Diagnostic::is_error);
         valid.then(|| Plan::lower(workflow))
     });
     sort_by_place(&mut diagnostics);
     drop_repeats(&mut diagnostics);
-    Loaded { sources, words: &WORDS, workflow: id, plan, diagnostics }
+    Loaded { sources, dialect, words: dialect.words(), workflow: id, plan, triggers, diagnostics }
+}
+
+/// A file as its dialect reads it, names not yet tied to anything.
+#[derive(Debug)]
+struct Parsed {
+    sources: Sources,
+    dialect: Dialect,
+    workflow: Option<Workflow>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+fn parse(file: Text, options: Options) -> Parsed {
+    let mut sources = Sources::default();
+    let mut diagnostics = Vec::new();
+    let name = file.name.clone();
+    let root = read(file, &mut sources, &mut diagnostics);
+    let dialect = options.dialect.unwrap_or_else(|| detect::dialect(root.as_ref(), &name));
+    let overrides = options.overrides.and_then(|file| read(file, &mut sources, &mut diagnostics));
+    let overlays: Vec<text::Node> =
+        options.overlays.into_iter().filter_map(|file| read(file, &mut sources, &mut diagnostics)).collect();
+    let (workflow, found) = match (root, dialect) {
+        (None, _) => (None, Vec::new()),
+        (Some(root), Dialect::Swdl) => swdl::read(root, overrides.as_ref(), &sources),
+        (Some(root), Dialect::Speckit) => speckit::read(root, &overlays, &sources),
+        (Some(root), Dialect::Dagnats) => dagnats::read(&root, &sources),
+        (Some(root), Dialect::Dcc) => dcc::read(&root, &sources),
+    };
+    diagnostics.extend(found);
+    Parsed { sources, dialect, workflow, diagnostics }
 }
 
 /// One mistake is one finding: a default that many stages inherit is reported once, and so is a step read in vain by

@@ -46,6 +46,7 @@ codes! {
     MissingField = "missing_field",
     ConflictingKeys = "conflicting_keys",
     IgnoredKey = "ignored_key",
+    KeyCase = "key_case",
     BadId = "bad_id",
     BadVersion = "bad_version",
     BadDuration = "bad_duration",

@@ -14,6 +14,7 @@ pub mod resolve;
 pub mod source;
 pub mod suggest;
 pub mod time;
+pub mod trigger;
 pub mod value;
 pub mod workflow;
 

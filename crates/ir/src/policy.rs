@@ -18,6 +18,36 @@ pub struct Policy {
     pub timeout: Option<Duration>,
     pub on_failure: OnFailure,
     pub idempotency: Option<Idempotency>,
+    /// Another step of the same scope undoes this one; it runs for nothing else.
+    pub compensate: Option<Spanned<Arc<str>>>,
+    pub rate: Option<Rate>,
+    /// Jobs of the same task at once, over all runs.
+    pub task_jobs_max: Option<u32>,
+}
+
+/// At most `limit` starts in each `period`, counted per `key` when there is one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    pub limit: u32,
+    pub period: Duration,
+    pub key: Option<Bound>,
+    /// What one start counts.
+    pub units: u32,
+}
+
+impl Policy {
+    /// One attempt without a limit; its failure halts.
+    pub fn once() -> Self {
+        Self {
+            retry: Retry::once(),
+            timeout: None,
+            on_failure: OnFailure::Halt,
+            idempotency: None,
+            compensate: None,
+            rate: None,
+            task_jobs_max: None,
+        }
+    }
 }
 
 /// What the failure of a step means for the run.
@@ -46,14 +76,39 @@ pub struct Retry {
     pub when: Option<Condition>,
 }
 
-/// The wait before attempt n + 1: `initial` shaped by `growth`, clamped to `max`, plus up to `jitter` of itself.
+impl Retry {
+    pub fn once() -> Self {
+        let backoff = Backoff {
+            initial: Duration::ZERO,
+            growth: Growth::Fixed,
+            min: Duration::ZERO,
+            max: Duration::ZERO,
+            jitter: 0.0,
+            spread: Spread::Above,
+        };
+        Self { attempts_max: 1, backoff, only: Vec::new(), never: Vec::new(), when: None }
+    }
+}
+
+/// The wait before attempt n + 1: `initial` shaped by `growth`, clamped to `min` and `max`, changed by up to `jitter` of
+/// itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backoff {
     pub initial: Duration,
     pub growth: Growth,
+    pub min: Duration,
     pub max: Duration,
-    /// A share from 0 to 1 of the delay that is added at random; the engine records what it drew.
+    /// A share from 0 to 1 of the delay by which it is changed at random; the engine records what it drew.
     pub jitter: f64,
+    pub spread: Spread,
+}
+
+/// On which side of the delay jitter falls. Around it, the result is clamped once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    Above,
+    Around,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,7 +133,7 @@ impl Backoff {
             Growth::Exponential { multiplier } => multiplier.powf(steps),
         };
         // A float-to-integer cast saturates, so a factor beyond all bounds ends at `max`.
-        Duration((self.initial.0 as f64 * factor).round() as u64).min(self.max)
+        Duration((self.initial.0 as f64 * factor).round() as u64).max(self.min).min(self.max)
     }
 }
 
@@ -103,6 +158,79 @@ pub struct RunPolicy {
     pub timeout: Option<Duration>,
     pub concurrency: Concurrency,
     pub budget: Budget,
+    pub priority: Option<Priority>,
+    pub singleton: Option<Singleton>,
+    pub sticky: Option<Sticky>,
+    pub cancel_on: Vec<CancelOn>,
+    /// A start with the key of an earlier one is that run.
+    pub start_key: Option<Bound>,
+    /// Whether what was done is undone when the run is cancelled or runs out of time, too.
+    pub compensate_on_cancel: bool,
+}
+
+impl RunPolicy {
+    /// No bound on anything.
+    pub fn unlimited() -> Self {
+        Self {
+            timeout: None,
+            concurrency: Concurrency {
+                agents_per_run: u32::MAX,
+                steps_per_run: None,
+                runs_per_workflow: None,
+                key: None,
+            },
+            budget: Budget::default(),
+            priority: None,
+            singleton: None,
+            sticky: None,
+            cancel_on: Vec::new(),
+            start_key: None,
+            compensate_on_cancel: false,
+        }
+    }
+}
+
+/// Which of the runs that wait goes first: each is taken for older by the offset of its key, in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Priority {
+    pub key: Bound,
+    pub offsets: IndexMap<Arc<str>, i32>,
+    pub default_offset: i32,
+}
+
+/// One run at a time, for each key when there is one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Singleton {
+    pub on_conflict: OnConflict,
+    pub key: Option<Bound>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnConflict {
+    /// The new run does not start.
+    Skip,
+    /// The old run is cancelled.
+    Cancel,
+}
+
+/// All tasks of a run go to the worker that did the first of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sticky {
+    /// Others may take them when it does not.
+    Soft,
+    Hard,
+}
+
+/// A message that cancels the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CancelOn {
+    pub message: Arc<str>,
+    /// Paths into the message, and what must stand there.
+    pub matching: Bindings,
+    /// It is listened for only this long.
+    pub timeout: Option<Duration>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -156,8 +284,10 @@ mod tests {
             let backoff = Backoff {
                 initial: Duration::from_secs(10),
                 growth,
+                min: Duration::ZERO,
                 max: Duration::from_secs(35),
                 jitter: 0.0,
+                spread: Spread::Above,
             };
             let delays = [1, 2, 3].map(|attempt| backoff.delay_after(attempt));
             assert_eq!(delays, expected.map(Duration::from_secs), "{growth:?}");
@@ -172,8 +302,10 @@ mod tests {
         let backoff = Backoff {
             initial: Duration::from_secs(30),
             growth: Growth::Exponential { multiplier: 1e9 },
+            min: Duration::ZERO,
             max: Duration::from_secs(300),
             jitter: 0.0,
+            spread: Spread::Above,
         };
         assert_eq!(backoff.delay_after(u32::MAX), Duration::from_secs(300));
     }

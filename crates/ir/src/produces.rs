@@ -50,7 +50,9 @@ fn implied(kind: &Kind<Vec<Step>>) -> (IndexMap<Arc<str>, Type>, bool) {
             (fields, false)
         }
         Kind::Action(Action::Http(_)) => (fields(&response), false),
-        Kind::Action(Action::Tool(_) | Action::Task(_) | Action::Call(_)) => (IndexMap::new(), true),
+        Kind::Action(
+            Action::Tool(_) | Action::Task(_) | Action::Call(_) | Action::Assistant(_) | Action::Builtin(_),
+        ) => (IndexMap::new(), true),
         Kind::Gate(gate) => {
             let mut fields: IndexMap<_, _> = fields(&decision);
             fields.extend(gate.form.iter().map(|(name, field)| (name.clone(), field.ty.clone())));
@@ -60,8 +62,10 @@ fn implied(kind: &Kind<Vec<Step>>) -> (IndexMap<Arc<str>, Type>, bool) {
         Kind::Assign(set) => (set.keys().map(|name| (name.clone(), Type::Any)).collect(), false),
         Kind::Repeat(_) => (fields(&[("iterations", Type::Integer), ("exhausted", Type::Boolean)]), false),
         Kind::Choose(_) => (fields(&[("branch", Type::String)]), false),
+        Kind::Parallel(_) => (fields(&[("branch_results", Type::Array(Box::new(Type::String)))]), false),
         Kind::Action(Action::Agent(_))
         | Kind::Finish(_)
+        | Kind::Slot(_)
         | Kind::Block(_)
         | Kind::ForEach(_)
         | Kind::Guard(_) => (IndexMap::new(), false),

@@ -8,6 +8,7 @@ use crate::expr::{Expr, Namespace, Semantics, StepId, Template};
 use crate::policy::{Bindings, Policy, RunPolicy};
 use crate::source::{Span, Spanned};
 use crate::time::Duration;
+use crate::trigger::Trigger;
 use crate::value::Value;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -20,12 +21,15 @@ pub struct Workflow {
     pub semantics: Semantics,
     pub header: Header,
     pub parameters: IndexMap<Arc<str>, Parameter>,
+    pub input: RunInput,
     /// Names that executors may resolve; `secrets.NAME` in expressions.
     pub secrets: IndexMap<Arc<str>, Span>,
     pub env: Bindings,
     pub policy: RunPolicy,
     pub steps: Vec<Step>,
     pub outputs: IndexMap<Arc<str>, Output>,
+    /// The value that the run ends with, where it is not an object of `outputs`.
+    pub result: Option<Output>,
     pub hooks: Vec<Hook>,
     pub triggers: Vec<Trigger>,
 }
@@ -37,10 +41,12 @@ pub struct Words {
     pub step: &'static str,
     pub needs: &'static str,
     pub parameter: &'static str,
+    /// What a step's results are read as.
+    pub outputs: &'static str,
     pub namespace: fn(Namespace) -> &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     pub id: Arc<str>,
     pub name: Arc<str>,
@@ -48,6 +54,19 @@ pub struct Header {
     pub description: Option<Arc<str>>,
     pub author: Option<Arc<str>>,
     pub tags: Vec<Arc<str>>,
+    /// What its author says that it needs: shown, not checked.
+    pub requires: IndexMap<Arc<str>, Value>,
+}
+
+/// What a run may be started with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunInput {
+    /// An object of the declared parameters and nothing else.
+    Declared,
+    /// Any value of this type. Parameters that are declared as well are only known by name: they say how text that is
+    /// given for one is read.
+    Open(Type),
 }
 
 /// One value the run is started with.
@@ -56,6 +75,8 @@ pub struct Parameter {
     pub ty: Type,
     pub required: bool,
     pub default: Option<Value>,
+    /// The only values allowed; empty means all of the type.
+    pub choices: Vec<Value>,
     pub description: Option<Arc<str>>,
     #[serde(skip)]
     pub span: Span,
@@ -129,7 +150,10 @@ pub enum Kind<B> {
     Wait(Wait),
     Assign(Bindings),
     Finish(Finish),
+    /// A named place where others put steps; nothing happens there by itself, and it counts as skipped.
+    Slot(Arc<str>),
     Block(B),
+    Parallel(Parallel<B>),
     ForEach(ForEach<B>),
     Repeat(Repeat<B>),
     Choose(Choose<B>),
@@ -146,6 +170,8 @@ pub enum Action {
     Task(Task),
     Http(Box<Http>),
     Call(Call),
+    Assistant(Box<Assistant>),
+    Builtin(Builtin),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -213,6 +239,110 @@ pub struct Task {
     pub task: Arc<str>,
     pub group: Option<Arc<str>>,
     pub input: Option<Bound>,
+    /// Told to the worker with the job.
+    pub metadata: IndexMap<Arc<str>, Arc<str>>,
+    /// What the worker must be allowed to do.
+    pub capabilities: Vec<Arc<str>>,
+    /// There when the worker may answer `continue`.
+    pub rounds: Option<Rounds>,
+    /// There when the worker's answer is a list of further steps.
+    pub planner: Option<Planner>,
+}
+
+impl Task {
+    pub fn named(task: impl Into<Arc<str>>) -> Self {
+        Self {
+            task: task.into(),
+            group: None,
+            input: None,
+            metadata: IndexMap::new(),
+            capabilities: Vec::new(),
+            rounds: None,
+            planner: None,
+        }
+    }
+}
+
+/// A task that is done again, with its own answer as the next input, until it says that it is complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rounds {
+    pub rounds_max: u32,
+    pub time_max: Option<Duration>,
+    pub delay: Option<Duration>,
+    /// Rounds after which the worker is told that few are left, and that it must come to an end.
+    pub warn_at: Option<u32>,
+    pub force_at: Option<u32>,
+}
+
+/// Bounds on the steps that a worker may add.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Planner {
+    pub steps_max: u32,
+    /// The longest chain among them; none is no limit.
+    pub depth_max: Option<u32>,
+    /// Empty means any task.
+    pub tasks_allowed: Vec<Arc<str>>,
+}
+
+/// A prompt or a named command for a command line agent, which an integration knows how to start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assistant {
+    pub ask: Ask,
+    pub integration: Option<Bound>,
+    pub model: Option<Bound>,
+    /// Recorded with the step, never sent.
+    pub options: IndexMap<Arc<str>, Value>,
+    pub capture: Option<Capture>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    Prompt(Bound),
+    Command {
+        command: Arc<str>,
+        /// `args` is sent, the rest is recorded.
+        input: Bindings,
+        arguments: Vec<Bound>,
+        settings: Bindings,
+    },
+}
+
+/// Keep what the agent prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Of each stream; none is no limit.
+    pub bytes_max: Option<u64>,
+}
+
+/// Something that the program itself can do, by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Builtin {
+    pub what: BuiltinKind,
+    pub args: Bindings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BuiltinKind {
+    /// Sets up a Spec Kit project.
+    SpeckitInit,
+    /// Puts a label on an issue or a pull request.
+    GithubAddLabel,
+    /// Answers the request that started the run.
+    Respond,
+}
+
+impl BuiltinKind {
+    pub const ALL: [Self; 3] = [Self::SpeckitInit, Self::GithubAddLabel, Self::Respond];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::SpeckitInit => "speckit_init",
+            Self::GithubAddLabel => "github_add_label",
+            Self::Respond => "respond",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -243,12 +373,25 @@ pub enum HttpAuth {
     Basic { user: Bound, password: Bound },
 }
 
-/// Another workflow, as a run of its own.
+/// Another workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     /// A name or a path relative to the calling file.
-    pub workflow: Arc<str>,
-    pub with: Bindings,
+    pub workflow: Bound,
+    /// The whole input of the other workflow.
+    pub input: Option<Bound>,
+    pub mode: CallMode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallMode {
+    /// A run of its own that is waited for.
+    Child,
+    /// A run of its own that is only started.
+    Detached,
+    /// Steps of the same run, which see nothing of the caller but their input.
+    Inline,
 }
 
 /// A human decision.
@@ -260,6 +403,49 @@ pub struct Gate {
     pub on_timeout: OnTimeout,
     pub message: Option<Bound>,
     pub form: IndexMap<Arc<str>, FormField>,
+    /// What can be chosen. `reject` and `abort`, in any case, say no; everything else says yes.
+    pub options: Vec<Arc<str>>,
+    pub on_reject: OnReject,
+    /// A file shown with the question.
+    pub show_file: Option<Bound>,
+    /// A parameter that holds the decision when it is not empty.
+    pub verdict_input: Option<Spanned<Arc<str>>>,
+    /// Where the request is published.
+    pub subject: Option<Arc<str>>,
+    pub metadata: IndexMap<Arc<str>, Arc<str>>,
+}
+
+impl Gate {
+    /// Asks anyone, for as long as it takes, for a yes or a no.
+    pub fn plain() -> Self {
+        Self {
+            approvers: Vec::new(),
+            timeout: None,
+            on_timeout: OnTimeout::Halt,
+            message: None,
+            form: IndexMap::new(),
+            options: vec!["approve".into(), "reject".into()],
+            on_reject: OnReject::Fail,
+            show_file: None,
+            verdict_input: None,
+            subject: None,
+            metadata: IndexMap::new(),
+        }
+    }
+}
+
+/// What a no means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnReject {
+    /// The gate fails, with the class `gate_rejected`.
+    Fail,
+    /// The run is over and cannot be taken up again.
+    Abort,
+    /// The gate is done, and the run goes on with the choice on record.
+    Skip,
+    /// The question is asked anew.
+    Retry,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -286,13 +472,25 @@ pub struct FormField {
 pub struct Wait {
     pub what: WaitFor,
     pub timeout: Option<Duration>,
+    pub on_timeout: WaitTimeout,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitTimeout {
+    Fail,
+    /// It counts as done, with this value.
+    Done(Value),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitFor {
     Duration(Bound),
+    /// A point in time, or a number of milliseconds from now.
     Instant(Bound),
+    /// The next time that a pattern of five fields matches, in UTC.
+    Cron(Arc<str>),
     /// Addressed to this run.
     Signal {
         name: Arc<str>,
@@ -327,6 +525,29 @@ pub struct ForEach<B> {
     pub body: B,
     pub concurrency: Option<u32>,
     pub on_failure: ItemFailure,
+    /// More items than this are a failure.
+    pub items_max: Option<u64>,
+    /// Whether the steps of an item are seen only inside that item.
+    pub isolated: bool,
+}
+
+/// Branches that run side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parallel<B> {
+    /// Each step is one branch.
+    pub branches: B,
+    pub on_failure: BranchFailure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchFailure {
+    /// All branches come to their end; then the step fails.
+    Wait,
+    /// The others are cancelled, and the step fails.
+    Abort,
+    /// The step is done whatever became of its branches.
+    Continue,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -362,6 +583,8 @@ pub enum RepeatTest {
     While,
     /// After each round: stop once it holds.
     Until,
+    /// After each round: go on while it holds.
+    DoWhile,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -431,30 +654,6 @@ impl HookAction {
     }
 }
 
-/// What starts runs of this workflow by itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Trigger {
-    pub source: TriggerSource,
-    pub with: Bindings,
-    pub span: Span,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum TriggerSource {
-    Cron {
-        pattern: Arc<str>,
-        timezone: Option<Arc<str>>,
-    },
-    /// `secret` names what signs the requests.
-    Webhook {
-        path: Arc<str>,
-        secret: Option<Spanned<Arc<str>>>,
-    },
-    Message {
-        name: Arc<str>,
-    },
-}
-
 impl<B> Kind<B> {
     pub fn is_gate(&self) -> bool {
         matches!(self, Self::Gate(_))
@@ -463,8 +662,14 @@ impl<B> Kind<B> {
     /// The bodies of a scope with a word for each; none for a leaf.
     pub fn bodies(&self) -> Vec<(&str, &B)> {
         match self {
-            Self::Action(_) | Self::Gate(_) | Self::Wait(_) | Self::Assign(_) | Self::Finish(_) => Vec::new(),
+            Self::Action(_)
+            | Self::Gate(_)
+            | Self::Wait(_)
+            | Self::Assign(_)
+            | Self::Finish(_)
+            | Self::Slot(_) => Vec::new(),
             Self::Block(body) => vec![("steps", body)],
+            Self::Parallel(parallel) => vec![("branches", &parallel.branches)],
             Self::ForEach(each) => vec![("item", &each.body)],
             Self::Repeat(repeat) => vec![("round", &repeat.body)],
             Self::Choose(choose) => choose.arms(),
@@ -478,8 +683,14 @@ impl<B> Kind<B> {
 
     pub fn bodies_mut(&mut self) -> Vec<&mut B> {
         match self {
-            Self::Action(_) | Self::Gate(_) | Self::Wait(_) | Self::Assign(_) | Self::Finish(_) => Vec::new(),
+            Self::Action(_)
+            | Self::Gate(_)
+            | Self::Wait(_)
+            | Self::Assign(_)
+            | Self::Finish(_)
+            | Self::Slot(_) => Vec::new(),
             Self::Block(body) => vec![body],
+            Self::Parallel(parallel) => vec![&mut parallel.branches],
             Self::ForEach(each) => vec![&mut each.body],
             Self::Repeat(repeat) => vec![&mut repeat.body],
             Self::Choose(Choose::If { then, otherwise, .. }) => vec![then, otherwise],
@@ -501,12 +712,18 @@ impl<B> Kind<B> {
             Self::Wait(wait) => Kind::Wait(wait),
             Self::Assign(set) => Kind::Assign(set),
             Self::Finish(finish) => Kind::Finish(finish),
+            Self::Slot(name) => Kind::Slot(name),
             Self::Block(body) => Kind::Block(f(body)),
+            Self::Parallel(parallel) => {
+                Kind::Parallel(Parallel { branches: f(parallel.branches), on_failure: parallel.on_failure })
+            }
             Self::ForEach(each) => Kind::ForEach(ForEach {
                 items: each.items,
                 body: f(each.body),
                 concurrency: each.concurrency,
                 on_failure: each.on_failure,
+                items_max: each.items_max,
+                isolated: each.isolated,
             }),
             Self::Repeat(repeat) => Kind::Repeat(Repeat {
                 test: repeat.test,

@@ -5,15 +5,21 @@ use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::contract::Type;
 use windlass_ir::expr::{BinaryOp, Expr, Namespace, Node, Read, Semantics, StepId, Template};
-use windlass_ir::policy::{Backoff, Budget, Concurrency, Growth, OnFailure, Policy, Retry, RunPolicy};
+use windlass_ir::policy::{Backoff, Concurrency, Growth, OnFailure, Policy, Retry, RunPolicy, Spread};
 use windlass_ir::workflow::{
     Action, Agent, Bound, Choose, Condition, Gate, Handoff, HandoffFormat, Header, Kind, OnTimeout, Output,
-    Step, Task, Words, Workflow,
+    RunInput, Step, Task, Words, Workflow,
 };
 use windlass_ir::{Duration, Plan, Span, Spanned, Value, resolve};
 
-static WORDS: Words =
-    Words { dialect: "sim", step: "step", needs: "needs", parameter: "input", namespace: |_| "namespace" };
+static WORDS: Words = Words {
+    dialect: "sim",
+    step: "step",
+    needs: "needs",
+    parameter: "input",
+    outputs: "outputs",
+    namespace: |_| "namespace",
+};
 
 /// A valid plan of up to `size` steps on each level.
 pub fn generate(random: &mut Random, size: usize) -> Plan {
@@ -29,8 +35,10 @@ pub fn generate(random: &mut Random, size: usize) -> Plan {
             description: None,
             author: None,
             tags: Vec::new(),
+            requires: IndexMap::new(),
         },
         parameters: IndexMap::new(),
+        input: RunInput::Declared,
         secrets: IndexMap::new(),
         env: IndexMap::new(),
         policy: RunPolicy {
@@ -41,10 +49,11 @@ pub fn generate(random: &mut Random, size: usize) -> Plan {
                 runs_per_workflow: None,
                 key: None,
             },
-            budget: Budget::default(),
+            ..RunPolicy::unlimited()
         },
         steps,
         outputs: IndexMap::new(),
+        result: None,
         hooks: Vec::new(),
         triggers: Vec::new(),
     };
@@ -105,14 +114,13 @@ fn number(random: &mut Random) -> Output {
 
 fn kind(random: &mut Random, needs: &[Arc<str>], depth: usize, next: &mut u32) -> Kind<Vec<Step>> {
     match random.below(if depth > 0 { 10 } else { 8 }) {
-        0..=2 => Kind::Action(Action::Task(Task { task: "t".into(), group: None, input: None })),
+        0..=2 => Kind::Action(Action::Task(Task::named("t"))),
         3..=5 => Kind::Action(Action::Agent(agent())),
         6 => Kind::Gate(Gate {
             approvers: if random.chance(50) { vec!["ann".into()] } else { Vec::new() },
             timeout: random.chance(70).then(|| Duration::from_secs(30 + random.below(600) as u64)),
             on_timeout: *random.pick(&[OnTimeout::Halt, OnTimeout::AutoApprove, OnTimeout::Reject]),
-            message: None,
-            form: IndexMap::new(),
+            ..Gate::plain()
         }),
         7 => Kind::Assign(IndexMap::from([("x".into(), bound(Template::Constant(Value::Int(1))))])),
         8 => Kind::Block(list(random, 3, depth - 1, next)),
@@ -148,16 +156,17 @@ fn policy(random: &mut Random) -> Policy {
             backoff: Backoff {
                 initial: Duration::from_secs(random.below(20) as u64),
                 growth: *random.pick(&growths),
+                min: Duration::ZERO,
                 max: Duration::from_secs(60),
                 jitter: 0.0,
+                spread: Spread::Above,
             },
             only: Vec::new(),
             never: if random.chance(20) { vec!["fatal".into()] } else { Vec::new() },
             when: None,
         },
-        timeout: None,
         on_failure: random.pick(&[OnFailure::Halt, OnFailure::Continue, OnFailure::SkipDependents]).clone(),
-        idempotency: None,
+        ..Policy::once()
     }
 }
 

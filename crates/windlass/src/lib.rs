@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc;
-use windlass_dialects::{Loaded, Text};
+use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::plan::Given;
 use windlass_runtime as runtime;
 
@@ -46,7 +46,10 @@ impl Workflow {
     /// Reads a workflow from bytes; the ending of `name` says how it is written.
     pub fn read(name: &str, bytes: Vec<u8>) -> Self {
         let source = String::from_utf8_lossy(&bytes).into_owned();
-        Self { loaded: windlass_dialects::load(Text { name: name.to_owned(), bytes }, None), source }
+        Self {
+            loaded: windlass_dialects::load(Text { name: name.to_owned(), bytes }, Options::default()),
+            source,
+        }
     }
 
     /// Everything that is wrong with it or suspicious, in the order of the file.

@@ -129,7 +129,11 @@ impl Scope for Context {
         let namespace = match read {
             Read::Namespace(namespace) => namespace,
             // Only lowering writes these, and nothing is lowered here.
-            Read::StepOutputs(_) | Read::StepStatus(_) => return Ok(Value::Null),
+            Read::StepOutputs(_)
+            | Read::StepStatus(_)
+            | Read::StepRecord(_)
+            | Read::LoopItem(_)
+            | Read::LoopIndex(_) => return Ok(Value::Null),
         };
         let word = namespace_word(namespace);
         let given = self.values.get(word).cloned();
@@ -141,7 +145,13 @@ impl Scope for Context {
             | Namespace::Run
             | Namespace::Workflow
             | Namespace::Item
-            | Namespace::Index => Ok(given.unwrap_or(Value::Null)),
+            | Namespace::Index
+            | Namespace::Loops
+            | Namespace::Host
+            | Namespace::Failure
+            | Namespace::Undo
+            | Namespace::FanIn => Ok(given.unwrap_or(Value::Null)),
+            Namespace::Root => Ok(self.values.clone()),
             Namespace::Class | Namespace::ExitCode | Namespace::Message | Namespace::Attempt => given
                 .ok_or_else(|| {
                     let cause = format!("`{word}` is there only in a retry condition");

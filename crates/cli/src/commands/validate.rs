@@ -7,7 +7,7 @@ use crate::show::words::{clean, count};
 use crate::show::{Screen, Screens, diagnostics};
 use serde_json::{Value, json};
 use std::path::Path;
-use windlass_dialects::Loaded;
+use windlass_dialects::{Loaded, Options};
 use windlass_ir::{Diagnostic, Severity, Sources};
 
 pub fn run(args: &Validate, screens: &Screens) -> Answer {
@@ -54,7 +54,11 @@ enum Verdict {
 impl Checked {
     fn new(path: &Path, strict: bool) -> Self {
         match files::read_workflow(path) {
-            Ok(text) => Self::read(text.name.clone(), windlass_dialects::load(text.into(), None), strict),
+            Ok(text) => Self::read(
+                text.name.clone(),
+                windlass_dialects::load(text.into(), Options::default()),
+                strict,
+            ),
             Err(unreadable) => Self {
                 file: unreadable.name,
                 sources: Sources::default(),

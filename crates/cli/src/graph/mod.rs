@@ -145,8 +145,14 @@ impl Drawing<'_> {
     /// What is inside a step; the arms of a choice get a group each.
     fn inside(&mut self, step: &PlanStep) -> Vec<Item> {
         match &step.kind {
-            Kind::Action(_) | Kind::Gate(_) | Kind::Wait(_) | Kind::Assign(_) | Kind::Finish(_) => Vec::new(),
+            Kind::Action(_)
+            | Kind::Gate(_)
+            | Kind::Wait(_)
+            | Kind::Assign(_)
+            | Kind::Finish(_)
+            | Kind::Slot(_) => Vec::new(),
             Kind::Block(body) => self.unwrapped(body),
+            Kind::Parallel(parallel) => self.items(&parallel.branches),
             Kind::ForEach(each) => self.unwrapped(&each.body),
             Kind::Repeat(repeat) => self.unwrapped(&repeat.body),
             Kind::Guard(guard) => self.unwrapped(&guard.body),
@@ -218,8 +224,21 @@ impl Drawing<'_> {
                 };
                 edges.push(Edge { from, to, kind });
             }
+            let undone = step.policy.compensate.as_ref().and_then(|target| self.beside(step, &target.value));
+            edges.extend(undone.map(|undo| Edge {
+                from: to,
+                to: undo,
+                kind: EdgeKind::Afterwards("compensate".to_owned()),
+            }));
         }
         edges
+    }
+
+    /// The step of the same list with this id.
+    fn beside(&self, step: &PlanStep, id: &str) -> Option<Number> {
+        let mut steps = (0u32..).map(StepId).zip(&self.plan.steps);
+        let (found, _) = steps.find(|(_, other)| &*other.id == id && other.parent == step.parent)?;
+        self.numbers.get(&found).copied()
     }
 
     fn hands_over(&self, from: StepId, to: &PlanStep) -> bool {
@@ -239,7 +258,9 @@ fn shape(kind: &Kind<Vec<StepId>>) -> Shape {
         Kind::Finish(_) => Shape::End,
         Kind::Action(_)
         | Kind::Assign(_)
+        | Kind::Slot(_)
         | Kind::Block(_)
+        | Kind::Parallel(_)
         | Kind::Repeat(_)
         | Kind::Choose(_)
         | Kind::Guard(_) => Shape::Work,

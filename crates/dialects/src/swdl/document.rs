@@ -12,7 +12,8 @@ use crate::text::{Kind, Node};
 use std::str::FromStr;
 use windlass_ir::expr::Semantics;
 use windlass_ir::policy::{Budget, Concurrency, RunPolicy};
-use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, Trigger, TriggerSource, Words, Workflow};
+use windlass_ir::trigger::{CronSyntax, CronTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource};
+use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, RunInput, Words, Workflow};
 use windlass_ir::{Code, Span};
 
 const VERSION: &str = "1.0.0";
@@ -34,6 +35,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         semantics: Semantics::HOUSE,
         header,
         parameters: config.as_ref().map(ports::parameters).unwrap_or_default(),
+        input: RunInput::Declared,
         secrets: config
             .as_ref()
             .map(policy::read_secrets)
@@ -45,6 +47,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         policy: run_policy(config.as_ref()),
         steps: read_stages(&top, &document),
         outputs: ports::outputs(&top, Outputs::Computed),
+        result: None,
         hooks: read_hooks(&top),
         triggers: read_triggers(&top),
     };
@@ -64,6 +67,7 @@ fn read_header(top: &Table<'_>) -> Header {
             description: None,
             author: None,
             tags: Vec::new(),
+            requires: indexmap::IndexMap::new(),
         };
     };
     let id = table.text("id");
@@ -96,6 +100,7 @@ fn read_header(top: &Table<'_>) -> Header {
         description: table.prose("description"),
         author: table.prose("author"),
         tags: table.plain_texts("tags"),
+        requires: indexmap::IndexMap::new(),
     };
     table.known(&["ui"]);
     table.finish_all();
@@ -121,6 +126,7 @@ fn run_policy(config: Option<&Table<'_>>) -> RunPolicy {
         },
         concurrency: config.map_or_else(default_concurrency, policy::read_concurrency),
         budget: config.map_or_else(Budget::default, policy::read_budget),
+        ..RunPolicy::unlimited()
     }
 }
 
@@ -205,11 +211,17 @@ fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
     let source = match (cron, webhook, message) {
         (Some(pattern), ..) => {
             check_cron(&table, &pattern.value, pattern.span);
-            TriggerSource::Cron { pattern: pattern.value, timezone: timezone.map(|zone| zone.value) }
+            TriggerSource::Cron(CronTrigger {
+                pattern,
+                syntax: CronSyntax::House,
+                timezone: timezone.map(|zone| zone.value),
+                jitter: None,
+                backfill: false,
+            })
         }
         (None, Some(hook), _) => {
             let path = hook.plain_text("path");
-            let secret = hook.text("secret");
+            let secret = hook.text("secret").map(SigningSecret::Declared);
             hook.finish_all();
             if path.is_none() {
                 hook.missing("path", "say where the webhook listens: `path: deploys`");
@@ -218,7 +230,15 @@ fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
         }
         (None, None, message) => TriggerSource::Message { name: message? },
     };
-    Some(Trigger { source, with, span: node.span })
+    Some(Trigger {
+        id: None,
+        enabled: true,
+        source,
+        input: TriggerInput::Parameters(with),
+        runs_max: None,
+        debounce: None,
+        span: node.span,
+    })
 }
 
 fn check_cron(table: &Table<'_>, pattern: &str, span: Span) {

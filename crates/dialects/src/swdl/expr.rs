@@ -27,6 +27,10 @@ const NAMESPACES: &[Namespace] = &[
     Namespace::Workflow,
     Namespace::Item,
     Namespace::Index,
+    Namespace::Loops,
+    Namespace::Host,
+    Namespace::Failure,
+    Namespace::Undo,
     Namespace::Secrets,
     Namespace::Class,
     Namespace::ExitCode,
@@ -64,6 +68,12 @@ pub fn namespace_word(namespace: Namespace) -> &'static str {
         Namespace::Workflow => "workflow",
         Namespace::Item => "item",
         Namespace::Index => "index",
+        Namespace::Loops => "loops",
+        Namespace::Host => "host",
+        Namespace::Failure => "failure",
+        Namespace::Undo => "undo",
+        Namespace::FanIn => "fan_in",
+        Namespace::Root => "$",
         Namespace::Secrets => "secrets",
         Namespace::Class => "class",
         Namespace::ExitCode => "exit_code",
@@ -914,6 +924,12 @@ mod tests {
                 Namespace::Index => Value::Int(2),
                 Namespace::Secrets => Value::map([("TOKEN", Value::secret("TOKEN"))]),
                 Namespace::Context
+                | Namespace::Loops
+                | Namespace::Host
+                | Namespace::Failure
+                | Namespace::Undo
+                | Namespace::FanIn
+                | Namespace::Root
                 | Namespace::Class
                 | Namespace::ExitCode
                 | Namespace::Message

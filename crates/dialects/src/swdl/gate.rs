@@ -19,13 +19,7 @@ pub fn read(stage: &Table<'_>) -> Gate {
             );
             stage.report(finding.help("add `gate: {kind: manual_approval, approvers: [NAME]}`"));
         }
-        return Gate {
-            approvers: Vec::new(),
-            timeout: None,
-            on_timeout: OnTimeout::Halt,
-            message: None,
-            form: indexmap::IndexMap::new(),
-        };
+        return Gate::plain();
     };
     let words =
         [("halt", OnTimeout::Halt), ("auto_approve", OnTimeout::AutoApprove), ("reject", OnTimeout::Reject)];
@@ -36,6 +30,7 @@ pub fn read(stage: &Table<'_>) -> Gate {
         on_timeout: table.word("on_timeout", &words).unwrap_or(OnTimeout::Halt),
         message: table.bound_text("message"),
         form: ports::form(&table),
+        ..Gate::plain()
     };
     table.known(&["timeout"]);
     table.finish_all();

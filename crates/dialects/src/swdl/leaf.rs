@@ -5,13 +5,13 @@ use super::names::{NAME_RULE, is_name};
 use super::table::Table;
 use windlass_ir::expr::Template;
 use windlass_ir::policy::Bindings;
-use windlass_ir::workflow::{Bound, Finish, FinishStatus, Wait, WaitFor};
+use windlass_ir::workflow::{Bound, Finish, FinishStatus, Wait, WaitFor, WaitTimeout};
 use windlass_ir::{Code, Duration, Value};
 
 pub fn wait(stage: &Table<'_>) -> Wait {
     let Some(table) = stage.table("wait") else {
         stage.demand("wait", "say what to wait for: `wait: {for: 10m}`");
-        return Wait { what: for_nothing(stage), timeout: None };
+        return Wait { what: for_nothing(stage), timeout: None, on_timeout: WaitTimeout::Fail };
     };
     let length = table.bound_text("for");
     let instant = table.bound_text("until");
@@ -49,7 +49,7 @@ pub fn wait(stage: &Table<'_>) -> Wait {
         (None, None, None, Some(name)) => WaitFor::Message { name, matching },
         (None, None, None, None) => for_nothing(&table),
     };
-    Wait { what, timeout }
+    Wait { what, timeout, on_timeout: WaitTimeout::Fail }
 }
 
 fn for_nothing(table: &Table<'_>) -> WaitFor {

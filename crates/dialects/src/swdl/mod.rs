@@ -20,6 +20,7 @@ mod stage;
 mod table;
 mod work;
 
+use crate::table::Keys;
 use crate::text::Node;
 use windlass_ir::workflow::Words;
 use windlass_ir::{Diagnostic, Sources, Workflow};
@@ -32,13 +33,14 @@ pub const WORDS: Words = Words {
     step: "stage",
     needs: "depends_on",
     parameter: "parameter",
+    outputs: "outputs",
     namespace: expr::namespace_word,
 };
 
 /// Reads a workflow from the tree of its file, with a project's overrides laid over it. What can be read is read,
 /// whatever is wrong with the rest, so that all findings come together.
 pub fn read(root: Node, overrides: Option<&Node>, sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
-    let context = table::Context::new(sources);
+    let context = table::Context::new(sources, Keys::Exact, "${{");
     let root = match overrides {
         Some(overrides) => overrides::apply(root, overrides, &context),
         None => root,

@@ -6,7 +6,7 @@ use super::table::{StepOf, Table, wrong_shape};
 use crate::text::{Kind, Node};
 use std::sync::Arc;
 use windlass_ir::policy::{
-    Backoff, Budget, Concurrency, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Retry,
+    Backoff, Budget, Concurrency, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Retry, Spread,
 };
 use windlass_ir::workflow::Condition;
 use windlass_ir::{Code, Duration, Spanned};
@@ -63,8 +63,10 @@ impl RetryDraft {
             backoff: Backoff {
                 initial: self.initial.unwrap_or(Duration::from_secs(30)),
                 growth: Growth::Exponential { multiplier: self.multiplier.unwrap_or(2.0) },
+                min: Duration::ZERO,
                 max: self.max.unwrap_or(Duration::from_secs(300)),
                 jitter: 0.0,
+                spread: Spread::Above,
             },
             only: Vec::new(),
             never: self.never.unwrap_or_default(),
@@ -136,6 +138,9 @@ pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Po
             true => stage.table("idempotency").and_then(|table| read_idempotency(&table)),
             false => None,
         },
+        compensate: None,
+        rate: None,
+        task_jobs_max: None,
     };
     (policy, draft)
 }

@@ -40,6 +40,7 @@ fn each<T>(
 pub fn parameters(config: &Table<'_>) -> IndexMap<Arc<str>, Parameter> {
     each(config, "parameters", |port, entry| {
         let parameter = Parameter {
+            choices: Vec::new(),
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(false),
             default: port.node("default").map(Node::to_value),

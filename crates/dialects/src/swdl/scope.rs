@@ -26,6 +26,8 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
             body: Vec::new(),
             concurrency: None,
             on_failure: ItemFailure::Halt,
+            items_max: None,
+            isolated: false,
         };
     };
     let source = table.bound("source");
@@ -68,6 +70,8 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
         on_failure: table
             .word("on_failure", &[("halt", ItemFailure::Halt), ("continue", ItemFailure::Continue)])
             .unwrap_or(ItemFailure::Halt),
+        items_max: None,
+        isolated: false,
     };
     table.finish_all();
     each

@@ -4,7 +4,9 @@ use super::shell_text::{Around, ShellText};
 use super::table::{StepOf, Table, wrong_shape};
 use crate::text::Kind;
 use windlass_ir::expr::{Expr, Function, Node, Piece, Template};
-use windlass_ir::workflow::{Bound, Call, Http, HttpAuth, HttpBody, Shell, ShellOutput, Task, Tool};
+use windlass_ir::workflow::{
+    Bound, Call, CallMode, Http, HttpAuth, HttpBody, Shell, ShellOutput, Task, Tool,
+};
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
 /// A bound value for a key that had to be there and was not; the missing key is reported already.
@@ -123,15 +125,16 @@ pub fn task(stage: &Table<'_>) -> Task {
         stage.demand("task", "name the task that workers subscribe to: `task: resize-image`");
         "".into()
     });
-    Task { task, group: stage.plain_text("group"), input: stage.bound("input") }
+    Task { group: stage.plain_text("group"), input: stage.bound("input"), ..Task::named(task) }
 }
 
 pub fn call(stage: &Table<'_>) -> Call {
-    let workflow = stage.plain_text("workflow").unwrap_or_else(|| {
+    let workflow = stage.bound_text("workflow").unwrap_or_else(|| {
         stage.demand("workflow", "name the workflow or its file: `workflow: release`");
-        "".into()
+        nothing(stage, "workflow")
     });
-    Call { workflow, with: stage.bindings("with") }
+    let input = stage.table("with").and_then(|_| stage.bound("with"));
+    Call { workflow, input, mode: CallMode::Child }
 }
 
 const METHODS: [(&str, &str); 7] = [

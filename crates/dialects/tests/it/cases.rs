@@ -4,7 +4,7 @@ use crate::support::{folder, read};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 use windlass_dialects::swdl::{WORDS, expr};
-use windlass_dialects::{Loaded, Text, load};
+use windlass_dialects::{Loaded, Options, Text, load};
 use windlass_ir::expr::{EvalError, Limits, Namespace, Read, Scope, Semantics, evaluate};
 use windlass_ir::plan::{Given, Outline};
 use windlass_ir::{Severity, Span, Value};
@@ -16,7 +16,7 @@ fn cases() -> Vec<Json> {
 }
 
 fn load_case(case: &Json) -> Loaded {
-    load(read(&folder("swdl/cases").join(case["file"].as_str().expect("a file"))), None)
+    load(read(&folder("swdl/cases").join(case["file"].as_str().expect("a file"))), Options::default())
 }
 
 fn outline(loaded: &Loaded) -> Outline {
@@ -89,7 +89,7 @@ fn plans_have_the_expected_batches_and_times() {
 
 #[test]
 fn defaults_are_filled_in() {
-    let loaded = load(read(&folder("swdl/cases/11-defaults.yaml")), None);
+    let loaded = load(read(&folder("swdl/cases/11-defaults.yaml")), Options::default());
     let plan = serde_json::to_value(loaded.plan.as_ref().expect("valid")).expect("JSON");
     let work = &plan["steps"][0];
     let agent = &work["kind"]["action"]["agent"];
@@ -122,7 +122,7 @@ fn defaults_are_filled_in() {
 fn overrides_are_merged_deeply() {
     let base = read(&folder("swdl/cases/15-overrides-base.yaml"));
     let project = read(&folder("swdl/cases/15-overrides-project.yaml"));
-    let loaded = load(base, Some(project));
+    let loaded = load(base, Options::overridden(Some(project)));
     let plan = serde_json::to_value(loaded.plan.as_ref().expect("valid")).expect("JSON");
     let agent = &plan["steps"][0]["kind"]["action"]["agent"];
     assert_eq!(plan["parameters"]["branch"]["default"], "develop");
@@ -147,7 +147,7 @@ fn overrides_that_cannot_be_are_errors() {
             let text = json!({"overrides": expected["overrides"]}).to_string();
             let overrides = Text { name: "overrides.json".into(), bytes: text.into_bytes() };
             let file = read(&folder("swdl/cases").join(case["file"].as_str().expect("a file")));
-            let loaded = load(file, Some(overrides));
+            let loaded = load(file, Options::overridden(Some(overrides)));
             assert!(!loaded.is_valid(), "{expected}");
             let found: Vec<Json> = loaded.diagnostics.iter().map(|d| d.to_json(&loaded.sources)).collect();
             assert!(found.iter().any(|actual| matches(expected, actual)), "{expected} not in {found:#?}");

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use windlass_dialects::swdl::expr::{namespace_word, parse_expression, parse_template};
 use windlass_dialects::text::{Format, Limits as TextLimits, read};
-use windlass_dialects::{Loaded, Text, load};
+use windlass_dialects::{Loaded, Options, Text, load};
 use windlass_ir::expr::{EvalError, Function, Limits, Read, Scope, Semantics, evaluate, render};
 use windlass_ir::{Code, Diagnostic, Source, SourceId, Span, Value};
 
@@ -92,7 +92,7 @@ fn split(page: &str) -> (Vec<Block>, Vec<&str>) {
 
 fn load_as(name: &str, text: &str, overrides: Option<&str>) -> Loaded {
     let file = |name: &str, text: &str| Text { name: name.into(), bytes: text.as_bytes().to_vec() };
-    load(file(name, text), overrides.map(|text| file("overrides.yaml", text)))
+    load(file(name, text), Options::overridden(overrides.map(|text| file("overrides.yaml", text))))
 }
 
 /// What a block is read as; none for one that is not read.

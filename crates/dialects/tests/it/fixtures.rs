@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use windlass_dialects::swdl::WORDS;
 use windlass_dialects::text::{Format, Limits};
-use windlass_dialects::{Loaded, Text, load, text};
+use windlass_dialects::{Loaded, Options, Text, load, text};
 use windlass_ir::plan::Given;
 use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, Span, Type, Value};
 
@@ -45,7 +45,7 @@ fn fixtures() -> Vec<(String, Loaded)> {
         .map(|path| {
             let overrides = path.with_extension(&OVERRIDES[1..]);
             let overrides = overrides.is_file().then(|| read(&overrides));
-            (name(&path), load(read(&path), overrides))
+            (name(&path), load(read(&path), Options::overridden(overrides)))
         })
         .collect()
 }
@@ -219,8 +219,8 @@ fn the_order_of_keys_and_the_format_mean_nothing() {
         if name(&path).ends_with(OVERRIDES) || path.with_extension(&OVERRIDES[1..]).is_file() {
             continue;
         }
-        let other = load(turned_over(&file), None);
-        assert_eq!(digest(&load(file, None)), digest(&other), "{}", name(&path));
+        let other = load(turned_over(&file), Options::default());
+        assert_eq!(digest(&load(file, Options::default())), digest(&other), "{}", name(&path));
     }
 }
 

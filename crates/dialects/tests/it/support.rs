@@ -1,7 +1,7 @@
 //! What the tests share: reading fixtures and loading them.
 
 use std::path::{Path, PathBuf};
-use windlass_dialects::{Loaded, Text, load};
+use windlass_dialects::{Loaded, Options, Text, load};
 
 pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
@@ -14,5 +14,5 @@ pub fn read(path: &Path) -> Text {
 }
 
 pub fn load_text(text: &str) -> Loaded {
-    load(Text { name: "test.yaml".into(), bytes: text.as_bytes().to_vec() }, None)
+    load(Text { name: "test.yaml".into(), bytes: text.as_bytes().to_vec() }, Options::default())
 }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use windlass_ir::contract::{Contract, Violation};
-use windlass_ir::expr::StepId;
-use windlass_ir::workflow::{Action, Kind};
+use windlass_ir::expr::{Semantics, StepId};
+use windlass_ir::plan::PlanStep;
+use windlass_ir::workflow::{Action, Gate, Kind, RunInput};
 use windlass_ir::{Plan, Type, Value};
 
 #[derive(Debug)]
@@ -54,6 +55,16 @@ impl Program {
     fn check_kinds(&self) -> Result<(), Unrunnable> {
         let policy = &self.plan.policy;
         let unkept = [
+            (self.plan.semantics != Semantics::HOUSE, "the rules of another dialect"),
+            (
+                self.plan.input != RunInput::Declared || self.plan.result.is_some(),
+                "an input or output as a whole",
+            ),
+            (policy.priority.is_some(), "priority"),
+            (policy.singleton.is_some(), "singleton"),
+            (policy.sticky.is_some(), "sticky"),
+            (!policy.cancel_on.is_empty(), "cancel_on"),
+            (policy.start_key.is_some(), "start_key"),
             (!policy.budget.is_unlimited(), "config.budget"),
             (policy.concurrency.runs_per_workflow.is_some(), "config.concurrency.per_workflow"),
         ];
@@ -63,9 +74,14 @@ impl Program {
         for step in &self.plan.steps {
             let id = || step.id.to_string();
             let runnable = match &step.kind {
-                Kind::Action(Action::Agent(_) | Action::Shell(_) | Action::Tool(_) | Action::Task(_)) => true,
+                Kind::Action(Action::Task(task)) => task.rounds.is_none() && task.planner.is_none(),
+                Kind::Action(Action::Agent(_) | Action::Shell(_) | Action::Tool(_)) => true,
                 Kind::Gate(_) | Kind::Assign(_) | Kind::Block(_) | Kind::Choose(_) => true,
-                Kind::Action(Action::Http(_) | Action::Call(_))
+                Kind::Action(
+                    Action::Http(_) | Action::Call(_) | Action::Assistant(_) | Action::Builtin(_),
+                )
+                | Kind::Slot(_)
+                | Kind::Parallel(_)
                 | Kind::Wait(_)
                 | Kind::Finish(_)
                 | Kind::ForEach(_)
@@ -80,6 +96,9 @@ impl Program {
             }
             if !step.kind.bodies().is_empty() && step.policy.timeout.is_some() {
                 return Err(Unrunnable::Feature { step: id(), feature: "error_policy.timeout" });
+            }
+            if let Some(feature) = unkept_of(step) {
+                return Err(Unrunnable::Feature { step: id(), feature });
             }
             if step.policy.idempotency.is_some() {
                 return Err(Unrunnable::Feature { step: id(), feature: "idempotency" });
@@ -155,7 +174,9 @@ impl Program {
             | Kind::Wait(_)
             | Kind::Assign(_)
             | Kind::Finish(_)
+            | Kind::Slot(_)
             | Kind::Block(_)
+            | Kind::Parallel(_)
             | Kind::ForEach(_)
             | Kind::Repeat(_)
             | Kind::Choose(_)
@@ -169,6 +190,30 @@ impl Program {
             None => Ok(()),
         }
     }
+}
+
+/// What a step asks for that is not done yet.
+fn unkept_of(step: &PlanStep) -> Option<&'static str> {
+    let plain = Gate::plain();
+    let (gate, task) = match &step.kind {
+        Kind::Gate(gate) => (Some(gate), None),
+        Kind::Action(Action::Task(task)) => (None, Some(task)),
+        _ => (None, None),
+    };
+    let asked = [
+        (step.policy.compensate.is_some(), "compensate"),
+        (step.policy.rate.is_some(), "rate limits"),
+        (step.policy.task_jobs_max.is_some(), "task limits"),
+        (gate.is_some_and(|gate| gate.options != plain.options), "gate.options"),
+        (gate.is_some_and(|gate| gate.on_reject != plain.on_reject), "gate.on_reject"),
+        (gate.is_some_and(|gate| gate.verdict_input.is_some()), "gate.verdict_input"),
+        (gate.is_some_and(|gate| gate.subject.is_some() || gate.show_file.is_some()), "gate.subject"),
+        (
+            task.is_some_and(|task| !task.metadata.is_empty() || !task.capabilities.is_empty()),
+            "task metadata",
+        ),
+    ];
+    asked.into_iter().find(|(asked, _)| *asked).map(|(_, feature)| feature)
 }
 
 fn key_of(ty: &Type) -> String {

@@ -63,7 +63,13 @@ impl Turn<'_> {
             Kind::Assign(set) => self.assign(place, step, set),
             Kind::Block(_) => self.enter(place, Decision::Steps),
             Kind::Choose(choose) => self.choose(place, choose),
-            Kind::Wait(_) | Kind::Finish(_) | Kind::ForEach(_) | Kind::Repeat(_) | Kind::Guard(_) => {
+            Kind::Wait(_)
+            | Kind::Finish(_)
+            | Kind::Slot(_)
+            | Kind::Parallel(_)
+            | Kind::ForEach(_)
+            | Kind::Repeat(_)
+            | Kind::Guard(_) => {
                 unreachable!("a program with such a step is refused")
             }
         }
@@ -231,6 +237,8 @@ fn work_of(action: &Action, sight: &Sight<'_>) -> Result<Work, Failure> {
             group: task.group.clone(),
             input: or_null(sight.optional(task.input.as_ref())?),
         },
-        Action::Http(_) | Action::Call(_) => unreachable!("a program with such a step is refused"),
+        Action::Http(_) | Action::Call(_) | Action::Assistant(_) | Action::Builtin(_) => {
+            unreachable!("a program with such a step is refused")
+        }
     })
 }

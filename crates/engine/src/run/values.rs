@@ -7,7 +7,7 @@ use crate::outcome::{Failure, Outcome, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::{EvalError, Expr, Limits, Namespace, Read, Scope, evaluate, is_truthy, render};
+use windlass_ir::expr::{EvalError, Expr, Limits, Namespace, Read, Scope, evaluate, holds, render};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::{Bound, Condition, Output};
@@ -28,6 +28,7 @@ impl Scope for Sight<'_> {
     fn read(&self, read: Read) -> Result<Value, EvalError> {
         Ok(match read {
             Read::Namespace(namespace) => self.namespace(namespace),
+            Read::StepRecord(_) | Read::LoopItem(_) | Read::LoopIndex(_) => Value::Null,
             Read::StepOutputs(step) => match self.state.seen_from(self.from, step, self.program) {
                 Some(place) => self.outputs(place),
                 None => Value::Null,
@@ -72,7 +73,16 @@ impl Sight<'_> {
                 let detail = self.failed.and_then(|(failure, _)| failure.detail.as_ref());
                 detail.and_then(|detail| detail.get("exit_code")).cloned().unwrap_or(Value::Null)
             }
-            Namespace::Steps | Namespace::Context | Namespace::Item | Namespace::Index => Value::Null,
+            Namespace::Steps
+            | Namespace::Context
+            | Namespace::Item
+            | Namespace::Index
+            | Namespace::Loops
+            | Namespace::Host
+            | Namespace::Failure
+            | Namespace::Undo
+            | Namespace::FanIn
+            | Namespace::Root => Value::Null,
         }
     }
 
@@ -101,7 +111,7 @@ impl Sight<'_> {
     pub fn holds(&self, condition: &Condition) -> Result<bool, Failure> {
         let semantics = &self.program.plan.semantics;
         self.evaluate(&condition.expr)
-            .and_then(|value| is_truthy(&value, semantics))
+            .and_then(|value| holds(&value, semantics))
             .map_err(|error| expression_error(&error, &condition.field))
     }
 

@@ -4,7 +4,8 @@
 //! end (truth, equality, text form) are the same rules for whoever holds a value outside an expression.
 
 use super::functions::{Argument, Call, Function};
-use super::semantics::{Equality, Semantics, TextForm, Truthiness};
+use super::python;
+use super::semantics::{Comparison, ConditionText, IndexRule, Logic, Semantics, TextForm, Truthiness};
 use super::tree::{BinaryOp, Expr, Node, Read};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
@@ -197,6 +198,10 @@ impl<'a> Evaluator<'a> {
             Node::Member { of, name } => self.member(of, name, expr.span),
             Node::Index { of, at } => self.index(of, at, expr.span),
             Node::Call { function, args } => self.call(*function, args, expr.span),
+            Node::Query { of, path } => {
+                let value = self.expr(of)?;
+                path.find(&value, &mut self.meter).map_err(|e| e.at(expr.span))
+            }
             Node::Not(inner) => Ok(Value::Bool(!self.truth(inner)?)),
             Node::Binary { op, left, right } => self.binary(*op, left, right, expr.span),
             Node::Choice { when, then, otherwise } => {
@@ -228,7 +233,7 @@ impl<'a> Evaluator<'a> {
         }
         let found = match (&value, &key) {
             (Value::List(items), Value::Int(_) | Value::Float(_)) => {
-                position(&key).and_then(|at| items.get(at))
+                position(&key, items.len(), self.semantics.index).and_then(|at| items.get(at))
             }
             (Value::Map(map), Value::Text(key)) => map.get(key),
             (_, _) => None,
@@ -254,6 +259,9 @@ impl<'a> Evaluator<'a> {
             BinaryOp::And | BinaryOp::Or => self.either(op == BinaryOp::Or, left, right),
             BinaryOp::Equal | BinaryOp::NotEqual => {
                 let (left, right) = (self.expr(left)?, self.expr(right)?);
+                if self.semantics.comparison == Comparison::SameKind && !same_kind(&left, &right, true) {
+                    return Ok(Value::Bool(false));
+                }
                 let same = equals_within(&left, &right, self.semantics, &mut self.meter);
                 Ok(Value::Bool(same.map_err(|e| e.at(span))? == (op == BinaryOp::Equal)))
             }
@@ -273,23 +281,34 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Value, EvalError> {
         let (left, right) = (self.expr(left)?, self.expr(right)?);
         let bytes = left.as_str().map_or(0, str::len);
-        let order = self.meter.read(bytes).and_then(|()| compare(&left, &right)).map_err(|e| e.at(span))?;
+        self.meter.read(bytes).map_err(|e| e.at(span))?;
+        let order = match self.semantics.comparison {
+            Comparison::Strict => compare(&left, &right),
+            Comparison::Python => python::order(&left, &right, &mut self.meter),
+            Comparison::SameKind if same_kind(&left, &right, false) => compare(&left, &right),
+            Comparison::SameKind => Ok(None),
+        };
+        let order = order.map_err(|e| e.at(span))?;
         // Without an order (a number that is none) no comparison holds.
         Ok(Value::Bool(order.is_some_and(holds)))
     }
 
-    /// `&&` and `||`: the first operand when its truth is `decisive`, else the second, unlooked at.
+    /// `&&` and `||`: the first operand when its truth is `decisive`, else the second, unlooked at; or the truth of it.
     fn either(&mut self, decisive: bool, left: &Expr, right: &Expr) -> Result<Value, EvalError> {
         let value = self.expr(left)?;
-        if is_truthy(&value, self.semantics).map_err(|e| e.at(left.span))? == decisive {
-            return Ok(value);
+        let decided = is_truthy(&value, self.semantics).map_err(|e| e.at(left.span))? == decisive;
+        match self.semantics.logic {
+            Logic::Operand if decided => Ok(value),
+            Logic::Operand => self.expr(right),
+            Logic::Boolean if decided => Ok(Value::Bool(decisive)),
+            Logic::Boolean => self.truth(right).map(Value::Bool),
         }
-        self.expr(right)
     }
 }
 
-/// A number as a place in a list: whole and not negative. `2.0` is the same number as `2`.
-fn position(key: &Value) -> Option<usize> {
+/// A number as a place in a list: whole, and not negative unless places are counted from both ends. `2.0` is the same
+/// number as `2`.
+fn position(key: &Value, length: usize, rule: IndexRule) -> Option<usize> {
     let whole = match key {
         Value::Int(int) => *int,
         Value::Float(float) if compare_int_float(*float as i64, *float) == Some(Ordering::Equal) => {
@@ -300,7 +319,11 @@ fn position(key: &Value) -> Option<usize> {
             return None;
         }
     };
-    usize::try_from(whole).ok()
+    match (usize::try_from(whole), rule) {
+        (Ok(place), _) => Some(place),
+        (Err(_), IndexRule::FromStart) => None,
+        (Err(_), IndexRule::FromBothEnds) => length.checked_sub(usize::try_from(whole.unsigned_abs()).ok()?),
+    }
 }
 
 /// What may not be done to a secret, as an error.
@@ -322,15 +345,28 @@ pub(super) fn a_kind(value: &Value) -> String {
 
 /// Whether a value counts as true. A secret cannot be asked.
 pub fn is_truthy(value: &Value, semantics: &Semantics) -> Result<bool, EvalError> {
-    let Truthiness::House = semantics.truthiness;
     match value {
         Value::Null => Ok(false),
         Value::Bool(b) => Ok(*b),
         Value::Int(int) => Ok(*int != 0),
         Value::Float(float) => Ok(*float != 0.0),
         Value::Text(text) => Ok(!text.is_empty()),
-        Value::List(_) | Value::Map(_) => Ok(true),
+        Value::List(items) => Ok(semantics.truthiness == Truthiness::House || !items.is_empty()),
+        Value::Map(map) => Ok(semantics.truthiness == Truthiness::House || !map.is_empty()),
         Value::Sealed(_) => Err(sealed("used as a condition")),
+    }
+}
+
+/// Whether a value holds where a condition stands.
+pub fn holds(value: &Value, semantics: &Semantics) -> Result<bool, EvalError> {
+    match (semantics.condition, value) {
+        (ConditionText::Spoken, Value::Text(text)) if python::strip(text).eq_ignore_ascii_case("true") => {
+            Ok(true)
+        }
+        (ConditionText::Spoken, Value::Text(text)) if python::strip(text).eq_ignore_ascii_case("false") => {
+            Ok(false)
+        }
+        (ConditionText::Spoken | ConditionText::AsAny, value) => is_truthy(value, semantics),
     }
 }
 
@@ -345,10 +381,16 @@ pub(super) fn equals_within(
     semantics: &Semantics,
     meter: &mut Meter,
 ) -> Result<bool, EvalError> {
-    let Equality::Strict = semantics.equality;
     meter.work(1)?;
+    let python = semantics.comparison == Comparison::Python;
     match (a, b) {
         (Value::Sealed(_), _) | (_, Value::Sealed(_)) => Err(sealed("compared")),
+        (Value::Bool(flag), number @ (Value::Int(_) | Value::Float(_)))
+        | (number @ (Value::Int(_) | Value::Float(_)), Value::Bool(flag))
+            if python =>
+        {
+            Ok(compare_numbers(&Value::Int(i64::from(*flag)), number) == Some(Ordering::Equal))
+        }
         (Value::Null, Value::Null) => Ok(true),
         (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
         (Value::Int(_) | Value::Float(_), Value::Int(_) | Value::Float(_)) => {
@@ -405,6 +447,17 @@ pub(super) fn compare(a: &Value, b: &Value) -> Result<Option<Ordering>, EvalErro
     }
 }
 
+/// Two numbers or two texts; two booleans as well where only equality is asked.
+fn same_kind(a: &Value, b: &Value, equality: bool) -> bool {
+    match (a, b) {
+        (Value::Int(_) | Value::Float(_), Value::Int(_) | Value::Float(_)) => true,
+        (Value::Text(_), Value::Text(_)) => true,
+        (Value::Bool(_), Value::Bool(_)) => equality,
+        (Value::Sealed(_), _) | (_, Value::Sealed(_)) => true,
+        (_, _) => false,
+    }
+}
+
 fn not_ordered(a: &Value, b: &Value) -> EvalError {
     let message = format!("{} and {} have no order", a_kind(a), a_kind(b));
     let help = match (a, b) {
@@ -416,7 +469,7 @@ fn not_ordered(a: &Value, b: &Value) -> EvalError {
     EvalError::new(Code::ExpressionType, message, help)
 }
 
-fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
+pub(super) fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
         (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
@@ -452,14 +505,16 @@ pub(super) fn text_within(
     semantics: &Semantics,
     meter: &mut Meter,
 ) -> Result<Arc<str>, EvalError> {
-    let TextForm::Json = semantics.text;
     meter.work(1)?;
     match value {
         Value::Null => Ok(Arc::from("")),
         Value::Text(text) => Ok(text.clone()),
         Value::Sealed(_) => Err(sealed("turned into plain text")),
         Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::List(_) | Value::Map(_) => {
-            json_text(value, meter).map(Arc::from)
+            match semantics.text {
+                TextForm::Json => json_text(value, meter).map(Arc::from),
+                TextForm::Python => python::text(value, meter).map(Arc::from),
+            }
         }
     }
 }
@@ -513,7 +568,7 @@ mod tests {
                 Read::Namespace(Namespace::Context) => {
                     Err(EvalError::new(Code::NotAvailableHere, "not here", "elsewhere"))
                 }
-                Read::Namespace(_) | Read::StepOutputs(_) | Read::StepStatus(_) => Ok(self.0.clone()),
+                _ => Ok(self.0.clone()),
             }
         }
     }

@@ -3,6 +3,7 @@
 //! A function sees values only. Whatever grows with its arguments is paid for at the [`Meter`].
 
 use super::eval::{EvalError, Meter, a_kind, compare, equals_within, json_text, sealed, text_within};
+use super::python;
 use super::semantics::Semantics;
 use crate::diagnostic::Code;
 use crate::source::Span;
@@ -50,6 +51,18 @@ pub enum Function {
     Min,
     /// The largest of numbers or of texts, given one by one or as one list; null for an empty list.
     Max,
+    /// The member of each object of a list, by name or dotted path; other elements stay. Not a list: an empty list.
+    Map,
+    /// The first argument is part of the second: of a text, a list, or the keys of an object.
+    In,
+    /// The text form of a value.
+    Text,
+    /// A text without the blanks around it.
+    Trim,
+    /// A value as a list: null is empty, a list itself, everything else its only element.
+    AsList,
+    /// An object of the keys and values given by turns.
+    Object,
     /// Its argument. Inside a shell command it says that the author wants no quoting.
     Raw,
     /// The text form quoted for a POSIX shell; each element of a list on its own. A second argument is the quote that
@@ -107,6 +120,12 @@ impl Function {
         Self::Flatten,
         Self::Min,
         Self::Max,
+        Self::Map,
+        Self::In,
+        Self::Text,
+        Self::Trim,
+        Self::AsList,
+        Self::Object,
         Self::Raw,
     ];
 
@@ -131,6 +150,12 @@ impl Function {
             Self::Flatten => "flatten",
             Self::Min => "min",
             Self::Max => "max",
+            Self::Map => "map",
+            Self::In => "isIn",
+            Self::Text => "text",
+            Self::Trim => "trim",
+            Self::AsList => "asList",
+            Self::Object => "object",
             Self::Raw => "raw",
             Self::ShellQuote => "shell_quote",
         }
@@ -142,9 +167,14 @@ impl Function {
 
     pub fn arity(self) -> Arity {
         match self {
-            Self::Contains | Self::StartsWith | Self::EndsWith | Self::Split | Self::Default => {
-                Arity::exactly(2)
-            }
+            Self::Contains
+            | Self::StartsWith
+            | Self::EndsWith
+            | Self::Split
+            | Self::Default
+            | Self::Map
+            | Self::In => Arity::exactly(2),
+            Self::Object => Arity { min: 0, max: None },
             Self::Join | Self::ShellQuote => Arity { min: 1, max: Some(2) },
             Self::Min | Self::Max => Arity { min: 1, max: None },
             Self::Length
@@ -157,6 +187,9 @@ impl Function {
             | Self::First
             | Self::Last
             | Self::Flatten
+            | Self::Text
+            | Self::Trim
+            | Self::AsList
             | Self::Raw => Arity::exactly(1),
         }
     }
@@ -182,6 +215,12 @@ impl Function {
             Self::Flatten => "flatten(list)",
             Self::Min => "min(a, b)",
             Self::Max => "max(a, b)",
+            Self::Map => "map(list, member)",
+            Self::In => "isIn(what, text or list)",
+            Self::Text => "text(value)",
+            Self::Trim => "trim(text)",
+            Self::AsList => "asList(value)",
+            Self::Object => "object(key, value)",
             Self::Raw => "raw(value)",
             Self::ShellQuote => "shell_quote(value)",
         }
@@ -225,6 +264,14 @@ impl<'a> Call<'a> {
             Function::Flatten => self.flatten(),
             Function::Min => self.extreme(Ordering::Less),
             Function::Max => self.extreme(Ordering::Greater),
+            Function::Map => self.map(),
+            Function::In => self.is_in(),
+            Function::Text => text_within(&self.args[0].value, self.semantics, self.meter)
+                .map(Value::Text)
+                .map_err(|e| e.at(self.span)),
+            Function::Trim => Ok(Value::text(python::strip(self.text(0)?))),
+            Function::AsList => Ok(self.as_list()),
+            Function::Object => self.object(),
             Function::Raw => Ok(self.args[0].value.clone()),
             Function::ShellQuote => self.shell_quote(),
         }
@@ -304,6 +351,59 @@ impl<'a> Call<'a> {
             }
         }
         Ok(false)
+    }
+
+    fn map(&mut self) -> Result<Value, EvalError> {
+        let path = self.text(1)?;
+        let Value::List(items) = &self.args[0].value else { return Ok(Value::list([])) };
+        self.meter.make_elements(items.len()).map_err(|e| e.at(self.span))?;
+        Ok(Value::list(items.iter().map(|item| match item {
+            Value::Map(_) => {
+                path.split('.').try_fold(item, |here, name| here.get(name)).cloned().unwrap_or(Value::Null)
+            }
+            other => other.clone(),
+        })))
+    }
+
+    fn is_in(&mut self) -> Result<Value, EvalError> {
+        let found = match (&self.args[0].value, &self.args[1].value) {
+            (Value::Text(part), Value::Text(whole)) => whole.contains(&**part),
+            (Value::Text(key), Value::Map(map)) => map.contains_key(key),
+            (_, Value::List(items)) => {
+                for item in items.iter() {
+                    let same = equals_within(item, &self.args[0].value, self.semantics, self.meter);
+                    if same.map_err(|e| e.at(self.span))? {
+                        return Ok(Value::Bool(true));
+                    }
+                }
+                false
+            }
+            (_, _) => false,
+        };
+        Ok(Value::Bool(found))
+    }
+
+    fn as_list(&self) -> Value {
+        match &self.args[0].value {
+            Value::Null => Value::list([]),
+            list @ Value::List(_) => list.clone(),
+            other => Value::list([other.clone()]),
+        }
+    }
+
+    fn object(&mut self) -> Result<Value, EvalError> {
+        self.meter.make_elements(self.args.len()).map_err(|e| e.at(self.span))?;
+        let mut map = Map::with_capacity(self.args.len() / 2);
+        for pair in self.args.chunks(2) {
+            let (Some(key), [_, value]) = (pair[0].value.as_str(), pair) else {
+                let message = "`object` takes keys and values by turns, and each key is a text";
+                return Err(
+                    EvalError::new(Code::ExpressionType, message, usage_help(self.function)).at(pair[0].span)
+                );
+            };
+            map.insert(key.into(), value.value.clone());
+        }
+        Ok(Value::Map(Arc::new(map)))
     }
 
     fn json(&mut self) -> Result<String, EvalError> {

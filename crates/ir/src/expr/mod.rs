@@ -7,13 +7,19 @@
 mod eval;
 mod functions;
 mod print;
+mod python;
+mod query;
 mod semantics;
 mod template;
 mod tree;
 
-pub use eval::{EvalError, Limits, Scope, equals, evaluate, is_truthy, text_form};
+pub use eval::{EvalError, Limits, Scope, equals, evaluate, holds, is_truthy, text_form};
 pub use functions::{Arity, Function};
 pub use print::Printer;
-pub use semantics::{Equality, Semantics, TextForm, Truthiness};
+pub use query::{Query, QueryError};
+pub use semantics::{
+    Comparison, ConditionText, FunctionRules, IndexRule, Logic, Semantics, StatusWords, TextForm, Truthiness,
+    Visibility,
+};
 pub use template::{Piece, Template, render};
 pub use tree::{BinaryOp, Expr, Namespace, Node, Read, StepId};

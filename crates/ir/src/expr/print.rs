@@ -10,6 +10,8 @@ use std::fmt::Write;
 #[expect(missing_debug_implementations, reason = "holds a closure")]
 pub struct Printer<'a> {
     pub namespace: fn(Namespace) -> &'static str,
+    /// The word for the results of a step.
+    pub outputs: &'a str,
     pub step: &'a dyn Fn(StepId) -> String,
 }
 
@@ -98,6 +100,13 @@ impl Printer<'_> {
                 out.push_str(function.name());
                 self.list('(', args, ')', out);
             }
+            Node::Query { of, path } => {
+                out.push_str("jsonpath(");
+                self.write(of, Binding::Choice, out);
+                out.push_str(", ");
+                quoted(path.text(), out);
+                out.push(')');
+            }
             Node::Not(inner) => {
                 out.push('!');
                 self.write(inner, Binding::Not, out);
@@ -144,8 +153,11 @@ impl Printer<'_> {
         let step = |step: StepId| (self.step)(step);
         match read {
             Read::Namespace(namespace) => (self.namespace)(namespace).to_owned(),
-            Read::StepOutputs(id) => format!("{steps}.{}.outputs", step(id)),
+            Read::StepOutputs(id) => format!("{steps}.{}.{}", step(id), self.outputs),
             Read::StepStatus(id) => format!("{steps}.{}.status", step(id)),
+            Read::StepRecord(id) => format!("{steps}.{}", step(id)),
+            Read::LoopItem(id) => format!("{}.{}.item", (self.namespace)(Namespace::Loops), step(id)),
+            Read::LoopIndex(id) => format!("{}.{}.index", (self.namespace)(Namespace::Loops), step(id)),
         }
     }
 }
@@ -163,7 +175,8 @@ fn binding(node: &Node) -> Binding {
         | Node::Read(_)
         | Node::Member { .. }
         | Node::Index { .. }
-        | Node::Call { .. } => Binding::Access,
+        | Node::Call { .. }
+        | Node::Query { .. } => Binding::Access,
     }
 }
 

@@ -2,6 +2,7 @@
 //! so they are left out when a plan is stored or digested.
 
 use super::functions::Function;
+use super::query::Query;
 use crate::source::Span;
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ impl Expr {
             Node::List(items) | Node::Call { args: items, .. } => items.iter().collect(),
             Node::Member { of, .. } => vec![of],
             Node::Index { of, at } => vec![of, at],
-            Node::Not(inner) => vec![inner],
+            Node::Query { of: inner, .. } | Node::Not(inner) => vec![inner],
             Node::Binary { left, right, .. } => vec![left, right],
             Node::Choice { when, then, otherwise } => vec![when, then, otherwise],
         }
@@ -64,6 +65,7 @@ impl Expr {
                 Node::Index { of: try_map_box(*of, change)?, at: try_map_box(*at, change)? }
             }
             Node::Call { function, args } => Node::Call { function, args: try_map_all(args, change)? },
+            Node::Query { of, path } => Node::Query { of: try_map_box(*of, change)?, path },
             Node::Not(inner) => Node::Not(try_map_box(*inner, change)?),
             Node::Binary { op, left, right } => {
                 Node::Binary { op, left: try_map_box(*left, change)?, right: try_map_box(*right, change)? }
@@ -94,12 +96,34 @@ pub enum Node {
     Literal(Value),
     List(Vec<Expr>),
     Read(Read),
-    Member { of: Box<Expr>, name: Arc<str> },
-    Index { of: Box<Expr>, at: Box<Expr> },
-    Call { function: Function, args: Vec<Expr> },
+    Member {
+        of: Box<Expr>,
+        name: Arc<str>,
+    },
+    Index {
+        of: Box<Expr>,
+        at: Box<Expr>,
+    },
+    Call {
+        function: Function,
+        args: Vec<Expr>,
+    },
+    /// What a JSONPath finds in a value: null for nothing, the value itself for one match, a list for more.
+    Query {
+        of: Box<Expr>,
+        path: Query,
+    },
     Not(Box<Expr>),
-    Binary { op: BinaryOp, left: Box<Expr>, right: Box<Expr> },
-    Choice { when: Box<Expr>, then: Box<Expr>, otherwise: Box<Expr> },
+    Binary {
+        op: BinaryOp,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    Choice {
+        when: Box<Expr>,
+        then: Box<Expr>,
+        otherwise: Box<Expr>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,6 +171,12 @@ pub enum Read {
     Namespace(Namespace),
     StepOutputs(StepId),
     StepStatus(StepId),
+    /// All that is known of a step, in the words of its dialect.
+    StepRecord(StepId),
+    /// The element that the fan-out of this number works on.
+    LoopItem(StepId),
+    /// The number of that element, or of the round of that loop.
+    LoopIndex(StepId),
 }
 
 /// The first word of a path. Each dialect has its own words for these (swdl says `parameters` for `Inputs`).
@@ -165,6 +195,18 @@ pub enum Namespace {
     Item,
     /// The number of that element, or of the round of a loop, from 0.
     Index,
+    /// The loops around, by the id of their step, each with `item` and `index`.
+    Loops,
+    /// The variables of the machine that its operator lets through.
+    Host,
+    /// Only in a step that takes over: the step that failed, with `step`, `class`, `message` and `detail`.
+    Failure,
+    /// Only in a step that undoes another: that one, with `step` and `output`.
+    Undo,
+    /// What a fan-in gathered; only where an expression is tried alone.
+    FanIn,
+    /// Everything there is, by its first words; only where an expression is tried alone.
+    Root,
     Secrets,
     /// Only in a retry condition: class, exit code, message of the failed attempt, and its number.
     Class,

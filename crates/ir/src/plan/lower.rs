@@ -24,10 +24,12 @@ impl Plan {
             semantics: workflow.semantics,
             header: workflow.header,
             parameters: workflow.parameters,
+            input: workflow.input,
             secrets: workflow.secrets.into_keys().collect(),
             env: workflow.env,
             policy: workflow.policy,
             outputs: workflow.outputs,
+            result: workflow.result,
             hooks: workflow.hooks,
             roots,
             steps,
@@ -100,7 +102,7 @@ impl Lowering {
     }
 }
 
-/// The order of one list, and which of its steps run only to take over a failure.
+/// The order of one list, and which of its steps run only to take over a failure or to undo.
 struct Layout {
     graph: Graph,
     takes_over: Vec<bool>,
@@ -122,6 +124,9 @@ impl Layout {
                 before[to as usize].push(from);
                 takes_over[to as usize] = true;
             }
+            if let Some(to) = step.policy.compensate.as_ref().and_then(|target| place(&target.value)) {
+                takes_over[to as usize] = true;
+            }
         }
         before.iter_mut().for_each(unique);
         Self { graph: Graph::new(before), takes_over }
@@ -139,7 +144,8 @@ fn reads(step: &mut Step) -> Vec<StepId> {
     let mut found = Vec::new();
     let mut note = |expr: &Expr| {
         expr.walk(&mut |part| {
-            if let Node::Read(Read::StepOutputs(id) | Read::StepStatus(id)) = part.node {
+            if let Node::Read(Read::StepOutputs(id) | Read::StepStatus(id) | Read::StepRecord(id)) = part.node
+            {
                 found.push(id);
             }
         });

@@ -14,7 +14,7 @@ pub use parameters::{Given, Origin, Parameters};
 
 use crate::expr::{Semantics, StepId};
 use crate::policy::{Bindings, Claim, Policy, RunPolicy};
-use crate::workflow::{Condition, Header, Hook, Input, Kind, Output, Parameter, Words};
+use crate::workflow::{Condition, Header, Hook, Input, Kind, Output, Parameter, RunInput, Words};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -31,10 +31,12 @@ pub struct Plan {
     pub semantics: Semantics,
     pub header: Header,
     pub parameters: IndexMap<Arc<str>, Parameter>,
+    pub input: RunInput,
     pub secrets: Vec<Arc<str>>,
     pub env: Bindings,
     pub policy: RunPolicy,
     pub outputs: IndexMap<Arc<str>, Output>,
+    pub result: Option<Output>,
     pub hooks: Vec<Hook>,
     /// The steps of the outermost scope, in the order of the file.
     pub roots: Vec<StepId>,
@@ -54,7 +56,7 @@ pub struct PlanStep {
     pub parent: Option<StepId>,
     /// What it waits for, in the order of the file, each once.
     pub needs: Vec<StepId>,
-    /// Whether it only runs when another step hands its failure over.
+    /// Whether it only runs to take over the failure of another step, or to undo one.
     pub takes_over: bool,
     /// The longest chain of steps before it in its scope.
     pub batch: u32,

@@ -5,7 +5,7 @@
 use super::{Parameters, Plan, PlanStep};
 use crate::expr::{Printer, StepId, Template};
 use crate::time::Duration;
-use crate::workflow::{Action, Choose, Gate, Input, Items, Kind, RepeatTest, WaitFor, Words};
+use crate::workflow::{Action, Ask, Choose, Gate, Input, Items, Kind, RepeatTest, WaitFor, Words};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -108,7 +108,7 @@ pub(super) fn of(plan: &Plan, words: &Words, parameters: &Parameters) -> Outline
             .collect()
     };
     let step_id = |id: StepId| plan.step(id).id.to_string();
-    let printer = Printer { namespace: words.namespace, step: &step_id };
+    let printer = Printer { namespace: words.namespace, outputs: words.outputs, step: &step_id };
     let mut steps = IndexMap::new();
     for (number, step) in (0u32..).map(StepId).zip(&plan.steps) {
         if !step.implicit {
@@ -257,11 +257,13 @@ fn labels(plan: &Plan, number: StepId) -> Vec<String> {
         Kind::Gate(_) => labels.push("gate"),
         Kind::ForEach(_) => labels.push("fan_out"),
         Kind::Repeat(_) => labels.push("loop"),
+        Kind::Parallel(_) => labels.push("branches"),
         Kind::Choose(_) => labels.push("branch"),
         Kind::Action(_)
         | Kind::Wait(_)
         | Kind::Assign(_)
         | Kind::Finish(_)
+        | Kind::Slot(_)
         | Kind::Block(_)
         | Kind::Guard(_) => {}
     }
@@ -308,7 +310,16 @@ fn runs(plan: &Plan, step: &PlanStep, printer: &Printer<'_>) -> String {
         Kind::Action(Action::Http(http)) => {
             format!("{} {}", http.method, printer.template(&http.url.template))
         }
-        Kind::Action(Action::Call(call)) => format!("workflow {}", call.workflow),
+        Kind::Action(Action::Call(call)) => {
+            format!("workflow {}", printer.template(&call.workflow.template))
+        }
+        Kind::Action(Action::Assistant(assistant)) => match &assistant.ask {
+            Ask::Prompt(prompt) => printer.template(&prompt.template).trim().to_owned(),
+            Ask::Command { command, .. } => format!("command {command}"),
+        },
+        Kind::Action(Action::Builtin(builtin)) => builtin.what.word().to_owned(),
+        Kind::Slot(name) => format!("slot {name}"),
+        Kind::Parallel(parallel) => format!("{} branches at once", parallel.branches.len()),
         Kind::Gate(gate) if gate.approvers.is_empty() => "approval by anyone".to_owned(),
         Kind::Gate(gate) => format!("approval by {}", gate.approvers.join(", ")),
         Kind::Wait(wait) => wait_for(&wait.what, printer),
@@ -328,6 +339,7 @@ fn runs(plan: &Plan, step: &PlanStep, printer: &Printer<'_>) -> String {
             let word = match repeat.test {
                 RepeatTest::While => "while",
                 RepeatTest::Until => "until",
+                RepeatTest::DoWhile => "do while",
             };
             format!("{word} {}, at most {} rounds", printer.expr(&repeat.condition.expr), repeat.rounds_max)
         }
@@ -344,6 +356,7 @@ fn wait_for(what: &WaitFor, printer: &Printer<'_>) -> String {
     match what {
         WaitFor::Duration(length) => format!("waits {}", printer.template(&length.template)),
         WaitFor::Instant(instant) => format!("waits until {}", printer.template(&instant.template)),
+        WaitFor::Cron(pattern) => format!("waits for the next {pattern}"),
         WaitFor::Signal { name, .. } => format!("waits for signal {name}"),
         WaitFor::Message { name, .. } => format!("waits for message {name}"),
     }
@@ -357,7 +370,9 @@ fn timeout(step: &PlanStep) -> Option<Duration> {
         Kind::Action(_)
         | Kind::Assign(_)
         | Kind::Finish(_)
+        | Kind::Slot(_)
         | Kind::Block(_)
+        | Kind::Parallel(_)
         | Kind::ForEach(_)
         | Kind::Repeat(_)
         | Kind::Choose(_)

@@ -5,7 +5,7 @@ use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::suggest::nearest;
 use crate::value::Value;
-use crate::workflow::{Parameter, Words};
+use crate::workflow::{Parameter, RunInput, Words};
 use indexmap::IndexMap;
 use serde_json::json;
 use std::sync::Arc;
@@ -45,6 +45,9 @@ impl Plan {
         given: &IndexMap<String, Given>,
         words: &Words,
     ) -> Result<Parameters, Vec<Diagnostic>> {
+        if let RunInput::Open(ty) = &self.input {
+            return self.open(given, ty, words);
+        }
         let mut problems: Vec<Diagnostic> = Vec::new();
         for name in given.keys().filter(|name| !self.parameters.contains_key(name.as_str())) {
             problems.push(unknown(name, self.parameters.keys(), words));
@@ -57,6 +60,34 @@ impl Plan {
             }
         }
         if problems.is_empty() { Ok(Parameters { values }) } else { Err(problems) }
+    }
+
+    /// Anything goes that keeps the contract of the whole; a declared name says how its text is read.
+    fn open(
+        &self,
+        given: &IndexMap<String, Given>,
+        ty: &Type,
+        words: &Words,
+    ) -> Result<Parameters, Vec<Diagnostic>> {
+        let mut values = IndexMap::new();
+        for (name, given) in given {
+            let known = self.parameters.get(name.as_str()).map_or(&Type::Any, |parameter| &parameter.ty);
+            let value = match given {
+                Given::Value(value) => value.clone(),
+                Given::Text(text) => from_text(text, known).unwrap_or_else(|_| Value::text(text.as_str())),
+            };
+            values.insert(Arc::from(name.as_str()), (value, Origin::Given));
+        }
+        let parameters = Parameters { values };
+        match check(&parameters.to_value(), ty) {
+            Ok(()) => Ok(parameters),
+            Err(cause) => {
+                let message = format!("the {} does not keep its schema: {cause}", words.parameter);
+                Err(vec![
+                    Diagnostic::error(Code::BadParameter, message).help("give what the schema asks for"),
+                ])
+            }
+        }
     }
 
     /// The parameters as a JSON Schema, for programs that ask a person for them.
@@ -92,6 +123,9 @@ fn schema_of(parameter: &Parameter) -> serde_json::Value {
     }
     if let Some(default) = &parameter.default {
         schema.insert("default".into(), json!(default));
+    }
+    if !parameter.choices.is_empty() {
+        schema.insert("enum".into(), json!(parameter.choices));
     }
     serde_json::Value::Object(schema)
 }
@@ -156,8 +190,12 @@ fn convert(given: &Given, ty: &Type) -> Result<Value, String> {
         Given::Value(value) => value.clone(),
         Given::Text(text) => from_text(text, ty)?,
     };
+    check(&value, ty).map(|()| value)
+}
+
+fn check(value: &Value, ty: &Type) -> Result<(), String> {
     let contract = Contract::new(ty).map_err(|error| error.to_string())?;
-    contract.check(&value).map(|()| value).map_err(|violation| match violation.path.as_str() {
+    contract.check(value).map_err(|violation| match violation.path.as_str() {
         "" => violation.message,
         path => format!("{path}: {}", violation.message),
     })

@@ -11,14 +11,18 @@ use crate::produces::Produces;
 use crate::source::{Span, Spanned};
 use crate::suggest::nearest;
 use crate::workflow::{Items, Kind, Step, Words};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct Catalog {
     pub cards: Vec<Card>,
     pub scopes: Vec<Scope>,
-    by_id: HashMap<Arc<str>, StepId>,
+    by_id: HashMap<Arc<str>, Vec<StepId>>,
+    /// Sets of ids, each with the one around it.
+    spaces: Vec<Option<usize>>,
+    /// Steps that run only to take over a failure or to undo another.
+    pub takes_over: HashSet<StepId>,
 }
 
 /// What others may know about a step.
@@ -28,6 +32,8 @@ pub struct Card {
     /// The nearest step with a name: itself, or the one it is the inside of.
     pub named: StepId,
     pub scope: usize,
+    /// The set of ids that its own belongs to.
+    space: usize,
     /// Its place among the steps of its scope.
     pub place: u32,
     pub produces: Produces,
@@ -59,8 +65,14 @@ impl Catalog {
     /// Numbers the steps and looks at their structure.
     pub fn build(steps: &mut [Step], words: &Words, diagnostics: &mut Vec<Diagnostic>) -> Self {
         number(steps, &mut 0);
-        let mut catalog = Self { cards: Vec::new(), scopes: Vec::new(), by_id: HashMap::new() };
-        catalog.enter(steps, None, Role::Body, words, diagnostics);
+        let mut catalog = Self {
+            cards: Vec::new(),
+            scopes: Vec::new(),
+            by_id: HashMap::new(),
+            spaces: vec![None],
+            takes_over: HashSet::new(),
+        };
+        catalog.enter(steps, None, Role::Body, 0, words, diagnostics);
         for scope in 0..catalog.scopes.len() {
             catalog.connect(scope, steps, words, diagnostics);
         }
@@ -75,8 +87,17 @@ impl Catalog {
         &self.scopes[self.card(step).scope]
     }
 
-    pub fn find(&self, id: &str) -> Option<StepId> {
-        self.by_id.get(id).copied()
+    /// The step with this id that is seen from `reader`: of the innermost set of ids around it that has one.
+    pub fn find(&self, id: &str, reader: Option<StepId>) -> Option<StepId> {
+        let candidates = self.by_id.get(id)?;
+        let mut space = Some(reader.map_or(0, |reader| self.card(reader).space));
+        while let Some(here) = space {
+            if let Some(found) = candidates.iter().find(|step| self.card(**step).space == here) {
+                return Some(*found);
+            }
+            space = self.spaces[here];
+        }
+        None
     }
 
     /// The id nearest to a mistyped one, other than that of the step which mistypes it.
@@ -100,6 +121,7 @@ impl Catalog {
         steps: &[Step],
         parent: Option<StepId>,
         role: Role,
+        space: usize,
         words: &Words,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
@@ -116,6 +138,7 @@ impl Catalog {
                 id: step.id.value.clone(),
                 named,
                 scope,
+                space,
                 place,
                 produces: step.produces(),
                 span: step.id.span,
@@ -123,23 +146,38 @@ impl Catalog {
             if !step.implicit {
                 self.claim_id(step, words, diagnostics);
             }
+            let inner = self.space_inside(&step.kind, space);
             for (word, body) in step.kind.bodies() {
-                self.enter(body, Some(step.number), role_of(&step.kind, word), words, diagnostics);
+                self.enter(body, Some(step.number), role_of(&step.kind, word), inner, words, diagnostics);
             }
+        }
+    }
+
+    /// An isolated fan-out has a set of ids of its own.
+    fn space_inside(&mut self, kind: &Kind<Vec<Step>>, around: usize) -> usize {
+        match kind {
+            Kind::ForEach(each) if each.isolated => {
+                self.spaces.push(Some(around));
+                self.spaces.len() - 1
+            }
+            _ => around,
         }
     }
 
     fn claim_id(&mut self, step: &Step, words: &Words, diagnostics: &mut Vec<Diagnostic>) {
         let id = &step.id.value;
-        let Some(first) = self.by_id.get(id) else {
-            self.by_id.insert(id.clone(), step.number);
+        let space = self.card(step.number).space;
+        let same =
+            self.by_id.get(id).and_then(|steps| steps.iter().find(|other| self.card(**other).space == space));
+        let Some(first) = same.copied() else {
+            self.by_id.entry(id.clone()).or_default().push(step.number);
             return;
         };
         let stage = words.step;
         diagnostics.push(
             Diagnostic::error(Code::DuplicateStageId, format!("two {stage}s have the id `{id}`"))
                 .at(step.id.span)
-                .label(self.card(*first).span, "first used here")
+                .label(self.card(first).span, "first used here")
                 .help(format!(
                     "give one of them another id; ids are unique in the whole file, nested {stage}s included"
                 ))
@@ -170,6 +208,9 @@ impl Catalog {
         let graph = Graph::new(before.clone());
         report_cycles(&graph, &steps, words, diagnostics);
         let handovers = self.handovers(&graph, &steps, &places, words, diagnostics);
+        self.compensations(&steps, &places, words, diagnostics);
+        let takers = handovers.iter().map(|(_, to)| steps[*to as usize].number);
+        self.takes_over.extend(takers);
         self.scopes[scope].graph = if handovers.is_empty() {
             graph
         } else {
@@ -207,6 +248,26 @@ impl Catalog {
         edges
     }
 
+    /// The steps that `compensate` names run for nothing else.
+    fn compensations(
+        &mut self,
+        steps: &[&Step],
+        places: &HashMap<&str, u32>,
+        words: &Words,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        for step in steps {
+            let Some(target) = &step.policy.compensate else { continue };
+            match places.get(&*target.value) {
+                None => diagnostics.push(self.unknown_sibling(step, target, "compensate", words)),
+                Some(to) if steps[*to as usize].number == step.number => {
+                    diagnostics.push(undoing_itself(step, target, words));
+                }
+                Some(to) => drop(self.takes_over.insert(steps[*to as usize].number)),
+            }
+        }
+    }
+
     fn unknown_sibling(
         &self,
         step: &Step,
@@ -215,7 +276,7 @@ impl Catalog {
         words: &Words,
     ) -> Diagnostic {
         let (stage, id, wanted) = (words.step, &step.id.value, &name.value);
-        let elsewhere = self.find(wanted);
+        let elsewhere = self.find(wanted, Some(step.number));
         let message = if elsewhere.is_some() {
             format!("{stage} `{id}` names `{wanted}`, which is not in the same list of {stage}s")
         } else {
@@ -293,7 +354,9 @@ fn role_of(kind: &Kind<Vec<Step>>, word: &str) -> Role {
         | Kind::Wait(_)
         | Kind::Assign(_)
         | Kind::Finish(_)
+        | Kind::Slot(_)
         | Kind::Block(_)
+        | Kind::Parallel(_)
         | Kind::Choose(_)
         | Kind::Guard(_) => Role::Body,
     }
@@ -356,4 +419,14 @@ fn going_back(step: &Step, target: &Spanned<Arc<str>>, words: &Words) -> Diagnos
         .step(&**id)
         .field("error_policy.on_failure")
         .reference(&**to)
+}
+
+fn undoing_itself(step: &Step, target: &Spanned<Arc<str>>, words: &Words) -> Diagnostic {
+    let (stage, id) = (words.step, &step.id.value);
+    Diagnostic::error(Code::BadTarget, format!("{stage} `{id}` cannot undo itself"))
+        .at(target.span)
+        .help(format!("name a {stage} that runs for this purpose only"))
+        .step(&**id)
+        .field("compensate")
+        .reference(&*target.value)
 }

@@ -2,9 +2,10 @@
 
 use crate::contract::Type;
 use crate::policy::Bindings;
+use crate::trigger::TriggerInput;
 use crate::workflow::{
-    Action, Bound, Choose, Condition, HookAction, Http, HttpAuth, HttpBody, Items, Kind, Output, Step,
-    WaitFor, Workflow,
+    Action, Ask, Assistant, Bound, Choose, Condition, HookAction, Http, HttpAuth, HttpBody, Items, Kind,
+    Output, Step, WaitFor, Workflow,
 };
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -84,16 +85,23 @@ pub fn of_step(step: &mut Step, visit: Visit<'_>) {
     if let Some(idempotency) = &mut step.policy.idempotency {
         bound(&mut idempotency.key, PLAIN, visit);
     }
+    if let Some(rate) = &mut step.policy.rate {
+        optional(&mut rate.key, PLAIN, visit);
+    }
     of_kind(&mut step.kind, visit);
 }
 
 fn of_kind(kind: &mut Kind<Vec<Step>>, visit: Visit<'_>) {
     match kind {
         Kind::Action(action) => of_action(action, visit),
-        Kind::Gate(gate) => optional(&mut gate.message, PLAIN, visit),
+        Kind::Gate(gate) => {
+            optional(&mut gate.message, PLAIN, visit);
+            optional(&mut gate.show_file, PLAIN, visit);
+        }
         Kind::Wait(wait) => match &mut wait.what {
             WaitFor::Duration(length) => bound(length, PLAIN, visit),
             WaitFor::Instant(instant) => bound(instant, PLAIN, visit),
+            WaitFor::Cron(_) => {}
             WaitFor::Signal { matching, .. } | WaitFor::Message { matching, .. } => {
                 bindings(matching, PLAIN, visit);
             }
@@ -107,7 +115,7 @@ fn of_kind(kind: &mut Kind<Vec<Step>>, visit: Visit<'_>) {
         Kind::Repeat(repeat) => visit(Slot::Condition(&mut repeat.condition), IN_ROUND),
         Kind::Choose(Choose::If { condition, .. }) => visit(Slot::Condition(condition), PLAIN),
         Kind::Choose(Choose::Switch { value, .. }) => bound(value, PLAIN, visit),
-        Kind::Block(_) | Kind::Guard(_) => {}
+        Kind::Slot(_) | Kind::Block(_) | Kind::Parallel(_) | Kind::Guard(_) => {}
     }
 }
 
@@ -125,7 +133,25 @@ fn of_action(action: &mut Action, visit: Visit<'_>) {
         Action::Tool(tool) => optional(&mut tool.args, WITH_SECRETS, visit),
         Action::Task(task) => optional(&mut task.input, PLAIN, visit),
         Action::Http(http) => of_http(http, visit),
-        Action::Call(call) => bindings(&mut call.with, PLAIN, visit),
+        Action::Call(call) => {
+            bound(&mut call.workflow, PLAIN, visit);
+            optional(&mut call.input, PLAIN, visit);
+        }
+        Action::Assistant(assistant) => of_assistant(assistant, visit),
+        Action::Builtin(builtin) => bindings(&mut builtin.args, PLAIN, visit),
+    }
+}
+
+fn of_assistant(assistant: &mut Assistant, visit: Visit<'_>) {
+    optional(&mut assistant.integration, PLAIN, visit);
+    optional(&mut assistant.model, PLAIN, visit);
+    match &mut assistant.ask {
+        Ask::Prompt(prompt) => bound(prompt, PLAIN, visit),
+        Ask::Command { input, arguments, settings, .. } => {
+            bindings(input, PLAIN, visit);
+            arguments.iter_mut().for_each(|argument| bound(argument, PLAIN, visit));
+            bindings(settings, PLAIN, visit);
+        }
     }
 }
 
@@ -153,15 +179,34 @@ pub fn of_workflow(workflow: &mut Workflow, visit: Visit<'_>) {
     let start = Use { sight: Sight::Start, ..PLAIN };
     bindings(&mut workflow.env, Use { secrets: true, own_env: false, ..start }, visit);
     optional(&mut workflow.policy.concurrency.key, start, visit);
+    optional(&mut workflow.policy.start_key, start, visit);
+    if let Some(priority) = &mut workflow.policy.priority {
+        bound(&mut priority.key, start, visit);
+    }
+    if let Some(singleton) = &mut workflow.policy.singleton {
+        optional(&mut singleton.key, start, visit);
+    }
+    workflow.policy.cancel_on.iter_mut().for_each(|cancel| bindings(&mut cancel.matching, start, visit));
     outputs(&mut workflow.outputs, Sight::Run, visit);
+    if let Some(result) = &mut workflow.result {
+        let place = Use { expects: Some(&result.ty), sight: Sight::Run, ..PLAIN };
+        optional(&mut result.source, place, visit);
+    }
     for hook in &mut workflow.hooks {
         let command = matches!(hook.action, HookAction::Run(_));
         bound(hook.action.bound_mut(), Use { sight: Sight::Run, command, ..PLAIN }, visit);
     }
     for trigger in &mut workflow.triggers {
-        for (name, value) in &mut trigger.with {
-            let expects = workflow.parameters.get(name).map(|parameter| &parameter.ty);
-            bound(value, Use { expects, sight: Sight::Trigger, ..PLAIN }, visit);
+        let place = Use { sight: Sight::Trigger, ..PLAIN };
+        match &mut trigger.input {
+            TriggerInput::Parameters(given) => {
+                for (name, value) in given {
+                    let expects = workflow.parameters.get(name).map(|parameter| &parameter.ty);
+                    bound(value, Use { expects, ..place }, visit);
+                }
+            }
+            TriggerInput::Whole(value) => bound(value, place, visit),
+            TriggerInput::Envelope => {}
         }
     }
 }

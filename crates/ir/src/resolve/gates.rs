@@ -7,7 +7,7 @@
 use super::catalog::Catalog;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::OnFailure;
-use crate::workflow::{Choose, Kind, RepeatTest, Step, Words, Workflow};
+use crate::workflow::{BranchFailure, Choose, Kind, RepeatTest, Step, Words, Workflow};
 
 pub fn check(workflow: &Workflow, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
     list(&workflow.steps, workflow.words, catalog, diagnostics);
@@ -137,12 +137,17 @@ fn leak(step: &Step, beside: Beside) -> Option<Leak<'_>> {
         },
         Kind::Repeat(repeat) if repeat.test == RepeatTest::While => found(format!("`{id}` runs no round")),
         Kind::Repeat(repeat) => inside(id, "", &repeat.body),
+        Kind::Parallel(parallel) if parallel.on_failure == BranchFailure::Continue => {
+            rejected(format!("`{id}` goes on when a branch fails"))
+        }
+        Kind::Parallel(parallel) => inside(id, "", &parallel.branches),
         Kind::Choose(choose) => arms(id, gate, choose),
         Kind::Action(_)
         | Kind::Gate(_)
         | Kind::Wait(_)
         | Kind::Assign(_)
         | Kind::Finish(_)
+        | Kind::Slot(_)
         | Kind::Guard(_) => None,
     }
 }

@@ -12,14 +12,15 @@ mod names;
 
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::expr::Visibility;
 use crate::source::Span;
 use crate::suggest::nearest;
+use crate::trigger::{SigningSecret, Trigger, TriggerInput, TriggerSource};
 use crate::value::Value;
-use crate::workflow::{FormField, Kind, Output, Step, TriggerSource, Workflow};
+use crate::workflow::{FormField, Kind, Output, RunInput, Step, Workflow};
 use catalog::Catalog;
 pub(crate) use fields::{Slot, of_step};
 pub use graph::Graph;
-pub use names::STATUS_WORDS;
 use names::{Declared, Names, Reader, Variable, variables};
 use std::collections::HashMap;
 
@@ -46,7 +47,9 @@ pub fn resolve(workflow: &mut Workflow) -> Vec<Diagnostic> {
     workflow.steps = steps;
     check_defaults(workflow, &mut diagnostics);
     check_triggers(workflow, &mut diagnostics);
-    gates::check(workflow, &catalog, &mut diagnostics);
+    if workflow.semantics.visibility == Visibility::Scoped {
+        gates::check(workflow, &catalog, &mut diagnostics);
+    }
     diagnostics
 }
 
@@ -162,9 +165,8 @@ impl Contracts {
 
 /// A trigger must be able to start a run: what it passes exists, and nothing required is missing.
 fn check_triggers(workflow: &Workflow, diagnostics: &mut Vec<Diagnostic>) {
-    let word = workflow.words.parameter;
     for trigger in &workflow.triggers {
-        if let TriggerSource::Webhook { secret: Some(secret), .. } = &trigger.source
+        if let TriggerSource::Webhook { secret: Some(SigningSecret::Declared(secret)), .. } = &trigger.source
             && !workflow.secrets.contains_key(&secret.value)
         {
             let finding =
@@ -176,31 +178,38 @@ fn check_triggers(workflow: &Workflow, diagnostics: &mut Vec<Diagnostic>) {
                     .help("list it under `config.secrets`");
             diagnostics.push(finding);
         }
-        for (name, bound) in trigger.with.iter().filter(|(name, _)| !workflow.parameters.contains_key(*name))
-        {
-            let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"))
-                .at(bound.span)
-                .field(&*bound.field)
+        if workflow.input == RunInput::Declared {
+            check_given(workflow, trigger, diagnostics);
+        }
+    }
+}
+
+fn check_given(workflow: &Workflow, trigger: &Trigger, diagnostics: &mut Vec<Diagnostic>) {
+    let word = workflow.words.parameter;
+    let TriggerInput::Parameters(with) = &trigger.input else { return };
+    for (name, bound) in with.iter().filter(|(name, _)| !workflow.parameters.contains_key(*name)) {
+        let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"))
+            .at(bound.span)
+            .field(&*bound.field)
+            .reference(&**name)
+            .suggest(nearest(name, workflow.parameters.keys().map(|key| &**key)));
+        diagnostics.push(match finding.help.is_empty() {
+            true => finding.help(format!("declare the {word}, or take it out of `with`")),
+            false => finding,
+        });
+    }
+    let missing = workflow
+        .parameters
+        .iter()
+        .filter(|(name, p)| p.required && p.default.is_none() && !with.contains_key(*name));
+    for (name, _) in missing {
+        let message = format!("this trigger gives no value for the required {word} `{name}`");
+        diagnostics.push(
+            Diagnostic::error(Code::MissingParameter, message)
+                .at(trigger.span)
+                .field("triggers")
                 .reference(&**name)
-                .suggest(nearest(name, workflow.parameters.keys().map(|key| &**key)));
-            diagnostics.push(match finding.help.is_empty() {
-                true => finding.help(format!("declare the {word}, or take it out of `with`")),
-                false => finding,
-            });
-        }
-        let missing = workflow
-            .parameters
-            .iter()
-            .filter(|(name, p)| p.required && p.default.is_none() && !trigger.with.contains_key(*name));
-        for (name, _) in missing {
-            let message = format!("this trigger gives no value for the required {word} `{name}`");
-            diagnostics.push(
-                Diagnostic::error(Code::MissingParameter, message)
-                    .at(trigger.span)
-                    .field("triggers")
-                    .reference(&**name)
-                    .help(format!("add `{name}` under `with` of the trigger, or give the {word} a default")),
-            );
-        }
+                .help(format!("add `{name}` under `with` of the trigger, or give the {word} a default")),
+        );
     }
 }

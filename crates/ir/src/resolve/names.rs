@@ -4,20 +4,19 @@
 use super::catalog::{Catalog, Role};
 use super::fields::{Sight, Slot, Use};
 use crate::contract::{Contract, Type};
-use crate::diagnostic::{Code, Diagnostic};
-use crate::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Read, StepId, Template};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::expr::{
+    BinaryOp, Comparison, Expr, Function, Namespace, Node, Piece, Read, Semantics, StepId, Template,
+    Visibility,
+};
 use crate::policy::Bindings;
 use crate::produces::Produces;
 use crate::source::Span;
 use crate::suggest::nearest;
 use crate::value::Value;
-use crate::workflow::{Bound, Words, Workflow};
+use crate::workflow::{Bound, RunInput, Words, Workflow};
 use indexmap::IndexMap;
 use std::sync::Arc;
-
-/// The words a step's status can be, as every surface spells them.
-pub const STATUS_WORDS: [&str; 8] =
-    ["pending", "running", "waiting", "success", "failed", "skipped", "timed_out", "cancelled"];
 
 /// What the file declares outside its steps.
 #[derive(Debug)]
@@ -26,6 +25,9 @@ pub struct Declared {
     pub secrets: Vec<Arc<str>>,
     pub env: Vec<Variable>,
     pub words: &'static Words,
+    pub semantics: Semantics,
+    /// Whether parameters that nobody declared can be there.
+    pub open: bool,
 }
 
 impl Declared {
@@ -35,6 +37,8 @@ impl Declared {
             secrets: workflow.secrets.keys().cloned().collect(),
             env: variables(&workflow.env),
             words: workflow.words,
+            semantics: workflow.semantics,
+            open: workflow.input != RunInput::Declared,
         }
     }
 }
@@ -175,6 +179,10 @@ impl<'a> Names<'a> {
                 let types: Vec<Type> = args.iter_mut().map(|arg| self.expr(arg, reader, false)).collect();
                 self.call(*function, &types, span, reader)
             }
+            Node::Query { of, .. } => {
+                self.expr(of, reader, false);
+                Type::Any
+            }
             Node::Not(inner) => {
                 self.expr(inner, reader, false);
                 Type::Boolean
@@ -193,6 +201,9 @@ impl<'a> Names<'a> {
 
     fn binary(&mut self, op: BinaryOp, types: &[Type; 2], span: Span, reader: &Reader<'_>) -> Type {
         let [left, right] = types;
+        if self.declared.semantics.comparison != Comparison::Strict {
+            return Type::Boolean;
+        }
         match op {
             BinaryOp::And | BinaryOp::Or => common(types),
             BinaryOp::Equal | BinaryOp::NotEqual => {
@@ -218,6 +229,7 @@ impl<'a> Names<'a> {
 
     /// `stages.x.status == 'completed'` can never hold when no status is spelled that way.
     fn status_word(&mut self, op: BinaryOp, left: &Expr, right: &Expr, reader: &Reader<'_>) {
+        let words = self.declared.semantics.status.all();
         let sides = [(left, right), (right, left)];
         let word = sides.into_iter().find_map(|(status, word)| match (&status.node, &word.node) {
             (Node::Read(Read::StepStatus(_)), Node::Literal(Value::Text(text))) => {
@@ -225,21 +237,22 @@ impl<'a> Names<'a> {
             }
             _ => None,
         });
-        let Some((text, span)) =
-            word.filter(|(text, _)| op.is_equality() && !STATUS_WORDS.contains(&&**text))
+        let Some((text, span)) = word.filter(|(text, _)| op.is_equality() && !words.contains(&&**text))
         else {
             return;
         };
         let suggest = match &*text {
-            "completed" | "succeeded" | "done" => Some("success"),
+            "completed" | "succeeded" | "success" | "done" => {
+                words.iter().copied().find(|word| matches!(*word, "success" | "completed"))
+            }
             "failure" | "error" => Some("failed"),
-            other => nearest(other, STATUS_WORDS),
+            other => nearest(other, words.iter().copied()),
         };
         let message = format!("no {} ever has the status `{text}`", self.declared.words.step);
         let finding = Diagnostic::warning(Code::NeverTrue, message)
             .reference(&*text)
             .suggest(suggest)
-            .help(format!("the words are {}", STATUS_WORDS.join(", ")));
+            .help(format!("the words are {}", words.join(", ")));
         self.report(finding, span, reader);
     }
 
@@ -251,10 +264,16 @@ impl<'a> Names<'a> {
         }
         match function {
             Function::Length => Type::Integer,
-            Function::Contains | Function::StartsWith | Function::EndsWith => Type::Boolean,
-            Function::ToJson | Function::Lower | Function::Upper | Function::Join | Function::ShellQuote => {
-                Type::String
-            }
+            Function::Contains | Function::StartsWith | Function::EndsWith | Function::In => Type::Boolean,
+            Function::ToJson
+            | Function::Lower
+            | Function::Upper
+            | Function::Join
+            | Function::Text
+            | Function::Trim
+            | Function::ShellQuote => Type::String,
+            Function::Object => Type::Object,
+            Function::AsList | Function::Map => Type::Array(Box::new(Type::Any)),
             Function::Split | Function::Keys => Type::Array(Box::new(Type::String)),
             Function::Values => Type::Array(Box::new(Type::Any)),
             Function::First | Function::Last => item_of(first),
@@ -301,6 +320,7 @@ impl<'a> Names<'a> {
             | Node::List(_)
             | Node::Read(_)
             | Node::Call { .. }
+            | Node::Query { .. }
             | Node::Not(_)
             | Node::Binary { .. }
             | Node::Choice { .. } => Base::Value(self.expr(expr, reader, false)),
@@ -337,6 +357,7 @@ impl<'a> Names<'a> {
             self.report(finding, span, reader);
             return Type::Any;
         }
+        let word = (self.declared.words.namespace)(namespace);
         let rest = links.get(1..).unwrap_or_default();
         let deeper =
             |names: &mut Self, ty: Type| rest.iter().fold(ty, |ty, link| names.member(&ty, link, reader));
@@ -363,14 +384,24 @@ impl<'a> Names<'a> {
                 deeper(self, if links.is_empty() { Type::Object } else { Type::String })
             }
             Namespace::Workflow => {
-                self.field("workflow", &["id", "name", "version"], links.first(), reader);
+                self.field("workflow", &["id", "name", "version", "dir"], links.first(), reader);
                 deeper(self, if links.is_empty() { Type::Object } else { Type::String })
             }
             Namespace::Item => {
                 links.iter().fold(self.item_type(reader), |ty, link| self.member(&ty, link, reader))
             }
+            Namespace::Loops => self.loop_path(links, expr, reader),
+            Namespace::Failure => {
+                self.field(word, &["step", "class", "message", "detail"], links.first(), reader);
+                Type::Any
+            }
+            Namespace::Undo => {
+                self.field(word, &["step", "output"], links.first(), reader);
+                Type::Any
+            }
+            Namespace::Host => deeper(self, Type::Any),
             Namespace::Index | Namespace::Attempt => Type::Integer,
-            Namespace::ExitCode => Type::Any,
+            Namespace::ExitCode | Namespace::FanIn | Namespace::Root => Type::Any,
             Namespace::Class | Namespace::Message => Type::String,
         }
     }
@@ -408,6 +439,13 @@ impl<'a> Names<'a> {
                     "move this into a `fan_out.stage_template` or into the stages of a loop",
                 )
             }
+            Namespace::Failure | Namespace::Undo if !self.takes_over(reader) => here(
+                format!("`{word}` has a value only in a {stage} that takes over a failure or undoes another"),
+                "move this into the one that `goto` or `compensate` names",
+            ),
+            Namespace::FanIn | Namespace::Root => {
+                here(format!("`{word}` cannot be read in a workflow"), "name what you need from it")
+            }
             Namespace::Class | Namespace::ExitCode | Namespace::Message | Namespace::Attempt
                 if sight != Sight::Retry =>
             {
@@ -418,6 +456,43 @@ impl<'a> Names<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Whether the reader, or a step around it, runs only to take over a failure or to undo another.
+    fn takes_over(&self, reader: &Reader<'_>) -> bool {
+        let around = std::iter::successors(reader.step, |here| self.catalog.scope_of(*here).parent);
+        around.into_iter().any(|here| {
+            self.catalog.takes_over.contains(&here) || self.catalog.scope_of(here).role == Role::After
+        })
+    }
+
+    /// `loops.<id>.item` or `loops.<id>.index`: a fan-out or loop that the reader is inside of.
+    fn loop_path(&mut self, links: &[Link], expr: &mut Expr, reader: &Reader<'_>) -> Type {
+        let (Some(Link::Name(id, span)), Some(Link::Name(facet, _))) = (links.first(), links.get(1)) else {
+            let finding = Diagnostic::error(Code::NotAvailableHere, "loops cannot be read as a whole");
+            self.report(finding.help("read `item` or `index` of one of them, by its id"), expr.span, reader);
+            return Type::Any;
+        };
+        let around = std::iter::successors(reader.step, |here| self.catalog.scope_of(*here).parent);
+        let inside = |here: &StepId| matches!(self.catalog.scope_of(*here).role, Role::Item(_) | Role::Round);
+        let mut loops = around.filter(inside).filter_map(|here| self.catalog.scope_of(here).parent);
+        let found = loops.find(|step| self.catalog.card(self.catalog.card(*step).named).id == *id);
+        let read = match (found, &**facet) {
+            (Some(step), "item") => Read::LoopItem(step),
+            (Some(step), "index") => Read::LoopIndex(step),
+            (_, _) => {
+                let message = format!("there is no loop `{id}` around this with `{facet}`");
+                let finding = Diagnostic::error(Code::NotAvailableHere, message).reference(&**id);
+                self.report(
+                    finding.help("name a fan-out or loop around this, and `item` or `index`"),
+                    *span,
+                    reader,
+                );
+                return Type::Any;
+            }
+        };
+        narrow(expr, links.len() - 2, read);
+        Type::Any
     }
 
     /// Whether the reader stands in a scope of this role, however deep.
@@ -443,6 +518,9 @@ impl<'a> Names<'a> {
         let Some(Link::Name(name, span)) = link else { return Type::Any };
         if let Some(ty) = self.declared.parameters.get(name) {
             return ty.clone();
+        }
+        if self.declared.open {
+            return Type::Any;
         }
         let word = self.declared.words.parameter;
         let suggest = nearest(name, self.declared.parameters.keys().map(|key| &**key)).map(str::to_owned);
@@ -545,14 +623,18 @@ impl<'a> Names<'a> {
     /// `stages.<id>.outputs…` or `stages.<id>.status`: the step must exist and come before, the output be declared.
     fn step_path(&mut self, links: &[Link], expr: &mut Expr, reader: &Reader<'_>) -> Type {
         let words = self.declared.words;
+        let flat = self.declared.semantics.visibility == Visibility::Flat;
         let (stage, plural) = (words.step, (words.namespace)(Namespace::Steps));
         let Some(Link::Name(id, id_span)) = links.first() else {
+            if flat {
+                return Type::Any;
+            }
             let message = format!("`{plural}` cannot be read as a whole");
             let help = format!("name one {stage}: `{plural}.<id>.outputs` or `{plural}.<id>.status`");
             self.report(Diagnostic::error(Code::NotAvailableHere, message).help(help), expr.span, reader);
             return Type::Any;
         };
-        let Some(step) = self.catalog.find(id) else {
+        let Some(step) = self.catalog.find(id, reader.step) else {
             let finding = Diagnostic::error(Code::UnknownStage, format!("there is no {stage} `{id}`"))
                 .reference(&**id)
                 .suggest(self.catalog.suggest(id, reader.step));
@@ -563,13 +645,21 @@ impl<'a> Names<'a> {
             self.report(finding, *id_span, reader);
             return Type::Any;
         };
-        self.must_see(step, *id_span, reader);
+        if flat {
+            self.may_see(step, *id_span, reader);
+        } else {
+            self.must_see(step, *id_span, reader);
+        }
         let rest = links.get(2..).unwrap_or_default();
         let (read, ty) = match links.get(1) {
             Some(Link::Name(word, _)) if &**word == "status" => (Read::StepStatus(step), Type::String),
             Some(Link::Name(word, _)) if &**word == "outputs" => {
-                let ty = self.outputs_type(step, rest, reader);
+                let ty = if flat { Type::Any } else { self.outputs_type(step, rest, reader) };
                 (Read::StepOutputs(step), ty)
+            }
+            _ if flat => {
+                narrow(expr, links.len() - 1, Read::StepRecord(step));
+                return Type::Any;
             }
             other => {
                 self.no_such_facet(id, other, expr.span, reader);
@@ -579,7 +669,11 @@ impl<'a> Names<'a> {
         narrow(expr, rest.len(), read);
         match read {
             Read::StepStatus(_) => rest.iter().fold(ty, |ty, link| self.member(&ty, link, reader)),
-            Read::StepOutputs(_) | Read::Namespace(_) => ty,
+            Read::StepOutputs(_)
+            | Read::Namespace(_)
+            | Read::StepRecord(_)
+            | Read::LoopItem(_)
+            | Read::LoopIndex(_) => ty,
         }
     }
 
@@ -651,6 +745,22 @@ impl<'a> Names<'a> {
             (Type::Array(_), Link::Other) => Type::Any,
             (_, _) => Type::Any,
         }
+    }
+
+    /// Where every step can be read, one that comes later has no value yet, unless a loop brings the reader back.
+    fn may_see(&mut self, target: StepId, span: Span, reader: &Reader<'_>) {
+        let Some(reading) = reader.step else { return };
+        let own_body = matches!(reader.place.sight, Sight::Body | Sight::Round);
+        let looped = self.is_inside(reader, |role| matches!(role, Role::Item(_) | Role::Round));
+        if target < reading || looped || (own_body && target > reading) {
+            return;
+        }
+        let name = |step: StepId| &self.catalog.card(self.catalog.card(step).named).id;
+        let (id, me) = (name(target), name(reading));
+        let message = format!("`{me}` reads `{id}`, which has not run by then: this is null");
+        let finding = Diagnostic::warning(Code::NotAnAncestor, message).reference(&**id);
+        let help = format!("read a {} that comes before it", self.declared.words.step);
+        self.report(finding.help(help), span, reader);
     }
 
     /// Demands that `target` is settled whenever the reader is evaluated.
@@ -752,7 +862,11 @@ impl<'a> Names<'a> {
         });
     }
 
+    /// Where every step can be read, what is not there is null: worth a warning, not a refusal.
     fn report(&mut self, mut finding: Diagnostic, span: Span, reader: &Reader<'_>) {
+        if self.declared.semantics.visibility == Visibility::Flat && finding.severity == Severity::Error {
+            finding.severity = Severity::Warning;
+        }
         self.place(&mut finding, span, reader);
         self.diagnostics.push(finding);
     }
@@ -786,6 +900,7 @@ fn narrow(expr: &mut Expr, outer: usize, read: Read) {
             | Node::List(_)
             | Node::Read(_)
             | Node::Call { .. }
+            | Node::Query { .. }
             | Node::Not(_)
             | Node::Binary { .. }
             | Node::Choice { .. } => return,
@@ -805,7 +920,7 @@ fn refusal(function: Function, first: &Type) -> Option<String> {
         | Function::EndsWith
         | Function::Lower
         | Function::Upper => &[Type::String],
-        Function::Split => &[Type::String],
+        Function::Split | Function::Trim => &[Type::String],
         Function::Join | Function::First | Function::Last | Function::Flatten => {
             &[Type::Array(Box::new(Type::Any))]
         }
@@ -814,6 +929,11 @@ fn refusal(function: Function, first: &Type) -> Option<String> {
         | Function::Default
         | Function::Min
         | Function::Max
+        | Function::Map
+        | Function::In
+        | Function::Text
+        | Function::AsList
+        | Function::Object
         | Function::Raw
         | Function::ShellQuote => {
             return None;

@@ -1,0 +1,414 @@
+//! One mapping of a file, asked key by key. It checks the shape of each value as it is read, remembers which keys were
+//! asked for, and reports the rest, so that no key is ever dropped in silence. All dialects read through it; what their
+//! expressions add stands in their own folders.
+
+use crate::text::{Entry, Kind, Mapping, Node, Scalar, Style};
+use std::cell::RefCell;
+use std::sync::Arc;
+use windlass_ir::suggest::nearest;
+use windlass_ir::{Code, Diagnostic, Severity, Sources, Span, Spanned, Value};
+
+/// What all tables of one file share: its text, and the findings so far.
+#[derive(Debug)]
+pub struct Context<'a> {
+    pub sources: &'a Sources,
+    pub diagnostics: RefCell<Vec<Diagnostic>>,
+    pub keys: Keys,
+    /// What opens an expression; text that takes none is searched for it.
+    pub opens: &'static str,
+}
+
+/// How the keys of a file are compared with the known ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    Exact,
+    /// Another letter case is the same key, and worth a hint.
+    AnyCase,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(sources: &'a Sources, keys: Keys, opens: &'static str) -> Self {
+        Self { sources, diagnostics: RefCell::new(Vec::new()), keys, opens }
+    }
+}
+
+/// Where a table stands: the step it belongs to, and the path from there, with a trailing dot.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    pub step: Option<Arc<str>>,
+    pub prefix: String,
+}
+
+impl Place {
+    pub fn child(&self, key: &str) -> Self {
+        Self { step: self.step.clone(), prefix: format!("{}{key}.", self.prefix) }
+    }
+
+    pub fn field(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+}
+
+#[derive(Debug)]
+pub struct Table<'a> {
+    pub context: &'a Context<'a>,
+    pub map: &'a Mapping,
+    pub span: Span,
+    pub place: Place,
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'a> Table<'a> {
+    pub fn new(context: &'a Context<'a>, map: &'a Mapping, span: Span, place: Place) -> Self {
+        Self { context, map, span, place, asked: RefCell::new(Vec::new()) }
+    }
+
+    /// A node that must be a mapping.
+    pub fn of(context: &'a Context<'a>, node: &'a Node, place: Place) -> Option<Self> {
+        match &node.kind {
+            Kind::Map(map) => Some(Self::new(context, map, node.span, place)),
+            Kind::Scalar(_) | Kind::List(_) => {
+                let field = place.prefix.trim_end_matches('.');
+                let finding = wrong_shape(node, "a mapping").step_of(&place).field(field);
+                context.diagnostics.borrow_mut().push(finding);
+                None
+            }
+        }
+    }
+
+    // Findings
+
+    pub fn report(&self, finding: Diagnostic) {
+        self.context.diagnostics.borrow_mut().push(finding);
+    }
+
+    /// A finding about one key of this table, placed at its value.
+    pub fn error(&self, code: Code, key: &str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, message).at(span).step_of(&self.place).field(self.place.field(key))
+    }
+
+    pub fn warning(&self, code: Code, key: &str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::warning(code, message).at(span).step_of(&self.place).field(self.place.field(key))
+    }
+
+    pub fn missing(&self, key: &str, help: impl Into<String>) {
+        let message = format!("`{}` is missing", self.place.field(key));
+        self.report(self.error(Code::MissingField, key, self.span.head(), message).help(help));
+    }
+
+    /// Reports a key that is needed, unless it is there in a wrong shape, which is reported already.
+    pub fn demand(&self, key: &str, help: impl Into<String>) {
+        if !self.has(key) {
+            self.missing(key, help);
+        }
+    }
+
+    // Reading
+
+    /// The entry of a key, remembered as known. An explicit null is as good as absent.
+    pub fn entry(&self, key: &'static str) -> Option<&'a Entry> {
+        self.asked.borrow_mut().push(key);
+        self.lookup(key).filter(|entry| !is_null(&entry.value))
+    }
+
+    /// The entry of a key as the file spells it, null or not.
+    pub fn lookup(&self, key: &str) -> Option<&'a Entry> {
+        match self.context.keys {
+            Keys::Exact => self.map.get(key),
+            Keys::AnyCase => {
+                let same = |entry: &&'a Entry| entry.key.text.eq_ignore_ascii_case(key);
+                self.map.get(key).or_else(|| self.map.entries.iter().find(same))
+            }
+        }
+    }
+
+    pub fn node(&self, key: &'static str) -> Option<&'a Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The place of a key itself, or the start of the table when it is not there.
+    pub fn key_span(&self, key: &str) -> Span {
+        self.lookup(key).map_or(self.span.head(), |entry| entry.key.span)
+    }
+
+    pub fn has(&self, key: &str) -> bool {
+        self.lookup(key).is_some_and(|entry| !is_null(&entry.value))
+    }
+
+    pub fn table(&self, key: &'static str) -> Option<Table<'a>> {
+        Table::of(self.context, self.node(key)?, self.place.child(key))
+    }
+
+    pub fn list(&self, key: &'static str) -> Option<&'a [Node]> {
+        let node = self.node(key)?;
+        match &node.kind {
+            Kind::List(items) => Some(items),
+            Kind::Scalar(scalar) => {
+                let help = format!("write a list: `{key}: [{}]`", scalar.text);
+                self.report(self.error(Code::WrongShape, key, node.span, "this must be a list").help(help));
+                None
+            }
+            Kind::Map(_) => {
+                self.report(wrong_shape(node, "a list").step_of(&self.place).field(self.place.field(key)));
+                None
+            }
+        }
+    }
+
+    pub fn scalar(&self, key: &'static str, wanted: &str) -> Option<(&'a Scalar, Span)> {
+        let node = self.node(key)?;
+        match &node.kind {
+            Kind::Scalar(scalar) => Some((scalar, node.span)),
+            Kind::List(_) | Kind::Map(_) => {
+                self.report(wrong_shape(node, wanted).step_of(&self.place).field(self.place.field(key)));
+                None
+            }
+        }
+    }
+
+    /// Text as it was written; a number or a word like `true` is taken by its letters. No expression is read in it.
+    pub fn text(&self, key: &'static str) -> Option<Spanned<Arc<str>>> {
+        let (scalar, span) = self.scalar(key, "text")?;
+        self.no_expression(key, &scalar.text, span);
+        Some(Spanned::new(scalar.text.clone(), span))
+    }
+
+    /// Text for people: whatever stands in it is shown as it is.
+    pub fn prose(&self, key: &'static str) -> Option<Arc<str>> {
+        self.scalar(key, "text").map(|(scalar, _)| scalar.text.clone())
+    }
+
+    fn no_expression(&self, key: &str, text: &str, span: Span) {
+        if text.contains(self.context.opens) {
+            let message =
+                format!("`{}` is taken as it is: no expression is read in it", self.place.field(key));
+            let finding = self.error(Code::NotAvailableHere, key, span, message);
+            self.report(finding.help("write the value itself, or use a key that takes expressions"));
+        }
+    }
+
+    pub fn plain_text(&self, key: &'static str) -> Option<Arc<str>> {
+        self.text(key).map(|text| text.value)
+    }
+
+    /// A list of texts; what is no text is reported and left out.
+    pub fn texts(&self, key: &'static str) -> Vec<Spanned<Arc<str>>> {
+        let items = self.list(key).unwrap_or_default();
+        items.iter().filter_map(|item| self.item_text(key, item)).collect()
+    }
+
+    fn item_text(&self, key: &str, item: &Node) -> Option<Spanned<Arc<str>>> {
+        match &item.kind {
+            Kind::Scalar(scalar) if !is_null(item) => {
+                self.no_expression(key, &scalar.text, item.span);
+                Some(Spanned::new(scalar.text.clone(), item.span))
+            }
+            Kind::Scalar(_) | Kind::List(_) | Kind::Map(_) => {
+                self.report(wrong_shape(item, "text").step_of(&self.place).field(self.place.field(key)));
+                None
+            }
+        }
+    }
+
+    pub fn plain_texts(&self, key: &'static str) -> Vec<Arc<str>> {
+        self.texts(key).into_iter().map(|text| text.value).collect()
+    }
+
+    pub fn boolean(&self, key: &'static str) -> Option<bool> {
+        let (scalar, span) = self.scalar(key, "true or false")?;
+        match scalar.to_value() {
+            Value::Bool(value) => Some(value),
+            _ => {
+                let message = match scalar.style {
+                    Style::Plain => format!("`{}` is neither true nor false", scalar.text),
+                    _ => format!("\"{}\" is text, not true or false", scalar.text),
+                };
+                self.report(
+                    self.error(Code::WrongShape, key, span, message)
+                        .help("write true or false, without quotes"),
+                );
+                None
+            }
+        }
+    }
+
+    /// A whole number from `min` to `max`.
+    pub fn integer(&self, key: &'static str, min: u64, max: u64) -> Option<u64> {
+        let (scalar, span) = self.scalar(key, "a whole number")?;
+        let value = match scalar.to_value() {
+            Value::Int(value) => u64::try_from(value).ok(),
+            _ => None,
+        };
+        match value.filter(|value| (min..=max).contains(value)) {
+            Some(value) => Some(value),
+            None => {
+                let wanted = if max >= u64::from(u32::MAX) {
+                    format!("of at least {min}")
+                } else {
+                    format!("from {min} to {max}")
+                };
+                self.bad_number(key, scalar, span, &format!("a whole number {wanted}"));
+                None
+            }
+        }
+    }
+
+    /// A number for which `fits` holds; `wanted` says which ones do.
+    pub fn number(&self, key: &'static str, wanted: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
+        let (scalar, span) = self.scalar(key, "a number")?;
+        let value = match scalar.to_value() {
+            Value::Int(value) => Some(value as f64),
+            Value::Float(value) => Some(value),
+            _ => None,
+        };
+        match value.filter(|value| value.is_finite() && fits(*value)) {
+            Some(value) => Some(value),
+            None => {
+                self.bad_number(key, scalar, span, wanted);
+                None
+            }
+        }
+    }
+
+    fn bad_number(&self, key: &str, scalar: &Scalar, span: Span, wanted: &str) {
+        let quoted = scalar.style != Style::Plain && scalar.text.parse::<f64>().is_ok();
+        let (message, help) = match quoted {
+            true => (format!("\"{}\" is text, not a number", scalar.text), "take the quotes away".to_owned()),
+            false => (format!("`{}` is not {wanted}", scalar.text), format!("write {wanted}")),
+        };
+        self.report(self.error(Code::BadNumber, key, span, message).reference(&*scalar.text).help(help));
+    }
+
+    /// One of a few words.
+    pub fn word<T: Copy>(&self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text(key)?;
+        match words.iter().find(|(word, _)| **word == *text.value) {
+            Some((_, value)) => Some(*value),
+            None => {
+                self.report(self.bad_word(key, &text, words.iter().map(|(word, _)| *word)));
+                None
+            }
+        }
+    }
+
+    pub fn bad_word(
+        &self,
+        key: &str,
+        text: &Spanned<Arc<str>>,
+        words: impl Iterator<Item = &'static str>,
+    ) -> Diagnostic {
+        let words: Vec<&str> = words.collect();
+        let message = format!("`{}` is no value for `{}`", text.value, self.place.field(key));
+        self.error(Code::BadEnum, key, text.span, message)
+            .reference(&*text.value)
+            .suggest(nearest(&text.value, words.iter().copied()))
+            .help(format!("the values are {}", words.join(", ")))
+    }
+
+    // The rest
+
+    /// Reports keys that nobody asked for: unknown ones, and those of `others`, which have a meaning but not here; `here`
+    /// says why not and what to do.
+    pub fn finish(&self, others: &[&str], here: impl Fn(&str) -> (String, &'static str)) {
+        let asked = self.asked.borrow();
+        for entry in &self.map.entries {
+            let key: &str = &entry.key.text;
+            if let Some(known) = asked.iter().find(|known| self.is_same(known, key)) {
+                if *known != key {
+                    self.report(self.other_case(entry, known));
+                }
+                continue;
+            }
+            if others.contains(&key) {
+                let (why, help) = here(key);
+                let finding = self.warning(
+                    Code::IgnoredKey,
+                    key,
+                    entry.key.span,
+                    format!("`{key}` has no effect {why}"),
+                );
+                self.report(finding.reference(key).help(help));
+                continue;
+            }
+            let suggest = nearest(key, asked.iter().chain(others).copied());
+            let finding = self.warning(
+                Code::UnknownKey,
+                key,
+                entry.key.span,
+                format!("`{key}` is no key here and has no effect"),
+            );
+            let finding = finding.reference(key).suggest(suggest);
+            self.report(match suggest {
+                Some(_) => finding,
+                None => finding.help(format!("the keys here are {}", unique(&asked).join(", "))),
+            });
+        }
+    }
+
+    fn is_same(&self, known: &str, key: &str) -> bool {
+        match self.context.keys {
+            Keys::Exact => known == key,
+            Keys::AnyCase => known.eq_ignore_ascii_case(key),
+        }
+    }
+
+    fn other_case(&self, entry: &Entry, known: &str) -> Diagnostic {
+        let key = &*entry.key.text;
+        let message = format!("`{key}` is read as `{known}`");
+        Diagnostic::new(Severity::Hint, Code::KeyCase, message)
+            .at(entry.key.span)
+            .step_of(&self.place)
+            .field(self.place.field(key))
+            .reference(key)
+            .suggest(Some(known))
+    }
+
+    /// Reports every key that nobody asked for as unknown.
+    pub fn finish_all(&self) {
+        self.finish(&[], |_| (String::new(), ""));
+    }
+
+    /// Marks keys as known that are kept for others and mean nothing to a run.
+    pub fn known(&self, keys: &[&'static str]) {
+        self.asked.borrow_mut().extend(keys);
+    }
+}
+
+fn unique<'k>(keys: &[&'k str]) -> Vec<&'k str> {
+    let mut seen: Vec<&str> = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !seen.contains(key) {
+            seen.push(key);
+        }
+    }
+    seen
+}
+
+/// Adds the step of a place to a finding.
+pub trait StepOf {
+    #[must_use]
+    fn step_of(self, place: &Place) -> Self;
+}
+
+impl StepOf for Diagnostic {
+    fn step_of(mut self, place: &Place) -> Self {
+        self.step = place.step.as_ref().map(ToString::to_string);
+        self
+    }
+}
+
+pub fn wrong_shape(node: &Node, wanted: &str) -> Diagnostic {
+    let found = match &node.kind {
+        Kind::Scalar(_) if is_null(node) => "nothing",
+        Kind::Scalar(_) => "a single value",
+        Kind::List(_) => "a list",
+        Kind::Map(_) => "a mapping",
+    };
+    Diagnostic::error(Code::WrongShape, format!("this must be {wanted}, but it is {found}"))
+        .at(node.span)
+        .help(format!("put {wanted} in its place"))
+}
+
+pub fn is_null(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Scalar(scalar) if scalar.to_value() == Value::Null)
+}

@@ -1,0 +1,126 @@
+//! What starts runs by itself: the triggers that a workflow declares, and the schedules that a file of their own binds to
+//! workflows. Nothing here fires: this is what was declared, and when it would be due.
+
+use crate::policy::Bindings;
+use crate::source::{Span, Spanned};
+use crate::time::Duration;
+use crate::value::Value;
+use crate::workflow::Bound;
+use indexmap::IndexMap;
+use std::sync::Arc;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trigger {
+    pub id: Option<Spanned<Arc<str>>>,
+    pub enabled: bool,
+    pub source: TriggerSource,
+    pub input: TriggerInput,
+    /// Runs of this trigger at once; further fires are skipped. None is no limit.
+    pub runs_max: Option<u32>,
+    pub debounce: Option<Debounce>,
+    pub span: Span,
+}
+
+/// What the run is started with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TriggerInput {
+    /// One value per parameter.
+    Parameters(Bindings),
+    /// The whole input.
+    Whole(Bound),
+    /// What fired it, in an envelope with the trigger's id, its source and the time.
+    Envelope,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TriggerSource {
+    Cron(CronTrigger),
+    /// A POST request; `secret` is what signs it.
+    Webhook {
+        path: Arc<str>,
+        secret: Option<SigningSecret>,
+    },
+    /// A request that waits for the run's answer.
+    Http(HttpTrigger),
+    /// Something published under a name or a pattern of names.
+    Message {
+        name: Arc<str>,
+    },
+    /// A kind that a worker brings.
+    External {
+        kind: Arc<str>,
+        config: Value,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CronTrigger {
+    pub pattern: Spanned<Arc<str>>,
+    pub syntax: CronSyntax,
+    pub timezone: Option<Arc<str>>,
+    /// Each fire is put off by a random time up to this.
+    pub jitter: Option<Duration>,
+    /// Whether fires that were missed are made up for.
+    pub backfill: bool,
+}
+
+/// Which fields a pattern has and what its numbers mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CronSyntax {
+    /// Five fields, or six with seconds in front; 0 and 7 are Sunday; either of the two day fields may match.
+    House,
+    /// Five fields; 0 to 6 from Sunday; no names; either of the two day fields may match.
+    Posix,
+    /// Six or seven fields with seconds in front and the year last; 1 to 7 from Sunday; both day fields must match.
+    SecondsFirst,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SigningSecret {
+    /// A secret that the file declares.
+    Declared(Spanned<Arc<str>>),
+    /// A variable of the server's environment.
+    Variable(Arc<str>),
+    /// Written in the file itself.
+    Literal(Arc<str>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpTrigger {
+    pub path: Arc<str>,
+    pub method: Arc<str>,
+    pub timeout: Option<Duration>,
+    pub body_bytes_max: Option<u64>,
+    pub secret: Option<SigningSecret>,
+    pub idempotency_header: Option<Arc<str>>,
+    /// How callers are told to authenticate; a description only.
+    pub authentication: Option<Value>,
+}
+
+/// Fires that follow each other are gathered into one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Debounce {
+    /// Quiet time after the last one.
+    pub period: Duration,
+    /// The longest time that the first one waits.
+    pub timeout: Option<Duration>,
+    /// A dotted path into what fired; each value of it is gathered apart.
+    pub key: Option<Arc<str>>,
+}
+
+/// One entry of a schedules file: a trigger and the workflow it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    pub workflow: Spanned<Arc<str>>,
+    pub trigger: Trigger,
+}
+
+/// The parameters that a trigger gives, by name; none when it gives a whole input.
+impl TriggerInput {
+    pub fn parameters(&self) -> Option<&IndexMap<Arc<str>, Bound>> {
+        match self {
+            Self::Parameters(bindings) => Some(bindings),
+            Self::Whole(_) | Self::Envelope => None,
+        }
+    }
+}
