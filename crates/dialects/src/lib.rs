@@ -72,7 +72,11 @@ pub fn load(file: Text, options: Options) -> Loaded {
     let id = workflow.as_ref().map(|workflow| workflow.header.id.to_string()).filter(|id| !id.is_empty());
     let mut triggers = Vec::new();
     let plan = workflow.and_then(|mut workflow| {
-        diagnostics.extend(resolve(&mut workflow));
+        let mut found = resolve(&mut workflow);
+        if dialect == Dialect::Dagnats {
+            found.iter_mut().for_each(dagnats::number_rule);
+        }
+        diagnostics.extend(found);
         triggers = std::mem::take(&mut workflow.triggers);
         let valid = !diagnostics.iter().any(Diagnostic::is_error);
         valid.then(|| Plan::lower(workflow))

@@ -217,6 +217,13 @@ impl Diagnostic {
         self
     }
 
+    /// The number of the broken rule, where a dialect numbers its rules.
+    #[must_use]
+    pub fn rule(mut self, rule: u8) -> Self {
+        self.rule = Some(rule);
+        self
+    }
+
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
