@@ -369,6 +369,7 @@ impl<'a> Table<'a> {
             .step_of(&self.place)
             .field(self.place.field(key))
             .reference(key)
+            .help(format!("write `{known}`"))
             .suggest(Some(known))
     }
 

@@ -25,7 +25,7 @@ fn fault(pattern: &str) -> Result<(), String> {
     }
     let fields: Vec<&str> = pattern.split_whitespace().collect();
     if fields.len() != FIELDS.len() {
-        return Err(format!("it has {} fields, not 5", fields.len()));
+        return Err(format!("it needs 5 fields, not {}", fields.len()));
     }
     for (field, (name, min, max)) in fields.into_iter().zip(FIELDS) {
         for part in field.split(',') {

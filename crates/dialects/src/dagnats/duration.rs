@@ -67,11 +67,12 @@ fn rounded(table: &Table<'_>, key: &str, scalar: &Scalar, span: Span, nanosecond
     if !nanoseconds.is_multiple_of(1_000) {
         let message =
             format!("`{}` is {nanoseconds} nanoseconds, which is rounded up to {length}", scalar.text);
-        let finding = table
-            .warning(Code::BadDuration, key, span, message)
-            .reference(&*scalar.text)
-            .suggest(in_seconds(&scalar.text));
-        table.report(finding.help("a bare number counts nanoseconds; write the unit to be sure"));
+        let suggest = in_seconds(&scalar.text).filter(|_| nanoseconds < 1_000);
+        let finding = table.warning(Code::BadDuration, key, span, message).reference(&*scalar.text);
+        table.report(finding.suggest(suggest).help(match scalar.style {
+            Style::Plain => "a bare number counts nanoseconds; write the unit to be sure",
+            _ => "write a length of whole microseconds",
+        }));
     }
     length
 }

@@ -56,15 +56,16 @@ pub fn text_map(table: &Table<'_>, key: &'static str) -> IndexMap<Arc<str>, Arc<
 
 /// A dotted path into data.
 pub fn path(table: &Table<'_>, key: &'static str) -> Option<Spanned<Arc<str>>> {
-    filled(table, key).filter(|path| check_path(table, key, path))
+    filled(table, key).filter(|path| check_path(table, key, path, &path.value))
 }
 
-pub fn check_path(table: &Table<'_>, key: &str, path: &Spanned<Arc<str>>) -> bool {
-    let is_path = path.value.split('.').all(|part| !part.is_empty());
+/// Whether `path`, which is all or the end of what is written, has a name between any two dots.
+pub fn check_path(table: &Table<'_>, key: &str, written: &Spanned<Arc<str>>, path: &str) -> bool {
+    let is_path = path.split('.').all(|part| !part.is_empty());
     if !is_path {
-        let message =
-            format!("`{}` is no path: a name is missing before, after or between the dots", path.value);
-        let finding = table.error(Code::ExpressionSyntax, key, path.span, message).reference(&*path.value);
+        let text = &*written.value;
+        let message = format!("`{text}` is no path: a name is missing before, after or between the dots");
+        let finding = table.error(Code::ExpressionSyntax, key, written.span, message).reference(text);
         table.report(finding.help("write names with single dots between them, such as `customer.id`"));
     }
     is_path

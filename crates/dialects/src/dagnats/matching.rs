@@ -22,7 +22,7 @@ pub enum Sees<'a> {
 /// A path into the event, and what must stand there.
 pub fn read(table: &Table<'_>, sees: Sees<'_>) -> Bindings {
     let left = demanded(table, "left", "name the field of the event that is compared");
-    let left = left.filter(|left| check_path(table, "left", left));
+    let left = left.filter(|left| check_path(table, "left", left, &left.value));
     table.demand("op", "write \"op\": \"eq\"");
     table.word("op", &[("eq", ())]);
     let right = demanded(table, "right", "say what it must be equal to, such as \"input.id\"");
@@ -64,7 +64,7 @@ fn reference(table: &Table<'_>, right: &Spanned<Arc<str>>, sees: Sees<'_>) -> Op
 }
 
 fn checked<'p>(table: &Table<'_>, right: &Spanned<Arc<str>>, path: &'p str) -> Option<&'p str> {
-    check_path(table, "right", &Spanned::new(path.into(), right.span)).then_some(path)
+    check_path(table, "right", right, path).then_some(path)
 }
 
 fn malformed(table: &Table<'_>, right: &Spanned<Arc<str>>, sees: Sees<'_>) {

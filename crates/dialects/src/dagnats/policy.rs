@@ -16,8 +16,8 @@ pub fn of_step(draft: &Draft<'_>) -> Policy {
     let table = draft.table;
     let retries = retries(table);
     let works = draft.ty.has_task();
-    if let Some(count) = retries.filter(|count| *count > 0 && !works && draft.is_sure) {
-        let why = format!(" on a step of type {}: it is not tried {count} times more", draft.ty.word());
+    if retries.is_some_and(|count| count > 0) && !works && draft.is_sure {
+        let why = format!(" on a step of type {}", draft.ty.word());
         let span = table.key_span("retries");
         table.report(ignored(table, Severity::Warning, "retries", span, &why, "take it out"));
     }

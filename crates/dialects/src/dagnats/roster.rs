@@ -108,7 +108,9 @@ impl<'a> Roster<'a> {
             (false, true) => return Input::Undo,
             (false, false) => {}
         }
-        let known = needs.iter().filter(|need| self.cards.contains_key(&*need.value));
+        let is_before =
+            |need: &&Spanned<Arc<str>>| *need.value != *id && self.cards.contains_key(&*need.value);
+        let known = needs.iter().filter(is_before);
         let mut known: Vec<Arc<str>> = known.map(|need| need.value.clone()).collect();
         match known.len() {
             0 => Input::Run,

@@ -46,8 +46,8 @@ fn into_input(table: &Table<'_>, key: &str, path: &Spanned<Arc<str>>) -> Bound {
 }
 
 fn sticky(top: &Table<'_>) -> Option<Sticky> {
-    let words = [("", None), ("soft", Some(Sticky::Soft)), ("hard", Some(Sticky::Hard))];
-    top.word("sticky", &words).flatten()
+    filled(top, "sticky")?;
+    top.word("sticky", &[("soft", Sticky::Soft), ("hard", Sticky::Hard)])
 }
 
 fn concurrency(top: &Table<'_>, unlimited: Concurrency) -> Concurrency {

@@ -35,10 +35,7 @@ impl SkipIf {
     fn read(table: &Table<'_>) -> Option<Self> {
         let step = ruled(table, 11, || demanded(table, "step_id", "name the step whose output decides"));
         let field = demanded(table, "field", "name the field of its output that is compared");
-        let op = ruled(table, 12, || {
-            table.demand("op", "write one of ==, !=, <, >, <=, >=");
-            table.word("op", &OPERATORS)
-        });
+        let op = ruled(table, 12, || operator(table));
         let value = value(table, op);
         table.finish_all();
         Some(Self { step: step?, field: field?, op: op?, value: value?, span: table.span })
@@ -50,6 +47,34 @@ impl SkipIf {
         let (left, right) = (Box::new(left), Box::new(self.value));
         Expr::new(Node::Binary { op: self.op, left, right }, self.span)
     }
+}
+
+/// Words of other languages for the operators.
+const FOREIGN: [(&str, &str); 12] = [
+    ("=", "=="),
+    ("===", "=="),
+    ("eq", "=="),
+    ("!", "!="),
+    ("<>", "!="),
+    ("ne", "!="),
+    ("=<", "<="),
+    ("lt", "<"),
+    ("lte", "<="),
+    ("=>", ">="),
+    ("gt", ">"),
+    ("gte", ">="),
+];
+
+fn operator(table: &Table<'_>) -> Option<BinaryOp> {
+    let text = demanded(table, "op", "write one of ==, !=, <, >, <=, >=")?;
+    if let Some((_, op)) = OPERATORS.iter().find(|(word, _)| **word == *text.value) {
+        return Some(*op);
+    }
+    let meant = FOREIGN.iter().find(|(word, _)| **word == *text.value).map(|(_, meant)| *meant);
+    let message = format!("`{}` is no operator", text.value);
+    let finding = table.error(Code::BadEnum, "op", text.span, message).reference(&*text.value);
+    table.report(finding.suggest(meant).help("the operators are ==, !=, <, >, <=, >="));
+    None
 }
 
 /// What is compared with. Only some values can ever be equal to, or beside, another.

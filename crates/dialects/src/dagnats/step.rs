@@ -197,9 +197,9 @@ fn needs(table: &Table<'_>, document: &Document<'_>) -> Vec<Spanned<Arc<str>>> {
     needs.retain(|need| {
         let is_new = seen.insert(need.value.clone());
         if !is_new {
-            let why = format!(": `{}` is listed twice", need.value);
-            let help = "take one of the two out";
-            table.report(ignored(table, Severity::Warning, "depends_on", need.span, &why, help));
+            let message = format!("`{}` is listed twice, and waited for once", need.value);
+            let finding = table.warning(Code::IgnoredKey, "depends_on", need.span, message);
+            table.report(finding.reference(&*need.value).help("take one of the two out"));
         }
         is_new
     });

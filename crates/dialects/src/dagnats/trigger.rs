@@ -86,7 +86,11 @@ fn read(
 fn check_kinds(table: &Table<'_>) {
     let given: Vec<&str> = KINDS.into_iter().filter(|key| table.has(key)).collect();
     match given[..] {
-        [] => table.missing("cron", "say what fires it: one of cron, subject, webhook, http, external"),
+        [] => {
+            let message = "this trigger does not say what fires it";
+            let finding = table.error(Code::MissingField, "cron", table.span.head(), message);
+            table.report(finding.help("add one of cron, subject, webhook, http, external"));
+        }
         [_] => {}
         [first, second, ..] => {
             let message = format!("a trigger has one kind, but `{first}` and `{second}` are two");

@@ -209,8 +209,12 @@ impl Catalog {
         report_cycles(&graph, &steps, words, diagnostics);
         let handovers = self.handovers(&graph, &steps, &places, words, diagnostics);
         self.compensations(&steps, &places, words, diagnostics);
-        let takers = handovers.iter().map(|(_, to)| steps[*to as usize].number);
-        self.takes_over.extend(takers);
+        // Those that cannot take over are reported; what they would read is beside the point.
+        let targets = steps.iter().filter_map(|step| match &step.policy.on_failure {
+            OnFailure::Goto(target) => places.get(&*target.value),
+            OnFailure::Halt | OnFailure::Rollback | OnFailure::Continue | OnFailure::SkipDependents => None,
+        });
+        self.takes_over.extend(targets.map(|to| steps[*to as usize].number));
         self.scopes[scope].graph = if handovers.is_empty() {
             graph
         } else {
