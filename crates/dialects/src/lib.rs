@@ -3,6 +3,7 @@
 //!
 //! This crate owns syntax. It opens no file: whoever calls [`load`] brings the bytes.
 
+pub mod fmt;
 pub mod swdl;
 pub mod text;
 
