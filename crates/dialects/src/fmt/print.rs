@@ -93,9 +93,10 @@ impl Printer {
     /// The members of a block collection. The first may stand on the line that is already begun.
     fn members(&mut self, collection: &Collection<'_>, indent: usize, is_begun: bool) {
         for (number, member) in collection.members.iter().enumerate() {
-            let above = match (number, member.above.split_first()) {
-                (0, Some((Line::Blank, rest))) => rest,
-                _ => &member.above,
+            // Below its key a block begins at once; only at the top may a blank line stand first.
+            let above = match member.above.split_first() {
+                Some((Line::Blank, rest)) if number == 0 && indent > 0 => rest,
+                Some(_) | None => &member.above,
             };
             self.lines(above, indent);
             if number > 0 || !is_begun {

@@ -8,7 +8,7 @@ pub(super) struct Document<'a> {
     /// Directives and comments above the `---`.
     pub(super) before: Vec<Line<'a>>,
     pub(super) marker: Option<Marker<'a>>,
-    /// Comments above the first key. They are about the file, so they stay on top whatever key comes first.
+    /// Comments about the file, which stay on top whatever key comes first.
     pub(super) head: Vec<Line<'a>>,
     pub(super) root: Node<'a>,
     pub(super) foot: Vec<Line<'a>>,

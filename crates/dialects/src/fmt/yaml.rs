@@ -60,7 +60,8 @@ impl<'a> Builder<'a> {
         };
         let (before, marker) = if is_explicit { self.marker()? } else { (Vec::new(), None) };
         let mut head = self.scan.above();
-        let root = self.node(&mut head)?;
+        let mut root = self.node(&mut head)?;
+        give_to_first_member(&mut head, &mut root);
         let foot = self.foot()?;
         Ok(Document { before, marker, head, root, foot })
     }
@@ -320,6 +321,19 @@ impl<'a> Member<'a> {
 
     pub(super) fn is_tied(&self) -> bool {
         self.value.is_tied || self.key.as_ref().is_some_and(|key| key.is_tied)
+    }
+}
+
+/// Comments at the top are about the file. But if a blank line divides them, the last ones are about the first key.
+fn give_to_first_member<'a>(head: &mut Vec<Line<'a>>, root: &mut Node<'a>) {
+    let Content::Collection(Collection { layout: Layout::Block, members, .. }) = &mut root.content else { return };
+    let Some(first) = members.first_mut() else { return };
+    match head.iter().rposition(|line| *line == Line::Blank) {
+        Some(blank) if blank > 0 => {
+            first.above.splice(0..0, head.split_off(blank)).for_each(drop);
+            head.push(Line::Blank);
+        }
+        Some(_) | None => {}
     }
 }
 

@@ -6,6 +6,9 @@ use windlass_dialects::fmt::{Dialect, format};
 use windlass_dialects::text::Format;
 use windlass_dialects::{Text, load};
 
+/// How often each file is damaged.
+const DAMAGES: u64 = 40;
+
 /// Every YAML and JSON file below a folder.
 fn files(start: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(start).unwrap_or_else(|error| panic!("{}: {error}", start.display()));
@@ -95,10 +98,54 @@ fn a_file_is_refused_only_with_a_cause() {
     }
 }
 
+/// Lines are left out, doubled, indented and joined, always in the same way.
+fn damaged(text: &str, seed: u64) -> String {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut random = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let change = |line: &str| match random(40) {
+        0 => String::new(),
+        1 => format!("{line}\n{line}\n"),
+        2 => format!("  {line}\n"),
+        3 => format!("{line}\n\n\n"),
+        4 => format!("{line} # behind\n"),
+        5 => format!("{}# above\n{line}\n", " ".repeat(random(6) as usize)),
+        6 => format!("{line} "),
+        7 => format!("{}\n", line.replacen(": ", ": # behind\n      ", 1)),
+        8 => format!("{}\n", line.replacen(", ", ", # behind\n", 1)),
+        9 => format!("{}\n", line.replacen(": ", ": &anchor ", 1)),
+        10 => format!("{}\n", line.replacen(": ", ": |+\n        ", 1)),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(change).collect()
+}
+
+#[test]
+fn damaged_files_are_formatted_for_good_or_not_at_all() {
+    let mut formatted_count = 0;
+    for (path, text, kind) in all() {
+        for seed in 0..DAMAGES {
+            let text = damaged(&text, seed);
+            let Ok(once) = format(&text, kind, None) else { continue };
+            formatted_count += 1;
+            let twice = format(&once, kind, None);
+            assert_eq!(twice.as_deref(), Ok(once.as_str()), "{} {seed} a second time:\n{text}", path.display());
+        }
+    }
+    assert!(formatted_count > 1_000, "only {formatted_count} files were formatted");
+}
+
 #[test]
 fn comments_stay_with_what_they_are_about() {
-    check("# top\n\n# b\nstages: [] # s\n# w\nworkflow: {name: n, id: i}\n# end\n",
-        "# top\n\n# b\n# w\nworkflow: {id: i, name: n}\nstages: []  # s\n# end\n");
+    check(
+        "# top\n\n# b\nstages: [] # s\n# w\nworkflow: {name: n, id: i}\n# end\n",
+        "# top\n\n# w\nworkflow: {id: i, name: n}\n\n# b\nstages: []  # s\n# end\n",
+    );
+    check("# top\nstages: []\nworkflow: {}\n", "# top\nworkflow: {}\nstages: []\n");
     check("a: # head\n    b: 1\n    # below b\n# above c\nc: 2\n", "a:  # head\n  b: 1\n  # below b\n# above c\nc: 2\n");
     check("a:\n  # about the value\n  b # behind\n", "# about the value\na: b  # behind\n");
     check("stages:\n- # first\n  type: x\n  # the id\n  id: a\n", "stages:\n  # first\n  # the id\n  - id: a\n    type: x\n");
