@@ -78,24 +78,31 @@ fn drop_repeats(diagnostics: &mut Vec<Diagnostic>) {
 /// Reads one file into a tree; the source is there for messages even when the file is not readable.
 fn read(file: Text, sources: &mut Sources, diagnostics: &mut Vec<Diagnostic>) -> Option<text::Node> {
     let limits = Limits::default();
-    let text = match text::decode_within(&file.bytes, &limits) {
+    let (id, format) = match open(file, sources, &limits) {
+        Ok(opened) => opened,
+        Err(finding) => {
+            diagnostics.push(*finding);
+            return None;
+        }
+    };
+    let read = text::read(sources.get(id), id, format, &limits);
+    diagnostics.extend(read.diagnostics);
+    read.root
+}
+
+/// Adds a file to the sources and tells how it is written.
+fn open(file: Text, sources: &mut Sources, limits: &Limits) -> Result<(SourceId, Format), Box<Diagnostic>> {
+    let text = match text::decode_within(&file.bytes, limits) {
         Ok(text) => text,
         Err(finding) => {
             let id = sources.add(Source::new(file.name, ""));
-            diagnostics.push(finding.at(Span::new(id, 0, 0)));
-            return None;
+            return Err(Box::new(finding.at(Span::new(id, 0, 0))));
         }
     };
     let source = Source::new(file.name, text);
     let format = format_of(&source);
     let id = sources.add(source);
-    let Some(format) = format else {
-        diagnostics.push(unknown_extension(sources.get(id), id));
-        return None;
-    };
-    let read = text::read(sources.get(id), id, format, &limits);
-    diagnostics.extend(read.diagnostics);
-    read.root
+    format.map(|format| (id, format)).ok_or_else(|| Box::new(unknown_extension(sources.get(id), id)))
 }
 
 /// By the ending of the name; text from a pipe is JSON when it reads as JSON.

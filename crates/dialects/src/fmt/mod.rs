@@ -16,10 +16,28 @@ mod yaml;
 
 pub use order::Dialect;
 
+use crate::Text;
 use crate::text::{self, Format, Limits, Node};
 use order::KeyOrder;
-use windlass_ir::{Code, Diagnostic, Source, SourceId, Span};
+use windlass_ir::{Code, Diagnostic, Source, SourceId, Sources, Span};
 use yaml::Unfit;
+
+/// What became of a file: the sources that findings point into, and its canonical form.
+#[derive(Clone, Debug)]
+pub struct Formatted {
+    pub sources: Sources,
+    pub text: Result<String, Vec<Diagnostic>>,
+}
+
+/// [`format`] for a file, whose name says how it is written.
+pub fn format_file(file: Text) -> Formatted {
+    let mut sources = Sources::default();
+    let text = match crate::open(file, &mut sources, &Limits::default()) {
+        Ok((id, kind)) => format(&sources.get(id).text, kind, None),
+        Err(finding) => Err(vec![*finding]),
+    };
+    Formatted { sources, text }
+}
 
 /// The file in canonical form, or why it has none: a text that is no YAML or JSON, with what is wrong in it. Without a
 /// dialect the keys of the file tell it. Findings are about source 0.
@@ -34,7 +52,9 @@ pub fn format(text: &str, format: Format, dialect: Option<Dialect>) -> Result<St
         Format::Json => json::print(&text, &root, order),
     };
     let result = readable(&formatted, format).map_err(|_| vec![not_formatted(Unfit { at: 0 })])?;
-    match same::is_same(&root, &result, order) && (format == Format::Json || has_same_remarks(&text, &formatted)) {
+    match same::is_same(&root, &result, order)
+        && (format == Format::Json || has_same_remarks(&text, &formatted))
+    {
         true => Ok(formatted),
         false => Err(vec![not_formatted(Unfit { at: 0 })]),
     }

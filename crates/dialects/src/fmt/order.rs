@@ -78,7 +78,9 @@ impl Dialect {
         let Kind::Map(map) = &root.kind else { return None };
         let has = |key: &str| map.get(key).is_some();
         let step_has = |keys: &[&str]| {
-            let Some(Kind::List(steps)) = map.get("steps").map(|entry| &entry.value.kind) else { return false };
+            let Some(Kind::List(steps)) = map.get("steps").map(|entry| &entry.value.kind) else {
+                return false;
+            };
             steps.iter().any(|step| match &step.kind {
                 Kind::Map(step) => keys.iter().any(|key| step.get(key).is_some()),
                 Kind::List(_) | Kind::Scalar(_) => false,

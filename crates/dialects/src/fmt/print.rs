@@ -252,7 +252,8 @@ impl Printer {
 }
 
 fn key_text(key: &Node<'_>) -> String {
-    let mut words: Vec<Cow<'_, str>> = key.properties.iter().map(|property| Cow::Borrowed(*property)).collect();
+    let mut words: Vec<Cow<'_, str>> =
+        key.properties.iter().map(|property| Cow::Borrowed(*property)).collect();
     match &key.content {
         Content::Scalar(scalar) => words.push(canonical(scalar, key.is_tagged(), Place::Key)),
         // A colon directly behind it would be part of the name.

@@ -29,7 +29,8 @@ fn is_same_map(one: &Mapping, other: &Mapping, order: KeyOrder) -> bool {
     one.entries.len() == other.entries.len()
         && pairs.all(|(a, b)| {
             let (a, b) = (&one.entries[a], &other.entries[b]);
-            let is_same_key = a.key.text == b.key.text && is_same_style(a.key.style, b.key.style, &a.key.text);
+            let is_same_key =
+                a.key.text == b.key.text && is_same_style(a.key.style, b.key.style, &a.key.text);
             is_same_key && is_same(&a.value, &b.value, order.below(&a.key.text))
         })
 }

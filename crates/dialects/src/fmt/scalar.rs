@@ -52,7 +52,8 @@ fn is_visible(c: char) -> bool {
 fn is_plain(text: &str, place: Place) -> bool {
     let begins = text.starts_with(|c: char| c.is_whitespace() || "-?:,[]{}#&*!|>'\"%@`".contains(c));
     // An expression in braces is quoted everywhere, so that one can move it into brackets or add a `: ` to it.
-    let marks = text.contains(": ") || text.contains(" #") || text.contains(['{', '}']) || text.ends_with(':');
+    let marks =
+        text.contains(": ") || text.contains(" #") || text.contains(['{', '}']) || text.ends_with(':');
     let more = match place {
         Place::Block => false,
         Place::Flow | Place::Key => text.contains([',', '[', ']', ':']),
@@ -62,9 +63,8 @@ fn is_plain(text: &str, place: Place) -> bool {
 
 /// True if the text, without quotes, is text in YAML 1.1 and 1.2 alike: no number, date, boolean or null.
 pub(super) fn is_text(text: &str) -> bool {
-    const WORDS: [&str; 15] = [
-        "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf", ".nan",
-    ];
+    const WORDS: [&str; 15] =
+        ["", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf", ".nan"];
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_word = WORDS.iter().any(|word| unsigned.eq_ignore_ascii_case(word));
     let begins = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
@@ -116,9 +116,42 @@ mod tests {
     #[test]
     fn what_one_version_of_yaml_takes_for_something_else_is_no_text() {
         let others = [
-            "yes", "No", "ON", "off", "y", "N", "true", "False", "null", "~", "", "=", "<<", "12", "-12", "+1", "012", "0o14",
-            "0x1F", "0b11", "1_000", "1:30", "190:20:30.15", "1.5", ".5", "1e3", "1.", "-.inf", "+.INF", ".NaN",
-            "2026-11-15", "2001-12-14t21:59:43.10-05:00", "2001-12-14 21:59:43", "1.0.0", "...", "---",
+            "yes",
+            "No",
+            "ON",
+            "off",
+            "y",
+            "N",
+            "true",
+            "False",
+            "null",
+            "~",
+            "",
+            "=",
+            "<<",
+            "12",
+            "-12",
+            "+1",
+            "012",
+            "0o14",
+            "0x1F",
+            "0b11",
+            "1_000",
+            "1:30",
+            "190:20:30.15",
+            "1.5",
+            ".5",
+            "1e3",
+            "1.",
+            "-.inf",
+            "+.INF",
+            ".NaN",
+            "2026-11-15",
+            "2001-12-14t21:59:43.10-05:00",
+            "2001-12-14 21:59:43",
+            "1.0.0",
+            "...",
+            "---",
         ];
         others.iter().for_each(|text| assert!(!is_text(text), "{text}"));
         let texts = ["30m", "a", "yess", "v1", "./x", "1st", "nil", "None", "1 apple", "inf", "--flag"];

@@ -69,7 +69,9 @@ impl<'a> Scanner<'a> {
                 self.skip(|byte| byte != b'>' && byte != b'\n');
                 self.at += usize::from(self.peek() == Some(b'>'));
             }
-            b'&' | b'!' => self.skip(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b',' | b'[' | b']' | b'{' | b'}')),
+            b'&' | b'!' => {
+                self.skip(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b',' | b'[' | b']' | b'{' | b'}'))
+            }
             _ => return None,
         }
         Some(&self.text[start..self.at])

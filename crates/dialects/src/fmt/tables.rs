@@ -38,7 +38,10 @@ static SWDL: Keys = Keys(&[
             ("timeout", Author),
             ("env", Author),
             ("secrets", Author),
-            ("budget", In(&Keys(&[("tokens", Author), ("usd", Author), ("calls", Author), ("time", Author)]))),
+            (
+                "budget",
+                In(&Keys(&[("tokens", Author), ("usd", Author), ("calls", Author), ("time", Author)])),
+            ),
             ("concurrency", In(&Keys(&[("per_run", Author), ("per_workflow", Author), ("key", Author)]))),
         ])),
     ),
@@ -47,7 +50,14 @@ static SWDL: Keys = Keys(&[
     ("stages", In(&SWDL_STAGE)),
     ("outputs", Named(&SWDL_PORT)),
     ("error_policy", In(&Keys(&[("default_retry", In(&SWDL_RETRY)), ("on_stage_failure", Author)]))),
-    ("hooks", In(&Keys(&[("on_start", In(&SWDL_HOOK)), ("on_complete", In(&SWDL_HOOK)), ("on_failure", In(&SWDL_HOOK))]))),
+    (
+        "hooks",
+        In(&Keys(&[
+            ("on_start", In(&SWDL_HOOK)),
+            ("on_complete", In(&SWDL_HOOK)),
+            ("on_failure", In(&SWDL_HOOK)),
+        ])),
+    ),
 ]);
 
 static SWDL_PORT: Keys = Keys(&[
@@ -164,7 +174,10 @@ static SWDL_HTTP: Keys = Keys(&[
     ("url", Author),
     ("query", Author),
     ("headers", Author),
-    ("auth", In(&Keys(&[("bearer", Author), ("basic", In(&Keys(&[("user", Author), ("password", Author)])))]))),
+    (
+        "auth",
+        In(&Keys(&[("bearer", Author), ("basic", In(&Keys(&[("user", Author), ("password", Author)])))])),
+    ),
     ("json", Author),
     ("form", Author),
     ("body", Author),
@@ -219,7 +232,13 @@ static SPECKIT: Keys = Keys(&[
     ("outputs", Author),
 ]);
 
-static SPECKIT_INPUT: Keys = Keys(&[("type", Author), ("required", Author), ("default", Author), ("enum", Author), ("prompt", Author)]);
+static SPECKIT_INPUT: Keys = Keys(&[
+    ("type", Author),
+    ("required", Author),
+    ("default", Author),
+    ("enum", Author),
+    ("prompt", Author),
+]);
 
 static SPECKIT_STEP: Keys = Keys(&[
     ("id", Author),
@@ -331,7 +350,8 @@ static DAGNATS_STEP: Keys = Keys(&[
     ("compensate", Author),
 ]);
 
-static DAGNATS_RATE: Keys = Keys(&[("key", Author), ("limit", Author), ("period", Author), ("units", Author)]);
+static DAGNATS_RATE: Keys =
+    Keys(&[("key", Author), ("limit", Author), ("period", Author), ("units", Author)]);
 
 /// The blocks of all types of steps; no key stands in two of them with another meaning.
 static DAGNATS_CONFIG: Keys = Keys(&[
@@ -387,7 +407,8 @@ static DAGNATS_TRIGGER: Keys = Keys(&[
 
 // dcc
 
-static DCC: Keys = Keys(&[("name", Author), ("description", Author), ("inputs", Author), ("steps", In(&DCC_STEP))]);
+static DCC: Keys =
+    Keys(&[("name", Author), ("description", Author), ("inputs", Author), ("steps", In(&DCC_STEP))]);
 
 static DCC_STEP: Keys = Keys(&[
     ("id", Author),
@@ -467,7 +488,12 @@ mod tests {
         assert!(seen.len() > 20, "the tables must be found");
         for keys in seen {
             let names: HashSet<&str> = keys.0.iter().map(|(name, _)| *name).collect();
-            assert_eq!(names.len(), keys.0.len(), "{:?}", keys.0.iter().map(|(name, _)| name).collect::<Vec<_>>());
+            assert_eq!(
+                names.len(),
+                keys.0.len(),
+                "{:?}",
+                keys.0.iter().map(|(name, _)| name).collect::<Vec<_>>()
+            );
         }
     }
 }

@@ -158,7 +158,9 @@ impl<'a> Builder<'a> {
         lead: &mut Vec<Line<'a>>,
     ) -> Parsed<Node<'a>> {
         let style = match style {
-            ScalarStyle::Plain if range.is_empty() => return Ok(self.ended(properties, Content::Absent, is_tied)),
+            ScalarStyle::Plain if range.is_empty() => {
+                return Ok(self.ended(properties, Content::Absent, is_tied));
+            }
             ScalarStyle::Literal | ScalarStyle::Folded => {
                 return self.block_scalar(properties, text, is_tied, range.end, lead);
             }
@@ -272,7 +274,12 @@ impl<'a> Builder<'a> {
             self.expect(is_closed && self.scan.at == closer.end)?;
         }
         let is_one_line = !self.scan.text[start..self.scan.at].contains('\n');
-        Ok(Collection { shape, layout: if is_one_line { Layout::Line } else { Layout::Lines }, members, tail })
+        Ok(Collection {
+            shape,
+            layout: if is_one_line { Layout::Line } else { Layout::Lines },
+            members,
+            tail,
+        })
     }
 
     /// The comma behind a member. The comment behind the comma is the member's too; what stands before a comma on a
@@ -326,7 +333,9 @@ impl<'a> Member<'a> {
 
 /// Comments at the top are about the file. But if a blank line divides them, the last ones are about the first key.
 fn give_to_first_member<'a>(head: &mut Vec<Line<'a>>, root: &mut Node<'a>) {
-    let Content::Collection(Collection { layout: Layout::Block, members, .. }) = &mut root.content else { return };
+    let Content::Collection(Collection { layout: Layout::Block, members, .. }) = &mut root.content else {
+        return;
+    };
     let Some(first) = members.first_mut() else { return };
     match head.iter().rposition(|line| *line == Line::Blank) {
         Some(blank) if blank > 0 => {

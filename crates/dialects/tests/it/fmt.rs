@@ -12,7 +12,8 @@ const DAMAGES: u64 = 40;
 /// Every YAML and JSON file below a folder.
 fn files(start: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(start).unwrap_or_else(|error| panic!("{}: {error}", start.display()));
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a folder that can be listed").path()).collect();
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| entry.expect("a folder that can be listed").path()).collect();
     paths.sort_unstable();
     let below = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
     paths.into_iter().flat_map(below).filter(|path| format_of(path).is_some()).collect()
@@ -50,7 +51,8 @@ fn comment_lines(text: &str) -> usize {
 }
 
 fn check(input: &str, expected: &str) {
-    let formatted = format(input, Format::Yaml, Some(Dialect::Swdl)).unwrap_or_else(|found| panic!("{input}\n{found:#?}"));
+    let formatted = format(input, Format::Yaml, Some(Dialect::Swdl))
+        .unwrap_or_else(|found| panic!("{input}\n{found:#?}"));
     assert_eq!(formatted, expected, "{input}");
     assert_eq!(format(expected, Format::Yaml, Some(Dialect::Swdl)).as_deref(), Ok(expected), "a second time");
 }
@@ -64,7 +66,9 @@ fn each_file_of_the_folder_becomes_its_snapshot() {
         let kind = format_of(&path).expect("YAML or JSON");
         let shown = match format(&text, kind, None) {
             Ok(formatted) => formatted,
-            Err(found) => found.iter().map(|finding| format!("{}: {}\n", finding.code, finding.message)).collect(),
+            Err(found) => {
+                found.iter().map(|finding| format!("{}: {}\n", finding.code, finding.message)).collect()
+            }
         };
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();
         let mut settings = insta::Settings::clone_current();
@@ -133,7 +137,12 @@ fn damaged_files_are_formatted_for_good_or_not_at_all() {
             let Ok(once) = format(&text, kind, None) else { continue };
             formatted_count += 1;
             let twice = format(&once, kind, None);
-            assert_eq!(twice.as_deref(), Ok(once.as_str()), "{} {seed} a second time:\n{text}", path.display());
+            assert_eq!(
+                twice.as_deref(),
+                Ok(once.as_str()),
+                "{} {seed} a second time:\n{text}",
+                path.display()
+            );
         }
     }
     assert!(formatted_count > 1_000, "only {formatted_count} files were formatted");
@@ -146,10 +155,19 @@ fn comments_stay_with_what_they_are_about() {
         "# top\n\n# w\nworkflow: {id: i, name: n}\n\n# b\nstages: []  # s\n# end\n",
     );
     check("# top\nstages: []\nworkflow: {}\n", "# top\nworkflow: {}\nstages: []\n");
-    check("a: # head\n    b: 1\n    # below b\n# above c\nc: 2\n", "a:  # head\n  b: 1\n  # below b\n# above c\nc: 2\n");
+    check(
+        "a: # head\n    b: 1\n    # below b\n# above c\nc: 2\n",
+        "a:  # head\n  b: 1\n  # below b\n# above c\nc: 2\n",
+    );
     check("a:\n  # about the value\n  b # behind\n", "# about the value\na: b  # behind\n");
-    check("stages:\n- # first\n  type: x\n  # the id\n  id: a\n", "stages:\n  # first\n  # the id\n  - id: a\n    type: x\n");
-    check("a: [ # one\n  x, # two\n  # three\n  y # four\n  # five\n]\n", "a: [\n  # one\n  x,  # two\n  # three\n  y  # four\n  # five\n]\n");
+    check(
+        "stages:\n- # first\n  type: x\n  # the id\n  id: a\n",
+        "stages:\n  # first\n  # the id\n  - id: a\n    type: x\n",
+    );
+    check(
+        "a: [ # one\n  x, # two\n  # three\n  y # four\n  # five\n]\n",
+        "a: [\n  # one\n  x,  # two\n  # three\n  y  # four\n  # five\n]\n",
+    );
     check("a: | # header\n  x\n\n# below\n", "a: |  # header\n  x\n\n# below\n");
     check("--- # start\na: 1\n...\n# end\n", "---  # start\na: 1\n...\n# end\n");
 }
@@ -160,7 +178,10 @@ fn texts_over_lines_keep_their_lines() {
     check("a: |4\n      x\n    y\n", "a: |2\n    x\n  y\n");
     check("a: |+\n  x\n\n\nb: |-\n  y\n\nc: >+\n\n\n", "a: |+\n  x\n\n\nb: |-\n  y\n\nc: >+\n\n\n");
     check("a: |\n  x", "a: |\n  x\n");
-    check("a: one\n   two\n\n   three\nb: \"one\n  two\\\n   three\"\n", "a: one\n  two\n\n  three\nb: \"one\n  two\\\n  three\"\n");
+    check(
+        "a: one\n   two\n\n   three\nb: \"one\n  two\\\n   three\"\n",
+        "a: one\n  two\n\n  three\nb: \"one\n  two\\\n  three\"\n",
+    );
     check("- >\n    x\n     y\n    z\n", "- >\n  x\n   y\n  z\n");
 }
 
@@ -168,14 +189,21 @@ fn texts_over_lines_keep_their_lines() {
 fn anchors_come_before_their_aliases() {
     check("stages: [*x]\n".replace("*x", "&x {id: a}").as_str(), "stages: [&x {id: a}]\n");
     check("x: &x {b: 1}\nstages:\n- <<: *x\n  id: a\n", "x: &x {b: 1}\nstages:\n  - <<: *x\n    id: a\n");
-    check("stages:\n- name: n\n  id: a\n  env: &e\n    b: 1\n- &s\n  id: b\n  env: *e\n- {*e : 1}\n".replace("- {*e : 1}\n", "").as_str(),
-        "stages:\n  - id: a\n    name: n\n    env: &e\n      b: 1\n  - &s\n    id: b\n    env: *e\n");
+    check(
+        "stages:\n- name: n\n  id: a\n  env: &e\n    b: 1\n- &s\n  id: b\n  env: *e\n- {*e : 1}\n"
+            .replace("- {*e : 1}\n", "")
+            .as_str(),
+        "stages:\n  - id: a\n    name: n\n    env: &e\n      b: 1\n  - &s\n    id: b\n    env: *e\n",
+    );
     check("a: !!str 1\nb: !!int \"2\"\nc: &k k\n*k : 3\n", "a: !!str 1\nb: !!int \"2\"\nc: &k k\n*k : 3\n");
 }
 
 #[test]
 fn indentation_brackets_and_line_ends_become_canonical() {
-    check("a:\r\n    - b\r\n    -   c:   1\r\n        d: 2\r\n\r\n\r\n    - - e\r\n      - f\r\n", "a:\n  - b\n  - c: 1\n    d: 2\n\n  - - e\n    - f\n");
+    check(
+        "a:\r\n    - b\r\n    -   c:   1\r\n        d: 2\r\n\r\n\r\n    - - e\r\n      - f\r\n",
+        "a:\n  - b\n  - c: 1\n    d: 2\n\n  - - e\n    - f\n",
+    );
     check("a: { x: 1,\n  y: [ 2,3 ], z }\n", "a: {x: 1, y: [2, 3], z}\n");
     check("a: [b: c, {}, [], ? d]\n", "a: [{b: c}, {}, [], {d}]\n");
     check("? a\n: b\n? c\n", "a: b\nc:\n");
