@@ -48,15 +48,15 @@ pub fn format(text: &str, format: Format, dialect: Option<Dialect>) -> Result<St
     let root = readable(&text, format)?;
     let order = dialect.or_else(|| Dialect::guess(&root)).map_or(KeyOrder::Author, tables::order);
     let formatted = match format {
-        Format::Yaml => print_yaml(&text, order).map_err(|unfit| vec![not_formatted(unfit)])?,
+        Format::Yaml => print_yaml(&text, order).map_err(|unfit| vec![not_formatted(&unfit)])?,
         Format::Json => json::print(&text, &root, order),
     };
-    let result = readable(&formatted, format).map_err(|_| vec![not_formatted(Unfit { at: 0 })])?;
+    let result = readable(&formatted, format).map_err(|_| vec![not_formatted(&Unfit { at: 0 })])?;
     match same::is_same(&root, &result, order)
         && (format == Format::Json || has_same_remarks(&text, &formatted))
     {
         true => Ok(formatted),
-        false => Err(vec![not_formatted(Unfit { at: 0 })]),
+        false => Err(vec![not_formatted(&Unfit { at: 0 })]),
     }
 }
 
@@ -86,7 +86,7 @@ fn has_same_remarks(one: &str, other: &str) -> bool {
     }
 }
 
-fn not_formatted(unfit: Unfit) -> Diagnostic {
+fn not_formatted(unfit: &Unfit) -> Diagnostic {
     let message = "this file uses something that the formatter cannot keep; it was left alone";
     let help = "write what stands here in a simpler way, or format the file by hand";
     Diagnostic::error(Code::NotFormatted, message).at(Span::new(SourceId(0), unfit.at, unfit.at)).help(help)

@@ -10,6 +10,8 @@ use std::borrow::Cow;
 const STEP: usize = 2;
 /// Brackets that the author wrote over several lines are joined if they fit into this.
 const WIDTH_MAX: usize = 100;
+/// Of UTF-8.
+const CHAR_BYTES_MAX: usize = 4;
 
 pub(super) fn print(document: &Document<'_>) -> String {
     let mut printer = Printer { out: String::new(), ends_in_kept_lines: false };
@@ -194,12 +196,16 @@ impl Printer {
 
     /// Brackets stay brackets: on one line if they were, or if they fit and nothing needs a line of its own.
     fn flow(&mut self, collection: &Collection<'_>, indent: usize) {
-        let joined = on_one_line(collection).filter(|line| {
-            collection.layout == Layout::Line || self.column() + line.chars().count() <= WIDTH_MAX
-        });
-        match joined {
-            Some(line) => self.out.push_str(&line),
-            None => self.flow_lines(collection, indent),
+        let start = self.out.len();
+        let room = match collection.layout {
+            Layout::Line => usize::MAX,
+            Layout::Lines | Layout::Block => WIDTH_MAX.saturating_sub(self.column()),
+        };
+        let joined =
+            write_line(collection, &mut self.out, start.saturating_add(room.saturating_mul(CHAR_BYTES_MAX)));
+        if joined.is_none() || self.out[start..].chars().count() > room {
+            self.out.truncate(start);
+            self.flow_lines(collection, indent);
         }
     }
 
@@ -229,24 +235,16 @@ impl Printer {
 
     fn flow_member(&mut self, member: &Member<'_>, indent: usize) {
         let value = &member.value;
-        let mut words: Vec<Cow<'_, str>> = member_words(member);
-        let rest = match &value.content {
-            Content::Absent | Content::Block(_) => None,
-            Content::Alias(name) => {
-                words.push(Cow::Borrowed(name));
-                None
-            }
-            rest @ (Content::Scalar(_) | Content::Collection(_)) => Some(rest),
-        };
+        let words = member_words(member);
         self.out.push_str(&words.join(" "));
-        let Some(rest) = rest else { return };
-        if !words.is_empty() {
-            self.out.push(' ');
-        }
-        match rest {
+        let is_absent = matches!(value.content, Content::Absent);
+        self.out.push_str(if words.is_empty() || is_absent { "" } else { " " });
+        match &value.content {
+            // A text in block style cannot stand between brackets.
+            Content::Absent | Content::Block(_) => {}
+            Content::Alias(name) => self.out.push_str(name),
             Content::Scalar(scalar) => self.scalar(scalar, value.is_tagged(), Place::Flow, indent),
             Content::Collection(collection) => self.flow(collection, indent),
-            Content::Absent | Content::Alias(_) | Content::Block(_) => {}
         }
     }
 }
@@ -282,38 +280,37 @@ fn without_blanks<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
     lines.iter().copied().filter(|line| *line != Line::Blank).collect()
 }
 
-/// None if a comment or a line break is in the way.
-fn on_one_line(collection: &Collection<'_>) -> Option<String> {
+/// Writes brackets on one line. None if a comment or a line break is in the way, or if the text becomes longer than
+/// this; then it is written in part.
+fn write_line(collection: &Collection<'_>, out: &mut String, length_max: usize) -> Option<()> {
     let (open, close) = brackets(collection.shape);
     let has_lines = |lines: &[Line<'_>]| lines.iter().any(|line| *line != Line::Blank);
-    if has_lines(&collection.tail) {
-        return None;
-    }
-    let mut line = String::from(open);
+    out.push(open);
     for (number, member) in collection.members.iter().enumerate() {
-        if has_lines(&member.above) || member.value.comment.is_some() {
+        if has_lines(&member.above) || member.value.comment.is_some() || out.len() > length_max {
             return None;
         }
-        if number > 0 {
-            line.push_str(", ");
-        }
-        let mut words = member_words(member);
-        words.extend(words_of_value(&member.value)?);
-        line.push_str(&words.join(" "));
+        out.push_str(if number > 0 { ", " } else { "" });
+        write_member(member, out, length_max)?;
     }
-    line.push(close);
-    Some(line)
+    out.push(close);
+    (!has_lines(&collection.tail)).then_some(())
 }
 
-fn words_of_value<'a>(node: &'a Node<'_>) -> Option<Option<Cow<'a, str>>> {
-    Some(match &node.content {
-        Content::Absent => None,
-        Content::Alias(name) => Some(Cow::Borrowed(name)),
+fn write_member(member: &Member<'_>, out: &mut String, length_max: usize) -> Option<()> {
+    let words = member_words(member);
+    out.push_str(&words.join(" "));
+    let is_absent = matches!(member.value.content, Content::Absent);
+    out.push_str(if words.is_empty() || is_absent { "" } else { " " });
+    match &member.value.content {
+        Content::Absent => {}
+        Content::Alias(name) => out.push_str(name),
         Content::Scalar(scalar) if scalar.raw.contains('\n') => return None,
-        Content::Scalar(scalar) => Some(canonical(scalar, node.is_tagged(), Place::Flow)),
-        Content::Collection(collection) => Some(Cow::Owned(on_one_line(collection)?)),
+        Content::Scalar(scalar) => out.push_str(&canonical(scalar, member.value.is_tagged(), Place::Flow)),
+        Content::Collection(collection) => write_line(collection, out, length_max)?,
         Content::Block(_) => return None,
-    })
+    }
+    Some(())
 }
 
 /// A line of a scalar over several lines, without the space that means nothing. In double quotes a backslash at the end

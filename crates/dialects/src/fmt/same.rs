@@ -18,11 +18,14 @@ pub(super) fn is_same(one: &Node, other: &Node, order: KeyOrder) -> bool {
     }
 }
 
-/// Both sides in the order of the keys, which leaves everything without a rank where it is.
+/// Where keys have an order both sides are compared in any order: what a merge brings in may have moved with it.
 fn is_same_map(one: &Mapping, other: &Mapping, order: KeyOrder) -> bool {
     let sorted = |map: &Mapping| {
         let mut numbers: Vec<usize> = (0..map.entries.len()).collect();
-        numbers.sort_by_key(|number| order.rank(&map.entries[*number].key.text));
+        numbers.sort_by_key(|number| {
+            let key = &*map.entries[*number].key.text;
+            order.rank(key).map(|_| key)
+        });
         numbers
     };
     let mut pairs = sorted(one).into_iter().zip(sorted(other));

@@ -69,7 +69,8 @@ pub(super) fn is_text(text: &str) -> bool {
     let is_word = WORDS.iter().any(|word| unsigned.eq_ignore_ascii_case(word));
     let begins = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     let is_numeric = |c: char| c.is_ascii_hexdigit() || "xXoO_.:,+- tTzZ".contains(c);
-    !is_word && !(begins && text.chars().all(is_numeric))
+    let is_number = begins && text.chars().all(is_numeric);
+    !is_word && !is_number
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl<'a> Scanner<'a> {
                 self.at += usize::from(self.peek() == Some(b'>'));
             }
             b'&' | b'!' => {
-                self.skip(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b',' | b'[' | b']' | b'{' | b'}'))
+                self.skip(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b',' | b'[' | b']' | b'{' | b'}'));
             }
             _ => return None,
         }

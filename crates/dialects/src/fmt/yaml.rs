@@ -7,6 +7,7 @@ use super::tree::{
 };
 use crate::text::{Limits, Style};
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
+use std::iter::Peekable;
 use std::ops::Range;
 
 /// The file uses something that this reader cannot keep; the place where it was met.
@@ -24,20 +25,21 @@ pub(super) fn parse(text: &str) -> Parsed<Document<'_>> {
         flow_nesting_limit: Limits::DEPTH_CEILING,
         block_nesting_limit: Limits::DEPTH_CEILING,
     };
-    let mut events = Vec::new();
-    for event in Parser::new_from_str_with_options(text, options) {
+    let events = Parser::new_from_str_with_options(text, options).map(|event| {
         let (event, span) = event.map_err(|_| Unfit { at: 0 })?;
-        events.push((event, span.byte_range().unwrap_or_default()));
-    }
-    Builder { scan: Scanner::new(text), events: events.into_iter().peekable() }.document()
+        Ok((event, span.byte_range().unwrap_or_default()))
+    });
+    Builder { scan: Scanner::new(text), events: events.peekable() }.document()
 }
 
-struct Builder<'a> {
+struct Builder<'a, I: Iterator> {
     scan: Scanner<'a>,
-    events: std::iter::Peekable<std::vec::IntoIter<(Event<'a>, Range<usize>)>>,
+    events: Peekable<I>,
 }
 
-impl<'a> Builder<'a> {
+type Place<'a> = (Event<'a>, Range<usize>);
+
+impl<'a, I: Iterator<Item = Parsed<Place<'a>>>> Builder<'a, I> {
     fn unfit<T>(&self) -> Parsed<T> {
         Err(Unfit { at: self.scan.at })
     }
@@ -46,8 +48,8 @@ impl<'a> Builder<'a> {
         if holds { Ok(()) } else { self.unfit() }
     }
 
-    fn next(&mut self) -> Parsed<(Event<'a>, Range<usize>)> {
-        self.events.next().ok_or(Unfit { at: self.scan.at })
+    fn next(&mut self) -> Parsed<Place<'a>> {
+        self.events.next().unwrap_or(Err(Unfit { at: self.scan.at }))
     }
 
     fn document(mut self) -> Parsed<Document<'a>> {
@@ -224,8 +226,9 @@ impl<'a> Builder<'a> {
 
     /// Takes the end of the innermost collection, if that is what comes next.
     fn end(&mut self) -> Option<Range<usize>> {
-        let end = self.events.next_if(|(event, _)| matches!(event, Event::SequenceEnd | Event::MappingEnd));
-        end.map(|(_, range)| range)
+        let is_end =
+            |next: &Parsed<Place<'a>>| matches!(next, Ok((Event::SequenceEnd | Event::MappingEnd, _)));
+        Some(self.events.next_if(is_end)?.ok()?.1)
     }
 
     fn block(&mut self, shape: Shape) -> Parsed<Collection<'a>> {
