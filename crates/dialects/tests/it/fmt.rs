@@ -154,11 +154,11 @@ fn large_and_deep_files_take_no_longer_than_they_must() {
         format!("{}{inside}{}\n", open.repeat(200), close.repeat(200))
     };
     let texts = [
-        deep("[\n", "\n]", &"x, ".repeat(5_000)),
-        deep("[", "]", &"'x', ".repeat(50_000)),
-        deep("{a: ", "}", &format!("[{}]", "{b: c}, ".repeat(20_000))),
-        format!("{}x\n{}", "- ".repeat(200), "# c\n".repeat(50_000)),
-        (0..50_000).map(|number| format!("k{number}: |\n  x\n\n")).collect(),
+        deep("[\n", "\n]", &"x, ".repeat(2_000)),
+        deep("[", "]", &"'x', ".repeat(10_000)),
+        deep("{a: ", "}", &format!("[{}]", "{b: c}, ".repeat(5_000))),
+        format!("{}x\n{}", "- ".repeat(200), "# c\n".repeat(10_000)),
+        (0..10_000).map(|number| format!("k{number}: |\n  x\n\n")).collect(),
     ];
     for text in texts {
         let once = format(&text, Format::Yaml, None).expect("a file that can be read");
