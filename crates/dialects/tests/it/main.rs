@@ -3,5 +3,6 @@
 mod cases;
 mod docs;
 mod fixtures;
+mod fmt;
 mod shell;
 mod support;
