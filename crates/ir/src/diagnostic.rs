@@ -41,6 +41,7 @@ codes! {
     Syntax = "syntax",
     DuplicateKey = "duplicate_key",
     WrongShape = "wrong_shape",
+    NotFormatted = "not_formatted",
     // Keys and plain values
     UnknownKey = "unknown_key",
     MissingField = "missing_field",

@@ -1164,7 +1164,7 @@ mod tests {
         check_words(
             "vault['x']",
             "nothing is called `vault` here",
-            "a path starts with one of parameters, stages, context, env, run, workflow, item, index, secrets, \
+            "a path starts with one of parameters, stages, context, env, run, workflow, item, index, loops, host, failure, undo, secrets, \
              class, exit_code, message, attempt",
         );
         check_words("toJson(1)", "there is no function `toJson`", "did you mean `toJSON`?");

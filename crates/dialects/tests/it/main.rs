@@ -4,5 +4,6 @@ mod cases;
 mod dagnats;
 mod docs;
 mod fixtures;
+mod fmt;
 mod shell;
 mod support;
