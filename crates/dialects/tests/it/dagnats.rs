@@ -195,6 +195,17 @@ fn cases_are_valid_or_break_their_rule() {
 }
 
 #[test]
+fn plans_read_back_from_their_stored_form() {
+    let plans: Vec<Plan> = fixtures().into_iter().filter_map(|(_, loaded)| loaded.plan).collect();
+    assert!(plans.len() > 10);
+    for plan in plans {
+        let stored = serde_json::to_string(&plan).expect("a plan is data");
+        let back: Plan = serde_json::from_str(&stored).expect("what was written");
+        assert_eq!(serde_json::to_string(&back).ok(), Some(stored));
+    }
+}
+
+#[test]
 fn examples_are_valid() {
     let examples = examples();
     assert_eq!(examples.len(), 2);
@@ -277,4 +288,23 @@ fn many_steps_are_read() {
     let loaded = load_json(&json!({"name": "w", "version": "1", "steps": steps}));
     assert!(loaded.is_valid(), "{:?}", loaded.diagnostics.first());
     assert_eq!(loaded.diagnostics, []);
+}
+
+/// What is long where nobody writes anything long is refused with its code.
+#[test]
+fn long_values_are_refused() {
+    let check = |key: &str, value: Json, code: Code| {
+        let mut file = json!({"name": "w", "version": "1", "steps": [{"id": "a", "task": "t"}]});
+        file[key] = value;
+        let found = load_json(&file).diagnostics;
+        assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [code], "{key}");
+    };
+    let path = vec!["a"; 100_000].join(".");
+    check("idempotency_key", json!(path), Code::ExpressionLimit);
+    check("timeout", json!("99999h".repeat(1_000)), Code::BadDuration);
+    let right = format!("step.{}", ".output.".repeat(10_000));
+    let config = json!({"event": "e", "timeout": "1s", "match": {"left": "a", "op": "eq", "right": right}});
+    check("steps", json!([{"id": "a", "type": "wait_for_event", "config": config}]), Code::UnknownStage);
+    let cron = json!({"id": "t", "cron": {"expression": "1,".repeat(1_000)}});
+    check("triggers", json!([cron]), Code::BadCron);
 }
