@@ -6,4 +6,5 @@ mod docs;
 mod fixtures;
 mod fmt;
 mod shell;
+mod speckit_expr;
 mod support;

@@ -5,9 +5,11 @@
 //! functions, `eval` the evaluator, `print` the way back to text. Nothing here reads a file, a clock or a run: values come in through [`Scope`].
 
 mod eval;
+mod filters;
 mod functions;
 mod print;
-mod python;
+pub mod python;
+mod python_json;
 mod query;
 mod semantics;
 mod template;
@@ -15,7 +17,7 @@ mod tree;
 
 pub use eval::{EvalError, Limits, Scope, equals, evaluate, holds, is_truthy, text_form};
 pub use functions::{Arity, Function};
-pub use print::Printer;
+pub use print::{Printer, is_name};
 pub use query::{Query, QueryError};
 pub use semantics::{
     Comparison, ConditionText, FunctionRules, IndexRule, Logic, Semantics, StatusWords, TextForm, Truthiness,
