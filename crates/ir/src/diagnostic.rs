@@ -47,6 +47,8 @@ codes! {
     ConflictingKeys = "conflicting_keys",
     IgnoredKey = "ignored_key",
     KeyCase = "key_case",
+    MergeKey = "merge_key",
+    TasksDialect = "tasks_dialect",
     BadId = "bad_id",
     BadVersion = "bad_version",
     BadDuration = "bad_duration",
@@ -87,6 +89,9 @@ codes! {
     TypeMismatch = "type_mismatch",
     NeverTrue = "never_true",
     UnboundContext = "unbound_context",
+    BareName = "bare_name",
+    DocsStylePath = "docs_style_path",
+    ShadowedBinding = "shadowed_binding",
     // Safety and plausibility
     GateBypassed = "gate_bypassed",
     GateTimeoutExceedsRunTimeout = "gate_timeout_exceeds_run_timeout",

@@ -63,6 +63,8 @@ pub enum Function {
     AsList,
     /// An object of the keys and values given by turns.
     Object,
+    /// Never a value: raises an error with this message.
+    Fail,
     /// Its argument. Inside a shell command it says that the author wants no quoting.
     Raw,
     /// The text form quoted for a POSIX shell; each element of a list on its own. A second argument is the quote that
@@ -126,6 +128,7 @@ impl Function {
         Self::Trim,
         Self::AsList,
         Self::Object,
+        Self::Fail,
         Self::Raw,
     ];
 
@@ -156,6 +159,7 @@ impl Function {
             Self::Trim => "trim",
             Self::AsList => "asList",
             Self::Object => "object",
+            Self::Fail => "fail",
             Self::Raw => "raw",
             Self::ShellQuote => "shell_quote",
         }
@@ -190,6 +194,7 @@ impl Function {
             | Self::Text
             | Self::Trim
             | Self::AsList
+            | Self::Fail
             | Self::Raw => Arity::exactly(1),
         }
     }
@@ -221,6 +226,7 @@ impl Function {
             Self::Trim => "trim(text)",
             Self::AsList => "asList(value)",
             Self::Object => "object(key, value)",
+            Self::Fail => "fail(message)",
             Self::Raw => "raw(value)",
             Self::ShellQuote => "shell_quote(value)",
         }
@@ -272,6 +278,7 @@ impl<'a> Call<'a> {
             Function::Trim => Ok(Value::text(python::strip(self.text(0)?))),
             Function::AsList => Ok(self.as_list()),
             Function::Object => self.object(),
+            Function::Fail => Err(self.fail()?),
             Function::Raw => Ok(self.args[0].value.clone()),
             Function::ShellQuote => self.shell_quote(),
         }
@@ -532,6 +539,11 @@ impl<'a> Call<'a> {
         let found = if a.kind() == b.kind() { a_kind(a) } else { format!("{} and {}", a_kind(b), a_kind(a)) };
         let message = format!("`{name}` wants numbers only or texts only, not {found}");
         EvalError::new(Code::ExpressionType, message, usage_help(self.function)).at(self.span)
+    }
+
+    fn fail(&self) -> Result<EvalError, EvalError> {
+        let help = "correct what the message names";
+        Ok(EvalError::new(Code::ExpressionValue, self.text(0)?, help).at(self.span))
     }
 
     fn shell_quote(&mut self) -> Result<Value, EvalError> {

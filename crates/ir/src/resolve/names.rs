@@ -280,7 +280,7 @@ impl<'a> Names<'a> {
             Function::Split | Function::Keys => Type::Array(Box::new(Type::String)),
             Function::Values => Type::Array(Box::new(Type::Any)),
             Function::First | Function::Last => item_of(first),
-            Function::FromJson | Function::Flatten | Function::Min | Function::Max => Type::Any,
+            Function::FromJson | Function::Flatten | Function::Min | Function::Max | Function::Fail => Type::Any,
             Function::Default => common(types),
             Function::Raw => {
                 let message = "`raw()` only means something around a whole expression inside a shell command";
@@ -923,7 +923,7 @@ fn refusal(function: Function, first: &Type) -> Option<String> {
         | Function::EndsWith
         | Function::Lower
         | Function::Upper => &[Type::String],
-        Function::Split | Function::Trim => &[Type::String],
+        Function::Split | Function::Trim | Function::Fail => &[Type::String],
         Function::Join | Function::First | Function::Last | Function::Flatten => {
             &[Type::Array(Box::new(Type::Any))]
         }
