@@ -191,7 +191,11 @@ mod tests {
     fn the_static_beginning_is_cut_off() {
         check_leading("$", &[], None);
         check_leading("$.inputs.a", &["inputs", "a"], None);
-        check_leading("$.steps.list.output.files[0].x", &["steps", "list", "output", "files", "[0]", "x"], None);
+        check_leading(
+            "$.steps.list.output.files[0].x",
+            &["steps", "list", "output", "files", "[0]", "x"],
+            None,
+        );
         check_leading("$['a b']['it\\'s']", &["a b", "it's"], None);
         check_leading("$[\"]\"][ 'x' ].y", &["]", "x", "y"], None);
         check_leading("$ .a [1] .b", &["a", "[1]", "b"], None);

@@ -15,11 +15,7 @@ use std::cmp::Ordering;
 type Nodes<'v> = Vec<&'v Value>;
 
 /// All nodes that the path leads to, in the order of the RFC.
-pub(super) fn find<'v>(
-    path: &JpQuery,
-    root: &'v Value,
-    meter: &mut Meter,
-) -> Result<Nodes<'v>, EvalError> {
+pub(super) fn find<'v>(path: &JpQuery, root: &'v Value, meter: &mut Meter) -> Result<Nodes<'v>, EvalError> {
     Search { root, meter, patterns: Patterns::default() }.segments(&path.segments, root)
 }
 
@@ -366,8 +362,8 @@ fn value_of(literal: &Literal) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::expr::{Expr, Limits, Node, Query, Semantics, evaluate};
     use crate::expr::{EvalError, Read, Scope};
+    use crate::expr::{Expr, Limits, Node, Query, Semantics, evaluate};
     use crate::source::Span;
     use crate::value::Value;
 

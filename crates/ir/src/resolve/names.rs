@@ -280,7 +280,9 @@ impl<'a> Names<'a> {
             Function::Split | Function::Keys => Type::Array(Box::new(Type::String)),
             Function::Values => Type::Array(Box::new(Type::Any)),
             Function::First | Function::Last => item_of(first),
-            Function::FromJson | Function::Flatten | Function::Min | Function::Max | Function::Fail => Type::Any,
+            Function::FromJson | Function::Flatten | Function::Min | Function::Max | Function::Fail => {
+                Type::Any
+            }
             Function::Default => common(types),
             Function::Raw => {
                 let message = "`raw()` only means something around a whole expression inside a shell command";
