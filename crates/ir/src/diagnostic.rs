@@ -48,6 +48,8 @@ codes! {
     ConflictingKeys = "conflicting_keys",
     IgnoredKey = "ignored_key",
     KeyCase = "key_case",
+    MergeKey = "merge_key",
+    TasksDialect = "tasks_dialect",
     BadId = "bad_id",
     BadVersion = "bad_version",
     BadDuration = "bad_duration",
@@ -92,6 +94,9 @@ codes! {
     ConditionWithoutBraces = "condition_without_braces",
     ConditionBlockUnclosable = "condition_block_unclosable",
     ConditionNotOneBlock = "condition_not_one_block",
+    BareName = "bare_name",
+    DocsStylePath = "docs_style_path",
+    ShadowedBinding = "shadowed_binding",
     // Safety and plausibility
     GateBypassed = "gate_bypassed",
     GateTimeoutExceedsRunTimeout = "gate_timeout_exceeds_run_timeout",

@@ -1,16 +1,16 @@
 //! A folder of files is a test suite: each gives the snapshot beside it, findings first, then the plan.
 //!
 //! `err_` files have an error, `warn_` files a warning or a hint and no error, `ok_` files none of them.
-//! `NAME.overrides.yaml` is laid over `NAME.yaml`.
+//! `NAME.overrides.yaml` is laid over `NAME.yaml`. Each dialect has a folder, which says how the files in it are read.
 
-use crate::support::{folder, load_text, read};
+use crate::support::{folder, load_as, load_text, read};
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use windlass_dialects::text::{Format, Limits};
-use windlass_dialects::{Loaded, Options, Text, load, text};
+use windlass_dialects::{Dialect, Loaded, Options, Text, load, text};
 use windlass_ir::plan::{Given, Parameters};
 use windlass_ir::workflow::{RunInput, Words};
 use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, Span, Type, Value};
@@ -39,16 +39,27 @@ pub fn name(path: &Path) -> String {
     path.file_name().expect("a file").to_string_lossy().into_owned()
 }
 
-/// Every workflow of the folder, with its overrides laid over it.
-fn fixtures() -> Vec<(String, Loaded)> {
-    let workflows = files(&folder("swdl")).into_iter().filter(|path| !name(path).ends_with(OVERRIDES));
+/// The dialects that have a folder.
+fn dialects() -> Vec<Dialect> {
+    Dialect::ALL.into_iter().filter(|dialect| folder(dialect.name()).is_dir()).collect()
+}
+
+/// Every workflow of the folder of a dialect, with its overrides laid over it.
+fn fixtures_of(dialect: Dialect) -> Vec<(String, Loaded)> {
+    let workflows =
+        files(&folder(dialect.name())).into_iter().filter(|path| !name(path).ends_with(OVERRIDES));
     workflows
         .map(|path| {
             let overrides = path.with_extension(&OVERRIDES[1..]);
             let overrides = overrides.is_file().then(|| read(&overrides));
-            (name(&path), load(read(&path), Options::overridden(overrides)))
+            let options = Options { dialect: Some(dialect), ..Options::overridden(overrides) };
+            (name(&path), load(read(&path), options))
         })
         .collect()
+}
+
+fn fixtures() -> Vec<(String, Loaded)> {
+    dialects().into_iter().flat_map(fixtures_of).collect()
 }
 
 pub fn show(loaded: &Loaded) -> String {
@@ -141,15 +152,17 @@ fn excerpt(span: Span, sources: &Sources) -> String {
 
 #[test]
 fn each_file_gives_its_snapshot() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(folder("swdl/snapshots"));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| {
-        for (name, loaded) in fixtures() {
-            insta::assert_snapshot!(name, show(&loaded));
-        }
-    });
+    for dialect in dialects() {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(folder(dialect.name()).join("snapshots"));
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.bind(|| {
+            for (name, loaded) in fixtures_of(dialect) {
+                insta::assert_snapshot!(name, show(&loaded));
+            }
+        });
+    }
 }
 
 #[test]
@@ -189,12 +202,19 @@ fn every_code_has_a_file() {
 
 #[test]
 fn every_snapshot_has_its_file() {
-    let fixtures: BTreeSet<String> = fixtures().into_iter().map(|(name, _)| name).collect();
-    let snapshots = files(&folder("swdl/snapshots"));
-    for snapshot in snapshots.iter().filter(|path| path.extension().is_some_and(|ending| ending == "snap")) {
-        let name = name(snapshot);
-        let fixture = name.strip_suffix(".snap");
-        assert!(fixture.is_some_and(|fixture| fixtures.contains(fixture)), "{name} belongs to no fixture");
+    for dialect in dialects() {
+        let fixtures: BTreeSet<String> = fixtures_of(dialect).into_iter().map(|(name, _)| name).collect();
+        let snapshots = files(&folder(dialect.name()).join("snapshots"));
+        for snapshot in
+            snapshots.iter().filter(|path| path.extension().is_some_and(|ending| ending == "snap"))
+        {
+            let name = name(snapshot);
+            let fixture = name.strip_suffix(".snap");
+            assert!(
+                fixture.is_some_and(|fixture| fixtures.contains(fixture)),
+                "{name} belongs to no fixture"
+            );
+        }
     }
 }
 
@@ -223,13 +243,16 @@ pub fn turned_over(file: &Text) -> Text {
 
 #[test]
 fn the_order_of_keys_and_the_format_mean_nothing() {
-    for path in files(&folder("swdl")).into_iter().filter(|path| name(path).starts_with("ok_")) {
-        let file = read(&path);
-        if name(&path).ends_with(OVERRIDES) || path.with_extension(&OVERRIDES[1..]).is_file() {
-            continue;
+    for dialect in dialects() {
+        let options = || Options { dialect: Some(dialect), ..Options::default() };
+        for path in files(&folder(dialect.name())).into_iter().filter(|path| name(path).starts_with("ok_")) {
+            let file = read(&path);
+            if name(&path).ends_with(OVERRIDES) || path.with_extension(&OVERRIDES[1..]).is_file() {
+                continue;
+            }
+            let other = load(turned_over(&file), options());
+            assert_eq!(digest(&load(file, options())), digest(&other), "{}", name(&path));
         }
-        let other = load(turned_over(&file), Options::default());
-        assert_eq!(digest(&load(file, Options::default())), digest(&other), "{}", name(&path));
     }
 }
 
@@ -286,7 +309,8 @@ fn whole(example: &str) -> String {
     format!("{header}{example}{stages}")
 }
 
-/// `yaml fails CODE` gives errors and `yaml warns CODE` warnings of that code and nothing else, `yaml` gives nothing.
+/// `yaml fails CODE` gives errors, `yaml warns CODE` warnings and `yaml hints CODE` hints of that code and nothing else, `yaml`
+/// gives nothing. The name of a dialect after `yaml` says that the block is a whole file of it.
 #[test]
 fn the_pages_of_codes_show_what_they_say() {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
@@ -294,14 +318,21 @@ fn the_pages_of_codes_show_what_they_say() {
     for path in files(&pages) {
         let page = std::fs::read_to_string(&path).expect("a page is text");
         for (words, text) in blocks(&page) {
-            let severity = match words.as_slice() {
-                ["yaml"] => None,
-                ["yaml", "fails", _] => Some(Severity::Error),
-                ["yaml", "warns", _] => Some(Severity::Warning),
+            let dialect = words.get(1).and_then(|word| Dialect::by_name(word));
+            let rest = words.get(if dialect.is_some() { 2 } else { 1 }..).unwrap_or_default();
+            let expected: Option<(Severity, &str)> = match rest {
+                _ if words.first() != Some(&"yaml") => continue,
+                [] => None,
+                ["fails", code] => Some((Severity::Error, *code)),
+                ["warns", code] => Some((Severity::Warning, *code)),
+                ["hints", code] => Some((Severity::Hint, *code)),
                 _ => continue,
             };
-            let expected: BTreeSet<_> = severity.into_iter().map(|severity| (severity, words[2])).collect();
-            let loaded = load_text(&whole(&text));
+            let expected: BTreeSet<_> = expected.into_iter().collect();
+            let loaded = match dialect {
+                Some(dialect) => load_as(dialect, &text),
+                None => load_text(&whole(&text)),
+            };
             let found =
                 loaded.diagnostics.iter().map(|finding| (finding.severity, finding.code.as_str())).collect();
             if expected != found {

@@ -2,6 +2,7 @@
 
 mod cases;
 mod dagnats;
+mod dcc;
 mod docs;
 mod fixtures;
 mod fmt;
