@@ -308,3 +308,50 @@ fn long_values_are_refused() {
     let cron = json!({"id": "t", "cron": {"expression": "1,".repeat(1_000)}});
     check("triggers", json!([cron]), Code::BadCron);
 }
+
+/// Every value of a file replaced by strange ones, one at a time.
+#[test]
+fn any_value_anywhere_is_answered() {
+    let strange = [
+        json!(null),
+        json!(""),
+        json!("a..b"),
+        json!(-1),
+        json!(1e99),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!([{"id": "scan"}]),
+        json!({"id": ["x"]}),
+    ];
+    for file in ["ok_step_types.json", "ok_saga.json", "ok_run_policy.json", "ok_triggers.json"] {
+        let bytes = read(&folder("dagnats").join(file)).bytes;
+        let whole: Json = serde_json::from_slice(&bytes).expect("JSON");
+        for pointer in pointers(&whole, String::new()) {
+            for value in &strange {
+                let mut changed = whole.clone();
+                *changed.pointer_mut(&pointer).expect("it was found there") = value.clone();
+                check_answer(&load_json(&changed), &format!("{file}{pointer} = {value}"));
+            }
+        }
+    }
+}
+
+fn pointers(json: &Json, at: String) -> Vec<String> {
+    let inside: Vec<(String, &Json)> = match json {
+        Json::Array(items) => items.iter().enumerate().map(|(key, item)| (key.to_string(), item)).collect(),
+        Json::Object(map) => map.iter().map(|(key, item)| (key.clone(), item)).collect(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Vec::new(),
+    };
+    let deeper = inside.into_iter().flat_map(|(key, item)| pointers(item, format!("{at}/{key}")));
+    let deeper: Vec<String> = deeper.collect();
+    std::iter::once(at).chain(deeper).collect()
+}
+
+fn check_answer(loaded: &Loaded, what: &str) {
+    let errors = loaded.diagnostics.iter().any(windlass_ir::Diagnostic::is_error);
+    assert_eq!(loaded.is_valid(), !errors, "{what}");
+    for finding in &loaded.diagnostics {
+        assert!(finding.span.is_some() && !finding.help.is_empty(), "{what}: {finding:?}");
+    }
+}
