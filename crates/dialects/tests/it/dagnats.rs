@@ -3,7 +3,7 @@
 //! `err_` files have an error, `warn_` files a warning or a hint and no error, `ok_` files none of them. The files of
 //! `cases` must be valid or break the rule that `expected.json` says.
 
-use crate::fixtures::{blocks, digest, files, name, show, turned_over};
+use crate::fixtures::{blocks, digest, files, name, show};
 use crate::support::{folder, read};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
@@ -36,13 +36,8 @@ fn examples() -> Vec<PathBuf> {
     files(&folder).into_iter().filter(json).collect()
 }
 
-/// The codes that the files of the folder give.
-pub fn codes() -> BTreeSet<Code> {
-    fixtures().iter().flat_map(|(_, loaded)| &loaded.diagnostics).map(|finding| finding.code).collect()
-}
-
 /// What each step is handed, one line for each, and what the run ends with.
-fn data_flow(loaded: &Loaded, plan: &Plan) -> String {
+pub fn data_flow(loaded: &Loaded, plan: &Plan) -> String {
     let step_id = |id: StepId| plan.step(id).id.to_string();
     let words = loaded.words;
     let printer = Printer { namespace: words.namespace, outputs: words.outputs, step: &step_id };
@@ -76,16 +71,6 @@ fn settings() -> insta::Settings {
     settings
 }
 
-#[test]
-fn each_file_gives_its_snapshot() {
-    settings().bind(|| {
-        for (name, loaded) in fixtures() {
-            let flow = loaded.plan.as_ref().map(|plan| data_flow(&loaded, plan)).unwrap_or_default();
-            insta::assert_snapshot!(name, show(&loaded) + &flow);
-        }
-    });
-}
-
 /// The whole of what a run is pinned to, for the files that use most of the language.
 #[test]
 fn plans_say_everything() {
@@ -115,33 +100,6 @@ fn show_triggers(loaded: &Loaded) -> String {
             + &format!("    {:?}\n    {:?}\n", trigger.source, trigger.debounce)
     });
     shown.collect()
-}
-
-#[test]
-fn names_say_what_files_give() {
-    for (name, loaded) in fixtures() {
-        let worst = loaded.diagnostics.iter().map(|finding| finding.severity).min();
-        let prefix = match worst {
-            Some(Severity::Error) => "err_",
-            Some(Severity::Warning | Severity::Hint) => "warn_",
-            None => "ok_",
-        };
-        assert!(name.starts_with(prefix), "{name} should start with {prefix}:\n{}", show(&loaded));
-        assert_eq!(loaded.is_valid(), prefix != "err_", "{name}");
-        // What is no mapping looks like no dialect, and its ending decides.
-        assert_eq!(loaded.dialect, Dialect::Dagnats, "{name}");
-    }
-}
-
-#[test]
-fn every_snapshot_has_its_file() {
-    let fixtures: BTreeSet<String> = fixtures().into_iter().map(|(name, _)| name).collect();
-    for snapshot in files(&folder("dagnats/snapshots")) {
-        let name = name(&snapshot);
-        let file = name.strip_suffix(".snap").expect("only snapshots stand here");
-        let file = file.strip_prefix("plan_").or(file.strip_prefix("triggers_")).unwrap_or(file);
-        assert!(fixtures.contains(file), "{name} belongs to no fixture");
-    }
 }
 
 #[test]
@@ -214,14 +172,6 @@ fn examples_are_valid() {
         let loud = loaded.diagnostics.iter().any(|finding| finding.severity != Severity::Hint);
         assert!(loaded.is_valid() && !loud, "{}:\n{}", path.display(), show(&loaded));
         assert_eq!(loaded.dialect, Dialect::Dagnats);
-    }
-}
-
-#[test]
-fn the_order_of_keys_and_the_format_mean_nothing() {
-    for path in files(&folder("dagnats")).into_iter().filter(|path| name(path).starts_with("ok_")) {
-        let other = load(turned_over(&read(&path)), Options::default());
-        assert_eq!(digest(&load_file(&path)), digest(&other), "{}", name(&path));
     }
 }
 

@@ -14,7 +14,7 @@ fn locate(range: Range<usize>) -> Span {
 }
 
 fn json(name: &str) -> Value {
-    let path = folder("speckit").join(name);
+    let path = folder("speckit/cases").join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("a file of JSON")
 }
