@@ -87,6 +87,10 @@ codes! {
     TypeMismatch = "type_mismatch",
     NeverTrue = "never_true",
     UnboundContext = "unbound_context",
+    SilentNull = "silent_null",
+    ConditionWithoutBraces = "condition_without_braces",
+    ConditionBlockUnclosable = "condition_block_unclosable",
+    ConditionNotOneBlock = "condition_not_one_block",
     // Safety and plausibility
     GateBypassed = "gate_bypassed",
     GateTimeoutExceedsRunTimeout = "gate_timeout_exceeds_run_timeout",

@@ -6,8 +6,8 @@ use super::fields::{Sight, Slot, Use};
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::expr::{
-    BinaryOp, Comparison, Expr, Function, Namespace, Node, Piece, Read, Semantics, StepId, Template,
-    Visibility,
+    BinaryOp, Comparison, Expr, Function, FunctionRules, Namespace, Node, Piece, Read, Semantics, StepId,
+    Template, Visibility,
 };
 use crate::policy::Bindings;
 use crate::produces::Produces;
@@ -258,7 +258,7 @@ impl<'a> Names<'a> {
 
     fn call(&mut self, function: Function, types: &[Type], span: Span, reader: &Reader<'_>) -> Type {
         let first = types.first().unwrap_or(&Type::Any);
-        if let Some(message) = refusal(function, first) {
+        if let Some(message) = refusal(function, first, self.declared.semantics.functions) {
             let help = "pass a value of a type the function can work with";
             self.report(Diagnostic::error(Code::ExpressionType, message).help(help), span, reader);
         }
@@ -912,8 +912,12 @@ fn narrow(expr: &mut Expr, outer: usize, read: Read) {
 }
 
 /// Why a function certainly fails on a first argument of this type.
-fn refusal(function: Function, first: &Type) -> Option<String> {
+fn refusal(function: Function, first: &Type, rules: FunctionRules) -> Option<String> {
     let takes: &[Type] = match function {
+        Function::Contains | Function::Join if rules == FunctionRules::Python => return None,
+        Function::Length if rules == FunctionRules::Python => {
+            &[Type::String, Type::Array(Box::new(Type::Any))]
+        }
         Function::Length | Function::Contains => {
             &[Type::String, Type::Object, Type::Array(Box::new(Type::Any))]
         }
