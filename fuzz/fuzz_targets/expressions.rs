@@ -21,7 +21,12 @@ impl Scope for Fixed {
             Read::Namespace(Namespace::Item) => {
                 Value::list([Value::Null, Value::Float(1.5), Value::text("é'\0"), Value::secret("b")])
             }
-            Read::Namespace(_) | Read::StepOutputs(_) | Read::StepStatus(_) => Value::map([
+            Read::Namespace(_)
+            | Read::StepOutputs(_)
+            | Read::StepStatus(_)
+            | Read::StepRecord(_)
+            | Read::LoopItem(_)
+            | Read::LoopIndex(_) => Value::map([
                 ("a", Value::list([Value::Int(i64::MAX), Value::text("[1,{}]")])),
                 ("b", Value::Bool(true)),
             ]),

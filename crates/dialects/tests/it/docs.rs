@@ -5,13 +5,14 @@
 //! yaml say which ones it gives instead. `overrides ID` is laid over the example with that workflow id, and `fragment` is
 //! not read at all. A block marked `text eval` holds lines of the form `EXPRESSION => JSON` or `=> error CODE`.
 
+use crate::fixtures::codes_of;
 use crate::support::load_text;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 use windlass_dialects::swdl::expr::{namespace_word, parse_expression, parse_template};
 use windlass_dialects::text::{Format, Limits as TextLimits, read};
-use windlass_dialects::{Loaded, Options, Text, load};
+use windlass_dialects::{Dialect, Loaded, Options, Text, load};
 use windlass_ir::expr::{EvalError, Function, Limits, Read, Scope, Semantics, evaluate, render};
 use windlass_ir::{Code, Diagnostic, Source, SourceId, Span, Value};
 
@@ -302,10 +303,6 @@ fn every_key_and_function_is_on_the_page() {
     none(functions.map(|name| format!("the function `{name}` is not on the page")));
 }
 
-/// Codes that no check of a file of this dialect gives.
-const OTHER_CODES: [&str; 5] =
-    ["expression_value", "unknown_dialect", "unknown_dependency", "not_formatted", "key_case"];
-
 #[test]
 fn every_code_is_in_the_section_about_checks() {
     let page = page();
@@ -313,12 +310,9 @@ fn every_code_is_in_the_section_about_checks() {
         page.split("\n## ").find(|section| section.starts_with("Checks\n")).expect("a section about checks");
     let lines: Vec<&str> = section.lines().collect();
     let named = words_in_code(&lines);
-    let codes = Code::ALL.iter().map(|code| code.as_str()).filter(|code| !OTHER_CODES.contains(code));
-    none(
-        codes
-            .filter(|code| !named.contains(code))
-            .map(|code| format!("the code `{code}` is not on the page")),
-    );
+    let codes = codes_of(Dialect::Swdl);
+    let missing = codes.iter().map(|code| code.as_str()).filter(|code| !named.contains(code));
+    none(missing.map(|code| format!("the code `{code}` is not on the page")));
     let cells = lines.iter().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
     let cells = cells.flat_map(|cell| cell.split("`, `")).map(|code| code.trim_end_matches('`'));
     let gone = cells.filter(|cell| !Code::ALL.iter().any(|code| code.as_str() == *cell));

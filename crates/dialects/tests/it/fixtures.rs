@@ -191,10 +191,15 @@ fn names_say_what_files_give() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// The codes that the files of a dialect give.
+pub fn codes_of(dialect: Dialect) -> BTreeSet<Code> {
+    let loaded = fixtures_of(dialect);
+    loaded.iter().flat_map(|(_, loaded)| &loaded.diagnostics).map(|finding| finding.code).collect()
+}
+
 #[test]
 fn every_code_has_a_file() {
-    let found: BTreeSet<Code> =
-        fixtures().iter().flat_map(|(_, loaded)| &loaded.diagnostics).map(|finding| finding.code).collect();
+    let found: BTreeSet<Code> = dialects().into_iter().flat_map(codes_of).collect();
     for (code, reason) in WITHOUT_FIXTURE {
         assert!(!found.contains(&code), "{code} has a fixture, although {reason}");
     }

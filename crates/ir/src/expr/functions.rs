@@ -232,30 +232,28 @@ impl Function {
         }
     }
 
+    /// The functions that are filters where values are piped: their names there, and how one writes them.
+    const FILTERS: [(Self, &'static str, &'static str); 10] = [
+        (Self::Length, "length", "list | length"),
+        (Self::Contains, "contains", "text | contains('part')"),
+        (Self::ToJson, "to_json", "value | to_json"),
+        (Self::FromJson, "from_json", "text | from_json"),
+        (Self::Lower, "lower", "text | lower"),
+        (Self::Upper, "upper", "text | upper"),
+        (Self::Join, "join", "list | join(', ')"),
+        (Self::Split, "split", "text | split(',')"),
+        (Self::Default, "default", "value | default('instead')"),
+        (Self::Map, "map", "list | map('member')"),
+    ];
+
     /// The name where functions are filters behind a value.
     pub fn filter_name(self) -> &'static str {
-        match self {
-            Self::FromJson => "from_json",
-            Self::ToJson => "to_json",
-            other => other.name(),
-        }
+        Self::FILTERS.iter().find(|filter| filter.0 == self).map_or_else(|| self.name(), |filter| filter.1)
     }
 
     /// A call as one would write it there.
     fn filter_usage(self) -> &'static str {
-        match self {
-            Self::Length => "list | length",
-            Self::Contains => "text | contains('part')",
-            Self::ToJson => "value | to_json",
-            Self::FromJson => "text | from_json",
-            Self::Lower => "text | lower",
-            Self::Upper => "text | upper",
-            Self::Join => "list | join(', ')",
-            Self::Split => "text | split(',')",
-            Self::Default => "value | default('instead')",
-            Self::Map => "list | map('member')",
-            other => other.usage(),
-        }
+        Self::FILTERS.iter().find(|filter| filter.0 == self).map_or_else(|| self.usage(), |filter| filter.2)
     }
 }
 

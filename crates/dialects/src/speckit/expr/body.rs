@@ -55,8 +55,9 @@ impl<'a> Body<'a> {
         start..start + python::strip(part).len()
     }
 
-    /// Where a range stands in the file. It ends with the last character, not with the blanks that follow it.
+    /// Where a range stands in the file, without the blanks around it: a space may stand for many of them.
     pub fn span(&self, range: Range<usize>) -> Span {
+        let range = self.strip(range);
         let start = self.origin[range.start];
         let end = if range.is_empty() { start } else { self.origin[range.end - 1] + 1 };
         (self.locate)(start..end.max(start))
@@ -85,6 +86,7 @@ mod tests {
         assert_eq!(under(5..11), "'b  c'");
         assert_eq!(under(0..body.text.len()), "a\u{3000}\t ==  'b  c' \u{1c}or d");
         assert_eq!((under(4..4), under(16..16)), ("", ""));
+        assert_eq!((under(1..2), under(0..2)), ("", "a"));
         assert_eq!(body.strip(4..12), 5..11);
         assert_eq!(body.strip(4..5), 5..5);
     }

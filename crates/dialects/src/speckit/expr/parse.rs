@@ -151,8 +151,8 @@ impl<'a> Parser<'a> {
 
     /// Where a filter stands; where one is missing, the `|` before it.
     fn or_pipe(&self, part: Range<usize>) -> Range<usize> {
-        let pipe = self.body.text[..part.start].rfind('|').unwrap_or(part.start);
-        if part.is_empty() { pipe..part.end.max(pipe + 1) } else { part }
+        let pipe = self.body.text[..part.start].rfind('|').unwrap_or_default();
+        if part.is_empty() { pipe..pipe + 1 } else { part }
     }
 
     fn apply(
