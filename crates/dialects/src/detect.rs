@@ -3,6 +3,7 @@
 use crate::text::{Kind, Mapping, Node};
 use crate::{dagnats, dcc, speckit, swdl};
 use windlass_ir::workflow::Words;
+use windlass_ir::{Code, Diagnostic, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
@@ -123,5 +124,65 @@ fn by_name(name: &str) -> Dialect {
         file if file.ends_with(".workflow.yaml") || file.ends_with(".workflow.yml") => Dialect::Dcc,
         file if file.ends_with(".json") => Dialect::Dagnats,
         _ => Dialect::Swdl,
+    }
+}
+
+/// What a file is that people take for a workflow, and that belongs to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other<'a> {
+    Schedules,
+    Skill,
+    /// With the workflow that it edits.
+    Overlay(&'a str),
+}
+
+/// Keys of which every workflow has one.
+const WORKFLOW_KEYS: [&str; 3] = ["stages", "steps", "tasks"];
+
+pub fn other<'a>(root: Option<&'a Node>, name: &str) -> Option<Other<'a>> {
+    let map = match root.map(|root| &root.kind) {
+        Some(Kind::Map(map)) => map,
+        Some(Kind::Scalar(_) | Kind::List(_)) | None => return None,
+    };
+    if map
+        .entries
+        .iter()
+        .any(|entry| WORKFLOW_KEYS.iter().any(|key| entry.key.text.eq_ignore_ascii_case(key)))
+    {
+        return None;
+    }
+    match map.get("extends").map(|entry| &entry.value.kind) {
+        Some(Kind::Scalar(of)) if map.get("edits").is_some() => return Some(Other::Overlay(&of.text)),
+        Some(Kind::Scalar(_) | Kind::List(_) | Kind::Map(_)) | None => {}
+    }
+    let schedules = map.get("schedules").is_some() || dcc::schedules::is_schedules_file(name);
+    schedules.then_some(Other::Schedules)
+}
+
+impl Other<'_> {
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Self::Schedules | Self::Skill => Dialect::Dcc,
+            Self::Overlay(_) => Dialect::Speckit,
+        }
+    }
+
+    /// Says what it is, and what to do with it.
+    pub fn finding(self, span: Span) -> Diagnostic {
+        let (message, help) = match self {
+            Self::Schedules => (
+                "this is a file of schedules, not a workflow".to_owned(),
+                "check it with `windlass triggers check`; the workflows that it starts are files of their own",
+            ),
+            Self::Skill => (
+                "this is a skill, not a workflow".to_owned(),
+                "check its schedules with `windlass triggers check`; its workflows are the files that its metadata names",
+            ),
+            Self::Overlay(of) => (
+                format!("this is an overlay, not a workflow: it edits the steps of `{of}`"),
+                "name the workflow that it extends",
+            ),
+        };
+        Diagnostic::error(Code::NotAWorkflow, message).at(span).help(help)
     }
 }

@@ -1,5 +1,10 @@
 //! DCC-MCP workflows and schedules: from the tree of a file to [`windlass_ir::Workflow`].
 
+mod payload;
+mod routes;
+pub mod schedules;
+pub mod skill;
+
 use crate::text::Node;
 use windlass_ir::expr::Namespace;
 use windlass_ir::workflow::Words;

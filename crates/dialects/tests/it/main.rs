@@ -5,3 +5,4 @@ mod docs;
 mod fixtures;
 mod shell;
 mod support;
+mod triggers;
