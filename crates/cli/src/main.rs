@@ -10,6 +10,7 @@ mod files;
 mod graph;
 mod load;
 mod show;
+mod triggers;
 
 use answer::Status;
 use clap::Parser;

@@ -41,6 +41,11 @@ pub fn is_schedules_file(name: &str) -> bool {
     stem.is_some_and(|stem| stem == "schedules" || stem.ends_with(".schedules"))
 }
 
+/// Two paths of the same shape cannot both be served: names of parts make no difference.
+pub fn route_shape(path: &str) -> String {
+    routes::shape(path)
+}
+
 /// Reads a file and checks all that can be checked without its neighbours.
 pub fn read_schedules(file: Text) -> Schedules {
     let mut sources = Sources::default();
