@@ -8,6 +8,9 @@ use windlass_ir::trigger::CronSyntax;
 use windlass_ir::zone::{UnknownZone, zone};
 use windlass_ir::{Code, Spanned};
 
+/// A longer pattern is not repeated in the message.
+const SHOWN_MAX: usize = 100;
+
 impl Table<'_> {
     /// Reports a pattern that cannot be read.
     pub fn check_cron(&self, key: &'static str, pattern: &Spanned<Arc<str>>, syntax: CronSyntax) {
@@ -20,7 +23,8 @@ impl Table<'_> {
             // The whole pattern is shown with its quotes.
             Some(_) | None => pattern.span,
         };
-        let message = format!("`{}` is no cron pattern: {}", pattern.value, error.message);
+        let shown = if pattern.value.len() > SHOWN_MAX { "this" } else { &format!("`{}`", pattern.value) };
+        let message = format!("{shown} is no cron pattern: {}", error.message);
         let finding = self.error(Code::BadCron, key, span, message).reference(&*pattern.value);
         self.report(match error.suggest {
             // The help names it already.

@@ -24,6 +24,7 @@ pub(super) enum Fires {
 const FINDINGS_MAX: usize = 20;
 /// Trees are walked by recursion, so a path has an end.
 const SEGMENTS_MAX: usize = 64;
+const BYTES_MAX: usize = 1_000;
 
 /// The value of a key with its placeholders; null when the key is not there.
 pub(super) fn bound(table: &Table<'_>, key: &'static str, fires: Fires) -> Bound {
@@ -35,6 +36,9 @@ pub(super) fn bound(table: &Table<'_>, key: &'static str, fires: Fires) -> Bound
     let template = reader.template(node).unwrap_or_else(|| Template::Constant(node.to_value()));
     Bound { template, field, span: node.span }
 }
+
+/// Why a placeholder does not resolve. Boxed, because it is large and rare.
+type Wrong = Box<Diagnostic>;
 
 struct Reader<'a> {
     table: &'a Table<'a>,
@@ -74,9 +78,9 @@ impl Reader<'_> {
         let locator = Locator::new(node, self.table.context.sources.get(node.span.source));
         let split = Split::new(text);
         let places = split.places.iter().take(FINDINGS_MAX);
-        let open = split.open.map(|at| unclosed(locator.span(at..at + 2)));
+        let open = split.open.map(|at| Box::new(unclosed(locator.span(at..at + 2))));
         let wrong = places.filter_map(|place| self.parse(place, text, &locator).err()).chain(open);
-        wrong.for_each(|finding| self.report(finding));
+        wrong.for_each(|finding| self.report(*finding));
         if let [only] = split.places.as_slice()
             && text.trim() == &text[only.clone()]
         {
@@ -116,13 +120,13 @@ impl Reader<'_> {
         self.table.report(finding.field(self.table.place.field(self.key)));
     }
 
-    fn parse(&self, place: &Range<usize>, text: &str, locator: &Locator) -> Result<Path, Diagnostic> {
+    fn parse(&self, place: &Range<usize>, text: &str, locator: &Locator) -> Result<Path, Wrong> {
         let path = inside(place, text);
         let start = place.start + 2 + (path.len() - path.trim_start().len());
         let path = path.trim();
         let span = locator.span(start..start + path.len());
         match path.is_empty() {
-            true => Err(nothing_inside(locator.span(place.clone()))),
+            true => Err(Box::new(nothing_inside(locator.span(place.clone())))),
             false => Path::parse(path, span, self.fires),
         }
     }
@@ -161,7 +165,7 @@ impl Split {
 const HELP: &str =
     "a schedule knows `trigger.payload`, what is inside it, `trigger.schedule_id` and `trigger.workflow`";
 
-fn kept(code: Code, message: String, span: Span) -> Diagnostic {
+fn kept(code: Code, message: &str, span: Span) -> Diagnostic {
     Diagnostic::warning(code, format!("{message}: it stays in the text as it is")).at(span)
 }
 
@@ -170,8 +174,13 @@ fn unclosed(span: Span) -> Diagnostic {
     Diagnostic::warning(Code::ExpressionSyntax, "`{{` is never closed and stays as it is").at(span).help(help)
 }
 
+fn too_long(message: &str, span: Span) -> Diagnostic {
+    let help = "pass a part of the payload whole, and take it apart in the workflow";
+    kept(Code::ExpressionLimit, message, span).help(help)
+}
+
 fn nothing_inside(span: Span) -> Diagnostic {
-    kept(Code::ExpressionSyntax, "there is nothing between the braces".to_owned(), span).help(HELP)
+    kept(Code::ExpressionSyntax, "there is nothing between the braces", span).help(HELP)
 }
 
 /// A placeholder that may resolve.
@@ -192,28 +201,29 @@ enum Segment {
 const ROOTS: [&str; 3] = ["payload", "schedule_id", "workflow"];
 
 impl Path {
-    fn parse(path: &str, span: Span, fires: Fires) -> Result<Self, Diagnostic> {
+    fn parse(path: &str, span: Span, fires: Fires) -> Result<Self, Wrong> {
+        if path.len() > BYTES_MAX {
+            return Err(Box::new(too_long(&format!("a path has at most {BYTES_MAX} bytes"), span)));
+        }
         let mut words = path.split('.');
         if words.next() != Some("trigger") {
             let first = path.split('.').next().unwrap_or_default();
-            let finding = kept(Code::UnknownNamespace, format!("`{path}` means nothing here"), span);
-            return Err(finding.reference(first).suggest(nearest(first, ["trigger"])).help(HELP));
+            let finding = kept(Code::UnknownNamespace, &format!("`{path}` means nothing here"), span);
+            return Err(Box::new(finding.reference(first).suggest(nearest(first, ["trigger"])).help(HELP)));
         }
         let word = words.next().unwrap_or_default();
         let rest: Vec<&str> = words.collect();
         let root = ROOTS.into_iter().find(|root| *root == word);
         let Some(root) = root.filter(|root| *root == "payload" || rest.is_empty()) else {
-            return Err(unknown(path, word, span));
+            return Err(Box::new(unknown(path, word, span)));
         };
         if fires == Fires::Cron && !rest.is_empty() {
             let message = format!("a clock brings no payload, so `{path}` is never there");
             let help = "write the value itself, or start the workflow by a webhook";
-            return Err(kept(Code::NotAvailableHere, message, span).reference(path).help(help));
+            return Err(Box::new(kept(Code::NotAvailableHere, &message, span).reference(path).help(help)));
         }
         if rest.len() > SEGMENTS_MAX {
-            let finding =
-                kept(Code::ExpressionLimit, format!("a path has at most {SEGMENTS_MAX} parts"), span);
-            return Err(finding.help("pass a part of the payload whole, and take it apart in the workflow"));
+            return Err(Box::new(too_long(&format!("a path has at most {SEGMENTS_MAX} parts"), span)));
         }
         let segments = rest.into_iter().map(|word| segment(word, path, span)).collect::<Result<_, _>>()?;
         Ok(Self { root, segments, span })
@@ -272,23 +282,26 @@ impl Path {
     }
 }
 
-fn segment(word: &str, path: &str, span: Span) -> Result<Segment, Diagnostic> {
+fn segment(word: &str, path: &str, span: Span) -> Result<Segment, Wrong> {
     let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    let bad =
-        |message: String, help: &str| kept(Code::ExpressionSyntax, message, span).reference(path).help(help);
-    match word {
-        _ if digits => word
-            .parse()
-            .map(Segment::Index)
-            .map_err(|_| bad(format!("no list has a place `{word}`"), "write a smaller number")),
-        "" => Err(bad(format!("`{path}` has a dot with nothing behind it"), "write a name between the dots")),
+    let bad = |message: &str| kept(Code::ExpressionSyntax, message, span).reference(path);
+    let finding = match word {
+        _ if digits => match word.parse() {
+            Ok(place) => return Ok(Segment::Index(place)),
+            Err(_) => bad(&format!("no list has a place `{word}`")).help("write a smaller number"),
+        },
+        "" => {
+            bad(&format!("`{path}` has a dot with nothing behind it")).help("write a name between the dots")
+        }
         _ if word.contains(['[', ']']) => {
             let dotted = path.replace('[', ".").replace([']', '"', '\''], "");
-            Err(bad(format!("brackets are not read in `{path}`"), "write a dot before the place or the name")
-                .suggest(Some(dotted)))
+            bad(&format!("brackets are not read in `{path}`"))
+                .suggest(Some(dotted))
+                .help("write a dot before the place or the name")
         }
-        name => Ok(Segment::Name(name.into())),
-    }
+        name => return Ok(Segment::Name(name.into())),
+    };
+    Err(Box::new(finding))
 }
 
 fn unknown(path: &str, word: &str, span: Span) -> Diagnostic {
@@ -299,7 +312,7 @@ fn unknown(path: &str, word: &str, span: Span) -> Diagnostic {
         None => nearest(word, ROOTS).map(|root| format!("trigger.{root}")),
     };
     let message = format!("there is no `{path}`");
-    kept(Code::UnknownField, message, span)
+    kept(Code::UnknownField, &message, span)
         .reference(path)
         .suggest(meant.filter(|meant| meant != path))
         .help(HELP)
