@@ -230,3 +230,75 @@ fn hostile_patterns_are_refused_or_read_within_bounds() {
         }
     }
 }
+
+/// Numbers that look like chance and are the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits fit") % sides
+    }
+}
+
+#[test]
+fn no_soup_of_tokens_is_too_thick() {
+    const WORDS: [&str; 24] = [
+        "*", "?", "/", "-", ",", " ", " ", " ", "0", "1", "5", "7", "12", "23", "31", "59", "2030", "MON",
+        "sunday", "feb", "L", "W", "#", "@daily",
+    ];
+    let zone = zone("Europe/Berlin").expect("a zone");
+    let mut dice = Dice(1);
+    let mut read = 0;
+    for _ in 0..20_000 {
+        let mut pattern: String = (0..dice.roll(4)).map(|_| WORDS[dice.roll(WORDS.len())]).collect();
+        (0..dice.roll(8)).for_each(|_| pattern += [" *", " 1", " 2-5", " */7", " 2"][dice.roll(5)]);
+        for syntax in SYNTAXES {
+            // Starts are spread over two years, so that both changes of the clock are met.
+            let start = 1_740_000_000 + i64::try_from(dice.roll(17_500)).expect("small") * 3_600;
+            let at = Timestamp::from_second(start).expect("an instant");
+            match Cron::parse(&pattern, syntax) {
+                Ok(cron) => {
+                    read += 1;
+                    let next = cron.next_after(at, &zone);
+                    assert!(next.is_none_or(|next| next > at), "{pattern}");
+                }
+                Err(error) => assert!(pattern.get(error.range).is_some(), "{pattern}"),
+            }
+        }
+    }
+    assert!(read > 1_000, "only {read} patterns were read");
+}
+
+/// Whatever minute of a day on which clocks change is asked for, the answer is the same row of fires.
+#[test]
+fn the_start_of_the_search_makes_no_difference() {
+    let patterns = ["0 */30 * * * *", "0 0 2 * * *", "0 30 1,2,3 * * *", "0 15 */2 * * *"];
+    let days = [
+        ("Europe/Berlin", "2026-03-28T20:00:00Z"),
+        ("Europe/Berlin", "2026-10-24T20:00:00Z"),
+        ("Australia/Lord_Howe", "2026-04-04T10:00:00Z"),
+        ("Australia/Lord_Howe", "2026-10-03T10:00:00Z"),
+    ];
+    for (name, start) in days {
+        let zone = zone(name).expect("a zone");
+        let start: Timestamp = start.parse().expect("an instant");
+        let minutes: Vec<Timestamp> =
+            (0..24 * 60).map(|minute| start + jiff::SignedDuration::from_mins(minute)).collect();
+        for pattern in patterns {
+            let cron = Cron::parse(pattern, CronSyntax::SecondsFirst).expect("a pattern");
+            let fires: Vec<Timestamp> = std::iter::successors(Some(start), |at| cron.next_after(*at, &zone))
+                .skip(1)
+                .take_while(|at| at <= minutes.last().expect("a day"))
+                .collect();
+            for minute in &minutes {
+                let expected = fires.iter().find(|fire| *fire > minute);
+                let found = cron.next_after(*minute, &zone);
+                assert!(
+                    expected.is_none() || found.as_ref() == expected,
+                    "{pattern} in {name} after {minute}"
+                );
+            }
+        }
+    }
+}
