@@ -1,5 +1,9 @@
 //! The command line: what can be written, and the help that says so.
 
+mod triggers;
+
+pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersNext};
+
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -27,6 +31,7 @@ pub enum Command {
     Reject(Decide),
     Cancel(Cancel),
     Pause(Pause),
+    Triggers(Triggers),
 }
 
 /// Where runs are kept.

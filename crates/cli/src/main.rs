@@ -11,6 +11,7 @@ mod graph;
 mod load;
 mod replace;
 mod show;
+mod triggers;
 
 use answer::Status;
 use clap::Parser;

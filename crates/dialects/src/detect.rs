@@ -3,6 +3,7 @@
 use crate::text::{Kind, Mapping, Node};
 use crate::{dagnats, dcc, speckit, swdl};
 use windlass_ir::workflow::Words;
+use windlass_ir::{Code, Diagnostic, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
@@ -44,30 +45,40 @@ pub enum FileKind {
     Workflow(Dialect),
     /// Triggers, bound to workflows by name.
     Schedules,
+    /// A skill whose metadata points at workflows and schedules.
+    Skill,
+    /// Edits of a workflow.
+    Overlay,
 }
 
 impl FileKind {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Workflow(Dialect::Swdl),
         Self::Workflow(Dialect::Speckit),
         Self::Workflow(Dialect::Dagnats),
         Self::Workflow(Dialect::Dcc),
         Self::Schedules,
+        Self::Skill,
+        Self::Overlay,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Workflow(dialect) => dialect.name(),
             Self::Schedules => "schedules",
+            Self::Skill => "skill",
+            Self::Overlay => "overlay",
         }
     }
 
     /// By the keys of the file; none when they tell nothing.
     pub fn guess(root: &Node) -> Option<Self> {
         let Kind::Map(map) = &root.kind else { return None };
-        match map.get("schedules") {
-            Some(_) if map.get("steps").is_none() && map.get("stages").is_none() => Some(Self::Schedules),
-            Some(_) | None => by_content(map).map(Self::Workflow),
+        match other(Some(root), "") {
+            Some(Other::Schedules) => Some(Self::Schedules),
+            Some(Other::Skill) => Some(Self::Skill),
+            Some(Other::Overlay(_)) => Some(Self::Overlay),
+            None => by_content(map).map(Self::Workflow),
         }
     }
 }
@@ -160,6 +171,66 @@ fn by_name(name: &str) -> Dialect {
     }
 }
 
+/// What a file is that people take for a workflow, and that belongs to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other<'a> {
+    Schedules,
+    Skill,
+    /// With the workflow that it edits.
+    Overlay(&'a str),
+}
+
+/// Keys of which every workflow has one.
+const WORKFLOW_KEYS: [&str; 3] = ["stages", "steps", "tasks"];
+
+pub fn other<'a>(root: Option<&'a Node>, name: &str) -> Option<Other<'a>> {
+    let map = match root.map(|root| &root.kind) {
+        Some(Kind::Map(map)) => map,
+        Some(Kind::Scalar(_) | Kind::List(_)) | None => return None,
+    };
+    if map
+        .entries
+        .iter()
+        .any(|entry| WORKFLOW_KEYS.iter().any(|key| entry.key.text.eq_ignore_ascii_case(key)))
+    {
+        return None;
+    }
+    match map.get("extends").map(|entry| &entry.value.kind) {
+        Some(Kind::Scalar(of)) if map.get("edits").is_some() => return Some(Other::Overlay(&of.text)),
+        Some(Kind::Scalar(_) | Kind::List(_) | Kind::Map(_)) | None => {}
+    }
+    let schedules = map.get("schedules").is_some() || dcc::schedules::is_schedules_file(name);
+    schedules.then_some(Other::Schedules)
+}
+
+impl Other<'_> {
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Self::Schedules | Self::Skill => Dialect::Dcc,
+            Self::Overlay(_) => Dialect::Speckit,
+        }
+    }
+
+    /// Says what it is, and what to do with it.
+    pub fn finding(self, span: Span) -> Diagnostic {
+        let (message, help) = match self {
+            Self::Schedules => (
+                "this is a file of schedules, not a workflow".to_owned(),
+                "check it with `windlass triggers check`; the workflows that it starts are files of their own",
+            ),
+            Self::Skill => (
+                "this is a skill, not a workflow".to_owned(),
+                "check its schedules with `windlass triggers check`; its workflows are the files that its metadata names",
+            ),
+            Self::Overlay(of) => (
+                format!("this is an overlay, not a workflow: it edits the steps of `{of}`"),
+                "name the workflow that it extends",
+            ),
+        };
+        Diagnostic::error(Code::NotAWorkflow, message).at(span).help(help)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +254,7 @@ mod tests {
         check("{name: a, inputs: {}, steps: []}", Some("dcc"));
         check("{name: a, tasks: []}", Some("dcc"));
         check("{schedules: []}", Some("schedules"));
+        check("{extends: a, edits: []}", Some("overlay"));
         check("{overrides: {}}", None);
         check("[a]", None);
     }

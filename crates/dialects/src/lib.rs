@@ -12,7 +12,9 @@ pub mod speckit;
 pub mod swdl;
 mod table;
 pub mod text;
+mod times;
 
+pub use dcc::schedules::{Schedules, read_schedules};
 pub use detect::{Dialect, FileKind};
 
 use std::collections::HashSet;
@@ -87,6 +89,22 @@ pub fn load(file: Text, options: Options) -> Loaded {
     Loaded { sources, dialect, words: dialect.words(), workflow: id, plan, triggers, diagnostics }
 }
 
+/// By what stands in it; its name decides where the content does not.
+pub fn file_kind(file: &Text) -> FileKind {
+    if dcc::skill::is_skill_file(&file.name) {
+        return FileKind::Skill;
+    }
+    let root = read(file.clone(), &mut Sources::default(), &mut Vec::new());
+    let is_map = matches!(&root, Some(text::Node { kind: text::Kind::Map(_), .. }));
+    match detect::other(root.as_ref(), &file.name) {
+        Some(detect::Other::Schedules) => FileKind::Schedules,
+        Some(detect::Other::Skill) => FileKind::Skill,
+        Some(detect::Other::Overlay(_)) => FileKind::Overlay,
+        None if !is_map && dcc::schedules::is_schedules_file(&file.name) => FileKind::Schedules,
+        None => FileKind::Workflow(detect::dialect(root.as_ref(), &file.name)),
+    }
+}
+
 /// A file as its dialect reads it, names not yet tied to anything.
 #[derive(Debug)]
 struct Parsed {
@@ -101,7 +119,12 @@ fn parse(file: Text, options: Options) -> Parsed {
     let mut diagnostics = Vec::new();
     let name = file.name.clone();
     let root = read(file, &mut sources, &mut diagnostics);
-    let dialect = options.dialect.unwrap_or_else(|| detect::dialect(root.as_ref(), &name));
+    let other = options.dialect.is_none().then(|| detect::other(root.as_ref(), &name)).flatten();
+    let other = other.map(|other| (other.dialect(), other.finding(place_of(root.as_ref()))));
+    let detected = || other.as_ref().map_or_else(|| detect::dialect(root.as_ref(), &name), |(of, _)| *of);
+    let dialect = options.dialect.unwrap_or_else(detected);
+    let root = root.filter(|_| other.is_none());
+    diagnostics.extend(other.map(|(_, finding)| finding));
     let overrides = options.overrides.and_then(|file| read(file, &mut sources, &mut diagnostics));
     let overlays: Vec<text::Node> =
         options.overlays.into_iter().filter_map(|file| read(file, &mut sources, &mut diagnostics)).collect();
@@ -114,6 +137,14 @@ fn parse(file: Text, options: Options) -> Parsed {
     };
     diagnostics.extend(found);
     Parsed { sources, dialect, workflow, diagnostics }
+}
+
+/// Where a finding about a whole file is put: at its first key.
+fn place_of(root: Option<&text::Node>) -> Span {
+    root.map_or_else(Span::default, |root| match &root.kind {
+        text::Kind::Map(map) => map.entries.first().map_or(root.span, |entry| entry.key.span),
+        text::Kind::Scalar(_) | text::Kind::List(_) => root.span.head(),
+    })
 }
 
 /// One mistake is one finding: a default that many stages inherit is reported once, and so is a step read in vain by
@@ -173,6 +204,9 @@ fn format_of(source: &Source) -> Option<Format> {
 }
 
 fn unknown_extension(source: &Source, id: SourceId) -> Diagnostic {
+    if dcc::skill::is_skill_file(&source.name) {
+        return detect::Other::Skill.finding(Span::new(id, 0, 0));
+    }
     let message = format!("`{}` is no name of a workflow file", source.name);
     let help = "name it with the ending .yaml, .yml or .json";
     Diagnostic::error(Code::UnknownExtension, message).at(Span::new(id, 0, 0)).help(help)

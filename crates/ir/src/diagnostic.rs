@@ -38,6 +38,7 @@ codes! {
     TooManySteps = "too_many_steps",
     AliasExpansion = "alias_expansion",
     UnknownExtension = "unknown_extension",
+    NotAWorkflow = "not_a_workflow",
     Syntax = "syntax",
     DuplicateKey = "duplicate_key",
     WrongShape = "wrong_shape",
@@ -58,6 +59,7 @@ codes! {
     BadName = "bad_name",
     BadTime = "bad_time",
     BadCron = "bad_cron",
+    BadPath = "bad_path",
     BadArtifactRef = "bad_artifact_ref",
     BadDefault = "bad_default",
     BadSchema = "bad_schema",
@@ -97,6 +99,9 @@ codes! {
     BareName = "bare_name",
     DocsStylePath = "docs_style_path",
     ShadowedBinding = "shadowed_binding",
+    // Triggers and schedules
+    DuplicateTrigger = "duplicate_trigger",
+    UnknownWorkflow = "unknown_workflow",
     // Safety and plausibility
     GateBypassed = "gate_bypassed",
     GateTimeoutExceedsRunTimeout = "gate_timeout_exceeds_run_timeout",

@@ -5,6 +5,7 @@
 //! and the outside world do not exist here.
 
 pub mod contract;
+pub mod cron;
 pub mod diagnostic;
 pub mod expr;
 pub mod plan;
@@ -17,6 +18,7 @@ pub mod time;
 pub mod trigger;
 pub mod value;
 pub mod workflow;
+pub mod zone;
 
 pub use contract::Type;
 pub use diagnostic::{Code, Diagnostic, Severity};

@@ -9,6 +9,7 @@ mod plan;
 mod run;
 mod runs;
 mod show;
+mod triggers;
 mod validate;
 
 use crate::answer::{Answer, Status};
@@ -32,6 +33,7 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Reject(args) => decide::decide(&args, false),
         Command::Cancel(args) => decide::cancel(args),
         Command::Pause(args) => decide::pause(args),
+        Command::Triggers(args) => triggers::run(&args, &screens),
     }
 }
 

@@ -4,9 +4,11 @@ use crate::support::windlass;
 
 #[test]
 fn every_command_explains_itself() {
-    for command in ["", "validate", "fmt", "plan", "graph", "eval"] {
-        let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
-        let name = if command.is_empty() { "help" } else { command };
+    for command in
+        ["", "validate", "fmt", "plan", "graph", "eval", "triggers", "triggers check", "triggers next"]
+    {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let name = if command.is_empty() { "help".to_owned() } else { command.replace(' ', "_") };
         insta::assert_snapshot!(format!("help_{name}"), windlass(&args).see());
     }
 }

@@ -12,4 +12,5 @@ mod scratch;
 mod support;
 mod terminals;
 mod tidy;
+mod triggers;
 mod validate;

@@ -1,9 +1,10 @@
-//! DCC-MCP workflows: from the tree of a file to [`windlass_ir::Workflow`].
+//! DCC-MCP workflows and schedules: from the tree of a file to [`windlass_ir::Workflow`] and its triggers.
 //!
 //! `document` reads the top of a file, `inputs` what it says about its inputs, `step` what all steps share, `kinds` what
 //! each kind adds, `policy` how often, how long and under which key; `tasks` explains the sibling language that nothing runs.
 //! `template` and `path` are the two surfaces of expressions, and `bind` ties their first words to what they stand for,
-//! with the help of the `inventory` of all steps.
+//! with the help of the `inventory` of all steps. `schedules` reads files of triggers, with the `payload` they pass on and
+//! the `routes` they listen on, and `skill` what a skill points at.
 
 mod bind;
 mod document;
@@ -12,7 +13,11 @@ mod inventory;
 mod key;
 mod kinds;
 pub mod path;
+mod payload;
 mod policy;
+mod routes;
+pub mod schedules;
+pub mod skill;
 mod step;
 mod table;
 mod tasks;

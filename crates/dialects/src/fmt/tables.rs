@@ -14,6 +14,7 @@ pub(super) fn order(kind: FileKind) -> KeyOrder {
         FileKind::Workflow(Dialect::Dagnats) => In(&DAGNATS),
         FileKind::Workflow(Dialect::Dcc) => In(&DCC),
         FileKind::Schedules => In(&SCHEDULES),
+        FileKind::Skill | FileKind::Overlay => Author,
     }
 }
 

@@ -9,12 +9,11 @@ use super::stage::{self, Document};
 use super::table::{Context, Place, Table, wrong_shape};
 use super::work::command;
 use crate::text::{Kind, Node};
-use std::str::FromStr;
+use windlass_ir::Code;
 use windlass_ir::expr::Semantics;
 use windlass_ir::policy::{Budget, Concurrency, RunPolicy};
 use windlass_ir::trigger::{CronSyntax, CronTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource};
 use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, RunInput, Words, Workflow};
-use windlass_ir::{Code, Span};
 
 const VERSION: &str = "1.0.0";
 static SWDL_WORDS: Words = WORDS;
@@ -196,21 +195,12 @@ fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
         let finding =
             table.warning(Code::IgnoredKey, "timezone", zone.span, "`timezone` has no effect without `cron`");
         table.report(finding.reference("timezone").help("take it out"));
-    } else if let Some(zone) = timezone.as_ref().filter(|zone| jiff::tz::TimeZone::get(&zone.value).is_err())
-    {
-        let finding = table.error(
-            Code::BadTime,
-            "timezone",
-            zone.span,
-            format!("there is no time zone `{}`", zone.value),
-        );
-        table.report(
-            finding.reference(&*zone.value).help("write a name of the tz database, such as `Europe/Berlin`"),
-        );
+    } else if let Some(zone) = &timezone {
+        table.check_zone("timezone", zone);
     }
     let source = match (cron, webhook, message) {
         (Some(pattern), ..) => {
-            check_cron(&table, &pattern.value, pattern.span);
+            table.check_cron("cron", &pattern, CronSyntax::House);
             TriggerSource::Cron(CronTrigger {
                 pattern,
                 syntax: CronSyntax::House,
@@ -239,15 +229,4 @@ fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
         debounce: None,
         span: node.span,
     })
-}
-
-fn check_cron(table: &Table<'_>, pattern: &str, span: Span) {
-    if let Err(error) = croner::Cron::from_str(pattern) {
-        let cause = error.to_string();
-        let cause = cause.trim_start_matches("Component error: ").trim_end_matches('.').to_lowercase();
-        let finding =
-            table.error(Code::BadCron, "cron", span, format!("`{pattern}` is no cron pattern: {cause}"));
-        let help = "write minute, hour, day, month and weekday, such as `0 9 * * 1-5`; a sixth field in front is seconds";
-        table.report(finding.reference(pattern).help(help));
-    }
 }

@@ -18,13 +18,16 @@ use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, S
 const OVERRIDES: &str = ".overrides.yaml";
 
 /// Codes that no file in the folder can give.
-const WITHOUT_FIXTURE: [(Code, &str); 6] = [
+const WITHOUT_FIXTURE: [(Code, &str); 9] = [
     (Code::Unreadable, "a file that can be committed can be read"),
     (Code::TooLarge, "the file would have more than 16 MiB"),
     (Code::TooManySteps, "the file would have more than 100,000 stages"),
     (Code::ExpressionValue, "only a run knows the values of expressions"),
     (Code::NotFormatted, "only the formatter gives it; its fixtures are in a folder of their own"),
     (Code::BadParameter, "parameters come from the command line, not from a file"),
+    (Code::BadPath, "only schedules and skills name paths"),
+    (Code::DuplicateTrigger, "only schedules have ids"),
+    (Code::UnknownWorkflow, "only a skill knows all workflows that its schedules may start"),
 ];
 
 pub fn files(path: &Path) -> Vec<PathBuf> {
@@ -102,7 +105,7 @@ fn sample(ty: &Type) -> Value {
 }
 
 /// What it is and where, the text it points at, the other places, the cause, the next action.
-fn show_finding(finding: &Diagnostic, sources: &Sources) -> String {
+pub fn show_finding(finding: &Diagnostic, sources: &Sources) -> String {
     let json = finding.to_json(sources);
     let mut shown = format!("{} {}", json["severity"].as_str().unwrap_or_default(), finding.code);
     if let Some(span) = finding.span {

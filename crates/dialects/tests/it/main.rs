@@ -9,3 +9,4 @@ mod fmt;
 mod shell;
 mod speckit_expr;
 mod support;
+mod triggers;

@@ -1,0 +1,167 @@
+//! From names on the command line to triggers: files of schedules, skills with the files they name, folders, workflows.
+//! `skill` finds the files of a skill, `shared` checks what files have in common, `fires` shows what comes next.
+
+pub mod fires;
+mod shared;
+mod skill;
+
+use crate::files::{self, STDIN, Unreadable, WORKFLOW_FILES};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use windlass_dialects::dcc::schedules::is_schedules_file;
+use windlass_dialects::dcc::skill::SKILL_FILE;
+use windlass_dialects::{Dialect, FileKind, Options, Text, file_kind, read_schedules};
+use windlass_ir::diagnostic::sort_by_place;
+use windlass_ir::trigger::Trigger;
+use windlass_ir::{Code, Diagnostic, Sources, Span};
+
+/// What became of one file.
+#[derive(Debug)]
+pub struct Found {
+    pub file: String,
+    pub sources: Sources,
+    pub findings: Vec<Diagnostic>,
+    pub what: What,
+    pub entries: Vec<Entry>,
+    /// Where it really lies: what is named twice is read once.
+    place: Option<PathBuf>,
+}
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum What {
+    Schedules,
+    Skill { workflows: usize, schedules: usize },
+    Workflow { dialect: Dialect, id: Option<String> },
+    Unreadable,
+}
+
+/// A trigger, and the workflow that it starts.
+#[derive(Debug)]
+pub struct Entry {
+    pub trigger: Trigger,
+    pub workflow: Option<Arc<str>>,
+    /// Where a schedule names the workflow.
+    pub workflow_span: Option<Span>,
+}
+
+impl Found {
+    fn new(file: String, sources: Sources, findings: Vec<Diagnostic>, what: What) -> Self {
+        let place = std::fs::canonicalize(&file).ok();
+        Self { file, sources, findings, what, entries: Vec::new(), place }
+    }
+
+    pub fn is_valid(&self) -> bool {
+        !self.findings.iter().any(Diagnostic::is_error)
+    }
+
+    /// The dialect that the file is written in, as far as that can be said.
+    pub fn dialect(&self) -> Option<&'static str> {
+        match &self.what {
+            What::Schedules | What::Skill { .. } => Some(Dialect::Dcc.name()),
+            What::Workflow { dialect, .. } => Some(dialect.name()),
+            What::Unreadable => None,
+        }
+    }
+}
+
+impl From<Unreadable> for Found {
+    fn from(unreadable: Unreadable) -> Self {
+        Self::new(unreadable.name, Sources::default(), vec![*unreadable.finding], What::Unreadable)
+    }
+}
+
+/// Reads all that is named, and checks it alone and together.
+pub fn read(paths: &[PathBuf]) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for next in paths.iter().flat_map(|path| read_path(path)) {
+        let known = |other: &Found| next.place.is_some() && other.place == next.place;
+        if !found.iter().any(known) {
+            found.push(next);
+        }
+    }
+    shared::check(&mut found);
+    found.iter_mut().for_each(|file| sort_by_place(&mut file.findings));
+    found
+}
+
+fn read_path(path: &Path) -> Vec<Found> {
+    if path != Path::new(STDIN) && path.is_dir() {
+        return read_folder(path);
+    }
+    match files::read(path) {
+        Ok(content) => read_text(content.into(), path),
+        Err(unreadable) => vec![unreadable.into()],
+    }
+}
+
+fn read_text(text: Text, path: &Path) -> Vec<Found> {
+    match file_kind(&text) {
+        FileKind::Skill => skill::read(&text, path),
+        FileKind::Schedules => vec![schedules(text)],
+        FileKind::Workflow(_) | FileKind::Overlay => vec![workflow(text)],
+    }
+}
+
+fn schedules(text: Text) -> Found {
+    let file = text.name.clone();
+    let read = read_schedules(text);
+    let entries = read.schedules.into_iter().map(|schedule| Entry {
+        trigger: schedule.trigger,
+        workflow_span: Some(schedule.workflow.span),
+        workflow: Some(schedule.workflow.value),
+    });
+    let found = Found::new(file, read.sources, read.diagnostics, What::Schedules);
+    Found { entries: entries.collect(), ..found }
+}
+
+fn workflow(text: Text) -> Found {
+    let file = text.name.clone();
+    let loaded = windlass_dialects::load(text, Options::default());
+    let workflow: Option<Arc<str>> = loaded.workflow.as_deref().map(Into::into);
+    let entries = loaded.triggers.into_iter();
+    let entries = entries.map(|trigger| Entry { trigger, workflow: workflow.clone(), workflow_span: None });
+    let what = What::Workflow { dialect: loaded.dialect, id: loaded.workflow.clone() };
+    let found = Found::new(file, loaded.sources, loaded.diagnostics, what);
+    Found { entries: entries.collect(), ..found }
+}
+
+/// The files of schedules in a folder, but not in those below it; else its workflow.
+fn read_folder(folder: &Path) -> Vec<Found> {
+    let names = match names_in(folder) {
+        Ok(names) => names,
+        Err(error) => return vec![cannot_list(folder, &error)],
+    };
+    let schedules: Vec<&String> = names.iter().filter(|name| is_schedules_file(name)).collect();
+    if !schedules.is_empty() {
+        return schedules.into_iter().flat_map(|name| read_path(&folder.join(name))).collect();
+    }
+    let workflows: Vec<&&str> =
+        WORKFLOW_FILES.iter().filter(|name| names.iter().any(|n| n == **name)).collect();
+    if let [only] = workflows.as_slice() {
+        return read_path(&folder.join(only));
+    }
+    let skill = names.iter().find(|name| name.eq_ignore_ascii_case(SKILL_FILE));
+    let finding = Diagnostic::error(Code::Unreadable, "this is a folder, and it holds no file of schedules");
+    let finding = match skill {
+        Some(skill) => finding.help(format!("name the skill: {}", folder.join(skill).display())),
+        None => finding
+            .help("name a file; those of schedules are called schedules.yaml or end with .schedules.yaml"),
+    };
+    vec![Unreadable { name: folder.display().to_string(), finding: Box::new(finding) }.into()]
+}
+
+/// The names in a folder that can be written, sorted.
+fn names_in(folder: &Path) -> std::io::Result<Vec<String>> {
+    let entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+    let mut names: Vec<String> =
+        entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn cannot_list(folder: &Path, error: &std::io::Error) -> Found {
+    let finding = Diagnostic::error(Code::Unreadable, format!("this folder cannot be read: {error}"));
+    let finding = Box::new(finding.help("name a file, or a folder that can be read"));
+    Unreadable { name: folder.display().to_string(), finding }.into()
+}
