@@ -119,7 +119,7 @@ fn parse(file: Text, options: Options) -> Parsed {
     let mut diagnostics = Vec::new();
     let name = file.name.clone();
     let root = read(file, &mut sources, &mut diagnostics);
-    let other = options.dialect.is_none().then(|| detect::other(root.as_ref(), &name)).flatten();
+    let other = detect::other(root.as_ref(), &name);
     let other = other.map(|other| (other.dialect(), other.finding(place_of(root.as_ref()))));
     let detected = || other.as_ref().map_or_else(|| detect::dialect(root.as_ref(), &name), |(of, _)| *of);
     let dialect = options.dialect.unwrap_or_else(detected);

@@ -13,6 +13,9 @@ use windlass_ir::expr::{Expr, Function, Namespace, Node, PathPart, Query, Read, 
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
+/// Findings kept for one field.
+const FINDINGS_MAX: usize = 50;
+
 /// A loop around a place: the id of its step, if it has one, and the name of its element.
 #[derive(Clone, Debug)]
 pub struct Loop {
@@ -25,6 +28,8 @@ pub struct Binder<'a> {
     inventory: &'a Inventory,
     /// From the outermost to the innermost.
     loops: &'a [Loop],
+    /// The key whose value is being read, for findings.
+    pub field: String,
     pub findings: Vec<Diagnostic>,
 }
 
@@ -42,8 +47,15 @@ enum Surface {
 }
 
 impl<'a> Binder<'a> {
-    pub fn new(inventory: &'a Inventory, loops: &'a [Loop]) -> Self {
-        Self { inventory, loops, findings: Vec::new() }
+    pub fn new(inventory: &'a Inventory, loops: &'a [Loop], field: String) -> Self {
+        Self { inventory, loops, field, findings: Vec::new() }
+    }
+
+    /// A field of nothing but mistakes does not get a message for each.
+    pub fn note(&mut self, finding: Diagnostic) {
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(finding.field(&*self.field));
+        }
     }
 
     pub fn template(&mut self, template: Template) -> Template {
@@ -145,7 +157,7 @@ impl<'a> Binder<'a> {
         let help =
             format!("write `{{{{{inner}}}}}` for the inner element, or give the outer loop a name with `as`");
         let finding = Diagnostic::warning(Code::ShadowedBinding, message).at(span).reference(name);
-        self.findings.push(finding.suggest(Some(inner)).help(help));
+        self.note(finding.help(help).suggest(Some(inner)));
     }
 
     /// The element of one of the loops around.
@@ -163,8 +175,7 @@ impl<'a> Binder<'a> {
         }
         let message = "`item` has a value only inside a `foreach`: this is null";
         let help = "move this into the steps of a `foreach`, or read an input or the output of a step";
-        self.findings
-            .push(Diagnostic::warning(Code::NotAvailableHere, message).at(span).reference("item").help(help));
+        self.note(Diagnostic::warning(Code::NotAvailableHere, message).at(span).reference("item").help(help));
         null(span)
     }
 
@@ -189,7 +200,7 @@ impl<'a> Binder<'a> {
         let message = format!("a step has no `{facet}`: this is null");
         let finding = Diagnostic::warning(Code::UnknownField, message).at(span).reference(facet);
         let help = format!("read `steps.{id}.output` or `steps.{id}.file_refs`");
-        self.findings.push(finding.suggest(nearest(facet, ["output", "file_refs"])).help(help));
+        self.note(finding.suggest(nearest(facet, ["output", "file_refs"])).help(help));
     }
 
     /// A name that is none of the first words: an input, the output of a step, or the environment.
@@ -205,22 +216,21 @@ impl<'a> Binder<'a> {
         if &**name == "env" {
             let message = "`env` is the environment of the machine: only what its operator lets through";
             let help = "pass the value as an input where you can";
-            self.findings
-                .push(Diagnostic::hint(Code::BareName, message).at(span).reference("env").help(help));
+            self.note(Diagnostic::hint(Code::BareName, message).at(span).reference("env").help(help));
             return follow(read(Namespace::Host, span), rest);
         }
         let message = format!("there is no `{name}` here");
         let failing = fail(&message, span);
-        let message = format!("{message}: the step fails when it gets here");
         let finding = Diagnostic::warning(Code::UnknownNamespace, message).at(span).reference(&**name);
         let help = "begin with `inputs`, `steps`, `item` or the name of a loop around this";
-        self.findings.push(finding.suggest(self.nearest_word(name)).help(help));
+        self.note(finding.suggest(self.nearest_word(name)).help(help));
         failing
     }
 
     fn hint(&mut self, name: &str, full: &str, span: Span) {
         let finding = Diagnostic::hint(Code::BareName, format!("`{name}` is read as `{full}`")).at(span);
-        self.findings.push(finding.reference(name).suggest(Some(full)).help("write it in full"));
+        let help = format!("write it in full: `{full}`");
+        self.note(finding.reference(name).help(help).suggest(Some(full)));
     }
 
     fn output(&self, id: &str, span: Span) -> Expr {
@@ -234,15 +244,17 @@ impl<'a> Binder<'a> {
                 format!("`$.{name}` is read as `$.steps.{name}.output`; other programs find nothing there");
             let finding = Diagnostic::warning(Code::DocsStylePath, message).at(span).reference(&**name);
             let full = format!("$.steps.{name}.output");
-            self.findings.push(finding.suggest(Some(full)).help("write it in full"));
+            let help = format!("write it in full: `{full}`");
+            self.note(finding.help(help).suggest(Some(full)));
             return follow(self.output(name, span), rest);
         }
         let is_input = self.inventory.parameters.contains_key(name);
         let suggest = if is_input { Some(format!("inputs.{name}")) } else { self.nearest_word(name) };
+        let suggest = suggest.map(|word| format!("$.{word}"));
         let finding =
             Diagnostic::warning(Code::UnknownNamespace, format!("`$.{name}` finds nothing: this is null"));
         let help = "begin with `$.inputs`, `$.steps`, `$.item` or the name of a loop around this";
-        self.findings.push(finding.at(span).reference(&**name).suggest(suggest).help(help));
+        self.note(finding.at(span).reference(&**name).suggest(suggest).help(help));
         null(span)
     }
 

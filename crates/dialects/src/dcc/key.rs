@@ -2,7 +2,9 @@
 
 use super::inventory::Inventory;
 use super::step::Around;
-use super::table::{Context, Place, StepOf, Table, located, strict_text, text_template, whole};
+use super::table::{
+    Context, FAILS, Place, StepOf, Table, located, strict_text, text_template, whole, with_consequence,
+};
 use super::template::{CLOSE, Locate, OPEN};
 use crate::text::Scalar;
 use std::sync::Arc;
@@ -128,11 +130,10 @@ impl KeyText<'_> {
     }
 
     fn template(&self, around: &Around<'_>, context: &Context<'_>) -> Template {
-        let mut binder = around.binder();
+        let mut binder = around.binder(self.place.field("idempotency_key"));
         let template = text_template(self.text, self.span, &mut binder, context);
-        let field = self.place.field("idempotency_key");
-        let findings =
-            binder.findings.into_iter().map(|finding| finding.step_of(&self.place).field(field.clone()));
+        let findings = with_consequence(binder.findings, FAILS).into_iter();
+        let findings = findings.map(|finding| finding.step_of(&self.place));
         context.diagnostics.borrow_mut().extend(findings);
         template
     }

@@ -4,7 +4,10 @@ use super::bind::Loop;
 use super::path::parse_query;
 use super::policy::Written;
 use super::step::{Around, chain, listed_step, plain, side_by_side};
-use super::table::{Place, StepOf, Table, located, plain_text, strict_text, template, text_template, whole};
+use super::table::{
+    FAILS, Place, StepOf, Table, located, plain_text, strict_text, template, text_template, whole,
+    with_consequence,
+};
 use crate::text::{Kind as NodeKind, Node};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -117,9 +120,9 @@ fn tool(table: &Table<'_>, server: Option<Arc<str>>, around: &Around<'_>) -> Too
     table.demand("tool", "name the tool that does the work: `tool: maya_animation__export_fbx`");
     let name = tool_name(table).unwrap_or_else(|| "".into());
     let args = table.node("args").map(|node| {
-        let mut binder = around.binder();
+        let mut binder = around.binder(table.place.field("args"));
         let template = template(node, &mut binder, table.context);
-        report(table, "args", binder.findings);
+        report(table, with_consequence(binder.findings, FAILS));
         Bound { template, field: table.place.field("args").into(), span: node.span }
     });
     Tool { tool: name, server, args }
@@ -236,9 +239,9 @@ fn one_branch<'a>(table: &Table<'a>, index: usize, node: &'a Node, inside: &Arou
 fn approve(table: &Table<'_>, written: &Written<'_>, around: &Around<'_>) -> Gate {
     let message =
         strict_text(table, "prompt").filter(|(prompt, _)| !prompt.text.is_empty()).map(|(prompt, span)| {
-            let mut binder = around.binder();
+            let mut binder = around.binder(table.place.field("prompt"));
             let template = text_template(prompt, span, &mut binder, table.context);
-            report(table, "prompt", binder.findings);
+            report(table, with_consequence(binder.findings, "nothing is shown in its place"));
             Bound { template: without_failures(template), field: table.place.field("prompt").into(), span }
         });
     Gate { message, timeout: written.timeout, on_timeout: OnTimeout::Reject, ..Gate::plain() }
@@ -269,38 +272,39 @@ fn branch<'a>(table: &Table<'a>, around: &Around<'a>, inside: &Around<'a>) -> Ch
 
 /// A JSONPath, tied to the names around the step.
 fn path(table: &Table<'_>, key: &'static str, around: &Around<'_>) -> Option<Expr> {
-    let (scalar, span) = strict_text(table, key)?;
+    let (scalar, span) = table.scalar(key, "a JSONPath")?;
     let query = match parse_query(&scalar.text, span) {
         Ok(query) => query,
         Err(finding) => {
-            report(table, key, vec![*finding]);
+            report(table, vec![finding.field(table.place.field(key))]);
             return None;
         }
     };
-    let mut binder = around.binder();
+    let mut binder = around.binder(table.place.field(key));
     let expr = located(scalar, span, table.context, |locate| binder.path(&query, locate));
-    report(table, key, binder.findings);
+    report(table, binder.findings);
     Some(expr)
 }
 
-fn report(table: &Table<'_>, key: &str, findings: Vec<Diagnostic>) {
-    for finding in findings {
-        table.report(finding.step_of(&table.place).field(table.place.field(key)));
-    }
+fn report(table: &Table<'_>, findings: Vec<Diagnostic>) {
+    findings.into_iter().for_each(|finding| table.report(finding.step_of(&table.place)));
 }
 
 /// Words of other languages for keys of this one.
 pub fn misnamed(table: &Table<'_>, kind: StepKind) {
-    const HOMES: [(&str, StepKind, &str); 7] = [
-        ("body", StepKind::Foreach, "steps"),
-        ("do", StepKind::Foreach, "steps"),
-        ("foreach", StepKind::Foreach, "items"),
-        ("in", StepKind::Foreach, "items"),
-        ("if", StepKind::Branch, "on"),
-        ("condition", StepKind::Branch, "on"),
-        ("message", StepKind::Approve, "prompt"),
+    const HOMES: [(&str, Option<StepKind>, &str); 9] = [
+        ("body", Some(StepKind::Foreach), "steps"),
+        ("do", Some(StepKind::Foreach), "steps"),
+        ("foreach", Some(StepKind::Foreach), "items"),
+        ("in", Some(StepKind::Foreach), "items"),
+        ("if", Some(StepKind::Branch), "on"),
+        ("condition", Some(StepKind::Branch), "on"),
+        ("message", Some(StepKind::Approve), "prompt"),
+        ("timeout", None, "timeout_secs"),
+        ("retries", None, "retry"),
     ];
-    for (key, _, home) in HOMES.into_iter().filter(|(key, of, _)| *of == kind && table.has(key)) {
+    let is_here = |of: Option<StepKind>| of.is_none_or(|of| of == kind);
+    for (key, _, home) in HOMES.into_iter().filter(|(key, of, _)| is_here(*of) && table.has(key)) {
         let message = format!("`{key}` is no key here and has no effect");
         let finding = table.warning(Code::UnknownKey, key, table.key_span(key), message);
         table.report(finding.reference(key).suggest(Some(home)));

@@ -17,12 +17,12 @@ pub fn parse_query(text: &str, span: Span) -> Result<Query, Box<Diagnostic>> {
     Query::parse(text).map_err(|error| {
         let message = if text.trim().is_empty() {
             "the path is empty".to_owned()
-        } else if error.to_string().starts_with("it is ") {
+        } else if error.is_limit() {
             format!("this path cannot be used: {error}")
         } else {
             format!("`{}` is no JSONPath", shortened(text))
         };
-        let (suggest, help) = advice(text);
+        let (suggest, help) = advice(text, error.is_limit());
         let finding = Diagnostic::error(Code::ExpressionSyntax, message).at(span).reference(shortened(text));
         Box::new(finding.suggest(suggest).help(help))
     })
@@ -37,17 +37,20 @@ fn shortened(text: &str) -> String {
 }
 
 /// What was probably meant, and what to do.
-fn advice(text: &str) -> (Option<String>, &'static str) {
+fn advice(text: &str, is_limit: bool) -> (Option<String>, &'static str) {
     let bare = text.trim();
     let inside = bare.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix("}}")).unwrap_or(bare).trim();
     let guess = match inside.strip_prefix('@') {
         Some(rest) => format!("${rest}"),
         None if inside.starts_with('$') => inside.to_owned(),
-        None => format!("$.{inside}"),
+        None if inside.contains('.') => format!("$.{inside}"),
+        None => String::new(),
     };
     let suggest =
         Some(guess).filter(|guess| guess != text && !inside.is_empty() && Query::parse(guess).is_ok());
-    let help = if text.contains(OPEN) {
+    let help = if is_limit {
+        "take a shorter path with fewer brackets and calls inside each other"
+    } else if text.contains(OPEN) {
         "here stands a JSONPath, not a template"
     } else if ["==", "!=", "<", ">"].iter().any(|sign| text.contains(sign)) && !text.contains('?') {
         "values can only be compared inside a filter, such as `$.inputs.rows[?@.size > 3]`"
@@ -104,6 +107,7 @@ mod tests {
         check_refused(" $.inputs.xs", Some("$.inputs.xs"), begin);
         check_refused("{{ inputs.xs }}", Some("$.inputs.xs"), "here stands a JSONPath, not a template");
         check_refused("$.inputs.x == 3", None, compare);
-        check_refused(&format!("$[?{}", "count(@[?".repeat(100)), None, begin);
+        let shorter = "take a shorter path with fewer brackets and calls inside each other";
+        check_refused(&format!("$[?{}", "count(@[?".repeat(100)), None, shorter);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use windlass_ir::policy::{Backoff, Growth, Policy, Retry, Spread};
 use windlass_ir::{Code, Duration, Value};
 
-const KEYS: [&str; 5] =
+pub const KEYS: [&str; 5] =
     ["timeout_secs", "retry", "idempotency_key", "idempotency_scope", "idempotency_ttl_secs"];
 const INITIAL_DELAY_MS: u64 = 500;
 const MAX_DELAY_MS: u64 = 10_000;

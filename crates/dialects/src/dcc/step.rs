@@ -44,8 +44,8 @@ impl<'a> Around<'a> {
         }
     }
 
-    pub fn binder(&self) -> Binder<'_> {
-        Binder::new(self.inventory, &self.loops)
+    pub fn binder(&self, field: String) -> Binder<'_> {
+        Binder::new(self.inventory, &self.loops, field)
     }
 }
 
@@ -123,7 +123,8 @@ fn read_id(table: &Table<'_>) -> Option<Spanned<Arc<str>>> {
 }
 
 fn step<'a>(table: &Table<'a>, id: Spanned<Arc<str>>, implicit: bool, around: &Around<'a>) -> Step {
-    table.known(&["id"]);
+    table.known(&["id", "kind"]);
+    table.known(&policy::KEYS);
     let kind = kinds::kind_of(table);
     let known = kind.unwrap_or(StepKind::Tool);
     let written = policy::read(table, around.inventory);
@@ -210,6 +211,6 @@ fn dependency(name: &str, own: Option<&str>, inventory: &Inventory) -> Diagnosti
     }
     let finding = Diagnostic::warning(Code::UnknownStage, format!("there is no step `{name}`"));
     finding
-        .suggest(nearest(name, inventory.step_ids()))
         .help("take it out: steps run in the order of the file")
+        .suggest(nearest(name, inventory.step_ids()))
 }

@@ -8,7 +8,7 @@ use crate::text::{Kind, Locator, Node, Scalar, Style};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::expr::Template;
-use windlass_ir::{Code, Span, Value};
+use windlass_ir::{Code, Diagnostic, Severity, Span, Value};
 
 /// Text; a number or a word like `true` needs quotes to be one.
 pub fn strict_text<'a>(table: &Table<'a>, key: &'static str) -> Option<(&'a Scalar, Span)> {
@@ -16,7 +16,7 @@ pub fn strict_text<'a>(table: &Table<'a>, key: &'static str) -> Option<(&'a Scal
     if let Value::Text(_) = scalar.to_value() {
         return Some((scalar, span));
     }
-    let message = format!("`{}` is a {}, not a text", scalar.text, scalar.to_value().kind());
+    let message = format!("`{}` is read as {}, not as text", scalar.text, scalar.to_value().kind());
     let finding = table.error(Code::WrongShape, key, span, message).reference(&*scalar.text);
     table.report(finding.help(format!("put it in quotes: \"{}\"", scalar.text)));
     None
@@ -56,12 +56,16 @@ pub fn template(node: &Node, binder: &mut Binder<'_>, context: &Context<'_>) -> 
             other => Template::Constant(other),
         },
         Kind::List(items) => list(items.iter().map(|item| template(item, binder, context)).collect()),
-        Kind::Map(map) => mapping(
-            map.entries
-                .iter()
-                .map(|entry| (entry.key.text.clone(), template(&entry.value, binder, context)))
-                .collect(),
-        ),
+        Kind::Map(map) => {
+            let entries = map.entries.iter().map(|entry| {
+                let around = binder.field.len();
+                binder.field.extend([".", &entry.key.text]);
+                let value = template(&entry.value, binder, context);
+                binder.field.truncate(around);
+                (entry.key.text.clone(), value)
+            });
+            mapping(entries.collect())
+        }
     }
 }
 
@@ -75,7 +79,7 @@ pub fn text_template(
         return Template::Constant(Value::Text(scalar.text.clone()));
     }
     let (template, findings) = located(scalar, span, context, |locate| parse_template(&scalar.text, locate));
-    binder.findings.extend(findings);
+    findings.into_iter().for_each(|finding| binder.note(finding));
     binder.template(template)
 }
 
@@ -100,3 +104,20 @@ fn mapping(entries: IndexMap<Arc<str>, Template>) -> Template {
         None => Template::Map(entries),
     }
 }
+
+/// What becomes of a step at a reference that cannot be read, added to each finding about one.
+pub fn with_consequence(findings: Vec<Diagnostic>, consequence: &str) -> Vec<Diagnostic> {
+    let fails = |finding: &Diagnostic| {
+        finding.severity == Severity::Warning
+            && matches!(finding.code, Code::ExpressionSyntax | Code::UnknownNamespace)
+    };
+    findings
+        .into_iter()
+        .map(|finding| match fails(&finding) {
+            true => Diagnostic { message: format!("{}: {consequence}", finding.message), ..finding },
+            false => finding,
+        })
+        .collect()
+}
+
+pub const FAILS: &str = "the step fails when it gets here";

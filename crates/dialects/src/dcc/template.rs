@@ -116,16 +116,16 @@ fn problem(message: impl Into<String>, span: Span, help: &str) -> Box<Diagnostic
 }
 
 fn unclosed(span: Span) -> Box<Diagnostic> {
-    problem("`{{` has no closing `}}`: the step fails when it gets here", span, "close it with `}}`")
+    problem("`{{` has no closing `}}`", span, "close it with `}}`")
 }
 
 fn no_name(span: Span) -> Box<Diagnostic> {
-    problem("this reference names nothing: the step fails when it gets here", span, FORM)
+    problem("this reference names nothing", span, FORM)
 }
 
 fn bad_index(message: &str, span: Span) -> Box<Diagnostic> {
     let help = "write the number of an element, counted from 0, or a name after a dot";
-    problem(format!("{message}: the step fails when it gets here"), span, help)
+    problem(message, span, help)
 }
 
 fn too_long(span: Span) -> Box<Diagnostic> {

@@ -326,9 +326,9 @@ fn whole(example: &str) -> String {
 /// gives nothing. The name of a dialect after `yaml` says that the block is a whole file of it.
 #[test]
 fn the_pages_of_codes_show_what_they_say() {
-    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut wrong = String::new();
-    for path in files(&pages) {
+    for path in files(&docs.join("errors")).into_iter().chain([docs.join("dcc.md")]) {
         let page = std::fs::read_to_string(&path).expect("a page is text");
         for (words, text) in blocks(&page) {
             let dialect = words.get(1).and_then(|word| Dialect::by_name(word));

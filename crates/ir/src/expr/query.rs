@@ -27,8 +27,24 @@ pub struct Query {
 
 /// Why a text is no JSONPath.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct QueryError(String);
+pub enum QueryError {
+    #[error("it is longer than {TEXT_MAX} bytes")]
+    TooLong,
+    #[error("it is nested too deep")]
+    TooDeep,
+    #[error("{0}")]
+    Syntax(String),
+}
+
+impl QueryError {
+    /// Whether the path may be right, but is more than is looked at.
+    pub fn is_limit(&self) -> bool {
+        match self {
+            Self::TooLong | Self::TooDeep => true,
+            Self::Syntax(_) => false,
+        }
+    }
+}
 
 /// A part of a path that stands for one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +57,10 @@ pub enum PathPart {
 impl Query {
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         if text.len() > TEXT_MAX {
-            return Err(QueryError(format!("it is longer than {TEXT_MAX} bytes")));
+            return Err(QueryError::TooLong);
         }
         check_depth(text)?;
-        let parsed = parse_json_path(text).map_err(|error| QueryError(error.to_string()))?;
+        let parsed = parse_json_path(text).map_err(|error| QueryError::Syntax(error.to_string()))?;
         Ok(Self { text: text.into(), parsed: Arc::new(parsed) })
     }
 
@@ -142,7 +158,7 @@ fn check_depth(text: &str) -> Result<(), QueryError> {
         }
         let calls = || open.iter().filter(|is_call| **is_call).count();
         if open.len() > DEPTH_MAX || (c == '(' && calls() > CALLS_MAX) {
-            return Err(QueryError("it is nested too deep".into()));
+            return Err(QueryError::TooDeep);
         }
         before = c;
     }
