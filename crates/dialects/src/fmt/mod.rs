@@ -40,6 +40,9 @@ pub fn format_file(file: Text) -> Formatted {
 /// The file in canonical form, or why it has none: a text that is no YAML or JSON, with what is wrong in it. Unless it
 /// is said, the keys of the file tell of what kind it is; if they do not, they stay where they are. Findings are about source 0.
 pub fn format(text: &str, format: Format, kind: Option<FileKind>) -> Result<String, Vec<Diagnostic>> {
+    if is_only_remarks(text) && format == Format::Yaml {
+        return Ok(with_plain_line_ends(text));
+    }
     // Checked as it stands, so that findings point into the file of the user.
     readable(text, format)?;
     let text = with_plain_line_ends(text);
@@ -64,6 +67,12 @@ fn readable(text: &str, format: Format) -> Result<Node, Vec<Diagnostic>> {
         Some(root) if !read.diagnostics.iter().any(Diagnostic::is_error) => Ok(root),
         Some(_) | None => Err(read.diagnostics),
     }
+}
+
+/// Comments and blank lines, and nothing that would have a form.
+fn is_only_remarks(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{FEFF}');
+    !text.is_empty() && text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
 }
 
 /// To a reader of YAML or JSON all line ends are alike.
