@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_ir::Code;
 use windlass_ir::workflow::{Agent, Handoff, HandoffFormat, Memory};
 
-const MODEL: &str = "opus";
+pub const MODEL: &str = "opus";
 
 /// What is written about memories; everything left out comes from further out.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use windlass_ir::workflow::RunInput;
 use windlass_ir::{Code, Duration, Value};
 
 /// How long a run may take unless the file says otherwise.
-const RUN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
+pub const RUN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 /// Agent stages of one run at once unless the file allows more.
 pub const AGENTS_PER_RUN: u32 = 3;
 

@@ -19,7 +19,7 @@ use windlass_ir::workflow::{
 };
 use windlass_ir::{Code, Diagnostic, Value};
 
-const VERSION: &str = "1.0.0";
+pub const VERSION: &str = "1.0.0";
 static SWDL_WORDS: Words = WORDS;
 
 pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {

@@ -29,6 +29,15 @@ use crate::text::Node;
 use windlass_ir::workflow::Words;
 use windlass_ir::{Diagnostic, Sources, Workflow};
 
+/// What holds when a file says nothing; whoever writes one leaves these out.
+pub(crate) mod defaults {
+    pub(crate) use super::agent::MODEL;
+    pub(crate) use super::config::{AGENTS_PER_RUN, RUN_TIMEOUT};
+    pub(crate) use super::document::VERSION;
+    pub(crate) use super::gate::TIMEOUT as GATE_TIMEOUT;
+    pub(crate) use super::policy::{TIMEOUT, base_retry as retry, no_retry};
+}
+
 /// The file in a project whose blocks are laid over workflows.
 pub const OVERRIDES_FILE: &str = ".skillmeat-workflow-overrides.yaml";
 

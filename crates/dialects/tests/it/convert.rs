@@ -1,0 +1,84 @@
+//! Every valid file, written in the house dialect, means what it meant: same plan, same triggers, and the second writing
+//! changes nothing.
+
+use crate::support::{folder, read};
+use std::path::{Path, PathBuf};
+use windlass_dialects::convert::{difference, to_swdl};
+use windlass_dialects::{Dialect, Loaded, Options, Text, load};
+
+fn swdl() -> Options {
+    Options { dialect: Some(Dialect::Swdl), ..Options::default() }
+}
+
+fn file(text: &str) -> Text {
+    Text { name: "WORKFLOW.yaml".into(), bytes: text.as_bytes().to_vec() }
+}
+
+/// Every problem with the conversion of one file.
+fn problems(original: &Text, options: &Options) -> Vec<String> {
+    let converted = match to_swdl(original.clone(), options.clone()) {
+        Ok(converted) => converted,
+        Err(loaded) => return vec![format!("not converted: {:#?}", loaded.diagnostics)],
+    };
+    let back = load(file(&converted.text), swdl());
+    let mut problems: Vec<String> = errors(&back);
+    problems.extend(difference(&converted.loaded, &back));
+    match to_swdl(file(&converted.text), swdl()) {
+        Ok(again) if again.text == converted.text => {}
+        Ok(again) => problems.push(format!("the second writing differs:\n{}", again.text)),
+        Err(loaded) => problems.extend(errors(&loaded)),
+    }
+    match problems.is_empty() {
+        true => problems,
+        false => vec![format!("{}\n{}", problems.join("\n"), converted.text)],
+    }
+}
+
+fn errors(loaded: &Loaded) -> Vec<String> {
+    let errors = loaded.diagnostics.iter().filter(|finding| finding.is_error());
+    errors.map(|finding| format!("{}: {}", finding.code, finding.message)).collect()
+}
+
+/// The files at or below a folder that may be workflows.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut found: Vec<PathBuf> = Vec::new();
+    for entry in entries.map(|entry| entry.expect("a folder that can be listed").path()) {
+        let ending = entry.extension().and_then(|ending| ending.to_str());
+        if entry.is_dir() {
+            found.extend(files(&entry));
+        } else if matches!(ending, Some("yaml" | "yml" | "json")) {
+            found.push(entry);
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The dialect that a fixture's folder is named after.
+fn dialect_of(path: &Path) -> Option<Dialect> {
+    path.components().find_map(|part| Dialect::by_name(part.as_os_str().to_str()?))
+}
+
+#[test]
+fn every_valid_file_keeps_its_meaning() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let dialects =
+        Dialect::ALL.into_iter().map(|dialect| folder(dialect.name())).filter(|path| path.is_dir());
+    let fixtures = dialects.flat_map(|path| files(&path)).map(|path| {
+        let dialect = dialect_of(&path);
+        (path, dialect)
+    });
+    let all: Vec<_> = fixtures.chain(files(&examples).into_iter().map(|path| (path, None))).collect();
+    let (mut converted, mut wrong) = (0, Vec::new());
+    for (path, dialect) in all {
+        let options = Options { dialect, ..Options::default() };
+        if load(read(&path), options.clone()).is_valid() {
+            converted += 1;
+            let found = problems(&read(&path), &options);
+            wrong.extend(found.into_iter().map(|problem| format!("{}: {problem}", path.display())));
+        }
+    }
+    assert!(converted > 40, "only {converted} valid files were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
