@@ -12,12 +12,12 @@ mod values;
 mod work;
 mod yaml;
 
-pub use same::difference;
+pub use same::{difference, plan_difference, trigger_difference};
 
 use crate::text::Format;
 use crate::{Dialect, Loaded, Options, Text, finish, format_of, load, parse};
 use windlass_ir::resolve::simplify;
-use windlass_ir::{Code, Diagnostic, SourceId, Sources, Span};
+use windlass_ir::{Code, Diagnostic, SourceId, Sources, Span, Workflow};
 
 /// A workflow in the house dialect.
 #[derive(Clone, Debug)]
@@ -32,10 +32,8 @@ pub fn to_swdl(file: Text, options: Options) -> Result<Converted, Box<Loaded>> {
     let parsed = parse(file, options);
     let workflow = parsed.workflow.clone();
     let mut loaded = finish(parsed);
-    let Some(mut workflow) = workflow.filter(|_| loaded.is_valid()) else { return Err(Box::new(loaded)) };
-    simplify(&mut workflow);
-    let comments = leading_comments(&loaded.sources, loaded.dialect);
-    let text = comments + &yaml::document(&document::write(&workflow));
+    let Some(workflow) = workflow.filter(|_| loaded.is_valid()) else { return Err(Box::new(loaded)) };
+    let text = leading_comments(&loaded.sources, loaded.dialect) + &write(workflow);
     match lost(&loaded, &text) {
         None => Ok(Converted { text, loaded }),
         Some(what) => {
@@ -44,6 +42,12 @@ pub fn to_swdl(file: Text, options: Options) -> Result<Converted, Box<Loaded>> {
             Err(Box::new(loaded))
         }
     }
+}
+
+/// The text of a workflow whose names are not tied to anything yet.
+pub fn write(mut workflow: Workflow) -> String {
+    simplify(&mut workflow);
+    yaml::document(&document::write(&workflow))
 }
 
 /// What the text says otherwise than the file that it was made from.

@@ -4,21 +4,30 @@
 use crate::Loaded;
 use serde_json::Value as Json;
 use windlass_ir::Plan;
+use windlass_ir::trigger::Trigger;
 
 /// The first thing in which two files differ, as the path to it and both values.
 pub fn difference(one: &Loaded, other: &Loaded) -> Option<String> {
     match (&one.plan, &other.plan) {
-        (Some(a), Some(b)) => differs("plan", &stripped(a), &stripped(b))
-            .or_else(|| differs("triggers", &triggers(one), &triggers(other))),
+        (Some(a), Some(b)) => {
+            plan_difference(a, b).or_else(|| trigger_difference(&one.triggers, &other.triggers))
+        }
         (None, None) => None,
         (_, _) => Some("one of the two has no plan".to_owned()),
     }
 }
 
-fn triggers(loaded: &Loaded) -> Json {
-    let mut json = serde_json::to_value(&loaded.triggers).unwrap_or(Json::Null);
-    strip_fields(&mut json);
-    json
+pub fn plan_difference(one: &Plan, other: &Plan) -> Option<String> {
+    differs("plan", &stripped(one), &stripped(other))
+}
+
+pub fn trigger_difference(one: &[Trigger], other: &[Trigger]) -> Option<String> {
+    let json = |triggers: &[Trigger]| {
+        let mut json = serde_json::to_value(triggers).unwrap_or(Json::Null);
+        strip_fields(&mut json);
+        json
+    };
+    differs("triggers", &json(one), &json(other))
 }
 
 fn stripped(plan: &Plan) -> Json {

@@ -1,10 +1,13 @@
 //! Every valid file, written in the house dialect, means what it meant: same plan, same triggers, and the second writing
 //! changes nothing.
 
+use crate::generate;
 use crate::support::{folder, read};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use windlass_dialects::convert::{difference, to_swdl};
+use windlass_dialects::convert::{self, difference, to_swdl};
 use windlass_dialects::{Dialect, Loaded, Options, Text, load};
+use windlass_ir::{Plan, resolve};
 
 fn swdl() -> Options {
     Options { dialect: Some(Dialect::Swdl), ..Options::default() }
@@ -81,4 +84,45 @@ fn every_valid_file_keeps_its_meaning() {
     }
     assert!(converted > 40, "only {converted} valid files were found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What is lost when a workflow is written and read again.
+fn lost(seed: u64) -> Result<String, String> {
+    let mut workflow = generate::workflow(seed);
+    let text = convert::write(workflow.clone());
+    let back = load(file(&text), swdl());
+    let given = resolve(&mut workflow);
+    let triggers = std::mem::take(&mut workflow.triggers);
+    let wrong = given.iter().find(|finding| finding.is_error()).map(|finding| format!("given: {finding:?}"));
+    let wrong = wrong.or_else(|| errors(&back).into_iter().next());
+    let wrong = wrong.or_else(|| {
+        let plan = back.plan.as_ref().expect("a file without errors has a plan");
+        convert::plan_difference(&Plan::lower(workflow), plan)
+            .or_else(|| convert::trigger_difference(&triggers, &back.triggers))
+    });
+    let again = wrong.or_else(|| match to_swdl(file(&text), swdl()) {
+        Ok(again) if again.text == text => None,
+        Ok(again) => Some(format!("the second writing differs:\n{}", again.text)),
+        Err(loaded) => errors(&loaded).into_iter().next(),
+    });
+    match again {
+        None => Ok(text),
+        Some(wrong) => Err(format!("seed {seed}: {wrong}\n{text}")),
+    }
+}
+
+/// Every construct there is, nested and with hostile texts. A seed is a bug report.
+#[test]
+fn nothing_is_lost_whatever_a_workflow_holds() {
+    let mut types = BTreeSet::new();
+    for seed in 0..1_500 {
+        let text = lost(seed).unwrap_or_else(|wrong| panic!("{wrong}"));
+        types.extend(text.lines().filter_map(|line| line.trim().strip_prefix("type: ").map(str::to_owned)));
+    }
+    for ty in ["gate", "fan_out", "shell", "tool", "task", "http", "workflow", "loop", "branch", "wait"] {
+        assert!(types.contains(ty), "no {ty} was made");
+    }
+    for ty in ["assign", "finish", "block", "parallel", "assistant", "builtin", "slot"] {
+        assert!(types.contains(ty), "no {ty} was made");
+    }
 }

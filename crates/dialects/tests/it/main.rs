@@ -4,5 +4,6 @@ mod cases;
 mod convert;
 mod docs;
 mod fixtures;
+mod generate;
 mod shell;
 mod support;
