@@ -343,7 +343,8 @@ fn is_bare(text: &str, in_flow: bool) -> bool {
 
 /// Digits with a unit, such as `30m`.
 fn is_amount(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit() && c != '0')
+    let begins = text == "0s" || text.starts_with(|c: char| c.is_ascii_digit() && c != '0');
+    begins
         && text.ends_with(['d', 'h', 'm', 's'])
         && text.bytes().all(|byte| byte.is_ascii_digit() || b"dhmsu".contains(&byte))
 }

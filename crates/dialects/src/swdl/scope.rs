@@ -266,7 +266,7 @@ fn if_then(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
     }
 }
 
-/// The cases in alphabetical order, like everything that comes from a mapping.
+/// The text of a value picks one of several lists.
 fn switch(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
     let value = table.bound("switch").map(as_expression(table));
     let cases = table.table("cases");
@@ -282,7 +282,6 @@ fn switch(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
         }
         None => {}
     }
-    bodies.sort_keys();
     let default = body(table, "default", document, false);
     let nothing = || Bound {
         template: Template::Constant(Value::Null),
