@@ -25,8 +25,9 @@ pub fn run(args: &Convert, screens: &Screens) -> Answer {
             return refusal.answer(&screens.stderr);
         }
     };
-    let findings =
+    let mut findings =
         diagnostics::render(&converted.loaded.diagnostics, &converted.loaded.sources, None, &screens.stderr);
+    findings.push_str(if findings.is_empty() { "" } else { diagnostics::PAGES });
     match &args.output {
         None => Answer { stdout: converted.text, stderr: findings, status: Status::Done },
         Some(output) => match write(output, &converted.text, args.force) {

@@ -117,13 +117,10 @@ fn read_budget(config: &Table<'_>) -> Budget {
 fn read_priority(table: &Table<'_>) -> Option<Priority> {
     let key = table.bound_text("key");
     table.demand("key", "say what the offset goes by: `key: \"${{ parameters.customer }}\"`");
-    let priority = Priority {
-        key: key?,
-        offsets: read_offsets(table),
-        default_offset: table.node("default").and_then(|node| offset(table, "default", node)).unwrap_or(0),
-    };
+    let offsets = read_offsets(table);
+    let default_offset = table.node("default").and_then(|node| offset(table, "default", node)).unwrap_or(0);
     table.finish_all();
-    Some(priority)
+    Some(Priority { key: key?, offsets, default_offset })
 }
 
 fn read_offsets(table: &Table<'_>) -> IndexMap<Arc<str>, i32> {
@@ -173,8 +170,7 @@ fn cancel_on(config: &Table<'_>, index: usize, node: &Node) -> Option<CancelOn> 
     let table = Table::new(config.context, map, node.span, config.place.child(&at));
     let message = table.plain_text("message");
     table.demand("message", "name the message that cancels the run");
-    let cancel =
-        CancelOn { message: message?, matching: table.bindings("match"), timeout: table.duration("timeout") };
+    let (matching, timeout) = (table.bindings("match"), table.duration("timeout"));
     table.finish_all();
-    Some(cancel)
+    Some(CancelOn { message: message?, matching, timeout })
 }

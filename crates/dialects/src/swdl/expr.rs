@@ -566,7 +566,10 @@ impl<'a> Parser<'a> {
         match path {
             Ok(path) => self.node(Node::Query { of: Box::new(of), path }, range, height),
             Err(error) => {
-                let message = format!("this is no JSONPath: {error}");
+                // The parser draws a picture; its last line is the cause.
+                let drawn = error.to_string();
+                let cause = drawn.lines().last().unwrap_or_default().trim_start_matches([' ', '=']);
+                let message = format!("this is no JSONPath: {cause}");
                 let found = Diagnostic::error(Code::ExpressionSyntax, message).at(span).help(help);
                 self.diagnostics.push(found);
                 Err(Stop)

@@ -141,27 +141,18 @@ pub fn task(stage: &Table<'_>) -> Task {
 fn rounds(table: &Table<'_>) -> Option<Rounds> {
     let rounds_max = table.count("max");
     table.demand("max", "bound the rounds: `max: 10`");
-    let rounds = Rounds {
-        rounds_max: rounds_max?,
-        time_max: table.duration("time"),
-        delay: table.duration("delay"),
-        warn_at: table.count("warn_at"),
-        force_at: table.count("force_at"),
-    };
+    let (time_max, delay) = (table.duration("time"), table.duration("delay"));
+    let (warn_at, force_at) = (table.count("warn_at"), table.count("force_at"));
     table.finish_all();
-    Some(rounds)
+    Some(Rounds { rounds_max: rounds_max?, time_max, delay, warn_at, force_at })
 }
 
 fn planner(table: &Table<'_>) -> Option<Planner> {
     let steps_max = table.count("max_stages");
     table.demand("max_stages", "bound what a worker may add: `max_stages: 20`");
-    let planner = Planner {
-        steps_max: steps_max?,
-        depth_max: table.count("max_depth"),
-        tasks_allowed: table.plain_texts("tasks"),
-    };
+    let (depth_max, tasks_allowed) = (table.count("max_depth"), table.plain_texts("tasks"));
     table.finish_all();
-    Some(planner)
+    Some(Planner { steps_max: steps_max?, depth_max, tasks_allowed })
 }
 
 pub const CALL_MODES: [(&str, CallMode); 3] =

@@ -15,9 +15,25 @@ use windlass_dialects::{Loaded, Options, Text, load};
 use windlass_ir::expr::{EvalError, Function, Limits, Read, Scope, Semantics, evaluate, render};
 use windlass_ir::{Code, Diagnostic, Source, SourceId, Span, Value};
 
-const TYPES: [&str; 13] = [
-    "agent", "gate", "fan_out", "shell", "tool", "task", "http", "workflow", "loop", "branch", "wait",
-    "assign", "finish",
+const TYPES: [&str; 18] = [
+    "agent",
+    "gate",
+    "fan_out",
+    "shell",
+    "tool",
+    "task",
+    "http",
+    "workflow",
+    "loop",
+    "branch",
+    "wait",
+    "assign",
+    "finish",
+    "block",
+    "parallel",
+    "assistant",
+    "builtin",
+    "slot",
 ];
 
 /// What stands before a list of stages.
@@ -303,7 +319,8 @@ fn every_key_and_function_is_on_the_page() {
 }
 
 /// Codes that no check of a file of this dialect gives.
-const OTHER_CODES: [&str; 3] = ["expression_value", "unknown_dialect", "unknown_dependency"];
+const OTHER_CODES: [&str; 5] =
+    ["expression_value", "unknown_dialect", "unknown_dependency", "key_case", "not_convertible"];
 
 #[test]
 fn every_code_is_in_the_section_about_checks() {

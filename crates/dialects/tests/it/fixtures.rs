@@ -18,12 +18,13 @@ use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, S
 const OVERRIDES: &str = ".overrides.yaml";
 
 /// Codes that no file in the folder can give.
-const WITHOUT_FIXTURE: [(Code, &str); 5] = [
+const WITHOUT_FIXTURE: [(Code, &str); 6] = [
     (Code::Unreadable, "a file that can be committed can be read"),
     (Code::TooLarge, "the file would have more than 16 MiB"),
     (Code::TooManySteps, "the file would have more than 100,000 stages"),
     (Code::ExpressionValue, "only a run knows the values of expressions"),
     (Code::BadParameter, "parameters come from the command line, not from a file"),
+    (Code::NotConvertible, "only writing in another dialect gives it"),
 ];
 
 fn files(path: &Path) -> Vec<PathBuf> {
