@@ -4,6 +4,7 @@ mod bad_input;
 mod convert;
 mod crash;
 mod eval;
+mod fmt;
 mod graph;
 mod help;
 mod kill;

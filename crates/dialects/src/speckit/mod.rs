@@ -1,5 +1,7 @@
 //! Spec Kit workflows: from the tree of a `workflow.yml` to [`windlass_ir::Workflow`].
 
+pub mod expr;
+
 use crate::text::Node;
 use windlass_ir::expr::Namespace;
 use windlass_ir::workflow::Words;

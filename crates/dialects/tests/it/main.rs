@@ -2,8 +2,12 @@
 
 mod cases;
 mod convert;
+mod dagnats;
+mod dcc;
 mod docs;
 mod fixtures;
+mod fmt;
 mod generate;
 mod shell;
+mod speckit_expr;
 mod support;
