@@ -64,31 +64,27 @@ fn files(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The dialect that a fixture's folder is named after.
-fn dialect_of(path: &Path) -> Option<Dialect> {
-    path.components().find_map(|part| Dialect::by_name(part.as_os_str().to_str()?))
-}
-
 #[test]
 fn every_valid_file_keeps_its_meaning() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let dialects =
-        Dialect::ALL.into_iter().map(|dialect| folder(dialect.name())).filter(|path| path.is_dir());
-    let fixtures = dialects.flat_map(|path| files(&path)).map(|path| {
-        let dialect = dialect_of(&path);
-        (path, dialect)
-    });
+    let dialects = Dialect::ALL.into_iter().map(|dialect| (dialect, folder(dialect.name())));
+    let fixtures = dialects
+        .filter(|(_, folder)| folder.is_dir())
+        .flat_map(|(dialect, folder)| files(&folder).into_iter().map(move |path| (path, Some(dialect))));
     let all: Vec<_> = fixtures.chain(files(&examples).into_iter().map(|path| (path, None))).collect();
-    let (mut converted, mut wrong) = (0, Vec::new());
+    let (mut converted, mut wrong) = (Vec::new(), Vec::new());
     for (path, dialect) in all {
         let options = Options { dialect, ..Options::default() };
         if load(read(&path), options.clone()).is_valid() {
-            converted += 1;
+            converted.extend(dialect);
             let found = problems(&read(&path), &options);
             wrong.extend(found.into_iter().map(|problem| format!("{}: {problem}", path.display())));
         }
     }
-    assert!(converted > 40, "only {converted} valid files were found");
+    assert!(converted.len() > 60, "only {} valid files were found", converted.len());
+    for dialect in [Dialect::Swdl, Dialect::Dagnats, Dialect::Dcc] {
+        assert!(converted.contains(&dialect), "no valid file of {} was found", dialect.name());
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
@@ -115,6 +111,27 @@ fn lost(seed: u64) -> Result<String, String> {
         None => Ok(text),
         Some(wrong) => Err(format!("seed {seed}: {wrong}\n{text}")),
     }
+}
+
+/// One file of each dialect, whole, as a person reads it.
+#[test]
+fn converted_files_read_as_if_written_by_hand() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder("convert"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for name in
+            ["ship-a-feature/WORKFLOW.yaml", "dagnats/greenhouse.json", "dcc/vendor-intake.workflow.yaml"]
+        {
+            let converted = to_swdl(read(&examples.join(name)), Options::default());
+            let text = converted
+                .map(|converted| converted.text)
+                .unwrap_or_else(|loaded| panic!("{name}: {:#?}", loaded.diagnostics));
+            insta::assert_snapshot!(name.replace('/', "_"), text);
+        }
+    });
 }
 
 /// Every construct there is, nested and with hostile texts. A seed is a bug report.
