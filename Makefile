@@ -8,7 +8,7 @@ SHELL := bash
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
-FUZZ_TARGETS := dagnats dcc dcc_expressions expressions format schedules speckit_expressions yaml_reader
+FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit_expressions yaml_reader
 EXAMPLE := examples/ship-a-feature/WORKFLOW.yaml
 SCRIPT := examples/ship-a-feature/script.yaml
 PIPELINE := examples/release-pipeline

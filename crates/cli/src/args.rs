@@ -21,6 +21,7 @@ pub enum Command {
     Fmt(Fmt),
     Plan(PlanCommand),
     Graph(Graph),
+    Convert(Convert),
     Eval(Eval),
     Run(Run),
     Resume(Resume),
@@ -348,6 +349,48 @@ pub struct Graph {
     pub reading: Reading,
 }
 
+/// Write a workflow of any dialect in the house dialect
+///
+/// The new file means the same: its plan is compared with that of the old one before anything is written.
+/// Exit status: 0 done, 2 the file was refused or the output could not be written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CONVERT_EXAMPLES)]
+pub struct Convert {
+    /// A workflow file, a folder that holds a WORKFLOW.yaml, or `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The dialect to write
+    #[arg(long, value_enum, default_value_t = Target::Swdl)]
+    pub to: Target,
+    /// Where to write it [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// The dialect of the file [default: found by looking at it]
+    #[arg(long, visible_alias = "from", value_enum)]
+    pub dialect: Option<Dialect>,
+    /// Lay these overrides over a swdl workflow
+    #[arg(long, value_name = "FILE")]
+    pub overrides: Option<PathBuf>,
+    /// Apply an overlay to a speckit workflow; an installed one has those of its project
+    #[arg(long = "overlay", value_name = "FILE")]
+    pub overlays: Vec<PathBuf>,
+}
+
+impl Convert {
+    pub fn reading(&self) -> Reading {
+        Reading { dialect: self.dialect, overrides: self.overrides.clone(), overlays: self.overlays.clone() }
+    }
+}
+
+/// The dialects that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    Swdl,
+}
+
 /// Evaluate one expression and print its value as JSON
 ///
 /// swdl: with or without `${{ }}`; speckit: text with `{{ }}`; dcc: text with `{{ }}`, or a JSONPath; dagnats: a
@@ -452,6 +495,12 @@ const GRAPH_EXAMPLES: &str = "\
 EXAMPLES:
   windlass graph WORKFLOW.yaml
   windlass graph WORKFLOW.yaml --format dot | dot -Tsvg -o workflow.svg";
+
+const CONVERT_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass convert .specify/workflows/feature/workflow.yml --to swdl
+  windlass convert review.json --to swdl -o WORKFLOW.yaml
+  windlass convert intake.yaml --from dcc --to swdl -o WORKFLOW.yaml --force";
 
 const EVAL_EXAMPLES: &str = "\
 EXAMPLES:

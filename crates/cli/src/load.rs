@@ -63,6 +63,16 @@ pub fn read(
     reading: &Reading,
     project: Option<Content>,
 ) -> Result<(String, Loaded), Unreadable> {
+    let (text, options) = sources(file, reading, project)?;
+    Ok((text.name.clone(), windlass_dialects::load(text, options)))
+}
+
+/// A workflow file and what belongs to it.
+pub fn sources(
+    file: &Path,
+    reading: &Reading,
+    project: Option<Content>,
+) -> Result<(Text, Options), Unreadable> {
     let text = files::read_workflow(file)?;
     let named = reading.overrides.as_deref().map(files::read).transpose()?;
     let mut overlays = installed_overlays(&text.name);
@@ -73,7 +83,7 @@ pub fn read(
         overrides: named.or(project).map(Into::into),
         overlays: overlays.collect::<Result<_, _>>()?,
     };
-    Ok((text.name.clone(), windlass_dialects::load(text.into(), options)))
+    Ok((text.into(), options))
 }
 
 /// The overlays of a workflow that is installed in a Spec Kit project, in the order of their names.

@@ -1,9 +1,11 @@
 //! Text becomes a [`Plan`] and diagnostics. One folder per dialect; each knows how its files look and nothing about
 //! running them. `text` reads YAML and JSON into a tree in which every node has its place, `table` asks its mappings key by
-//! key, `detect` tells the dialects apart, `fmt` writes a file in canonical form.
+//! key, `detect` tells the dialects apart, `fmt` writes a file in canonical form, `convert` writes a workflow of any dialect
+//! in the house dialect.
 //!
 //! This crate owns syntax. It opens no file: whoever calls [`load`] brings the bytes.
 
+pub mod convert;
 pub mod dagnats;
 pub mod dcc;
 mod detect;
@@ -71,7 +73,12 @@ impl Loaded {
 
 /// Reads a workflow and checks all that can be checked without running it.
 pub fn load(file: Text, options: Options) -> Loaded {
-    let Parsed { sources, dialect, workflow, mut diagnostics } = parse(file, options);
+    finish(parse(file, options))
+}
+
+/// Ties the names of a file that was read, and lowers it to a plan.
+fn finish(parsed: Parsed) -> Loaded {
+    let Parsed { sources, dialect, workflow, mut diagnostics } = parsed;
     let id = workflow.as_ref().map(|workflow| workflow.header.id.to_string()).filter(|id| !id.is_empty());
     let mut triggers = Vec::new();
     let plan = workflow.and_then(|mut workflow| {

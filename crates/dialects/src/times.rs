@@ -12,9 +12,9 @@ use windlass_ir::{Code, Spanned};
 const SHOWN_MAX: usize = 100;
 
 impl Table<'_> {
-    /// Reports a pattern that cannot be read.
-    pub fn check_cron(&self, key: &'static str, pattern: &Spanned<Arc<str>>, syntax: CronSyntax) {
-        let Err(error) = Cron::parse(&pattern.value, syntax) else { return };
+    /// Reports a pattern that cannot be read; true when it can.
+    pub fn check_cron(&self, key: &'static str, pattern: &Spanned<Arc<str>>, syntax: CronSyntax) -> bool {
+        let Err(error) = Cron::parse(&pattern.value, syntax) else { return true };
         let source = self.context.sources.get(pattern.span.source);
         let span = match self.lookup(key) {
             Some(entry) if error.range.len() < pattern.value.len() => {
@@ -31,6 +31,7 @@ impl Table<'_> {
             Some(meant) => finding.help(error.help).suggest(Some(meant)),
             None => finding.help(error.help),
         });
+        false
     }
 
     /// Reports a zone that does not exist.

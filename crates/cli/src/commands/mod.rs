@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod convert;
 mod decide;
 mod eval;
 mod events;
@@ -23,6 +24,7 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Fmt(args) => fmt::run(&args, &screens),
         Command::Plan(args) => plan::run(args, &screens),
         Command::Graph(args) => graph::run(&args, &screens),
+        Command::Convert(args) => convert::run(&args, &screens),
         Command::Eval(args) => eval::run(&args, &screens),
         Command::Run(args) => run::run(args, &screens),
         Command::Resume(args) => run::resume(args),

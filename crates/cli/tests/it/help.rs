@@ -4,9 +4,18 @@ use crate::support::windlass;
 
 #[test]
 fn every_command_explains_itself() {
-    for command in
-        ["", "validate", "fmt", "plan", "graph", "eval", "triggers", "triggers check", "triggers next"]
-    {
+    for command in [
+        "",
+        "validate",
+        "fmt",
+        "plan",
+        "graph",
+        "convert",
+        "eval",
+        "triggers",
+        "triggers check",
+        "triggers next",
+    ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let name = if command.is_empty() { "help".to_owned() } else { command.replace(' ', "_") };
         insta::assert_snapshot!(format!("help_{name}"), windlass(&args).see());

@@ -1,6 +1,7 @@
 //! The integration tests of the program, and of the repository as a whole, in one binary.
 
 mod bad_input;
+mod convert;
 mod crash;
 mod eval;
 mod fmt;

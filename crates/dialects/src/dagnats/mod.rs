@@ -3,7 +3,6 @@
 //! `document` reads the top of a file, `step` what all steps share, `work`, `pause` and `respond` what the types add;
 //! `flow` makes the data that goes from step to step explicit, `roster` knows all steps before the first is read.
 
-mod cron;
 mod document;
 mod duration;
 mod field;

@@ -4,10 +4,11 @@ use super::field::{demanded, filled, path, text_map};
 use super::matching::{self, Sees};
 use super::step::Draft;
 use super::work::config;
-use super::{cron, duration, flow};
+use super::{duration, flow};
 use crate::table::Table;
 use indexmap::IndexMap;
 use windlass_ir::expr::Namespace;
+use windlass_ir::trigger::CronSyntax;
 use windlass_ir::workflow::{Gate, Wait, WaitFor, WaitTimeout};
 use windlass_ir::{Code, Duration, Value};
 
@@ -28,7 +29,8 @@ pub fn sleep(draft: &Draft<'_>) -> Wait {
 fn sleep_until(table: &Table<'_>) -> Option<WaitFor> {
     const KEYS: [&str; 3] = ["duration", "cron", "until_input_path"];
     let length = duration::bounded(table, "duration", SLEEP_MAX);
-    let pattern = filled(table, "cron").filter(|pattern| cron::check(table, "cron", pattern));
+    let pattern =
+        filled(table, "cron").filter(|pattern| table.check_cron("cron", pattern, CronSyntax::Posix));
     let instant = path(table, "until_input_path");
     let given: Vec<&str> = KEYS.into_iter().filter(|key| table.has(key)).collect();
     if given.is_empty() {

@@ -1,9 +1,9 @@
 //! What starts runs by itself: each entry of `triggers` has exactly one kind.
 
+use super::duration;
 use super::field::{count, demanded, filled, ignored, path};
 use super::roster::Roster;
 use super::step::StepType;
-use super::{cron, duration};
 use crate::table::Table;
 use crate::text::Node;
 use std::collections::HashMap;
@@ -107,12 +107,8 @@ fn from_cron(table: &Table<'_>) -> Option<TriggerSource> {
     let timezone = filled(table, "timezone");
     let backfill = table.boolean("backfill").unwrap_or(false);
     table.finish_all();
-    if let Some(zone) = timezone.as_ref().filter(|zone| jiff::tz::TimeZone::get(&zone.value).is_err()) {
-        let message = format!("there is no time zone `{}`", zone.value);
-        let finding = table.error(Code::BadTime, "timezone", zone.span, message).reference(&*zone.value);
-        table.report(finding.help("write a name of the tz database, such as `Europe/Berlin`"));
-    }
-    let pattern = pattern.filter(|pattern| cron::check(table, "expression", pattern))?;
+    timezone.iter().for_each(|zone| table.check_zone("timezone", zone));
+    let pattern = pattern.filter(|pattern| table.check_cron("expression", pattern, CronSyntax::Posix))?;
     Some(TriggerSource::Cron(CronTrigger {
         pattern,
         syntax: CronSyntax::Posix,

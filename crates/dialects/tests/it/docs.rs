@@ -16,9 +16,25 @@ use windlass_dialects::{Dialect, Loaded, Options, Text, load};
 use windlass_ir::expr::{EvalError, Function, Limits, Read, Scope, Semantics, evaluate, render};
 use windlass_ir::{Code, Diagnostic, Source, SourceId, Span, Value};
 
-const TYPES: [&str; 13] = [
-    "agent", "gate", "fan_out", "shell", "tool", "task", "http", "workflow", "loop", "branch", "wait",
-    "assign", "finish",
+const TYPES: [&str; 18] = [
+    "agent",
+    "gate",
+    "fan_out",
+    "shell",
+    "tool",
+    "task",
+    "http",
+    "workflow",
+    "loop",
+    "branch",
+    "wait",
+    "assign",
+    "finish",
+    "block",
+    "parallel",
+    "assistant",
+    "builtin",
+    "slot",
 ];
 
 /// What stands before a list of stages.

@@ -1,11 +1,13 @@
 //! Tests of the dialects as a whole: folders of files in, diagnostics and plans out.
 
 mod cases;
+mod convert;
 mod dagnats;
 mod dcc;
 mod docs;
 mod fixtures;
 mod fmt;
+mod generate;
 mod shell;
 mod speckit_expr;
 mod support;

@@ -204,6 +204,8 @@ fn unkept_of(step: &PlanStep) -> Option<&'static str> {
         (step.policy.compensate.is_some(), "compensate"),
         (step.policy.rate.is_some(), "rate limits"),
         (step.policy.task_jobs_max.is_some(), "task limits"),
+        (step.policy.retry.backoff.jitter > 0.0, "retry.jitter"),
+        (gate.is_some_and(|gate| !gate.metadata.is_empty()), "gate.metadata"),
         (gate.is_some_and(|gate| gate.options != plain.options), "gate.options"),
         (gate.is_some_and(|gate| gate.on_reject != plain.on_reject), "gate.on_reject"),
         (gate.is_some_and(|gate| gate.verdict_input.is_some()), "gate.verdict_input"),
