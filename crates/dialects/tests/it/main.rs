@@ -2,6 +2,7 @@
 
 mod cases;
 mod dcc;
+mod dcc_values;
 mod docs;
 mod fixtures;
 mod shell;
