@@ -4,6 +4,7 @@ mod cases;
 mod convert;
 mod dagnats;
 mod dcc;
+mod dcc_values;
 mod docs;
 mod fixtures;
 mod fmt;
