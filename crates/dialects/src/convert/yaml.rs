@@ -80,7 +80,6 @@ macro_rules! yaml_from {
     ($($from:ty => $make:expr),* $(,)?) => {
         $(impl From<$from> for Yaml {
             fn from(value: $from) -> Self {
-                #[expect(clippy::redundant_closure_call, reason = "the table below is easier to read this way")]
                 ($make)(value)
             }
         })*
