@@ -635,6 +635,9 @@ impl<'a> Names<'a> {
             return Type::Any;
         };
         let Some(step) = self.catalog.find(id, reader.step) else {
+            if flat && self.is_occurrence(id, reader) {
+                return Type::Any;
+            }
             let finding = Diagnostic::error(Code::UnknownStage, format!("there is no {stage} `{id}`"))
                 .reference(&**id)
                 .suggest(self.catalog.suggest(id, reader.step));
@@ -675,6 +678,13 @@ impl<'a> Names<'a> {
             | Read::LoopItem(_)
             | Read::LoopIndex(_) => ty,
         }
+    }
+
+    /// `loop:step:2` names one round of a step inside a loop, which only a run has.
+    fn is_occurrence(&self, id: &str, reader: &Reader<'_>) -> bool {
+        let (loop_id, rest) = id.split_once(':').unwrap_or_default();
+        let numbered = rest.rsplit(':').next().is_some_and(|last| last.parse::<u32>().is_ok());
+        numbered && self.catalog.find(loop_id, reader.step).is_some()
     }
 
     fn no_such_facet(&mut self, id: &str, link: Option<&Link>, span: Span, reader: &Reader<'_>) {
