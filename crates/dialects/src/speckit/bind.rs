@@ -12,7 +12,7 @@ pub struct Budget(Cell<usize>);
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(Cell::new(1_000_000))
+        Self(Cell::new(200_000))
     }
 }
 

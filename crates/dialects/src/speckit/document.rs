@@ -39,6 +39,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         return None;
     };
     let top = Table::new(context, map, root.span, Place::default());
+    top.known(&["schema_version", "workflow", "requires", "inputs", "outputs", "steps"]);
     let outputs = read_outputs(&top);
     check_schema_version(&top);
     let block = workflow_block(&top);

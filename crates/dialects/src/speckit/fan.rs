@@ -22,7 +22,7 @@ pub fn out(table: &Table<'_>, around: &Around<'_>) -> ForEach<Vec<Step>> {
     let inner = step.and_then(|node| mapping(table, "step", node));
     ForEach {
         items: Items::List(items),
-        body: inner.iter().map(|inner| step::template(inner, "step", around)).collect(),
+        body: inner.iter().filter_map(|inner| step::template(inner, "step", around)).collect(),
         concurrency: Some(concurrency(table)),
         on_failure: ItemFailure::Halt,
         items_max: None,

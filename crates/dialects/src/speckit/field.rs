@@ -34,9 +34,12 @@ pub fn needed<'a>(table: &Table<'a>, key: &'static str, help: &str) -> Option<&'
 
 /// Reports a value that does not fit; `wanted` completes "must be …".
 pub fn bad(table: &Table<'_>, key: &str, node: &Node, wanted: &str) {
+    bad_with(table, key, node, wanted, format!("write {wanted}"));
+}
+
+fn bad_with(table: &Table<'_>, key: &str, node: &Node, wanted: &str, help: String) {
     let message = format!("`{}` must be {wanted}, not {}", table.place.field(key), what(table, node));
-    let finding = table.error(Code::BadField, key, node.span, message);
-    table.report(finding.help(format!("write {wanted}")));
+    table.report(table.error(Code::BadField, key, node.span, message).help(help));
 }
 
 /// A value in the words of a message, as its author wrote it.
@@ -79,7 +82,15 @@ pub fn as_text(node: &Node) -> Option<&Arc<str>> {
 pub fn text(table: &Table<'_>, key: &str, node: &Node) -> Option<Spanned<Arc<str>>> {
     let text = as_text(node).map(|text| Spanned::new(text.clone(), node.span));
     if text.is_none() {
-        bad(table, key, node, "text");
+        let help = match node.to_value() {
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
+                format!("put it in quotes if it is meant: \"{}\"", written(table, node.span))
+            }
+            Value::Null | Value::Text(_) | Value::Sealed(_) | Value::List(_) | Value::Map(_) => {
+                "write text".to_owned()
+            }
+        };
+        bad_with(table, key, node, "text", help);
     }
     text
 }
@@ -110,7 +121,7 @@ pub fn boolean(table: &Table<'_>, key: &'static str) -> Option<bool> {
     match node.to_value() {
         Value::Bool(flag) => Some(flag),
         _ => {
-            bad(table, key, node, "true or false, without quotes");
+            bad_with(table, key, node, "true or false", "write true or false, without quotes".to_owned());
             None
         }
     }

@@ -221,7 +221,8 @@ impl<'a> Edits<'a> {
     fn check_shadowed(&self, overlays: &[Overlay], findings: &mut Vec<Diagnostic>) {
         for edit in overlays.iter().flat_map(|overlay| &overlay.edits) {
             let Some(done) = self.decision(&edit.anchor.value) else { continue };
-            if !edit.operation.decides() || std::ptr::eq(done, edit) {
+            let same_file = done.anchor.span.source == edit.anchor.span.source;
+            if !edit.operation.decides() || same_file {
                 continue;
             }
             let id = &edit.anchor.value;
@@ -312,7 +313,7 @@ fn identifier(table: &Table<'_>, key: &'static str, help: &str) -> Option<Spanne
     let node = needed(table, key, help)?;
     let id = field::text(table, key, node)?;
     if !is_id(&id.value) || RESERVED_IDS.contains(&&*id.value) {
-        bad(table, key, node, "lower-case letters, digits and hyphens, and not a reserved name");
+        bad(table, key, node, "an id of lower-case letters, digits and hyphens");
     }
     Some(id)
 }

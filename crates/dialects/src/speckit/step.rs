@@ -6,7 +6,7 @@ use super::{assistant, call, fan, gate, project, scope, shell};
 use crate::table::{Context, Place, StepOf, Table};
 use crate::text::{Kind as NodeKind, Mapping, Node};
 use indexmap::IndexMap;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
@@ -22,15 +22,21 @@ pub struct Around<'a> {
     /// Each with its place. The template of a fan-out has a set of its own.
     ids: RefCell<HashMap<Arc<str>, Span>>,
     pub in_fan_out: bool,
+    /// How many lists of steps stand around the one that is being read.
+    depth: Cell<usize>,
 }
+
+/// Steps are read and run by recursion, so lists of them may not stand in each other without end.
+const DEPTH_MAX: usize = 64;
 
 impl<'a> Around<'a> {
     pub fn new(document: &'a Document) -> Self {
-        Self { document, ids: RefCell::default(), in_fan_out: false }
+        Self { document, ids: RefCell::default(), in_fan_out: false, depth: Cell::new(0) }
     }
 
-    pub fn inside_fan_out(&self) -> Self {
-        Self { in_fan_out: true, ..Self::new(self.document) }
+    fn inside_fan_out(&self) -> Self {
+        let depth = Cell::new(self.depth.get() + 1);
+        Self { document: self.document, ids: RefCell::default(), in_fan_out: true, depth }
     }
 
     pub fn knows(&self, id: &str) -> bool {
@@ -89,6 +95,11 @@ pub fn list<'a>(
     around: &Around<'_>,
     context: &'a Context<'a>,
 ) -> Vec<Step> {
+    if around.depth.get() >= DEPTH_MAX {
+        context.diagnostics.borrow_mut().extend(items.first().map(|first| too_deep(first.span, place)));
+        return Vec::new();
+    }
+    around.depth.set(around.depth.get() + 1);
     let mut steps: Vec<Step> = Vec::with_capacity(items.len());
     let mut before: Option<Spanned<Arc<str>>> = None;
     for (index, node) in items.iter().enumerate() {
@@ -99,7 +110,15 @@ pub fn list<'a>(
         }
         steps.push(step);
     }
+    around.depth.set(around.depth.get() - 1);
     steps
+}
+
+fn too_deep(span: Span, place: &Place) -> Diagnostic {
+    let message = format!("steps stand more than {DEPTH_MAX} deep inside each other");
+    let finding = Diagnostic::error(Code::TooDeep, message).at(span.head()).step_of(place);
+    let field = place.prefix.trim_end_matches('.');
+    finding.field(field).help("make the file flatter, or move the inner steps to a workflow of their own")
 }
 
 fn listed<'a>(
@@ -121,9 +140,13 @@ fn listed<'a>(
 }
 
 /// The template of a fan-out: one step, with a set of ids of its own.
-pub fn template(table: &Table<'_>, key: &str, around: &Around<'_>) -> Step {
+pub fn template(table: &Table<'_>, key: &str, around: &Around<'_>) -> Option<Step> {
     let place = Place { step: table.place.step.clone(), prefix: format!("{key}.") };
-    step(table.context, table.map, table.span, place, &around.inside_fan_out())
+    if around.depth.get() >= DEPTH_MAX {
+        table.report(too_deep(table.span, &place));
+        return None;
+    }
+    Some(step(table.context, table.map, table.span, place, &around.inside_fan_out()))
 }
 
 /// `unnamed` is the place of a step that has no id to be called by.

@@ -309,8 +309,7 @@ mod tests {
     #[test]
     fn what_only_looks_like_a_number_is_text() {
         for text in [
-            "1e3", "1.5e3", "08", "0o14", "-.5", "1:60", "1:3:", "0b", "0x", "0xg", "1.2.3", "+", "-", "_1",
-            "1:30.x",
+            "1e3", "1.5e3", "08", "0o14", "-.5", "1:60", "0b", "0x", "0xg", "1.2.3", "+", "-", "_1", "1:30.x",
         ] {
             check(text, &Value::text(text));
         }
@@ -355,6 +354,6 @@ mod tests {
         check("1.50", "1.5");
         check("\"yes\"", "yes");
         check("feature", "feature");
-        assert_eq!(resolved("{1: a, \"1\": b, yes: c, true: d}").1, ["duplicate_key", "duplicate_key"]);
+        assert_eq!(resolved("{0x10: a, 16: b, yes: c, true: d}").1, ["duplicate_key", "duplicate_key"]);
     }
 }

@@ -1,7 +1,7 @@
 //! A folder of files is a test suite: each gives the snapshot beside it, findings first, then the plan.
 //!
 //! `err_` files have an error, `warn_` files a warning or a hint and no error, `ok_` files none of them.
-//! `NAME.overrides.yaml` is laid over `NAME.yaml`.
+//! `NAME.overrides.yaml` is laid over `NAME.yaml`; the files in `NAME.overlays` are overlays of `NAME.yml`.
 
 use crate::support::{folder, load_text, read};
 use indexmap::IndexMap;
@@ -9,13 +9,16 @@ use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use windlass_dialects::swdl::WORDS;
 use windlass_dialects::text::{Format, Limits};
-use windlass_dialects::{Loaded, Options, Text, load, text};
+use windlass_dialects::{Dialect, Loaded, Options, Text, load, text};
 use windlass_ir::plan::Given;
+use windlass_ir::workflow::{Parameter, Words};
 use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, Span, Type, Value};
 
 const OVERRIDES: &str = ".overrides.yaml";
+
+/// The dialects with a folder of files.
+const FOLDERS: [&str; 2] = ["swdl", "speckit"];
 
 /// Codes that no file in the folder can give.
 const WITHOUT_FIXTURE: [(Code, &str); 5] = [
@@ -38,14 +41,23 @@ fn name(path: &Path) -> String {
     path.file_name().expect("a file").to_string_lossy().into_owned()
 }
 
-/// Every workflow of the folder, with its overrides laid over it.
+/// Every workflow of all folders.
 fn fixtures() -> Vec<(String, Loaded)> {
-    let workflows = files(&folder("swdl")).into_iter().filter(|path| !name(path).ends_with(OVERRIDES));
+    FOLDERS.iter().flat_map(|dialect| fixtures_of(dialect)).collect()
+}
+
+/// Every workflow of a folder, with its overrides laid over it and its overlays applied.
+fn fixtures_of(dialect: &str) -> Vec<(String, Loaded)> {
+    let workflows = files(&folder(dialect)).into_iter().filter(|path| !name(path).ends_with(OVERRIDES));
     workflows
         .map(|path| {
             let overrides = path.with_extension(&OVERRIDES[1..]);
             let overrides = overrides.is_file().then(|| read(&overrides));
-            (name(&path), load(read(&path), Options::overridden(overrides)))
+            let overlays = path.with_extension("overlays");
+            let overlays = if overlays.is_dir() { files(&overlays) } else { Vec::new() };
+            let overlays = overlays.iter().map(|path| read(path)).collect();
+            let options = Options { dialect: Dialect::by_name(dialect), overrides, overlays };
+            (name(&path), load(read(&path), options))
         })
         .collect()
 }
@@ -56,7 +68,7 @@ fn show(loaded: &Loaded) -> String {
         shown.push_str(&show_finding(finding, &loaded.sources));
     }
     if let Some(plan) = &loaded.plan {
-        let mut outline = serde_json::to_value(outline(plan)).expect("an outline is data");
+        let mut outline = serde_json::to_value(outline(plan, loaded.words)).expect("an outline is data");
         let fields = outline.as_object_mut().expect("an outline is an object");
         fields.shift_remove("parameters_schema");
         fields.shift_remove("digest");
@@ -65,11 +77,15 @@ fn show(loaded: &Loaded) -> String {
     shown
 }
 
-fn outline(plan: &Plan) -> windlass_ir::plan::Outline {
+fn outline(plan: &Plan, words: &Words) -> windlass_ir::plan::Outline {
     let demanded = plan.parameters.iter().filter(|(_, p)| p.required && p.default.is_none());
     let given: IndexMap<String, Given> =
-        demanded.map(|(name, p)| (name.to_string(), Given::Value(sample(&p.ty)))).collect();
-    plan.outline(&WORDS, &plan.parameters(&given, &WORDS).expect("samples of the right types"))
+        demanded.map(|(name, p)| (name.to_string(), Given::Value(first_choice(p)))).collect();
+    plan.outline(words, &plan.parameters(&given, words).expect("samples of the right types"))
+}
+
+fn first_choice(parameter: &Parameter) -> Value {
+    parameter.choices.first().cloned().unwrap_or_else(|| sample(&parameter.ty))
 }
 
 fn sample(ty: &Type) -> Value {
@@ -133,15 +149,17 @@ fn excerpt(span: Span, sources: &Sources) -> String {
 
 #[test]
 fn each_file_gives_its_snapshot() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(folder("swdl/snapshots"));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| {
-        for (name, loaded) in fixtures() {
-            insta::assert_snapshot!(name, show(&loaded));
-        }
-    });
+    for dialect in FOLDERS {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(folder(dialect).join("snapshots"));
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.bind(|| {
+            for (name, loaded) in fixtures_of(dialect) {
+                insta::assert_snapshot!(name, show(&loaded));
+            }
+        });
+    }
 }
 
 #[test]
@@ -180,12 +198,18 @@ fn every_code_has_a_file() {
 
 #[test]
 fn every_snapshot_has_its_file() {
-    let fixtures: BTreeSet<String> = fixtures().into_iter().map(|(name, _)| name).collect();
-    let snapshots = files(&folder("swdl/snapshots"));
-    for snapshot in snapshots.iter().filter(|path| path.extension().is_some_and(|ending| ending == "snap")) {
-        let name = name(snapshot);
-        let fixture = name.strip_suffix(".snap");
-        assert!(fixture.is_some_and(|fixture| fixtures.contains(fixture)), "{name} belongs to no fixture");
+    for dialect in FOLDERS {
+        let fixtures: BTreeSet<String> = fixtures_of(dialect).into_iter().map(|(name, _)| name).collect();
+        let snapshots = files(&folder(dialect).join("snapshots"));
+        let is_snapshot = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "snap");
+        for snapshot in snapshots.iter().filter(is_snapshot) {
+            let name = name(snapshot);
+            let fixture = name.strip_suffix(".snap");
+            assert!(
+                fixture.is_some_and(|fixture| fixtures.contains(fixture)),
+                "{name} belongs to no fixture"
+            );
+        }
     }
 }
 
@@ -270,21 +294,32 @@ fn blocks(page: &str) -> Vec<(Vec<&str>, String)> {
 }
 
 /// An example shows only what it is about; the rest of a workflow is put around it.
-fn whole(example: &str) -> String {
+fn whole(example: &str, is_speckit: bool) -> String {
     let has = |key: &str| example.lines().any(|line| line.starts_with(key));
+    if is_speckit {
+        let header = "schema_version: \"1.0\"\nworkflow: {id: example, name: Example, version: 1.0.0}\n";
+        let header = if has("workflow:") { "" } else { header };
+        let steps = if has("steps:") { "" } else { "steps: [{id: build, type: shell, run: make}]\n" };
+        return format!("{header}{example}{steps}");
+    }
     let header = if has("workflow:") { "" } else { "workflow: {id: example, name: Example}\n" };
     let stages = if has("stages:") { "" } else { "stages: [{id: work, type: shell, run: make}]\n" };
     format!("{header}{example}{stages}")
 }
 
 /// `yaml fails CODE` gives errors and `yaml warns CODE` warnings of that code and nothing else, `yaml` gives nothing.
+/// `speckit` after `yaml` says that it is a Spec Kit workflow.
 #[test]
 fn the_pages_of_codes_show_what_they_say() {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
     let mut wrong = String::new();
     for path in files(&pages) {
         let page = std::fs::read_to_string(&path).expect("a page is text");
-        for (words, text) in blocks(&page) {
+        for (mut words, text) in blocks(&page) {
+            let is_speckit = words.get(1) == Some(&"speckit");
+            if is_speckit {
+                words.remove(1);
+            }
             let severity = match words.as_slice() {
                 ["yaml"] => None,
                 ["yaml", "fails", _] => Some(Severity::Error),
@@ -292,7 +327,9 @@ fn the_pages_of_codes_show_what_they_say() {
                 _ => continue,
             };
             let expected: BTreeSet<_> = severity.into_iter().map(|severity| (severity, words[2])).collect();
-            let loaded = load_text(&whole(&text));
+            let file = Text { name: "test.yaml".into(), bytes: whole(&text, is_speckit).into_bytes() };
+            let dialect = if is_speckit { Dialect::Speckit } else { Dialect::Swdl };
+            let loaded = load(file, Options { dialect: Some(dialect), ..Options::default() });
             let found =
                 loaded.diagnostics.iter().map(|finding| (finding.severity, finding.code.as_str())).collect();
             if expected != found {

@@ -4,4 +4,5 @@ mod cases;
 mod docs;
 mod fixtures;
 mod shell;
+mod speckit;
 mod support;

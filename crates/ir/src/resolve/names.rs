@@ -428,7 +428,14 @@ impl<'a> Names<'a> {
             ),
             Namespace::Item if !self.is_inside(reader, |role| matches!(role, Role::Item(_))) => here(
                 format!("`{word}` has a value only inside the template of a fan-out"),
-                "move this into `fan_out.stage_template`, or read an output instead",
+                match self.declared.semantics.visibility {
+                    Visibility::Scoped => {
+                        "move this into `fan_out.stage_template`, or read an output instead"
+                    }
+                    Visibility::Flat => {
+                        "read it in a step that is done for each item, or read an output instead"
+                    }
+                },
             ),
             Namespace::Index if sight == Sight::Round => None,
             Namespace::Index
