@@ -14,6 +14,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Validate(Validate),
+    Fmt(Fmt),
     Plan(PlanCommand),
     Graph(Graph),
     Eval(Eval),
@@ -268,6 +269,26 @@ pub struct Validate {
     /// Let warnings make a file invalid
     #[arg(long)]
     pub strict: bool,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+/// Put workflow files into canonical form
+///
+/// Orders keys, indents and quotes alike everywhere. Comments and meaning stay; line ends become those of Unix.
+/// Exit status: 0 done, 1 a file would change (with --check), 2 a file was refused and left alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = FMT_EXAMPLES)]
+pub struct Fmt {
+    /// Workflow files, folders that hold a WORKFLOW.yaml, or `-` to go from standard input to standard output
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Change nothing, but list the files that would change
+    #[arg(long)]
+    pub check: bool,
+    /// Print JSON: a list with one object for each file
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A workflow and what it is given.
@@ -290,7 +311,7 @@ pub struct Plan {
     #[arg(long, value_name = "FILE")]
     pub input_file: Option<PathBuf>,
     #[command(flatten)]
-    pub overrides: Overrides,
+    pub reading: Reading,
 }
 
 /// Show what would run, in which order and with which inputs and limits
@@ -319,31 +340,47 @@ pub struct Graph {
     #[arg(long, value_enum, default_value_t = Format::Mermaid)]
     pub format: Format,
     #[command(flatten)]
-    pub overrides: Overrides,
+    pub reading: Reading,
 }
 
 /// Evaluate one expression and print its value as JSON
+///
+/// swdl: with or without `${{ }}`; speckit: text with `{{ }}`; dcc: text with `{{ }}`, or a JSONPath; dagnats: a
+/// `skip_if` object, true when the step would be skipped. With text around an expression the result is text.
 ///
 /// Exit status: 0 done, 1 the expression failed, 2 the context was refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EVAL_EXAMPLES)]
 pub struct Eval {
-    /// The expression, with or without `${{ }}`; with text around it the result is text
+    /// The expression; `--` before one that starts with a dash
     #[arg(value_name = "EXPR", allow_negative_numbers = true)]
     pub expression: String,
     /// The dialect whose expressions these are
     #[arg(long, value_enum, default_value_t = Dialect::Swdl)]
     pub dialect: Dialect,
-    /// A JSON object with what the expression can read: parameters, stages, env, run, workflow, context, item, index
+    /// A JSON object with what the expression can read: parameters, stages, … (swdl), inputs, steps, item, … (speckit, dcc), outputs by step id (dagnats)
     #[arg(long, value_name = "FILE")]
     pub context: Option<PathBuf>,
+    /// Print true or false: what a condition would make of the value
+    #[arg(long)]
+    pub condition: bool,
+    /// Let warnings be errors
+    #[arg(long)]
+    pub strict: bool,
 }
 
+/// How a workflow file is read.
 #[derive(Debug, clap::Args)]
-pub struct Overrides {
-    /// Lay these overrides over the workflow [default: .skillmeat-workflow-overrides.yaml of the project]
-    #[arg(id = "overrides", long, value_name = "FILE")]
-    pub file: Option<PathBuf>,
+pub struct Reading {
+    /// The dialect of the file [default: found by looking at it]
+    #[arg(long, value_enum)]
+    pub dialect: Option<Dialect>,
+    /// Lay these overrides over a swdl workflow [default: .skillmeat-workflow-overrides.yaml of the project]
+    #[arg(long, value_name = "FILE")]
+    pub overrides: Option<PathBuf>,
+    /// Apply an overlay to a speckit workflow; an installed one has those of its project
+    #[arg(long = "overlay", value_name = "FILE")]
+    pub overlays: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -355,6 +392,20 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dialect {
     Swdl,
+    Speckit,
+    Dagnats,
+    Dcc,
+}
+
+impl From<Dialect> for windlass_dialects::Dialect {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Swdl => Self::Swdl,
+            Dialect::Speckit => Self::Speckit,
+            Dialect::Dagnats => Self::Dagnats,
+            Dialect::Dcc => Self::Dcc,
+        }
+    }
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {
@@ -379,6 +430,12 @@ EXAMPLES:
   windlass validate --json WORKFLOW.yaml
   cat WORKFLOW.yaml | windlass validate -";
 
+const FMT_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass fmt WORKFLOW.yaml
+  windlass fmt --check workflows/*.yaml
+  cat WORKFLOW.yaml | windlass fmt -";
+
 const PLAN_EXAMPLES: &str = "\
 EXAMPLES:
   windlass plan WORKFLOW.yaml -p feature=login -p 'labels=[\"a\", \"b\"]'
@@ -395,7 +452,11 @@ const EVAL_EXAMPLES: &str = "\
 EXAMPLES:
   windlass eval \"length('abc') > 2\"
   windlass eval 'stages.test.outputs.passed && parameters.deploy' --context run.json
-  windlass eval 'Deploying to ${{ parameters.target }}' --context run.json";
+  windlass eval 'Deploying to ${{ parameters.target }}' --context run.json
+  windlass eval --dialect speckit \"{{ inputs.tags | join(', ') }}\" --context run.json
+  windlass eval --dialect dcc '$.steps.list.output.files' --context run.json --condition
+  windlass eval --dialect dagnats '{\"step_id\": \"lint\", \"field\": \"issues\", \"op\": \"==\", \"value\": 0}' --context outputs.json
+  windlass eval -- -5";
 
 #[cfg(test)]
 mod tests {

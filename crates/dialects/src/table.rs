@@ -4,6 +4,7 @@
 
 use crate::text::{Entry, Kind, Mapping, Node, Scalar, Style};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Severity, Sources, Span, Spanned, Value};
@@ -14,7 +15,7 @@ pub struct Context<'a> {
     pub sources: &'a Sources,
     pub diagnostics: RefCell<Vec<Diagnostic>>,
     pub keys: Keys,
-    /// What opens an expression; text that takes none is searched for it.
+    /// What opens an expression; text that takes none is searched for it. Empty where there are no expressions.
     pub opens: &'static str,
 }
 
@@ -179,7 +180,7 @@ impl<'a> Table<'a> {
     }
 
     fn no_expression(&self, key: &str, text: &str, span: Span) {
-        if text.contains(self.context.opens) {
+        if !self.context.opens.is_empty() && text.contains(self.context.opens) {
             let message =
                 format!("`{}` is taken as it is: no expression is read in it", self.place.field(key));
             let finding = self.error(Code::NotAvailableHere, key, span, message);
@@ -311,15 +312,17 @@ impl<'a> Table<'a> {
     /// says why not and what to do.
     pub fn finish(&self, others: &[&str], here: impl Fn(&str) -> (String, &'static str)) {
         let asked = self.asked.borrow();
+        let mut counting: HashMap<&str, &Entry> = HashMap::new();
         for entry in &self.map.entries {
             let key: &str = &entry.key.text;
             if let Some(known) = asked.iter().find(|known| self.is_same(known, key)) {
                 if *known != key {
-                    self.report(self.other_case(entry, known));
+                    let counts = counting.entry(known).or_insert_with(|| self.lookup(known).unwrap_or(entry));
+                    self.report(self.other_case(entry, known, counts));
                 }
                 continue;
             }
-            if others.contains(&key) {
+            if others.iter().any(|other| self.is_same(other, key)) {
                 let (why, help) = here(key);
                 let finding = self.warning(
                     Code::IgnoredKey,
@@ -352,14 +355,24 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn other_case(&self, entry: &Entry, known: &str) -> Diagnostic {
+    /// A key in another spelling is a hint; beside one that counts it would be lost.
+    fn other_case(&self, entry: &Entry, known: &str, counts: &Entry) -> Diagnostic {
         let key = &*entry.key.text;
+        if counts.key.text != entry.key.text {
+            let message = format!("`{key}` and `{}` are the same key", counts.key.text);
+            return self
+                .error(Code::DuplicateKey, key, entry.key.span, message)
+                .label(counts.key.span, "given here as well")
+                .reference(key)
+                .help("remove or rename one of them");
+        }
         let message = format!("`{key}` is read as `{known}`");
         Diagnostic::new(Severity::Hint, Code::KeyCase, message)
             .at(entry.key.span)
             .step_of(&self.place)
             .field(self.place.field(key))
             .reference(key)
+            .help(format!("write `{known}`"))
             .suggest(Some(known))
     }
 

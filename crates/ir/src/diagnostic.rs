@@ -41,12 +41,15 @@ codes! {
     Syntax = "syntax",
     DuplicateKey = "duplicate_key",
     WrongShape = "wrong_shape",
+    NotFormatted = "not_formatted",
     // Keys and plain values
     UnknownKey = "unknown_key",
     MissingField = "missing_field",
     ConflictingKeys = "conflicting_keys",
     IgnoredKey = "ignored_key",
     KeyCase = "key_case",
+    MergeKey = "merge_key",
+    TasksDialect = "tasks_dialect",
     BadId = "bad_id",
     BadVersion = "bad_version",
     BadDuration = "bad_duration",
@@ -88,6 +91,13 @@ codes! {
     TypeMismatch = "type_mismatch",
     NeverTrue = "never_true",
     UnboundContext = "unbound_context",
+    SilentNull = "silent_null",
+    ConditionWithoutBraces = "condition_without_braces",
+    ConditionBlockUnclosable = "condition_block_unclosable",
+    ConditionNotOneBlock = "condition_not_one_block",
+    BareName = "bare_name",
+    DocsStylePath = "docs_style_path",
+    ShadowedBinding = "shadowed_binding",
     // Safety and plausibility
     GateBypassed = "gate_bypassed",
     GateTimeoutExceedsRunTimeout = "gate_timeout_exceeds_run_timeout",
@@ -123,9 +133,6 @@ codes! {
     StepIdDuplicate = "step_id_duplicate",
     StepTypeNotString = "step_type_not_string",
     StepTypeUnknown = "step_type_unknown",
-    ConditionWithoutBraces = "condition_without_braces",
-    ConditionNotOneBlock = "condition_not_one_block",
-    ConditionBlockUnclosable = "condition_block_unclosable",
     WaitForEmptyOrNotList = "wait_for_empty_or_not_list",
     WaitForEntryNotString = "wait_for_entry_not_string",
     WaitForSelf = "wait_for_self",
@@ -258,6 +265,13 @@ impl Diagnostic {
         if let (true, Some(word)) = (self.help.is_empty(), &self.suggest) {
             self.help = did_you_mean(word);
         }
+        self
+    }
+
+    /// The number of the broken rule, where a dialect numbers its rules.
+    #[must_use]
+    pub fn rule(mut self, rule: u8) -> Self {
+        self.rule = Some(rule);
         self
     }
 

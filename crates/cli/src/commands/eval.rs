@@ -2,14 +2,16 @@
 
 use crate::answer::{Answer, Status};
 use crate::args::{self, Dialect};
-use crate::load::{self, Refusal};
-use crate::show::{Screen, Screens, diagnostics};
+use crate::load;
+use crate::show::{Screens, diagnostics};
 use std::ops::Range;
-use std::path::Path;
 use windlass_dialects::swdl::expr::{namespace_word, parse_expression, parse_template};
-use windlass_ir::expr::{EvalError, Expr, Limits, Namespace, Node, Read, Scope, Semantics, Template, render};
+use windlass_dialects::{dagnats, dcc, speckit};
+use windlass_ir::expr::{
+    EvalError, Expr, Limits, Namespace, Node, Read, Scope, Semantics, Template, holds, render,
+};
 use windlass_ir::suggest::nearest;
-use windlass_ir::{Code, Diagnostic, Source, SourceId, Sources, Span, Value};
+use windlass_ir::{Code, Diagnostic, Severity, Source, SourceId, Sources, Span, Value};
 
 /// What a context may hold; everything else in it is probably a slip.
 const CONTEXT_KEYS: [&str; 12] = [
@@ -28,27 +30,126 @@ const CONTEXT_KEYS: [&str; 12] = [
 ];
 
 pub fn run(args: &args::Eval, screens: &Screens) -> Answer {
-    match context(args.context.as_deref()) {
-        Ok(context) => match args.dialect {
-            Dialect::Swdl => swdl(&args.expression, &context, &screens.stderr),
-        },
-        Err(refusal) => refusal.answer(&screens.stderr),
+    let values = match args.context.as_deref().map(load::object).transpose() {
+        Ok(values) => values.unwrap_or(Value::Null),
+        Err(refusal) => return refusal.answer(&screens.stderr),
+    };
+    let mut sources = Sources::default();
+    let id = sources.add(Source::new("expression", args.expression.as_str()));
+    let mut trial = Trial { args, id, values, findings: Vec::new() };
+    let value = trial.value();
+    let stderr = diagnostics::render(&trial.findings, &sources, None, &screens.stderr);
+    match value.and_then(|value| value.to_json_text()) {
+        Some(json) => Answer { stdout: json + "\n", stderr, status: Status::Done },
+        None => Answer { stderr: stderr + diagnostics::PAGES, ..Answer::new(Status::Failed) },
     }
 }
 
-fn context(file: Option<&Path>) -> Result<Context, Refusal> {
-    let Some(path) = file else { return Ok(Context { values: Value::Null, findings: Vec::new() }) };
-    let values = load::object(path)?;
-    let findings = match &values {
-        Value::Map(map) => {
-            map.keys().filter(|key| !CONTEXT_KEYS.contains(&&***key)).map(|key| unused(key)).collect()
-        }
-        _ => Vec::new(),
-    };
-    Ok(Context { values, findings })
+/// One expression under trial.
+struct Trial<'a> {
+    args: &'a args::Eval,
+    id: SourceId,
+    /// What the expression can read: an object, or null when no file was given.
+    values: Value,
+    findings: Vec<Diagnostic>,
 }
 
-fn unused(key: &str) -> Diagnostic {
+impl Trial<'_> {
+    fn value(&mut self) -> Option<Value> {
+        let template = self.parse()?;
+        if self.args.strict {
+            self.findings.iter_mut().filter(|found| found.severity == Severity::Warning).for_each(harden);
+        }
+        if self.findings.iter().any(Diagnostic::is_error) {
+            return None;
+        }
+        let semantics = self.semantics();
+        let value = self.render(&template, &semantics).and_then(|value| match self.args.condition {
+            true => holds(&value, &semantics).map(Value::Bool),
+            false => Ok(value),
+        });
+        value.map_err(|error| self.findings.push(error.into_diagnostic())).ok()
+    }
+
+    fn semantics(&self) -> Semantics {
+        match self.args.dialect {
+            Dialect::Swdl => Semantics::HOUSE,
+            Dialect::Speckit => Semantics::SPECKIT,
+            Dialect::Dagnats => Semantics::DAGNATS,
+            Dialect::Dcc => Semantics::DCC,
+        }
+    }
+
+    fn render(&self, template: &Template, semantics: &Semantics) -> Result<Value, EvalError> {
+        let limits = Limits::default();
+        match self.args.dialect {
+            Dialect::Swdl => render(template, &Context { values: &self.values }, semantics, &limits),
+            Dialect::Speckit => render(template, &speckit::expr::scope(&self.values), semantics, &limits),
+            Dialect::Dagnats => render(template, &dagnats::scope(&self.values), semantics, &limits),
+            Dialect::Dcc => render(template, &dcc::scope(&self.values), semantics, &limits),
+        }
+    }
+
+    /// What was written, with findings about it kept.
+    fn parse(&mut self) -> Option<Template> {
+        let text = self.args.expression.as_str();
+        let id = self.id;
+        let locate = move |range: Range<usize>| Span::new(id, range.start, range.end);
+        let (template, found) = match self.args.dialect {
+            Dialect::Swdl => self.parse_swdl(&locate),
+            Dialect::Speckit if self.args.condition => {
+                let (template, found) = speckit::expr::parse_any_condition(text, &locate);
+                (Some(template), found)
+            }
+            Dialect::Speckit => {
+                let (template, found) = speckit::expr::parse_template(text, &locate);
+                (Some(template), found)
+            }
+            Dialect::Dagnats => as_template(dagnats::parse_skip_if(text, &locate)),
+            Dialect::Dcc if text.trim_start().starts_with('$') => {
+                as_template(dcc::path::parse_path(text.trim(), &locate))
+            }
+            Dialect::Dcc => {
+                let (template, found) = dcc::template::parse_template(text, &locate);
+                (Some(dcc::template::against(template, &self.values)), found)
+            }
+        };
+        self.findings.extend(found);
+        template
+    }
+
+    fn parse_swdl(&mut self, locate: &dyn Fn(Range<usize>) -> Span) -> (Option<Template>, Vec<Diagnostic>) {
+        self.findings.extend(unused(&self.values));
+        let text = self.args.expression.as_str();
+        let (template, mut found) = if text.contains("${{") {
+            let (template, found) = parse_template(text, locate);
+            (Some(template), found)
+        } else {
+            as_template(parse_expression(text, locate))
+        };
+        found.extend(template.iter().flat_map(|template| subtractions(template, &self.values)));
+        (template, found)
+    }
+}
+
+fn as_template(parsed: Result<Expr, Vec<Diagnostic>>) -> (Option<Template>, Vec<Diagnostic>) {
+    match parsed {
+        Ok(expr) => (Some(Template::Expression(expr)), Vec::new()),
+        Err(found) => (None, found),
+    }
+}
+
+fn harden(finding: &mut Diagnostic) {
+    finding.severity = Severity::Error;
+}
+
+/// Words in the context that no expression can read.
+fn unused(values: &Value) -> Vec<Diagnostic> {
+    let Value::Map(map) = values else { return Vec::new() };
+    map.keys().filter(|key| !CONTEXT_KEYS.contains(&&***key)).map(|key| unused_word(key)).collect()
+}
+
+fn unused_word(key: &str) -> Diagnostic {
     let finding = Diagnostic::warning(
         Code::UnknownNamespace,
         format!("the context has `{key}`, which no expression can read"),
@@ -61,42 +162,13 @@ fn unused(key: &str) -> Diagnostic {
     }
 }
 
-fn swdl(text: &str, context: &Context, screen: &Screen) -> Answer {
-    let mut sources = Sources::default();
-    let id = sources.add(Source::new("expression", text));
-    let mut findings = context.findings.clone();
-    let value = parse(text, id, &mut findings).and_then(|template| {
-        findings.extend(subtractions(&template, context));
-        if findings.iter().any(Diagnostic::is_error) {
-            return None;
-        }
-        let value = render(&template, context, &Semantics::HOUSE, &Limits::default());
-        value.map_err(|error| findings.push(error.into_diagnostic())).ok()
-    });
-    let stderr = diagnostics::render(&findings, &sources, None, screen);
-    match value.and_then(|value| value.to_json_text()) {
-        Some(json) => Answer { stdout: json + "\n", stderr, status: Status::Done },
-        None => Answer { stderr: stderr + diagnostics::PAGES, ..Answer::new(Status::Failed) },
-    }
-}
-
-fn parse(text: &str, id: SourceId, findings: &mut Vec<Diagnostic>) -> Option<Template> {
-    let locate = |range: Range<usize>| Span::new(id, range.start, range.end);
-    if text.contains("${{") {
-        let (template, found) = parse_template(text, &locate);
-        findings.extend(found);
-        return Some(template);
-    }
-    parse_expression(text, &locate).map(Template::Expression).map_err(|found| findings.extend(found)).ok()
-}
-
 /// What is not in the context is null. But a hyphen belongs to a name, so `parameters.limit-1` reads a parameter that
 /// nobody has; when there is a `limit`, its author wanted to subtract.
-fn subtractions(template: &Template, context: &Context) -> Vec<Diagnostic> {
+fn subtractions(template: &Template, values: &Value) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut look = |expr: &Expr| match &expr.node {
         Node::Member { of, name } if matches!(of.node, Node::Read(Read::Namespace(Namespace::Inputs))) => {
-            found.extend(context.subtraction(name, expr.span));
+            found.extend(subtraction(values, name, expr.span));
         }
         _ => {}
     };
@@ -104,27 +176,23 @@ fn subtractions(template: &Template, context: &Context) -> Vec<Diagnostic> {
     found
 }
 
-struct Context {
-    /// An object, or null when no file was given.
-    values: Value,
-    /// What is odd about the file.
-    findings: Vec<Diagnostic>,
-}
-
-impl Context {
-    fn subtraction(&self, name: &str, span: Span) -> Option<Diagnostic> {
-        let known = self.values.get(namespace_word(Namespace::Inputs))?;
-        let (before, _) = name.split_once('-')?;
-        if known.get(name).is_some() || known.get(before).is_none() {
-            return None;
-        }
-        let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no parameter `{name}`"));
-        let help = "a hyphen belongs to the name, and there is no subtraction";
-        Some(finding.at(span).reference(name).suggest(Some(before)).help(help))
+fn subtraction(values: &Value, name: &str, span: Span) -> Option<Diagnostic> {
+    let known = values.get(namespace_word(Namespace::Inputs))?;
+    let (before, _) = name.split_once('-')?;
+    if known.get(name).is_some() || known.get(before).is_none() {
+        return None;
     }
+    let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no parameter `{name}`"));
+    let help = "a hyphen belongs to the name, and there is no subtraction";
+    Some(finding.at(span).reference(name).suggest(Some(before)).help(help))
 }
 
-impl Scope for Context {
+/// The values of a swdl expression.
+struct Context<'a> {
+    values: &'a Value,
+}
+
+impl Scope for Context<'_> {
     fn read(&self, read: Read) -> Result<Value, EvalError> {
         let namespace = match read {
             Read::Namespace(namespace) => namespace,

@@ -1,9 +1,28 @@
-//! DCC-MCP workflows and schedules: from the tree of a file to [`windlass_ir::Workflow`].
+//! DCC-MCP workflows: from the tree of a file to [`windlass_ir::Workflow`].
+//!
+//! `document` reads the top of a file, `inputs` what it says about its inputs, `step` what all steps share, `kinds` what
+//! each kind adds, `policy` how often, how long and under which key; `tasks` explains the sibling language that nothing runs.
+//! `template` and `path` are the two surfaces of expressions, and `bind` ties their first words to what they stand for,
+//! with the help of the `inventory` of all steps.
 
+mod bind;
+mod document;
+mod inputs;
+mod inventory;
+mod key;
+mod kinds;
+pub mod path;
+mod policy;
+mod step;
+mod table;
+mod tasks;
+pub mod template;
+
+use crate::table::{Context, Keys};
 use crate::text::Node;
-use windlass_ir::expr::Namespace;
+use windlass_ir::expr::{EvalError, Namespace, Read, Scope};
 use windlass_ir::workflow::Words;
-use windlass_ir::{Diagnostic, Sources, Workflow};
+use windlass_ir::{Diagnostic, Sources, Value, Workflow};
 
 pub const WORDS: Words = Words {
     dialect: "dcc",
@@ -19,10 +38,38 @@ fn namespace_word(namespace: Namespace) -> &'static str {
     match namespace {
         Namespace::Inputs => "inputs",
         Namespace::Steps => "steps",
+        Namespace::Host => "env",
         other => crate::swdl::expr::namespace_word(other),
     }
 }
 
-pub fn read(_root: &Node, _sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
-    (None, Vec::new())
+/// Reads a workflow from the tree of its file. What can be read is read, whatever is wrong with the rest.
+pub fn read(root: &Node, sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
+    let context = Context::new(sources, Keys::Exact, template::OPEN);
+    let workflow = document::read(root, &context);
+    (workflow, context.diagnostics.into_inner())
+}
+
+/// What an expression sees that is tried alone: a context of `inputs`, `steps`, `item` and the names of loops.
+pub fn scope(context: &Value) -> impl Scope {
+    Whole { context }
+}
+
+struct Whole<'a> {
+    context: &'a Value,
+}
+
+impl Scope for Whole<'_> {
+    fn read(&self, read: Read) -> Result<Value, EvalError> {
+        let word = match read {
+            Read::Namespace(Namespace::Root) => return Ok(self.context.clone()),
+            Read::Namespace(namespace) => namespace_word(namespace),
+            Read::StepOutputs(_)
+            | Read::StepStatus(_)
+            | Read::StepRecord(_)
+            | Read::LoopItem(_)
+            | Read::LoopIndex(_) => return Ok(Value::Null),
+        };
+        Ok(self.context.get(word).cloned().unwrap_or(Value::Null))
+    }
 }

@@ -8,6 +8,7 @@ use super::field::{
 };
 use super::step::{Around, Work};
 use crate::table::Table;
+use crate::text::Kind as NodeKind;
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::expr::{Expr, Function, Node as ExprNode, Template};
@@ -54,9 +55,11 @@ fn default_text(block: &Table<'_>, key: &'static str, code: Code) -> Option<Boun
 
 fn default_options(block: &Table<'_>) -> IndexMap<Arc<str>, Value> {
     let Some(node) = given(block, "options") else { return IndexMap::new() };
-    match node.to_value() {
-        Value::Map(map) => map.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
-        _ => {
+    match &node.kind {
+        NodeKind::Map(map) => {
+            map.entries.iter().map(|entry| (entry.key.text.clone(), entry.value.to_value())).collect()
+        }
+        NodeKind::Scalar(_) | NodeKind::List(_) => {
             let message = format!("`workflow.options` must be a mapping, not {}", what(block, node));
             let finding = block.error(Code::WorkflowOptionsType, "options", node.span, message);
             block.report(finding.help("write a mapping, or leave it out"));

@@ -72,20 +72,17 @@ impl Binder<'_> {
 
     fn word(&self, part: Expr, findings: &mut Vec<Diagnostic>) -> Expr {
         let span = part.span;
-        match part.node {
-            Node::Read(Read::Namespace(Namespace::Context)) => object(
-                [
-                    ("run_id", member(Namespace::Run, "id", span)),
-                    ("workflow_dir", member(Namespace::Workflow, "dir", span)),
-                ],
-                span,
-            ),
-            Node::Read(Read::Namespace(Namespace::FanIn)) => match self.results {
-                Some(_) => object([("results", self.results(span, findings))], span),
-                None => self.results(span, findings),
-            },
-            _ => part,
+        let Node::Read(Read::Namespace(namespace)) = part.node else { return part };
+        if namespace == Namespace::FanIn {
+            let results = self.results(span, findings);
+            return if self.results.is_some() { object([("results", results)], span) } else { results };
         }
+        if namespace == Namespace::Context {
+            let run = member(Namespace::Run, "id", span);
+            let folder = member(Namespace::Workflow, "dir", span);
+            return object([("run_id", run), ("workflow_dir", folder)], span);
+        }
+        part
     }
 
     fn results(&self, span: Span, findings: &mut Vec<Diagnostic>) -> Expr {

@@ -1,123 +1,165 @@
-//! Expressions between `{{` and `}}`: paths and plain literals. What else the language has is null here.
+//! The surface of Spec Kit's expressions: `{{ … }}` in text, and conditions.
+//!
+//! The original splits text instead of parsing it, and turns what it cannot read into null. The same splits are made
+//! here once, so that the tree means exactly what the original would do; what would silently be null, and what would
+//! raise, is reported on the way. `body` is the text of one block, `scan` what skips quotes and brackets, `parse` the
+//! grammar, `filter` and `path` its leaves, `meant` what an author probably wanted, `condition` the checks of conditions.
 
+mod body;
+mod condition;
+mod filter;
+mod meant;
+mod parse;
+mod path;
+mod scan;
+mod scope;
+
+pub use condition::{parse_any_condition, parse_condition};
+pub use scope::scope;
+
+use body::Body;
+use parse::Parser;
 use std::ops::Range;
-use windlass_ir::expr::{Expr, Namespace, Node, Piece, Read, Template};
+use windlass_ir::expr::{Expr, Function, Node, Piece, Template, python};
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
+const OPEN: &str = "{{";
+const CLOSE: &str = "}}";
+const BODY_BYTES_MAX: usize = 64 << 10;
+/// Findings kept for one text; a file of nothing but mistakes does not get a message for each.
+const FINDINGS_MAX: usize = 50;
+
+/// Tells where a range of the text that is being read stands in its file.
 type Locate<'a> = &'a dyn Fn(Range<usize>) -> Span;
 
-/// A field: typed if it is exactly one block, text otherwise.
+/// Reads text with any number of `{{ … }}` in it. One block with nothing but blanks around it keeps the type of its
+/// value; otherwise the blocks become part of the text.
 pub fn parse_template(text: &str, locate: Locate<'_>) -> (Template, Vec<Diagnostic>) {
-    let start = text.len() - text.trim_start().len();
-    let blocks = blocks(text);
-    let template = match blocks.as_slice() {
-        [] => Template::Constant(Value::text(text)),
-        [only] if only.start == start && only.end == text.trim_end().len() => {
-            Template::Expression(expression(text, only, locate))
-        }
-        blocks => Template::Text(pieces(text, blocks, locate)),
+    let mut findings = Vec::new();
+    let template = match single_block(text) {
+        Some(body) => Template::Expression(parse_body(text, body, locate, &mut findings)),
+        None => interpolated(text, locate, &mut findings),
     };
-    (template, Vec::new())
+    findings.truncate(FINDINGS_MAX);
+    (template, findings)
 }
 
-/// A condition: nothing, true, false, or exactly one block.
-pub fn parse_condition(text: &str, locate: Locate<'_>) -> (Expr, Vec<Diagnostic>) {
-    let whole = || locate(0..text.len());
-    let literal = |value: Value| Expr::new(Node::Literal(value), whole());
-    let trimmed = text.trim();
-    match trimmed.to_lowercase().as_str() {
-        "" => return (literal(Value::text("")), Vec::new()),
-        "true" | "false" => return (literal(Value::Bool(trimmed.eq_ignore_ascii_case("true"))), Vec::new()),
-        _ => {}
-    }
-    if let (Template::Expression(expr), _) = parse_template(text, locate) {
-        return (expr, Vec::new());
-    }
-    let (code, message) = if blocks(text).is_empty() && text.contains("}}") && text.contains("{{") {
-        (Code::ConditionBlockUnclosable, "a quote in this block is never closed")
-    } else if blocks(text).is_empty() {
-        (Code::ConditionWithoutBraces, "without `{{ }}` this is never evaluated, and always true")
-    } else {
-        (Code::ConditionNotOneBlock, "a condition is exactly one `{{ }}` block")
-    };
-    let help = "put the whole condition between one `{{` and one `}}`";
-    let finding = Diagnostic::error(code, message).at(whole()).reference(text).help(help);
-    (literal(Value::Bool(true)), vec![finding])
+/// The range between the braces when the text is exactly one block that is not blank.
+fn single_block(text: &str) -> Option<Range<usize>> {
+    let inner = python::strip(text).strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
+    let start = text.find(OPEN)? + OPEN.len();
+    let closed_early = scan::find_close(inner).is_some();
+    (!closed_early && !python::strip(inner).is_empty()).then(|| start..start + inner.len())
 }
 
-/// The blocks of a text, braces included; quotes protect what stands in them.
-fn blocks(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(start) = text[from..].find("{{").map(|at| from + at) {
-        let Some(end) = block_end(text, start + 2) else { break };
-        found.push(start..end);
-        from = end;
+fn parse_body(text: &str, range: Range<usize>, locate: Locate<'_>, findings: &mut Vec<Diagnostic>) -> Expr {
+    if range.len() > BODY_BYTES_MAX {
+        let finding = too_long(locate(range));
+        let expr = parse::fail(finding.message.clone(), finding.span.unwrap_or_default());
+        findings.push(finding);
+        return expr;
     }
-    found
+    let body = Body::new(text, range, locate);
+    let mut parser = Parser::new(&body);
+    let expr = parser.whole();
+    findings.extend(parser.into_findings());
+    expr
 }
 
-fn block_end(text: &str, from: usize) -> Option<usize> {
-    let mut quote = None;
-    for (at, c) in text[from..].char_indices() {
-        match (quote, c) {
-            (Some(open), c) if open == c => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '}') if text[from + at..].starts_with("}}") => return Some(from + at + 2),
-            (None, _) => {}
+fn too_long(span: Span) -> Diagnostic {
+    let message = format!("the expression is longer than {BODY_BYTES_MAX} bytes");
+    let help = "move data out of the expression, into an input or a file";
+    Diagnostic::error(Code::ExpressionLimit, message).at(span).help(help)
+}
+
+/// A block of a text that is more than one block, and how it was closed.
+enum Block {
+    Closed(Range<usize>),
+    /// A quote hides the end: the first `}}` inside it is taken instead.
+    Cut(Range<usize>),
+    Unclosed,
+}
+
+/// The block whose braces open at `start`.
+fn block(text: &str, start: usize) -> Block {
+    let body = start + OPEN.len();
+    match (scan::find_close(&text[body..]), text[body..].find(CLOSE)) {
+        (Some(length), _) => Block::Closed(body..body + length),
+        (None, Some(length)) => Block::Cut(body..body + length),
+        (None, None) => Block::Unclosed,
+    }
+}
+
+fn interpolated(text: &str, locate: Locate<'_>, findings: &mut Vec<Diagnostic>) -> Template {
+    let (mut pieces, mut plain) = (Vec::new(), String::new());
+    let mut rest = 0;
+    while let Some(start) = text[rest..].find(OPEN).map(|found| rest + found) {
+        plain.push_str(&text[rest..start]);
+        let body = match block(text, start) {
+            Block::Closed(body) => body,
+            Block::Cut(body) => {
+                note(findings, || cut_block(locate(start..body.end + CLOSE.len())));
+                body
+            }
+            Block::Unclosed => {
+                note(findings, || unclosed_block(locate(start..start + OPEN.len())));
+                rest = start;
+                break;
+            }
+        };
+        rest = body.end + CLOSE.len();
+        if python::strip(&text[body.clone()]).is_empty() {
+            note(findings, || empty_block(locate(start..rest)));
+            continue;
         }
+        push_text(&mut pieces, &mut plain);
+        let mut found = Vec::new();
+        pieces.push(Piece::Expression(parse_body(text, body, locate, &mut found)));
+        found.into_iter().for_each(|finding| note(findings, || finding));
     }
-    None
+    plain.push_str(&text[rest..]);
+    push_text(&mut pieces, &mut plain);
+    assemble(pieces)
 }
 
-fn pieces(text: &str, blocks: &[Range<usize>], locate: Locate<'_>) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut from = 0;
-    for block in blocks {
-        if block.start > from {
-            pieces.push(Piece::Text(text[from..block.start].into()));
+fn note(findings: &mut Vec<Diagnostic>, make: impl FnOnce() -> Diagnostic) {
+    if findings.len() < FINDINGS_MAX {
+        findings.push(make());
+    }
+}
+
+fn push_text(pieces: &mut Vec<Piece>, plain: &mut String) {
+    if !plain.is_empty() {
+        pieces.push(Piece::Text(std::mem::take(plain).into()));
+    }
+}
+
+/// A single expression is still text here: a blank block stood beside it.
+fn assemble(pieces: Vec<Piece>) -> Template {
+    match <[Piece; 1]>::try_from(pieces) {
+        Ok([Piece::Expression(expr)]) => {
+            let span = expr.span;
+            Template::Expression(Expr::new(Node::Call { function: Function::Text, args: vec![expr] }, span))
         }
-        pieces.push(Piece::Expression(expression(text, block, locate)));
-        from = block.end;
+        Ok([Piece::Text(text)]) => Template::Constant(Value::Text(text)),
+        Err(pieces) if pieces.is_empty() => Template::Constant(Value::text("")),
+        Err(pieces) => Template::Text(pieces),
     }
-    if from < text.len() {
-        pieces.push(Piece::Text(text[from..].into()));
-    }
-    pieces
 }
 
-fn expression(text: &str, block: &Range<usize>, locate: Locate<'_>) -> Expr {
-    let body = text[block.start + 2..block.end - 2].trim();
-    let start = body.as_ptr() as usize - text.as_ptr() as usize;
-    let span = locate(start..start + body.len());
-    Expr::new(node(body, span), span)
+fn empty_block(span: Span) -> Diagnostic {
+    Diagnostic::warning(Code::SilentNull, "the block is empty, so it gives an empty text")
+        .at(span)
+        .help("write a value such as `inputs.name`, or take the braces away")
 }
 
-fn node(body: &str, span: Span) -> Node {
-    let quoted = ['\'', '"'].into_iter().find_map(|quote| body.strip_prefix(quote)?.strip_suffix(quote));
-    if let Some(inner) = quoted {
-        return Node::Literal(Value::text(inner));
-    }
-    if let Ok(int) = body.parse() {
-        return Node::Literal(Value::Int(int));
-    }
-    let mut parts = body.split('.');
-    let root = match parts.next().unwrap_or_default() {
-        "inputs" => Namespace::Inputs,
-        "steps" => Namespace::Steps,
-        "item" => Namespace::Item,
-        "fan_in" => Namespace::FanIn,
-        "context" => Namespace::Context,
-        "true" => return Node::Literal(Value::Bool(true)),
-        "false" => return Node::Literal(Value::Bool(false)),
-        _ => return Node::Literal(Value::Null),
-    };
-    if body.contains([' ', '[', '|', '(']) {
-        return Node::Literal(Value::Null);
-    }
-    let first = Expr::new(Node::Read(Read::Namespace(root)), span);
-    let path =
-        parts.fold(first, |of, name| Expr::new(Node::Member { of: Box::new(of), name: name.into() }, span));
-    path.node
+fn unclosed_block(span: Span) -> Diagnostic {
+    Diagnostic::warning(Code::ExpressionSyntax, "`{{` has no closing `}}`, so all from here stays as text")
+        .at(span)
+        .help("close the block with `}}`")
+}
+
+fn cut_block(span: Span) -> Diagnostic {
+    let message = "a quote is not closed, so the block ends at the first `}}` inside it";
+    Diagnostic::warning(Code::ExpressionSyntax, message).at(span).help("close the quote before `}}`")
 }

@@ -118,13 +118,11 @@ pub fn mapping<'a>(table: &Table<'a>, key: &str, node: &'a Node) -> Option<Table
 /// True or false as such: no text that says so, no number.
 pub fn boolean(table: &Table<'_>, key: &'static str) -> Option<bool> {
     let node = present(table, key)?;
-    match node.to_value() {
-        Value::Bool(flag) => Some(flag),
-        _ => {
-            bad_with(table, key, node, "true or false", "write true or false, without quotes".to_owned());
-            None
-        }
+    if let Value::Bool(flag) = node.to_value() {
+        return Some(flag);
     }
+    bad_with(table, key, node, "true or false", "write true or false, without quotes".to_owned());
+    None
 }
 
 /// A number of seconds above zero.
@@ -133,7 +131,9 @@ pub fn seconds(table: &Table<'_>, key: &'static str) -> Option<Duration> {
     let seconds = match node.to_value() {
         Value::Int(int) => Some(int as f64),
         Value::Float(float) => Some(float),
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Text(_) | Value::Sealed(_) | Value::List(_) | Value::Map(_) => {
+            None
+        }
     };
     match seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) {
         // A float-to-integer cast saturates; a fraction below a microsecond is not lost.

@@ -20,7 +20,7 @@ mod shell;
 mod step;
 mod yaml11;
 
-pub use overlays::overlay_dir;
+pub use overlays::overlay_folder;
 
 use crate::table::{Context, Keys};
 use crate::text::Node;

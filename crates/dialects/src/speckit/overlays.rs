@@ -18,14 +18,14 @@ const PRIORITY: i64 = 10;
 /// The keys of a step under which lists of steps stand; `cases` holds one for each of its keys.
 const BODIES: [&str; 4] = ["then", "else", "steps", "default"];
 
-/// The folder with the overlays of an installed workflow: `.specify/workflows/overlays/ID/` for
+/// The folder with the overlays of an installed workflow: `.specify/workflows/overlays/ID` for
 /// `.specify/workflows/ID/workflow.yml`. None for a file that is not installed.
-pub fn overlay_dir(workflow_path: &str) -> Option<String> {
+pub fn overlay_folder(workflow_path: &str) -> Option<String> {
     let (folder, file) = workflow_path.rsplit_once(['/', '\\'])?;
     let (workflows, id) = folder.rsplit_once(['/', '\\'])?;
     let parts: Vec<&str> = workflows.rsplit(['/', '\\']).take(2).collect();
     let installed = file == "workflow.yml" && parts == ["workflows", ".specify"];
-    (installed && is_id(id) && !RESERVED_IDS.contains(&id)).then(|| format!("{workflows}/overlays/{id}/"))
+    (installed && is_id(id) && !RESERVED_IDS.contains(&id)).then(|| format!("{workflows}/overlays/{id}"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -445,10 +445,10 @@ mod tests {
     #[test]
     fn the_folder_of_overlays_stands_beside_the_workflow() {
         let check = |path: &str, expected: Option<&str>| {
-            assert_eq!(overlay_dir(path).as_deref(), expected, "{path}");
+            assert_eq!(overlay_folder(path).as_deref(), expected, "{path}");
         };
-        check(".specify/workflows/ship/workflow.yml", Some(".specify/workflows/overlays/ship/"));
-        check("/p/.specify/workflows/ship/workflow.yml", Some("/p/.specify/workflows/overlays/ship/"));
+        check(".specify/workflows/ship/workflow.yml", Some(".specify/workflows/overlays/ship"));
+        check("/p/.specify/workflows/ship/workflow.yml", Some("/p/.specify/workflows/overlays/ship"));
         check("workflow.yml", None);
         check("ship/workflow.yml", None);
         check("workflows/ship/workflow.yml", None);

@@ -18,8 +18,8 @@ const STEPS: &str = "a list of steps";
 pub fn choose(table: &Table<'_>, around: &Around<'_>) -> Choose<Vec<Step>> {
     let condition = condition(table, "condition");
     let then = needed(table, "then", "give the steps that are done then: `then: [{id: …}]`");
-    let then = then.map(|node| body(table, "then", "then", node, around)).unwrap_or_default();
-    let otherwise = given(table, "else").map(|node| body(table, "else", "else", node, around));
+    let then = then.map(|node| body(table, "then", node, around)).unwrap_or_default();
+    let otherwise = given(table, "else").map(|node| body(table, "else", node, around));
     Choose::If { condition, then, otherwise: otherwise.unwrap_or_default() }
 }
 
@@ -37,7 +37,7 @@ pub fn switch(table: &Table<'_>, around: &Around<'_>) -> Choose<Vec<Step>> {
     }
     // In alphabetical order, like everything that comes from a mapping.
     cases.sort_keys();
-    let default = given(table, "default").map(|node| body(table, "default", "default", node, around));
+    let default = given(table, "default").map(|node| body(table, "default", node, around));
     Choose::Switch { value, cases, default: default.unwrap_or_default() }
 }
 
@@ -106,25 +106,23 @@ fn repeat(table: &Table<'_>, test: RepeatTest, around: &Around<'_>) -> Repeat<Ve
     let condition = condition(table, "condition");
     let rounds_max = rounds_max(table);
     let steps = needed(table, "steps", "give the steps of a round: `steps: [{id: …}]`");
-    let body = steps.map(|node| body(table, "steps", "steps", node, around)).unwrap_or_default();
+    let body = steps.map(|node| body(table, "steps", node, around)).unwrap_or_default();
     Repeat { test, condition, rounds_max, delay: None, body }
 }
 
 fn rounds_max(table: &Table<'_>) -> u32 {
     let Some(node) = given(table, "max_iterations") else { return ROUNDS_MAX };
-    match node.to_value() {
-        Value::Int(rounds) if rounds >= 1 => u32::try_from(rounds).unwrap_or(u32::MAX),
-        _ => {
-            bad(table, "max_iterations", node, "a whole number of at least 1");
-            ROUNDS_MAX
-        }
+    if let Value::Int(rounds @ 1..) = node.to_value() {
+        return u32::try_from(rounds).unwrap_or(u32::MAX);
     }
+    bad(table, "max_iterations", node, "a whole number of at least 1");
+    ROUNDS_MAX
 }
 
 /// A list of steps under a key; it may be empty.
-fn body(table: &Table<'_>, key: &str, place: &str, node: &Node, around: &Around<'_>) -> Vec<Step> {
+fn body(table: &Table<'_>, key: &str, node: &Node, around: &Around<'_>) -> Vec<Step> {
     match &node.kind {
-        Kind::List(items) => step::list(items, &table.place.child(place), around, table.context),
+        Kind::List(items) => step::list(items, &table.place.child(key), around, table.context),
         Kind::Scalar(_) | Kind::Map(_) => {
             bad(table, key, node, STEPS);
             Vec::new()

@@ -13,7 +13,7 @@ use windlass_ir::expr::StepId;
 use windlass_ir::policy::{OnFailure, Policy};
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{Action, Kind, Step};
-use windlass_ir::{Code, Diagnostic, Duration, Span, Spanned};
+use windlass_ir::{Code, Diagnostic, Duration, Span, Spanned, Value};
 
 /// What a step stands in: the file, the ids given so far, and whether a fan-out multiplies it.
 #[derive(Debug)]
@@ -170,21 +170,22 @@ fn step<'a>(
 }
 
 fn read_id(table: &Table<'_>) -> Option<Spanned<Arc<str>>> {
-    let node = present(table, "id");
-    let (code, message) = match node.map(|node| (node, as_text(node))) {
+    let node = present(table, "id").filter(|node| node.to_value() != Value::Null);
+    match node.map(|node| (node, as_text(node))) {
         Some((node, Some(id))) if !id.is_empty() => return Some(Spanned::new(id.clone(), node.span)),
-        Some((node, None)) if node.to_value() != windlass_ir::Value::Null => {
-            (Code::StepIdNotString, format!("the id of a step must be text, not {}", what(table, node)))
+        Some((node, None)) => {
+            let message = format!("the id of a step must be text, not {}", what(table, node));
+            let finding = table.error(Code::StepIdNotString, "id", node.span, message);
+            let written = field::written(table, node.span);
+            table.report(
+                finding.help(format!("put it in quotes, such as `id: \"{written}\"`, or take a word")),
+            );
         }
-        Some(_) | None => (Code::StepIdMissing, "this step has no id".to_owned()),
-    };
-    let (span, help) = match (code, node) {
-        (Code::StepIdNotString, Some(node)) => {
-            (node.span, format!("put it in quotes: `id: \"{}\"`", field::written(table, node.span)))
+        Some((_, Some(_))) | None => {
+            let finding = table.error(Code::StepIdMissing, "id", table.key_span("id"), "this step has no id");
+            table.report(finding.help("give the step an id, such as `id: build`"));
         }
-        _ => (table.key_span("id"), "give the step an id, such as `id: build`".to_owned()),
-    };
-    table.report(table.error(code, "id", span, message).help(help));
+    }
     None
 }
 

@@ -308,9 +308,9 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_a_number_is_text() {
-        for text in [
-            "1e3", "1.5e3", "08", "0o14", "-.5", "1:60", "0b", "0x", "0xg", "1.2.3", "+", "-", "_1", "1:30.x",
-        ] {
+        for text in
+            ["1e3", "1.5e3", "08", "0o14", "-.5", "1:60", "0b", "0x", "0xg", "1.2.3", "+", "_1", "1:30.x"]
+        {
             check(text, &Value::text(text));
         }
     }

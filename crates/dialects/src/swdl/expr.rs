@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use windlass_ir::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Read, Template};
+use windlass_ir::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Read, Template, is_name};
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
@@ -425,7 +425,12 @@ impl<'a> Parser<'a> {
         let range = of.range.start..self.token.range.end;
         self.advance()?;
         let height = of.height.max(at.height);
-        self.node(Node::Index { of: of.expr, at: at.expr }, range, height)
+        // Only brackets can hold a key that is no name; it is a member all the same, as in the other dialects.
+        let node = match at.expr.node {
+            Node::Literal(Value::Text(name)) if !is_name(&name) => Node::Member { of: of.expr, name },
+            node => Node::Index { of: of.expr, at: Box::new(Expr { node, ..*at.expr }) },
+        };
+        self.node(node, range, height)
     }
 
     fn primary(&mut self) -> Result<Parsed, Stop> {
@@ -1164,7 +1169,7 @@ mod tests {
         check_words(
             "vault['x']",
             "nothing is called `vault` here",
-            "a path starts with one of parameters, stages, context, env, run, workflow, item, index, secrets, \
+            "a path starts with one of parameters, stages, context, env, run, workflow, item, index, loops, host, failure, undo, secrets, \
              class, exit_code, message, attempt",
         );
         check_words("toJson(1)", "there is no function `toJson`", "did you mean `toJSON`?");

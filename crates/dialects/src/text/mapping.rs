@@ -99,6 +99,7 @@ impl MapBuilder {
     }
 
     pub(super) fn finish(mut self) -> Mapping {
+        let merged = self.merge.as_ref().map(|merge| merge.span);
         if let Some(merge) = self.merge.take() {
             let mut seen: HashSet<Arc<str>> =
                 self.entries.iter().map(|entry| entry.key.text.clone()).collect();
@@ -106,7 +107,7 @@ impl MapBuilder {
             let fresh: Vec<Entry> = brought.filter(|entry| seen.insert(entry.key.text.clone())).collect();
             self.entries.splice(merge.position..merge.position, fresh);
         }
-        Mapping { entries: self.entries }
+        Mapping { entries: self.entries, merged }
     }
 
     fn position(&self, text: &str) -> Option<usize> {

@@ -57,6 +57,8 @@ pub enum Style {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mapping {
     pub entries: Vec<Entry>,
+    /// Where the `<<` stood that brought some of them in.
+    pub merged: Option<Span>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! A folder of files is a test suite: each gives the snapshot beside it, findings first, then the plan.
 //!
 //! `err_` files have an error, `warn_` files a warning or a hint and no error, `ok_` files none of them.
-//! `NAME.overrides.yaml` is laid over `NAME.yaml`; the files in `NAME.overlays` are overlays of `NAME.yml`.
+//! `NAME.overrides.yaml` is laid over `NAME.yaml`, and the files in `NAME.overlays` edit `NAME.yml`. Each dialect has a folder, which says how the files in it are read.
 
-use crate::support::{folder, load_text, read};
+use crate::support::{folder, load_as, load_text, read};
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -11,25 +11,23 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use windlass_dialects::text::{Format, Limits};
 use windlass_dialects::{Dialect, Loaded, Options, Text, load, text};
-use windlass_ir::plan::Given;
-use windlass_ir::workflow::{Parameter, Words};
+use windlass_ir::plan::{Given, Parameters};
+use windlass_ir::workflow::{Parameter, RunInput, Words};
 use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, Span, Type, Value};
 
 const OVERRIDES: &str = ".overrides.yaml";
 
-/// The dialects with a folder of files.
-const FOLDERS: [&str; 2] = ["swdl", "speckit"];
-
 /// Codes that no file in the folder can give.
-const WITHOUT_FIXTURE: [(Code, &str); 5] = [
+const WITHOUT_FIXTURE: [(Code, &str); 6] = [
     (Code::Unreadable, "a file that can be committed can be read"),
     (Code::TooLarge, "the file would have more than 16 MiB"),
     (Code::TooManySteps, "the file would have more than 100,000 stages"),
     (Code::ExpressionValue, "only a run knows the values of expressions"),
+    (Code::NotFormatted, "only the formatter gives it; its fixtures are in a folder of their own"),
     (Code::BadParameter, "parameters come from the command line, not from a file"),
 ];
 
-fn files(path: &Path) -> Vec<PathBuf> {
+pub fn files(path: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let paths = entries.map(|entry| entry.expect("a folder that can be listed").path());
     let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
@@ -37,18 +35,19 @@ fn files(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     path.file_name().expect("a file").to_string_lossy().into_owned()
 }
 
-/// Every workflow of all folders.
-fn fixtures() -> Vec<(String, Loaded)> {
-    FOLDERS.iter().flat_map(|dialect| fixtures_of(dialect)).collect()
+/// The dialects that have a folder.
+fn dialects() -> Vec<Dialect> {
+    Dialect::ALL.into_iter().filter(|dialect| folder(dialect.name()).is_dir()).collect()
 }
 
-/// Every workflow of a folder, with its overrides laid over it and its overlays applied.
-fn fixtures_of(dialect: &str) -> Vec<(String, Loaded)> {
-    let workflows = files(&folder(dialect)).into_iter().filter(|path| !name(path).ends_with(OVERRIDES));
+/// Every workflow of the folder of a dialect, with its overrides laid over it and its overlays applied.
+fn fixtures_of(dialect: Dialect) -> Vec<(String, Loaded)> {
+    let workflows =
+        files(&folder(dialect.name())).into_iter().filter(|path| !name(path).ends_with(OVERRIDES));
     workflows
         .map(|path| {
             let overrides = path.with_extension(&OVERRIDES[1..]);
@@ -56,13 +55,16 @@ fn fixtures_of(dialect: &str) -> Vec<(String, Loaded)> {
             let overlays = path.with_extension("overlays");
             let overlays = if overlays.is_dir() { files(&overlays) } else { Vec::new() };
             let overlays = overlays.iter().map(|path| read(path)).collect();
-            let options = Options { dialect: Dialect::by_name(dialect), overrides, overlays };
-            (name(&path), load(read(&path), options))
+            (name(&path), load(read(&path), Options { dialect: Some(dialect), overrides, overlays }))
         })
         .collect()
 }
 
-fn show(loaded: &Loaded) -> String {
+fn fixtures() -> Vec<(String, Loaded)> {
+    dialects().into_iter().flat_map(fixtures_of).collect()
+}
+
+pub fn show(loaded: &Loaded) -> String {
     let mut shown = String::new();
     for finding in &loaded.diagnostics {
         shown.push_str(&show_finding(finding, &loaded.sources));
@@ -80,11 +82,15 @@ fn show(loaded: &Loaded) -> String {
 fn outline(plan: &Plan, words: &Words) -> windlass_ir::plan::Outline {
     let demanded = plan.parameters.iter().filter(|(_, p)| p.required && p.default.is_none());
     let given: IndexMap<String, Given> =
-        demanded.map(|(name, p)| (name.to_string(), Given::Value(first_choice(p)))).collect();
-    plan.outline(words, &plan.parameters(&given, words).expect("samples of the right types"))
+        demanded.map(|(name, p)| (name.to_string(), Given::Value(allowed(p)))).collect();
+    let parameters = match plan.input {
+        RunInput::Declared => plan.parameters(&given, words).expect("samples of the right types"),
+        RunInput::Open(_) => Parameters::default(),
+    };
+    plan.outline(words, &parameters)
 }
 
-fn first_choice(parameter: &Parameter) -> Value {
+fn allowed(parameter: &Parameter) -> Value {
     parameter.choices.first().cloned().unwrap_or_else(|| sample(&parameter.ty))
 }
 
@@ -112,6 +118,9 @@ fn show_finding(finding: &Diagnostic, sources: &Sources) -> String {
         if let Some(value) = json[key].as_str() {
             write!(shown, " {key}={value}").expect("text");
         }
+    }
+    if let Some(rule) = finding.rule {
+        write!(shown, " rule={rule}").expect("text");
     }
     shown.push('\n');
     if let Some(span) = finding.span {
@@ -147,16 +156,24 @@ fn excerpt(span: Span, sources: &Sources) -> String {
     line.char_indices().nth(CHARS_MAX).map_or_else(|| line.to_owned(), |(at, _)| format!("{}…", &line[..at]))
 }
 
+/// Where the file says only what waits for what, what is handed on is worth seeing.
+fn data_flow(loaded: &Loaded) -> String {
+    match (&loaded.plan, loaded.dialect) {
+        (Some(plan), Dialect::Dagnats) => crate::dagnats::data_flow(loaded, plan),
+        (_, Dialect::Swdl | Dialect::Speckit | Dialect::Dagnats | Dialect::Dcc) => String::new(),
+    }
+}
+
 #[test]
 fn each_file_gives_its_snapshot() {
-    for dialect in FOLDERS {
+    for dialect in dialects() {
         let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path(folder(dialect).join("snapshots"));
+        settings.set_snapshot_path(folder(dialect.name()).join("snapshots"));
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         settings.bind(|| {
             for (name, loaded) in fixtures_of(dialect) {
-                insta::assert_snapshot!(name, show(&loaded));
+                insta::assert_snapshot!(name, show(&loaded) + &data_flow(&loaded));
             }
         });
     }
@@ -198,22 +215,21 @@ fn every_code_has_a_file() {
 
 #[test]
 fn every_snapshot_has_its_file() {
-    for dialect in FOLDERS {
+    for dialect in dialects() {
         let fixtures: BTreeSet<String> = fixtures_of(dialect).into_iter().map(|(name, _)| name).collect();
-        let snapshots = files(&folder(dialect).join("snapshots"));
-        let is_snapshot = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "snap");
-        for snapshot in snapshots.iter().filter(is_snapshot) {
+        let snapshots = files(&folder(dialect.name()).join("snapshots"));
+        for snapshot in
+            snapshots.iter().filter(|path| path.extension().is_some_and(|ending| ending == "snap"))
+        {
             let name = name(snapshot);
-            let fixture = name.strip_suffix(".snap");
-            assert!(
-                fixture.is_some_and(|fixture| fixtures.contains(fixture)),
-                "{name} belongs to no fixture"
-            );
+            let file = name.strip_suffix(".snap").unwrap_or(&name);
+            let file = file.strip_prefix("plan_").or(file.strip_prefix("triggers_")).unwrap_or(file);
+            assert!(fixtures.contains(file), "{name} belongs to no fixture");
         }
     }
 }
 
-fn digest(loaded: &Loaded) -> &str {
+pub fn digest(loaded: &Loaded) -> &str {
     loaded.plan.as_ref().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics)).digest.as_str()
 }
 
@@ -228,7 +244,7 @@ fn reversed(json: Json) -> Json {
 }
 
 /// The same file as JSON, with the keys of every mapping in the opposite order.
-fn turned_over(file: &Text) -> Text {
+pub fn turned_over(file: &Text) -> Text {
     let source = Source::new(&*file.name, String::from_utf8_lossy(&file.bytes));
     let format = if file.name.ends_with(".json") { Format::Json } else { Format::Yaml };
     let root = text::read(&source, SourceId(0), format, &Limits::default()).root.expect("a valid file");
@@ -238,13 +254,16 @@ fn turned_over(file: &Text) -> Text {
 
 #[test]
 fn the_order_of_keys_and_the_format_mean_nothing() {
-    for path in files(&folder("swdl")).into_iter().filter(|path| name(path).starts_with("ok_")) {
-        let file = read(&path);
-        if name(&path).ends_with(OVERRIDES) || path.with_extension(&OVERRIDES[1..]).is_file() {
-            continue;
+    for dialect in dialects() {
+        let options = || Options { dialect: Some(dialect), ..Options::default() };
+        for path in files(&folder(dialect.name())).into_iter().filter(|path| name(path).starts_with("ok_")) {
+            let file = read(&path);
+            if name(&path).ends_with(OVERRIDES) || path.with_extension(&OVERRIDES[1..]).is_file() {
+                continue;
+            }
+            let other = load(turned_over(&file), options());
+            assert_eq!(digest(&load(file, options())), digest(&other), "{}", name(&path));
         }
-        let other = load(turned_over(&file), Options::default());
-        assert_eq!(digest(&load(file, Options::default())), digest(&other), "{}", name(&path));
     }
 }
 
@@ -281,7 +300,7 @@ fn spelling_means_nothing_and_the_order_of_lists_does() {
 }
 
 /// The yaml blocks of a page, each with the words behind its fence.
-fn blocks(page: &str) -> Vec<(Vec<&str>, String)> {
+pub fn blocks(page: &str) -> Vec<(Vec<&str>, String)> {
     let mut blocks = Vec::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
@@ -294,42 +313,37 @@ fn blocks(page: &str) -> Vec<(Vec<&str>, String)> {
 }
 
 /// An example shows only what it is about; the rest of a workflow is put around it.
-fn whole(example: &str, is_speckit: bool) -> String {
+fn whole(example: &str) -> String {
     let has = |key: &str| example.lines().any(|line| line.starts_with(key));
-    if is_speckit {
-        let header = "schema_version: \"1.0\"\nworkflow: {id: example, name: Example, version: 1.0.0}\n";
-        let header = if has("workflow:") { "" } else { header };
-        let steps = if has("steps:") { "" } else { "steps: [{id: build, type: shell, run: make}]\n" };
-        return format!("{header}{example}{steps}");
-    }
     let header = if has("workflow:") { "" } else { "workflow: {id: example, name: Example}\n" };
     let stages = if has("stages:") { "" } else { "stages: [{id: work, type: shell, run: make}]\n" };
     format!("{header}{example}{stages}")
 }
 
-/// `yaml fails CODE` gives errors and `yaml warns CODE` warnings of that code and nothing else, `yaml` gives nothing.
-/// `speckit` after `yaml` says that it is a Spec Kit workflow.
+/// `yaml fails CODE` gives errors, `yaml warns CODE` warnings and `yaml hints CODE` hints of that code and nothing else, `yaml`
+/// gives nothing. The name of a dialect after `yaml` says that the block is a whole file of it.
 #[test]
 fn the_pages_of_codes_show_what_they_say() {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
     let mut wrong = String::new();
     for path in files(&pages) {
         let page = std::fs::read_to_string(&path).expect("a page is text");
-        for (mut words, text) in blocks(&page) {
-            let is_speckit = words.get(1) == Some(&"speckit");
-            if is_speckit {
-                words.remove(1);
-            }
-            let severity = match words.as_slice() {
-                ["yaml"] => None,
-                ["yaml", "fails", _] => Some(Severity::Error),
-                ["yaml", "warns", _] => Some(Severity::Warning),
+        for (words, text) in blocks(&page) {
+            let dialect = words.get(1).and_then(|word| Dialect::by_name(word));
+            let rest = words.get(if dialect.is_some() { 2 } else { 1 }..).unwrap_or_default();
+            let expected: Option<(Severity, &str)> = match rest {
+                _ if words.first() != Some(&"yaml") => continue,
+                [] => None,
+                ["fails", code] => Some((Severity::Error, *code)),
+                ["warns", code] => Some((Severity::Warning, *code)),
+                ["hints", code] => Some((Severity::Hint, *code)),
                 _ => continue,
             };
-            let expected: BTreeSet<_> = severity.into_iter().map(|severity| (severity, words[2])).collect();
-            let file = Text { name: "test.yaml".into(), bytes: whole(&text, is_speckit).into_bytes() };
-            let dialect = if is_speckit { Dialect::Speckit } else { Dialect::Swdl };
-            let loaded = load(file, Options { dialect: Some(dialect), ..Options::default() });
+            let expected: BTreeSet<_> = expected.into_iter().collect();
+            let loaded = match dialect {
+                Some(dialect) => load_as(dialect, &text),
+                None => load_text(&whole(&text)),
+            };
             let found =
                 loaded.diagnostics.iter().map(|finding| (finding.severity, finding.code.as_str())).collect();
             if expected != found {

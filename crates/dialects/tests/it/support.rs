@@ -1,7 +1,7 @@
 //! What the tests share: reading fixtures and loading them.
 
 use std::path::{Path, PathBuf};
-use windlass_dialects::{Loaded, Options, Text, load};
+use windlass_dialects::{Dialect, Loaded, Options, Text, load};
 
 pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
@@ -15,4 +15,9 @@ pub fn read(path: &Path) -> Text {
 
 pub fn load_text(text: &str) -> Loaded {
     load(Text { name: "test.yaml".into(), bytes: text.as_bytes().to_vec() }, Options::default())
+}
+
+pub fn load_as(dialect: Dialect, text: &str) -> Loaded {
+    let file = Text { name: "test.yaml".into(), bytes: text.as_bytes().to_vec() };
+    load(file, Options { dialect: Some(dialect), ..Options::default() })
 }

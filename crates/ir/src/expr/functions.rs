@@ -4,7 +4,7 @@
 
 use super::eval::{EvalError, Meter, a_kind, compare, equals_within, json_text, sealed, text_within};
 use super::python;
-use super::semantics::Semantics;
+use super::semantics::{FunctionRules, Semantics};
 use crate::diagnostic::Code;
 use crate::source::Span;
 use crate::value::{Map, Value};
@@ -63,6 +63,8 @@ pub enum Function {
     AsList,
     /// An object of the keys and values given by turns.
     Object,
+    /// Never a value: it always raises, with its argument as the message.
+    Fail,
     /// Its argument. Inside a shell command it says that the author wants no quoting.
     Raw,
     /// The text form quoted for a POSIX shell; each element of a list on its own. A second argument is the quote that
@@ -126,6 +128,7 @@ impl Function {
         Self::Trim,
         Self::AsList,
         Self::Object,
+        Self::Fail,
         Self::Raw,
     ];
 
@@ -156,6 +159,7 @@ impl Function {
             Self::Trim => "trim",
             Self::AsList => "asList",
             Self::Object => "object",
+            Self::Fail => "fail",
             Self::Raw => "raw",
             Self::ShellQuote => "shell_quote",
         }
@@ -190,6 +194,7 @@ impl Function {
             | Self::Text
             | Self::Trim
             | Self::AsList
+            | Self::Fail
             | Self::Raw => Arity::exactly(1),
         }
     }
@@ -221,8 +226,35 @@ impl Function {
             Self::Trim => "trim(text)",
             Self::AsList => "asList(value)",
             Self::Object => "object(key, value)",
+            Self::Fail => "fail(message)",
             Self::Raw => "raw(value)",
             Self::ShellQuote => "shell_quote(value)",
+        }
+    }
+
+    /// The name where functions are filters behind a value.
+    pub fn filter_name(self) -> &'static str {
+        match self {
+            Self::FromJson => "from_json",
+            Self::ToJson => "to_json",
+            other => other.name(),
+        }
+    }
+
+    /// A call as one would write it there.
+    fn filter_usage(self) -> &'static str {
+        match self {
+            Self::Length => "list | length",
+            Self::Contains => "text | contains('part')",
+            Self::ToJson => "value | to_json",
+            Self::FromJson => "text | from_json",
+            Self::Lower => "text | lower",
+            Self::Upper => "text | upper",
+            Self::Join => "list | join(', ')",
+            Self::Split => "text | split(',')",
+            Self::Default => "value | default('instead')",
+            Self::Map => "list | map('member')",
+            other => other.usage(),
         }
     }
 }
@@ -245,6 +277,13 @@ pub(super) struct Call<'a> {
 impl<'a> Call<'a> {
     pub(super) fn run(mut self) -> Result<Value, EvalError> {
         self.check()?;
+        match self.semantics.functions {
+            FunctionRules::House => self.run_house(),
+            FunctionRules::Python => self.run_filter(),
+        }
+    }
+
+    pub(super) fn run_house(&mut self) -> Result<Value, EvalError> {
         match self.function {
             Function::Length => self.length(),
             Function::Contains => self.contains(),
@@ -272,6 +311,7 @@ impl<'a> Call<'a> {
             Function::Trim => Ok(Value::text(python::strip(self.text(0)?))),
             Function::AsList => Ok(self.as_list()),
             Function::Object => self.object(),
+            Function::Fail => Err(self.failure()?),
             Function::Raw => Ok(self.args[0].value.clone()),
             Function::ShellQuote => self.shell_quote(),
         }
@@ -281,12 +321,12 @@ impl<'a> Call<'a> {
     fn check(&mut self) -> Result<(), EvalError> {
         let arity = self.function.arity();
         if !arity.accepts(self.args.len()) {
-            let message = format!("`{}` takes {arity}, {} given", self.function.name(), self.args.len());
-            return Err(EvalError::new(Code::BadArity, message, usage_help(self.function)).at(self.span));
+            let message = format!("`{}` takes {arity}, {} given", self.name(), self.args.len());
+            return Err(EvalError::new(Code::BadArity, message, self.usage_help()).at(self.span));
         }
         match self.args.iter().find(|arg| matches!(arg.value, Value::Sealed(_))) {
             Some(arg) if self.function == Function::ShellQuote => Err(secret_in_command().at(arg.span)),
-            Some(arg) => Err(sealed(&format!("passed to `{}`", self.function.name())).at(arg.span)),
+            Some(arg) => Err(sealed(&format!("passed to `{}`", self.name())).at(arg.span)),
             None => self.pay_for_texts(),
         }
     }
@@ -297,7 +337,22 @@ impl<'a> Call<'a> {
         self.meter.read(bytes).map_err(|e| e.at(self.span))
     }
 
-    fn text(&self, number: usize) -> Result<&'a str, EvalError> {
+    /// The name of the function as the rules in force call it.
+    pub(super) fn name(&self) -> &'static str {
+        match self.semantics.functions {
+            FunctionRules::House => self.function.name(),
+            FunctionRules::Python => self.function.filter_name(),
+        }
+    }
+
+    fn usage_help(&self) -> String {
+        match self.semantics.functions {
+            FunctionRules::House => format!("write `{}`", self.function.usage()),
+            FunctionRules::Python => format!("write `{}`", self.function.filter_usage()),
+        }
+    }
+
+    pub(super) fn text(&self, number: usize) -> Result<&'a str, EvalError> {
         self.args[number].value.as_str().ok_or_else(|| self.wrong_kind(number, "a text"))
     }
 
@@ -308,13 +363,17 @@ impl<'a> Call<'a> {
         Ok(items)
     }
 
-    fn wrong_kind(&self, number: usize, wanted: &str) -> EvalError {
+    pub(super) fn wrong_kind(&self, number: usize, wanted: &str) -> EvalError {
         let Argument { value, span } = &self.args[number];
-        let message = format!("`{}` wants {wanted}, not {}", self.function.name(), a_kind(value));
-        let help = if *value == Value::Null {
-            "the value is missing; give it one with `default(value, …)` or test for null first".to_owned()
-        } else {
-            usage_help(self.function)
+        let message = format!("`{}` wants {wanted}, not {}", self.name(), a_kind(value));
+        let help = match (value, self.semantics.functions) {
+            (Value::Null, FunctionRules::House) => {
+                "the value is missing; give it one with `default(value, …)` or test for null first".to_owned()
+            }
+            (Value::Null, FunctionRules::Python) => {
+                "the value is missing; give it one with `| default('…')` or test for null first".to_owned()
+            }
+            (_, FunctionRules::House | FunctionRules::Python) => self.usage_help(),
         };
         EvalError::new(Code::ExpressionType, message, help).at(*span)
     }
@@ -397,9 +456,7 @@ impl<'a> Call<'a> {
         for pair in self.args.chunks(2) {
             let (Some(key), [_, value]) = (pair[0].value.as_str(), pair) else {
                 let message = "`object` takes keys and values by turns, and each key is a text";
-                return Err(
-                    EvalError::new(Code::ExpressionType, message, usage_help(self.function)).at(pair[0].span)
-                );
+                return Err(EvalError::new(Code::ExpressionType, message, self.usage_help()).at(pair[0].span));
             };
             map.insert(key.into(), value.value.clone());
         }
@@ -413,17 +470,24 @@ impl<'a> Call<'a> {
     fn parse_json(&mut self) -> Result<Value, EvalError> {
         let text = self.text(0)?;
         let span = self.args[0].span;
-        // Each of these begins at most one element, so that they bound the memory before it is taken.
-        let elements = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
-        self.meter
-            .make_elements(elements)
-            .and_then(|()| self.meter.make(text.len()))
-            .map_err(|e| e.at(span))?;
+        self.pay_for_json(text)?;
         // The reader refuses more than 128 levels.
         serde_json::from_str(text).map_err(|error| {
             let message = format!("`fromJSON` was given a text that is not JSON: {error}");
             EvalError::new(Code::ExpressionValue, message, "check what produced the text").at(span)
         })
+    }
+
+    pub(super) fn pay_for_json(&mut self, text: &str) -> Result<(), EvalError> {
+        // Each of these begins at most one element, so that they bound the memory before it is taken.
+        let elements = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+        let paid = self.meter.make_elements(elements).and_then(|()| self.meter.make(text.len()));
+        paid.map_err(|e| e.at(self.args[0].span))
+    }
+
+    fn failure(&self) -> Result<EvalError, EvalError> {
+        let help = "correct the expression; it fails whenever it is evaluated";
+        Ok(EvalError::new(Code::ExpressionValue, self.text(0)?, help).at(self.span))
     }
 
     fn change_case(&mut self, change: fn(&str) -> String) -> Result<Value, EvalError> {
@@ -531,7 +595,7 @@ impl<'a> Call<'a> {
         }
         let found = if a.kind() == b.kind() { a_kind(a) } else { format!("{} and {}", a_kind(b), a_kind(a)) };
         let message = format!("`{name}` wants numbers only or texts only, not {found}");
-        EvalError::new(Code::ExpressionType, message, usage_help(self.function)).at(self.span)
+        EvalError::new(Code::ExpressionType, message, self.usage_help()).at(self.span)
     }
 
     fn shell_quote(&mut self) -> Result<Value, EvalError> {
@@ -572,12 +636,8 @@ fn nul_in_command() -> EvalError {
     EvalError::new(Code::ExpressionValue, "a command cannot contain the character NUL", help)
 }
 
-fn usage_help(function: Function) -> String {
-    format!("write `{}`", function.usage())
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::expr::{Expr, Limits, Node, Read, Scope, evaluate};
 
@@ -593,14 +653,18 @@ mod tests {
         serde_json::from_str(text).expect("test data is JSON")
     }
 
-    /// Calls with values as they are; the span of an argument is its number.
     fn call(function: Function, args: &[Value]) -> Result<Value, EvalError> {
+        call_by(&Semantics::HOUSE, function, args)
+    }
+
+    /// Calls with values as they are; the span of an argument is its number.
+    pub fn call_by(semantics: &Semantics, function: Function, args: &[Value]) -> Result<Value, EvalError> {
         let place = |number: usize| Span::new(Default::default(), number, number + 1);
         let args = args.iter().enumerate();
         let args =
             args.map(|(number, value)| Expr::new(Node::Literal(value.clone()), place(number))).collect();
         let call = Expr::new(Node::Call { function, args }, place(90));
-        evaluate(&call, &Nothing, &Semantics::HOUSE, &Limits::default())
+        evaluate(&call, &Nothing, semantics, &Limits::default())
     }
 
     /// Arguments as one JSON list; the result as JSON, or the code and the number of the argument at fault.
@@ -730,7 +794,7 @@ mod tests {
     fn no_function_takes_a_secret() {
         let secret = Value::secret("API");
         for function in Function::ALL.iter().copied().chain([Function::ShellQuote]) {
-            let args = vec![secret.clone(); function.arity().min];
+            let args = vec![secret.clone(); function.arity().min.max(1)];
             let error = call(function, &args).expect_err(function.name());
             assert_eq!((error.code, error.span.start), (TYPE, 0), "{}", function.name());
             assert!(error.help.contains("environment variable"), "{}", error.help);
@@ -749,7 +813,8 @@ mod tests {
         for function in Function::ALL {
             assert_eq!(Function::by_name(function.name()), Some(*function));
             assert!(function.usage().starts_with(&format!("{}(", function.name())), "{}", function.usage());
-            assert!(!function.arity().accepts(0), "{}", function.name());
+            let empty = function.arity().accepts(0);
+            assert_eq!(empty, *function == Function::Object, "{}", function.name());
         }
         assert_eq!(Function::by_name("shell_quote"), None);
         assert_eq!(serde_json::to_string(&Function::ToJson).ok().as_deref(), Some("\"to_json\""));

@@ -78,13 +78,7 @@ impl Printer<'_> {
             Node::Read(read) => out.push_str(&self.read(*read)),
             Node::Member { of, name } => {
                 self.write(of, Binding::Access, out);
-                if is_name(name) {
-                    let _ = write!(out, ".{name}");
-                } else {
-                    out.push('[');
-                    quoted(name, out);
-                    out.push(']');
-                }
+                member(name, out);
             }
             Node::Index { of, at } => {
                 self.write(of, Binding::Access, out);
@@ -150,14 +144,19 @@ impl Printer<'_> {
 
     fn read(&self, read: Read) -> String {
         let steps = (self.namespace)(Namespace::Steps);
-        let step = |step: StepId| (self.step)(step);
+        let loops = (self.namespace)(Namespace::Loops);
+        let step = |step: StepId| {
+            let mut link = String::new();
+            member(&(self.step)(step), &mut link);
+            link
+        };
         match read {
             Read::Namespace(namespace) => (self.namespace)(namespace).to_owned(),
-            Read::StepOutputs(id) => format!("{steps}.{}.{}", step(id), self.outputs),
-            Read::StepStatus(id) => format!("{steps}.{}.status", step(id)),
-            Read::StepRecord(id) => format!("{steps}.{}", step(id)),
-            Read::LoopItem(id) => format!("{}.{}.item", (self.namespace)(Namespace::Loops), step(id)),
-            Read::LoopIndex(id) => format!("{}.{}.index", (self.namespace)(Namespace::Loops), step(id)),
+            Read::StepOutputs(id) => format!("{steps}{}.{}", step(id), self.outputs),
+            Read::StepStatus(id) => format!("{steps}{}.status", step(id)),
+            Read::StepRecord(id) => format!("{steps}{}", step(id)),
+            Read::LoopItem(id) => format!("{loops}{}.item", step(id)),
+            Read::LoopIndex(id) => format!("{loops}{}.index", step(id)),
         }
     }
 }
@@ -183,7 +182,17 @@ fn binding(node: &Node) -> Binding {
 fn literal(value: &Value, out: &mut String) {
     match value {
         Value::Text(text) => quoted(text, out),
+        Value::Float(float) if float.is_finite() => decimal(*float, out),
         other => out.push_str(&other.to_json_text().unwrap_or_default()),
+    }
+}
+
+/// All digits and always a point: the house has no exponents, and a number without a point is an integer.
+fn decimal(float: f64, out: &mut String) {
+    let start = out.len();
+    let _ = write!(out, "{float}");
+    if !out[start..].contains('.') {
+        out.push_str(".0");
     }
 }
 
@@ -202,7 +211,19 @@ fn quoted(text: &str, out: &mut String) {
     out.push('\'');
 }
 
-fn is_name(text: &str) -> bool {
+/// `.name`, or `['any key']`.
+fn member(name: &str, out: &mut String) {
+    if is_name(name) {
+        let _ = write!(out, ".{name}");
+    } else {
+        out.push('[');
+        quoted(name, out);
+        out.push(']');
+    }
+}
+
+/// Whether a key can be written behind a point; any other one stands in brackets.
+pub fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && letters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')

@@ -1,10 +1,24 @@
-//! What Python would do with a value: its text form, its order, its idea of blanks. Workflows that were written against
-//! those rules compare and print by them.
+//! What Python would do with a value: its text form, its order, its numbers, its idea of blanks. Workflows that were
+//! written against those rules compare and print by them. An integer beyond 64 bits is a float here; Python's is not.
 
-use super::eval::{EvalError, Meter, compare_numbers, sealed};
+use super::eval::{EvalError, Meter, compare_numbers, equals_within, sealed};
+use super::semantics::Semantics;
 use crate::value::Value;
 use std::cmp::Ordering;
 use std::fmt::Write;
+
+/// Python reads no integer that is longer than this.
+const INTEGER_DIGITS_MAX: usize = 4300;
+
+/// The zeros of the scripts that have decimal digits of their own; the other nine follow each of them.
+const ZEROS: [u32; 65] = [
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
+    0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50,
+    0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10, 0x104a0, 0x10d30, 0x11066, 0x110f0,
+    0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650, 0x116c0, 0x11730, 0x118e0, 0x11950, 0x11c50,
+    0x11d50, 0x11da0, 0x16a60, 0x16ac0, 0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140,
+    0x1e2f0, 0x1e950, 0x1fbf0,
+];
 
 /// Without the blanks around it, as `str.strip` sees them.
 pub fn strip(text: &str) -> &str {
@@ -14,6 +28,64 @@ pub fn strip(text: &str) -> &str {
 /// Unicode white space and the four separators of ASCII, which Python counts as blanks too.
 pub fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
+}
+
+/// A letter, a digit or `_`, as in the names that Python's patterns call words.
+pub fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The value of a decimal digit of any script.
+fn digit(c: char) -> Option<u32> {
+    if c.is_ascii() {
+        return c.to_digit(10);
+    }
+    let before = ZEROS.partition_point(|zero| *zero <= u32::from(c));
+    let distance = u32::from(c) - ZEROS.get(before.checked_sub(1)?)?;
+    (distance < 10).then_some(distance)
+}
+
+/// The number that a text spells: a float if it has a point, else an integer. `1e3` and `0x10` spell none.
+pub fn number(text: &str) -> Option<Value> {
+    let plain = plain_digits(strip(text))?;
+    if plain.contains('.') { plain.parse().ok().map(Value::Float) } else { whole(&plain) }
+}
+
+/// An integer that does not fit becomes the float nearest to it.
+fn whole(plain: &str) -> Option<Value> {
+    let digits = plain.strip_prefix(['+', '-']).unwrap_or(plain);
+    let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_integer || digits.len() > INTEGER_DIGITS_MAX {
+        return None;
+    }
+    plain.parse().map(Value::Int).or_else(|_| plain.parse().map(Value::Float)).ok()
+}
+
+/// Digits of any script as ASCII, without the underscores that may stand between two of them.
+fn plain_digits(text: &str) -> Option<String> {
+    let mut plain = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    let mut after_digit = false;
+    while let Some(letter) = letters.next() {
+        let value = digit(letter);
+        match (letter, value.and_then(|value| char::from_digit(value, 10))) {
+            (_, Some(ascii)) => plain.push(ascii),
+            ('_', None) if after_digit && letters.peek().copied().and_then(digit).is_some() => {}
+            ('+' | '-' | '.' | 'e' | 'E', None) => plain.push(letter),
+            (_, None) => return None,
+        }
+        after_digit = value.is_some();
+    }
+    Some(plain)
+}
+
+/// The whole number between the brackets of `name[-1]`. One that is too large for any list stays too large.
+pub fn index(text: &str) -> Option<i64> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let values: Option<Vec<u32>> = digits.chars().map(digit).collect();
+    let values = values.filter(|values| !values.is_empty())?;
+    let size = values.iter().fold(0_i64, |sum, digit| sum.saturating_mul(10).saturating_add((*digit).into()));
+    Some(if negative { -size } else { size })
 }
 
 /// The order of two values, or none: numbers and texts that hold numbers by value, otherwise two texts, two lists.
@@ -27,15 +99,15 @@ pub(super) fn order(a: &Value, b: &Value, meter: &mut Meter) -> Result<Option<Or
     raw_order(a, b, meter)
 }
 
+/// Two lists are ordered by the first elements that differ, and the longer one comes later.
 fn raw_order(a: &Value, b: &Value, meter: &mut Meter) -> Result<Option<Ordering>, EvalError> {
     meter.work(1)?;
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => Ok(Some(a.cmp(b))),
         (Value::List(a), Value::List(b)) => {
             for (a, b) in a.iter().zip(b.iter()) {
-                let order = raw_order(a, b, meter)?;
-                if order != Some(Ordering::Equal) {
-                    return Ok(order);
+                if !equals_within(a, b, &Semantics::SPECKIT, meter)? {
+                    return raw_order(a, b, meter);
                 }
             }
             Ok(Some(a.len().cmp(&b.len())))
@@ -57,10 +129,7 @@ fn plain_number(value: &Value) -> Option<Value> {
 
 fn as_number(value: &Value) -> Option<Value> {
     match value {
-        Value::Text(text) => {
-            let text = strip(text);
-            text.parse().map(Value::Int).or_else(|_| text.parse().map(Value::Float)).ok()
-        }
+        Value::Text(text) => number(text),
         other => plain_number(other),
     }
 }
@@ -69,15 +138,20 @@ fn as_number(value: &Value) -> Option<Value> {
 pub(super) fn text(value: &Value, meter: &mut Meter) -> Result<String, EvalError> {
     let mut out = String::new();
     match value {
-        Value::Text(text) => out.push_str(text),
+        Value::Text(text) => {
+            meter.make(text.len())?;
+            out.push_str(text);
+        }
         other => repr(other, &mut out, meter)?,
     }
-    meter.make(out.len())?;
     Ok(out)
 }
 
+/// What any value but a text may add to the text around it; a text is paid for by its length.
+pub(super) const PLAIN_BYTES: usize = 8;
+
 fn repr(value: &Value, out: &mut String, meter: &mut Meter) -> Result<(), EvalError> {
-    meter.work(1)?;
+    meter.make(PLAIN_BYTES)?;
     match value {
         Value::Null => out.push_str("None"),
         Value::Bool(flag) => out.push_str(if *flag { "True" } else { "False" }),
@@ -85,7 +159,7 @@ fn repr(value: &Value, out: &mut String, meter: &mut Meter) -> Result<(), EvalEr
             let _ = write!(out, "{int}");
         }
         Value::Float(float) => float_text(*float, out),
-        Value::Text(text) => quoted(text, out),
+        Value::Text(text) => quoted(text, out, meter)?,
         Value::Sealed(_) => return Err(sealed("turned into plain text")),
         Value::List(items) => {
             out.push('[');
@@ -99,7 +173,7 @@ fn repr(value: &Value, out: &mut String, meter: &mut Meter) -> Result<(), EvalEr
             out.push('{');
             for (place, (key, item)) in map.iter().enumerate() {
                 out.push_str(if place > 0 { ", " } else { "" });
-                quoted(key, out);
+                quoted(key, out, meter)?;
                 out.push_str(": ");
                 repr(item, out, meter)?;
             }
@@ -109,7 +183,8 @@ fn repr(value: &Value, out: &mut String, meter: &mut Meter) -> Result<(), EvalEr
     Ok(())
 }
 
-fn float_text(float: f64, out: &mut String) {
+/// The shortest digits that mean the float, with an exponent where the number is very small or very large.
+pub(super) fn float_text(float: f64, out: &mut String) {
     let magnitude = float.abs();
     if float.is_nan() {
         out.push_str("nan");
@@ -128,8 +203,9 @@ fn float_text(float: f64, out: &mut String) {
     }
 }
 
-/// Single quotes, unless the text has some and no double ones.
-fn quoted(text: &str, out: &mut String) {
+/// Single quotes, unless the text has some and no double ones. What is shared many times over is paid for each time.
+fn quoted(text: &str, out: &mut String, meter: &mut Meter) -> Result<(), EvalError> {
+    meter.make(text.len())?;
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
     for c in text.chars() {
@@ -138,15 +214,123 @@ fn quoted(text: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if c == quote => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_control() => {
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
-            }
-            c => out.push(c),
+            c if c == quote => out.extend(['\\', c]),
+            c if is_printable(c) => out.push(c),
+            c => escape(c, out),
         }
     }
     out.push(quote);
+    Ok(())
+}
+
+fn escape(c: char, out: &mut String) {
+    let code = u32::from(c);
+    let _ = match code {
+        0..0x100 => write!(out, "\\x{code:02x}"),
+        0x100..0x1_0000 => write!(out, "\\u{code:04x}"),
+        0x1_0000.. => write!(out, "\\U{code:08x}"),
+    };
+}
+
+/// Rust escapes the same characters as Python, and says so only in the debugging form of a text. There the first
+/// character is treated differently from the others, so another one stands before it.
+fn is_printable(c: char) -> bool {
+    let mut buffer = [b'a'; 5];
+    let length = c.encode_utf8(&mut buffer[1..]).len();
+    let text = std::str::from_utf8(&buffer[..=length]).unwrap_or_default();
+    matches!(c, '"' | '\'') || text.escape_debug().nth(1) == Some(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::Limits;
+
+    fn json(text: &str) -> Value {
+        serde_json::from_str(text).expect("test data is JSON")
+    }
+
+    #[test]
+    fn text_forms() {
+        let check = |value: Value, expected: &str| {
+            assert_eq!(text(&value, &mut Meter::new(&Limits::default())), Ok(expected.to_owned()));
+        };
+        check(json("null"), "None");
+        check(json(r#"[true, false, null, 3, 3.0, "a"]"#), "[True, False, None, 3, 3.0, 'a']");
+        check(json(r#"{"k": {"it's": "\"both' "}}"#), r#"{'k': {"it's": '"both\' '}}"#);
+        check(json(r#"["a\n\t\r\\b"]"#), r"['a\n\t\r\\b']");
+        check(
+            Value::list([Value::text("\0\x1b\x7f\u{a0}\u{ad}é\u{301}")]),
+            "['\\x00\\x1b\\x7f\\xa0\\xadé\u{301}']",
+        );
+        check(
+            Value::list([Value::text("\u{200b}\u{3000}\u{e000}\u{10ffff}👍")]),
+            r"['\u200b\u3000\ue000\U0010ffff👍']",
+        );
+        for (float, expected) in [
+            (1e15, "1000000000000000.0"),
+            (1e16, "1e+16"),
+            (-1.5e300, "-1.5e+300"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (-0.0, "-0.0"),
+            (f64::NAN, "nan"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            check(Value::Float(float), expected);
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        let check = |text: &str, expected: Option<Value>| assert_eq!(number(text), expected, "{text}");
+        for (text, int) in
+            [("7", 7), ("+5", 5), ("-5", -5), ("007", 7), ("1_000", 1000), (" 10 ", 10), ("٣٤", 34)]
+        {
+            check(text, Some(Value::Int(int)));
+        }
+        for (text, float) in
+            [("1.0e3", 1000.0), (".5", 0.5), ("5.", 5.0), ("-1_0.2_5", -10.25), ("1.e2", 100.0)]
+        {
+            check(text, Some(Value::Float(float)));
+        }
+        check("9223372036854775807", Some(Value::Int(i64::MAX)));
+        check("9223372036854775808", Some(Value::Float(9_223_372_036_854_775_808.0)));
+        for text in [
+            "", "-", "- 5", "1e3", "0x10", "1__0", "_1", "1_", "1_.5", "1._5", ".", ".e1", "nan.", "inf", "²",
+        ] {
+            check(text, None);
+        }
+        check(&"1".repeat(4300), Some(Value::Float(f64::INFINITY)));
+        check(&"1".repeat(4301), None);
+    }
+
+    #[test]
+    fn indices() {
+        assert_eq!(["0", "-1", "01", "٢"].map(index), [Some(0), Some(-1), Some(1), Some(2)]);
+        assert_eq!(["", "-", "+1", "1 ", "x"].map(index), [None; 5]);
+        assert_eq!(index(&"9".repeat(100)), Some(i64::MAX));
+    }
+
+    #[test]
+    fn orders() {
+        let check = |a: &str, b: &str, expected: Option<Ordering>| {
+            assert_eq!(
+                order(&json(a), &json(b), &mut Meter::new(&Limits::default())),
+                Ok(expected),
+                "{a} {b}"
+            );
+        };
+        check("\"10\"", "\"9\"", Some(Ordering::Greater));
+        check("\"10\"", "\"9a\"", Some(Ordering::Less));
+        check("\"1e3\"", "5", None);
+        check("\" 2.5 \"", "true", Some(Ordering::Greater));
+        check("null", "null", None);
+        check("{}", "{}", None);
+        check("[null, 1]", "[null, 2]", Some(Ordering::Less));
+        check("[null]", "[null]", Some(Ordering::Equal));
+        check("[1]", "[\"1\"]", None);
+        check(r#"["10"]"#, r#"["9"]"#, Some(Ordering::Less));
+        check("[1, 2]", "[1]", Some(Ordering::Greater));
+    }
 }

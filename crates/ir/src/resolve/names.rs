@@ -6,8 +6,8 @@ use super::fields::{Sight, Slot, Use};
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::expr::{
-    BinaryOp, Comparison, Expr, Function, Namespace, Node, Piece, Read, Semantics, StepId, Template,
-    Visibility,
+    BinaryOp, Comparison, Expr, Function, FunctionRules, Namespace, Node, Piece, Read, Semantics, StepId,
+    Template, Visibility,
 };
 use crate::policy::Bindings;
 use crate::produces::Produces;
@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
                 wrong.iter().map(|question| (question.reader, question.target)).collect();
             let backwards = scope.graph.are_ancestors(&reversed);
             self.diagnostics.extend(wrong.into_iter().zip(backwards).map(|(question, backwards)| {
-                match backwards {
+                match backwards && question.finding.is_error() {
                     true => question.finding.help(
                         "it comes after the reader: read something that comes before, or turn the two around",
                     ),
@@ -155,7 +155,10 @@ impl<'a> Names<'a> {
                 Type::Array(Box::new(common(&types)))
             }
             Template::Map(entries) => {
-                entries.values_mut().for_each(|entry| drop(self.template(entry, reader)));
+                for (key, entry) in entries {
+                    let field = format!("{}.{key}", reader.field);
+                    self.template(entry, &Reader { field: &field, ..*reader });
+                }
                 Type::Object
             }
         }
@@ -258,7 +261,7 @@ impl<'a> Names<'a> {
 
     fn call(&mut self, function: Function, types: &[Type], span: Span, reader: &Reader<'_>) -> Type {
         let first = types.first().unwrap_or(&Type::Any);
-        if let Some(message) = refusal(function, first) {
+        if let Some(message) = refusal(function, first, self.declared.semantics.functions) {
             let help = "pass a value of a type the function can work with";
             self.report(Diagnostic::error(Code::ExpressionType, message).help(help), span, reader);
         }
@@ -277,7 +280,9 @@ impl<'a> Names<'a> {
             Function::Split | Function::Keys => Type::Array(Box::new(Type::String)),
             Function::Values => Type::Array(Box::new(Type::Any)),
             Function::First | Function::Last => item_of(first),
-            Function::FromJson | Function::Flatten | Function::Min | Function::Max => Type::Any,
+            Function::FromJson | Function::Flatten | Function::Min | Function::Max | Function::Fail => {
+                Type::Any
+            }
             Function::Default => common(types),
             Function::Raw => {
                 let message = "`raw()` only means something around a whole expression inside a shell command";
@@ -539,7 +544,10 @@ impl<'a> Names<'a> {
                 "a hyphen belongs to the name, so this is not `{before}` minus something: expressions have no arithmetic"
             )),
             (None, Some(_)) => finding,
-            (None, None) => finding.help(format!("declare it as a {word}, or read one that is declared")),
+            (None, None) => {
+                let article = if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+                finding.help(format!("declare it as {article} {word}, or read one that is declared"))
+            }
         };
         self.report(finding.reference(&**name).suggest(suggest), *span, reader);
         Type::Any
@@ -777,7 +785,15 @@ impl<'a> Names<'a> {
         let message = format!("`{me}` reads `{id}`, which has not run by then: this is null");
         let finding = Diagnostic::warning(Code::NotAnAncestor, message).reference(&**id);
         let help = format!("read a {} that comes before it", self.declared.words.step);
-        self.report(finding.help(help), span, reader);
+        let mut finding = finding.help(help);
+        let (card, around) = (self.catalog.card(target), self.catalog.beside(target, reading));
+        let Some(around) = around.filter(|around| *around != target) else {
+            return self.report(finding, span, reader);
+        };
+        // It stands further down in the file, and may still come before in the order of the run.
+        self.place(&mut finding, span, reader);
+        let reader = self.catalog.card(around).place;
+        self.questions[card.scope].push(Question { target: card.place, reader, finding });
     }
 
     /// Demands that `target` is settled whenever the reader is evaluated.
@@ -927,8 +943,12 @@ fn narrow(expr: &mut Expr, outer: usize, read: Read) {
 }
 
 /// Why a function certainly fails on a first argument of this type.
-fn refusal(function: Function, first: &Type) -> Option<String> {
+fn refusal(function: Function, first: &Type, rules: FunctionRules) -> Option<String> {
     let takes: &[Type] = match function {
+        Function::Contains | Function::Join if rules == FunctionRules::Python => return None,
+        Function::Length if rules == FunctionRules::Python => {
+            &[Type::String, Type::Array(Box::new(Type::Any))]
+        }
         Function::Length | Function::Contains => {
             &[Type::String, Type::Object, Type::Array(Box::new(Type::Any))]
         }
@@ -951,6 +971,7 @@ fn refusal(function: Function, first: &Type) -> Option<String> {
         | Function::Text
         | Function::AsList
         | Function::Object
+        | Function::Fail
         | Function::Raw
         | Function::ShellQuote => {
             return None;

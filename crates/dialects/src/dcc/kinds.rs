@@ -1,0 +1,309 @@
+//! The six kinds of steps: which one a step is, and what each of them adds.
+
+use super::bind::Loop;
+use super::path::parse_query;
+use super::policy::Written;
+use super::step::{Around, chain, listed_step, plain, side_by_side};
+use super::table::{Place, StepOf, Table, located, plain_text, strict_text, template, text_template, whole};
+use crate::text::{Kind as NodeKind, Node};
+use std::convert::Infallible;
+use std::sync::Arc;
+use windlass_ir::expr::{Expr, Function, Node as ExprNode, Template};
+use windlass_ir::workflow::{
+    Action, Bound, BranchFailure, Choose, Condition, ForEach, Gate, ItemFailure, Items, Kind, OnTimeout,
+    Parallel, Step, Tool,
+};
+use windlass_ir::{Code, Diagnostic, Spanned, Value};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    Tool,
+    ToolRemote,
+    Foreach,
+    Parallel,
+    Approve,
+    Branch,
+}
+
+const KINDS: [(&str, StepKind); 6] = [
+    ("tool", StepKind::Tool),
+    ("tool_remote", StepKind::ToolRemote),
+    ("foreach", StepKind::Foreach),
+    ("parallel", StepKind::Parallel),
+    ("approve", StepKind::Approve),
+    ("branch", StepKind::Branch),
+];
+
+/// Every key that means something on a step of some kind.
+pub const KEYS: [&str; 13] = [
+    "tool",
+    "args",
+    "dcc",
+    "items",
+    "as",
+    "steps",
+    "concurrency",
+    "branches",
+    "on_any_fail",
+    "prompt",
+    "on",
+    "then",
+    "else",
+];
+
+const TOOL_NAME_MAX: usize = 64;
+
+impl StepKind {
+    pub fn word(self) -> &'static str {
+        KINDS.iter().find(|(_, kind)| *kind == self).map_or("tool", |(word, _)| word)
+    }
+}
+
+/// The kind that is written, or `tool` for what has a tool and nothing else. Where a kind is missing, the one that the
+/// other keys speak of is taken after the finding, so that the rest can be read.
+pub fn kind_of(table: &Table<'_>) -> Option<StepKind> {
+    if table.has("kind") {
+        return table.word("kind", &KINDS);
+    }
+    table.known(&["kind"]);
+    if table.has("tool") && !table.has("dcc") {
+        return Some(StepKind::Tool);
+    }
+    let telling = [
+        ("dcc", StepKind::ToolRemote),
+        ("items", StepKind::Foreach),
+        ("foreach", StepKind::Foreach),
+        ("branches", StepKind::Parallel),
+        ("prompt", StepKind::Approve),
+        ("on", StepKind::Branch),
+    ];
+    let guess = telling.into_iter().find(|(key, _)| table.has(key)).map(|(_, kind)| kind);
+    table.missing(
+        "kind",
+        match guess {
+            Some(kind) => format!("add `kind: {}`", kind.word()),
+            None => {
+                "name a `tool`, or say what the step is: `kind: foreach`, `parallel`, `approve` or `branch`"
+                    .into()
+            }
+        },
+    );
+    guess
+}
+
+pub fn read<'a>(
+    kind: StepKind,
+    table: &Table<'a>,
+    id: Option<&Arc<str>>,
+    written: &Written<'a>,
+    around: &Around<'a>,
+    inside: &Around<'a>,
+) -> Kind<Vec<Step>> {
+    match kind {
+        StepKind::Tool => Kind::Action(Action::Tool(tool(table, None, around))),
+        StepKind::ToolRemote => {
+            table.demand("dcc", "name the host that has the tool: `dcc: unreal`");
+            let server = plain_text(table, "dcc");
+            Kind::Action(Action::Tool(tool(table, server, around)))
+        }
+        StepKind::Foreach => Kind::ForEach(foreach(table, id, around, inside)),
+        StepKind::Parallel => Kind::Parallel(parallel(table, inside)),
+        StepKind::Approve => Kind::Gate(approve(table, written, around)),
+        StepKind::Branch => Kind::Choose(branch(table, around, inside)),
+    }
+}
+
+fn tool(table: &Table<'_>, server: Option<Arc<str>>, around: &Around<'_>) -> Tool {
+    table.demand("tool", "name the tool that does the work: `tool: maya_animation__export_fbx`");
+    let name = tool_name(table).unwrap_or_else(|| "".into());
+    let args = table.node("args").map(|node| {
+        let mut binder = around.binder();
+        let template = template(node, &mut binder, table.context);
+        report(table, "args", binder.findings);
+        Bound { template, field: table.place.field("args").into(), span: node.span }
+    });
+    Tool { tool: name, server, args }
+}
+
+/// Letters, digits, `_` and `-`; older names have dots between such parts.
+fn tool_name(table: &Table<'_>) -> Option<Arc<str>> {
+    let (scalar, span) = strict_text(table, "tool")?;
+    let name = &scalar.text;
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    };
+    if name.len() > TOOL_NAME_MAX || !name.split('.').all(is_part) {
+        let message = match name.len() > TOOL_NAME_MAX {
+            true => format!("a tool name of {} characters is too long", name.len()),
+            false => format!("`{name}` is no tool name"),
+        };
+        let help = "write 1 to 64 letters, digits, `_` and `-`; references are not read here";
+        table.report(table.error(Code::BadName, "tool", span, message).reference(&**name).help(help));
+    } else if name.contains('.') {
+        let message = format!("newer servers have no tool names with dots, such as `{name}`");
+        let finding = table.warning(Code::BadName, "tool", span, message).reference(&**name);
+        let suggest = name.replace('.', "_");
+        table.report(finding.suggest(Some(suggest)).help("write the name that the server lists"));
+    }
+    Some(name.clone())
+}
+
+fn foreach<'a>(
+    table: &Table<'a>,
+    id: Option<&Arc<str>>,
+    around: &Around<'a>,
+    inside: &Around<'a>,
+) -> ForEach<Vec<Step>> {
+    table.demand("items", "say what to go through: `items: $.inputs.files`");
+    let items = path(table, "items", around).map_or_else(
+        || Template::Constant(Value::list([])),
+        |items| {
+            let span = items.span;
+            Template::Expression(Expr::new(
+                ExprNode::Call { function: Function::AsList, args: vec![items] },
+                span,
+            ))
+        },
+    );
+    let span = table.lookup("items").map_or(table.span, |entry| entry.value.span);
+    let items = Items::List(Bound { template: items, field: table.place.field("items").into(), span });
+    let mut inside = inside.clone();
+    inside.loops.push(Loop { step: id.cloned(), name: element_name(table) });
+    ForEach {
+        items,
+        body: chain(
+            table.list("steps").unwrap_or_default(),
+            &table.place.child("steps"),
+            &inside,
+            table.context,
+        ),
+        concurrency: Some(concurrency(table)),
+        on_failure: ItemFailure::Halt,
+        items_max: None,
+        isolated: false,
+    }
+}
+
+fn concurrency(table: &Table<'_>) -> u32 {
+    let count = whole(table, "concurrency", 1).unwrap_or(1);
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn element_name(table: &Table<'_>) -> Arc<str> {
+    let name = plain_text(table, "as").unwrap_or_else(|| "item".into());
+    if matches!(&*name, "inputs" | "steps") {
+        let span = table.lookup("as").map_or(table.span, |entry| entry.value.span);
+        let message =
+            format!("inside this loop `{name}` is its element: the {name} of the run cannot be read there");
+        let finding = table.warning(Code::ShadowedBinding, "as", span, message).reference(&*name);
+        table.report(finding.help("give the element another name"));
+    }
+    name
+}
+
+fn parallel<'a>(table: &Table<'a>, inside: &Around<'a>) -> Parallel<Vec<Step>> {
+    let steps = table.list("steps").unwrap_or_default();
+    let branches = table.list("branches").unwrap_or_default();
+    if table.has("steps") && table.has("branches") {
+        let span = table.key_span("branches");
+        let message = "`steps` and `branches` both give the branches";
+        let finding = table.error(Code::ConflictingKeys, "branches", span, message);
+        table.report(finding.label(table.key_span("steps"), "also given here").help("keep one of the two"));
+    }
+    let words = [("abort", BranchFailure::Abort), ("continue", BranchFailure::Continue)];
+    let mut all = side_by_side(steps, &table.place.child("steps"), inside, table.context);
+    let listed = branches.iter().enumerate();
+    all.extend(listed.filter_map(|(index, node)| one_branch(table, index, node, inside)));
+    Parallel { branches: all, on_failure: table.word("on_any_fail", &words).unwrap_or(BranchFailure::Wait) }
+}
+
+/// A step, or a list of steps that run one after the other.
+fn one_branch<'a>(table: &Table<'a>, index: usize, node: &'a Node, inside: &Around<'a>) -> Option<Step> {
+    let NodeKind::List(items) = &node.kind else {
+        return listed_step(node, index, &table.place.child("branches"), inside, table.context);
+    };
+    let prefix = format!("{}[{index}].", table.place.field("branches"));
+    let place = Place { step: table.place.step.clone(), prefix };
+    let mut steps = chain(items, &place, inside, table.context);
+    if steps.len() == 1 {
+        return steps.pop();
+    }
+    let id = table.place.step.clone().unwrap_or_else(|| "branches".into());
+    Some(plain(Spanned::new(id, node.span.head()), true, "branch", Kind::Block(steps), node.span))
+}
+
+fn approve(table: &Table<'_>, written: &Written<'_>, around: &Around<'_>) -> Gate {
+    let message =
+        strict_text(table, "prompt").filter(|(prompt, _)| !prompt.text.is_empty()).map(|(prompt, span)| {
+            let mut binder = around.binder();
+            let template = text_template(prompt, span, &mut binder, table.context);
+            report(table, "prompt", binder.findings);
+            Bound { template: without_failures(template), field: table.place.field("prompt").into(), span }
+        });
+    Gate { message, timeout: written.timeout, on_timeout: OnTimeout::Reject, ..Gate::plain() }
+}
+
+/// A question is asked even if a part of it cannot be filled in.
+fn without_failures(template: Template) -> Template {
+    let Ok(template) = template.map_expressions::<Infallible>(&mut |expr| {
+        let fails = matches!(expr.node, ExprNode::Call { function: Function::Fail, .. });
+        Ok(if fails { Expr::new(ExprNode::Literal(Value::Null), expr.span) } else { expr })
+    });
+    template
+}
+
+fn branch<'a>(table: &Table<'a>, around: &Around<'a>, inside: &Around<'a>) -> Choose<Vec<Step>> {
+    table.demand("on", "say what decides: `on: $.steps.check.output.passed`");
+    let expr = path(table, "on", around)
+        .unwrap_or_else(|| Expr::new(ExprNode::Literal(Value::Bool(true)), table.span.head()));
+    let arm = |key: &'static str| {
+        chain(table.list(key).unwrap_or_default(), &table.place.child(key), inside, table.context)
+    };
+    Choose::If {
+        condition: Condition { expr, field: table.place.field("on").into() },
+        then: arm("then"),
+        otherwise: arm("else"),
+    }
+}
+
+/// A JSONPath, tied to the names around the step.
+fn path(table: &Table<'_>, key: &'static str, around: &Around<'_>) -> Option<Expr> {
+    let (scalar, span) = strict_text(table, key)?;
+    let query = match parse_query(&scalar.text, span) {
+        Ok(query) => query,
+        Err(finding) => {
+            report(table, key, vec![*finding]);
+            return None;
+        }
+    };
+    let mut binder = around.binder();
+    let expr = located(scalar, span, table.context, |locate| binder.path(&query, locate));
+    report(table, key, binder.findings);
+    Some(expr)
+}
+
+fn report(table: &Table<'_>, key: &str, findings: Vec<Diagnostic>) {
+    for finding in findings {
+        table.report(finding.step_of(&table.place).field(table.place.field(key)));
+    }
+}
+
+/// Words of other languages for keys of this one.
+pub fn misnamed(table: &Table<'_>, kind: StepKind) {
+    const HOMES: [(&str, StepKind, &str); 7] = [
+        ("body", StepKind::Foreach, "steps"),
+        ("do", StepKind::Foreach, "steps"),
+        ("foreach", StepKind::Foreach, "items"),
+        ("in", StepKind::Foreach, "items"),
+        ("if", StepKind::Branch, "on"),
+        ("condition", StepKind::Branch, "on"),
+        ("message", StepKind::Approve, "prompt"),
+    ];
+    for (key, _, home) in HOMES.into_iter().filter(|(key, of, _)| *of == kind && table.has(key)) {
+        let message = format!("`{key}` is no key here and has no effect");
+        let finding = table.warning(Code::UnknownKey, key, table.key_span(key), message);
+        table.report(finding.reference(key).suggest(Some(home)));
+        table.known(&[key]);
+    }
+}
