@@ -164,6 +164,18 @@ fn drop_repeats(diagnostics: &mut Vec<Diagnostic>) {
         }
         code => seen.insert((code, finding.span, Some(finding.message.clone()), None)),
     });
+    drop_explained(diagnostics);
+}
+
+/// What is read as a strange name, and is null, needs no second finding that nothing has that name.
+fn drop_explained(diagnostics: &mut Vec<Diagnostic>) {
+    let nulls = diagnostics.iter().filter(|finding| finding.code == Code::SilentNull);
+    let nulls: HashSet<(SourceId, u32)> =
+        nulls.filter_map(|finding| finding.span).map(|span| (span.source, span.start)).collect();
+    diagnostics.retain(|finding| {
+        let about_a_name = matches!(finding.code, Code::UnknownParameter | Code::UnknownStage);
+        !about_a_name || finding.span.is_none_or(|span| !nulls.contains(&(span.source, span.start)))
+    });
 }
 
 /// Reads one file into a tree; the source is there for messages even when the file is not readable.

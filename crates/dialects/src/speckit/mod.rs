@@ -1,7 +1,28 @@
 //! Spec Kit workflows: from the tree of a `workflow.yml` to [`windlass_ir::Workflow`].
+//!
+//! `yaml11` makes the tree mean what Python would read, `overlays` edits its steps, `document` reads the top of it,
+//! `inputs` what a run is started with, `step` what all steps share, and one file for each family of steps the rest. `field`
+//! is the one way in which all of them ask for a key; `expr` reads expressions and `bind` ties their words.
 
+mod assistant;
+mod bind;
+mod call;
+mod document;
 pub mod expr;
+mod fan;
+mod field;
+mod gate;
+mod inputs;
+mod overlays;
+mod project;
+mod scope;
+mod shell;
+mod step;
+mod yaml11;
 
+pub use overlays::overlay_folder;
+
+use crate::table::{Context, Keys};
 use crate::text::Node;
 use windlass_ir::expr::Namespace;
 use windlass_ir::workflow::Words;
@@ -25,14 +46,16 @@ fn namespace_word(namespace: Namespace) -> &'static str {
     }
 }
 
-/// Where the overlays of an installed workflow lie: for `.specify/workflows/ID/workflow.yml` in `.specify/workflows/overlays/ID`.
-pub fn overlay_folder(file: &str) -> Option<String> {
-    let (folder, name) = file.rsplit_once('/')?;
-    let (workflows, id) = folder.rsplit_once('/')?;
-    let installed = workflows == ".specify/workflows" || workflows.ends_with("/.specify/workflows");
-    (installed && name == "workflow.yml").then(|| format!("{workflows}/overlays/{id}"))
-}
-
-pub fn read(_root: Node, _overlays: &[Node], _sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
-    (None, Vec::new())
+/// Reads a workflow from the tree of its file, with overlays applied to its steps. What can be read is read, whatever is
+/// wrong with the rest, so that all findings come together.
+pub fn read(root: Node, overlays: &[Node], sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
+    let context = Context::new(sources, Keys::Exact, field::OPENS);
+    let mut root = root;
+    let mut overlays = overlays.to_vec();
+    for tree in std::iter::once(&mut root).chain(&mut overlays) {
+        yaml11::resolve(tree, &mut context.diagnostics.borrow_mut());
+    }
+    let root = overlays::apply(root, &overlays, &context);
+    let workflow = document::read(&root, &context);
+    (workflow, context.diagnostics.into_inner())
 }

@@ -1,7 +1,7 @@
 //! A folder of files is a test suite: each gives the snapshot beside it, findings first, then the plan.
 //!
 //! `err_` files have an error, `warn_` files a warning or a hint and no error, `ok_` files none of them.
-//! `NAME.overrides.yaml` is laid over `NAME.yaml`. Each dialect has a folder, which says how the files in it are read.
+//! `NAME.overrides.yaml` is laid over `NAME.yaml`, and the files in `NAME.overlays` edit `NAME.yml`. Each dialect has a folder, which says how the files in it are read.
 
 use crate::support::{folder, load_as, load_text, read};
 use indexmap::IndexMap;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use windlass_dialects::text::{Format, Limits};
 use windlass_dialects::{Dialect, Loaded, Options, Text, load, text};
 use windlass_ir::plan::{Given, Parameters};
-use windlass_ir::workflow::{RunInput, Words};
+use windlass_ir::workflow::{Parameter, RunInput, Words};
 use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, Span, Type, Value};
 
 const OVERRIDES: &str = ".overrides.yaml";
@@ -48,7 +48,7 @@ fn dialects() -> Vec<Dialect> {
     Dialect::ALL.into_iter().filter(|dialect| folder(dialect.name()).is_dir()).collect()
 }
 
-/// Every workflow of the folder of a dialect, with its overrides laid over it.
+/// Every workflow of the folder of a dialect, with its overrides laid over it and its overlays applied.
 fn fixtures_of(dialect: Dialect) -> Vec<(String, Loaded)> {
     let workflows =
         files(&folder(dialect.name())).into_iter().filter(|path| !name(path).ends_with(OVERRIDES));
@@ -56,8 +56,10 @@ fn fixtures_of(dialect: Dialect) -> Vec<(String, Loaded)> {
         .map(|path| {
             let overrides = path.with_extension(&OVERRIDES[1..]);
             let overrides = overrides.is_file().then(|| read(&overrides));
-            let options = Options { dialect: Some(dialect), ..Options::overridden(overrides) };
-            (name(&path), load(read(&path), options))
+            let overlays = path.with_extension("overlays");
+            let overlays = if overlays.is_dir() { files(&overlays) } else { Vec::new() };
+            let overlays = overlays.iter().map(|path| read(path)).collect();
+            (name(&path), load(read(&path), Options { dialect: Some(dialect), overrides, overlays }))
         })
         .collect()
 }
@@ -84,12 +86,16 @@ pub fn show(loaded: &Loaded) -> String {
 fn outline(plan: &Plan, words: &Words) -> windlass_ir::plan::Outline {
     let demanded = plan.parameters.iter().filter(|(_, p)| p.required && p.default.is_none());
     let given: IndexMap<String, Given> =
-        demanded.map(|(name, p)| (name.to_string(), Given::Value(sample(&p.ty)))).collect();
+        demanded.map(|(name, p)| (name.to_string(), Given::Value(allowed(p)))).collect();
     let parameters = match plan.input {
         RunInput::Declared => plan.parameters(&given, words).expect("samples of the right types"),
         RunInput::Open(_) => Parameters::default(),
     };
     plan.outline(words, &parameters)
+}
+
+fn allowed(parameter: &Parameter) -> Value {
+    parameter.choices.first().cloned().unwrap_or_else(|| sample(&parameter.ty))
 }
 
 fn sample(ty: &Type) -> Value {

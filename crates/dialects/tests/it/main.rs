@@ -10,6 +10,7 @@ mod fixtures;
 mod fmt;
 mod generate;
 mod shell;
+mod speckit;
 mod speckit_expr;
 mod support;
 mod triggers;

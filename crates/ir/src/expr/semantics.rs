@@ -14,6 +14,7 @@ pub struct Semantics {
     pub functions: FunctionRules,
     pub visibility: Visibility,
     pub status: StatusWords,
+    pub parameters: ParameterRules,
 }
 
 impl Semantics {
@@ -28,6 +29,7 @@ impl Semantics {
         functions: FunctionRules::House,
         visibility: Visibility::Scoped,
         status: StatusWords::House,
+        parameters: ParameterRules::House,
     };
 
     pub const SPECKIT: Self = Self {
@@ -40,6 +42,7 @@ impl Semantics {
         functions: FunctionRules::Python,
         visibility: Visibility::Flat,
         status: StatusWords::Speckit,
+        parameters: ParameterRules::Python,
     };
 
     pub const DAGNATS: Self =
@@ -116,6 +119,16 @@ pub enum TextForm {
 #[serde(rename_all = "snake_case")]
 pub enum FunctionRules {
     House,
+    Python,
+}
+
+/// What may be given for a parameter of a declared type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParameterRules {
+    /// Text from a command line is converted; a value must be of the type.
+    House,
+    /// Any text is converted, by Python's rules: `yes` and `1` are true, `1_000` and `1e3` are whole numbers.
     Python,
 }
 

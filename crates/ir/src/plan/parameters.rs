@@ -3,6 +3,7 @@
 use super::Plan;
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::expr::{ParameterRules, Semantics, equals};
 use crate::suggest::nearest;
 use crate::value::Value;
 use crate::workflow::{Parameter, RunInput, Words};
@@ -59,7 +60,7 @@ impl Plan {
         }
         let mut values = IndexMap::new();
         for (name, parameter) in &self.parameters {
-            match value_of(name, parameter, given.get(&**name), words) {
+            match value_of(name, parameter, given.get(&**name), &self.semantics, words) {
                 Ok(value) => drop(values.insert(name.clone(), value)),
                 Err(problem) => problems.push(*problem),
             }
@@ -163,18 +164,21 @@ fn value_of(
     name: &str,
     parameter: &Parameter,
     given: Option<&Given>,
+    semantics: &Semantics,
     words: &Words,
 ) -> Result<(Value, Origin), Box<Diagnostic>> {
     let word = words.parameter;
     match given {
-        Some(given) => convert(given, &parameter.ty).map(|value| (value, Origin::Given)).map_err(|cause| {
-            let problem = format!("{word} `{name}` takes {}: {cause}", parameter.ty);
-            Box::new(
-                Diagnostic::error(Code::BadParameter, problem)
-                    .reference(name)
-                    .help(example(name, &parameter.ty)),
-            )
-        }),
+        Some(given) => {
+            parameter.accept(given, semantics).map(|value| (value, Origin::Given)).map_err(|cause| {
+                let problem = format!("{word} `{name}` takes {}: {cause}", parameter.ty);
+                Box::new(
+                    Diagnostic::error(Code::BadParameter, problem)
+                        .reference(name)
+                        .help(example(name, &parameter.ty)),
+                )
+            })
+        }
         None => match &parameter.default {
             Some(default) => Ok((default.clone(), Origin::Default)),
             None if parameter.required => {
@@ -184,6 +188,29 @@ fn value_of(
             }
             None => Ok((Value::Null, Origin::Absent)),
         },
+    }
+}
+
+impl Parameter {
+    /// What a run starts with when this is given, or why it cannot.
+    pub fn accept(&self, given: &Given, semantics: &Semantics) -> Result<Value, String> {
+        let value = match semantics.parameters {
+            ParameterRules::House => convert(given, &self.ty)?,
+            ParameterRules::Python => convert_as_python(given, &self.ty)?,
+        };
+        let is_same = |choice: &Value| equals(choice, &value, semantics).unwrap_or(false);
+        if self.choices.is_empty() || self.choices.iter().any(is_same) {
+            return Ok(value);
+        }
+        let choices: Vec<String> = self.choices.iter().map(shown).collect();
+        Err(format!("{} is none of {}", shown(&value), choices.join(", ")))
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Text(text) => format!("`{text}`"),
+        other => format!("`{}`", other.to_json_text().unwrap_or_default()),
     }
 }
 
@@ -240,6 +267,54 @@ fn number(text: &str) -> Option<Value> {
     whole.or_else(|| text.parse::<f64>().ok().filter(|float| float.is_finite()).map(Value::Float))
 }
 
+/// Text is converted wherever it comes from; a value of another type is refused.
+fn convert_as_python(given: &Given, ty: &Type) -> Result<Value, String> {
+    let value = match given {
+        Given::Text(text) => Value::text(text.as_str()),
+        Given::Value(value) => value.clone(),
+    };
+    let wrong = |wanted: &str| Err(format!("{} is {wanted}", shown(&value)));
+    match (ty, &value) {
+        (Type::String, Value::Text(_)) => Ok(value),
+        (Type::String, _) => wrong("not a text"),
+        (Type::Boolean, Value::Bool(_)) => Ok(value),
+        (Type::Boolean, Value::Text(text)) => match text.trim().to_lowercase().as_str() {
+            "true" | "1" | "yes" => Ok(Value::Bool(true)),
+            "false" | "0" | "no" => Ok(Value::Bool(false)),
+            _ => wrong("neither true nor false"),
+        },
+        (Type::Boolean, _) => wrong("neither true nor false"),
+        (Type::Number, Value::Int(_)) => Ok(value),
+        (Type::Number, Value::Float(float)) => whole(*float).map_or_else(|| wrong("no number"), Ok),
+        (Type::Number, Value::Text(text)) => python_number(text).map_or_else(|| wrong("no number"), Ok),
+        (Type::Number, _) => wrong("no number"),
+        (_, _) => convert(given, ty),
+    }
+}
+
+/// Digits may have single underscores between them; what is whole is an integer, however it was written.
+fn python_number(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    let joins = |at: usize| at > 0 && digit(at - 1) && digit(at + 1);
+    if text.match_indices('_').any(|(at, _)| !joins(at)) {
+        return None;
+    }
+    let plain = text.replace('_', "");
+    // The standard library also takes the words inf, infinity and nan.
+    if !plain.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E')) {
+        return None;
+    }
+    plain.parse().map(Value::Int).ok().or_else(|| whole(plain.parse().ok()?))
+}
+
+/// A float without a fraction as an integer, if it fits; none for what is not finite.
+fn whole(float: f64) -> Option<Value> {
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    let fits = float.fract() == 0.0 && (-BEYOND..BEYOND).contains(&float);
+    float.is_finite().then_some(if fits { Value::Int(float as i64) } else { Value::Float(float) })
+}
+
 fn from_json(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text)
 }
@@ -274,5 +349,57 @@ mod tests {
         check("artifact_ref", "x", Err("match"));
         check("any", "plain", Ok("\"plain\""));
         check("any", "3", Ok("3"));
+    }
+
+    #[test]
+    fn python_converts_text_wherever_it_comes_from() {
+        let check = |ty: &str, json: &str, expected: Option<&str>| {
+            let value: Value = serde_json::from_str(json).expect("JSON");
+            let ty = Type::parse(ty).expect("a type");
+            let converted = convert_as_python(&Given::Value(value), &ty).ok();
+            let shown = converted.map(|value| value.to_json_text().expect("no secret"));
+            assert_eq!(shown.as_deref(), expected, "{ty} {json}");
+        };
+        check("string", "\" a \"", Some("\" a \""));
+        check("string", "5", None);
+        check("number", "\" 7 \"", Some("7"));
+        check("number", "\"1_000\"", Some("1000"));
+        check("number", "\"9007199254740993\"", Some("9007199254740993"));
+        check("number", "\"9007199254740993.0\"", Some("9007199254740992"));
+        check("number", "\"3.0\"", Some("3"));
+        check("number", "\"-0.0\"", Some("0"));
+        check("number", "\"1e3\"", Some("1000"));
+        check("number", "\"2.50\"", Some("2.5"));
+        check("number", "3.0", Some("3"));
+        for bad in ["true", "\"\"", "\"abc\"", "\"0x10\"", "\"inf\"", "\"nan\"", "\"1__0\"", "\"_1\"", "[1]"]
+        {
+            check("number", bad, None);
+        }
+        check("boolean", "\"YES\"", Some("true"));
+        check("boolean", "\"0\"", Some("false"));
+        check("boolean", "true", Some("true"));
+        for bad in ["\"\"", "\"maybe\"", "0", "1"] {
+            check("boolean", bad, None);
+        }
+    }
+
+    #[test]
+    fn choices_are_compared_by_the_rules_of_the_dialect() {
+        let check = |semantics: &Semantics, text: &str, expected: bool| {
+            let parameter = Parameter {
+                ty: Type::Number,
+                required: false,
+                default: None,
+                choices: vec![Value::Int(1), Value::Float(2.5)],
+                description: None,
+                span: crate::source::Span::default(),
+            };
+            assert_eq!(parameter.accept(&Given::Text(text.into()), semantics).is_ok(), expected, "{text}");
+        };
+        check(&Semantics::SPECKIT, "2.50", true);
+        check(&Semantics::SPECKIT, "1.0", true);
+        check(&Semantics::SPECKIT, "2", false);
+        check(&Semantics::HOUSE, "1", true);
+        check(&Semantics::HOUSE, "3", false);
     }
 }

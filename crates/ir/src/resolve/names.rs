@@ -433,7 +433,14 @@ impl<'a> Names<'a> {
             ),
             Namespace::Item if !self.is_inside(reader, |role| matches!(role, Role::Item(_))) => here(
                 format!("`{word}` has a value only inside the template of a fan-out"),
-                "move this into `fan_out.stage_template`, or read an output instead",
+                match self.declared.semantics.visibility {
+                    Visibility::Scoped => {
+                        "move this into `fan_out.stage_template`, or read an output instead"
+                    }
+                    Visibility::Flat => {
+                        "read it in a step that is done for each item, or read an output instead"
+                    }
+                },
             ),
             Namespace::Index if sight == Sight::Round => None,
             Namespace::Index
@@ -537,7 +544,10 @@ impl<'a> Names<'a> {
                 "a hyphen belongs to the name, so this is not `{before}` minus something: expressions have no arithmetic"
             )),
             (None, Some(_)) => finding,
-            (None, None) => finding.help(format!("declare it as a {word}, or read one that is declared")),
+            (None, None) => {
+                let article = if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+                finding.help(format!("declare it as {article} {word}, or read one that is declared"))
+            }
         };
         self.report(finding.reference(&**name).suggest(suggest), *span, reader);
         Type::Any
@@ -640,6 +650,9 @@ impl<'a> Names<'a> {
             return Type::Any;
         };
         let Some(step) = self.catalog.find(id, reader.step) else {
+            if flat && self.is_occurrence(id, reader) {
+                return Type::Any;
+            }
             let finding = Diagnostic::error(Code::UnknownStage, format!("there is no {stage} `{id}`"))
                 .reference(&**id)
                 .suggest(self.catalog.suggest(id, reader.step));
@@ -680,6 +693,13 @@ impl<'a> Names<'a> {
             | Read::LoopItem(_)
             | Read::LoopIndex(_) => ty,
         }
+    }
+
+    /// `loop:step:2` names one round of a step inside a loop, which only a run has.
+    fn is_occurrence(&self, id: &str, reader: &Reader<'_>) -> bool {
+        let (loop_id, rest) = id.split_once(':').unwrap_or_default();
+        let numbered = rest.rsplit(':').next().is_some_and(|last| last.parse::<u32>().is_ok());
+        numbered && self.catalog.find(loop_id, reader.step).is_some()
     }
 
     fn no_such_facet(&mut self, id: &str, link: Option<&Link>, span: Span, reader: &Reader<'_>) {

@@ -1,0 +1,359 @@
+//! YAML 1.1 as Python's safe loader reads it. Spec Kit files are written for it, while the tree comes from a reader of
+//! YAML 1.2: this goes over the tree once and corrects every plain scalar and key that the two take for different things.
+//!
+//! A corrected scalar says what it is by its tag and, where need be, by a spelling that both versions share; its place is
+//! kept. A key that is no text becomes the text that Python prints for it, because case keys are compared by that.
+
+use crate::text::{Entry, Key, Kind, Mapping, Node, Scalar, Style};
+use std::collections::HashMap;
+use std::sync::Arc;
+use windlass_ir::expr::{Semantics, text_form};
+use windlass_ir::{Code, Diagnostic, Span, Value};
+
+pub fn resolve(node: &mut Node, findings: &mut Vec<Diagnostic>) {
+    match &mut node.kind {
+        Kind::Scalar(scalar) => resolve_scalar(scalar, node.span, findings),
+        Kind::List(items) => items.iter_mut().for_each(|item| resolve(item, findings)),
+        Kind::Map(map) => {
+            resolve_keys(map, findings);
+            map.entries.iter_mut().for_each(|entry| resolve(&mut entry.value, findings));
+        }
+    }
+}
+
+fn resolve_scalar(scalar: &mut Scalar, span: Span, findings: &mut Vec<Diagnostic>) {
+    if scalar.style != Style::Plain || scalar.tag.is_some() {
+        return;
+    }
+    if is_date(&scalar.text) {
+        let message = format!("YAML takes `{}` for a date; here it is text", scalar.text);
+        let finding = Diagnostic::warning(Code::YamlDate, message).at(span).reference(&*scalar.text);
+        findings.push(finding.help(format!("put it in quotes: \"{}\"", scalar.text)));
+    }
+    let value = plain(&scalar.text);
+    if scalar.to_value() == value {
+        return;
+    }
+    let (text, kind) = match value {
+        Value::Null => (scalar.text.clone(), "null"),
+        Value::Bool(flag) => (Arc::from(if flag { "true" } else { "false" }), "bool"),
+        Value::Int(int) => (Arc::from(int.to_string()), "int"),
+        Value::Float(float) => (float_text(float), "float"),
+        Value::Text(_) | Value::Sealed(_) | Value::List(_) | Value::Map(_) => (scalar.text.clone(), "str"),
+    };
+    scalar.text = text;
+    scalar.tag = Some(format!("tag:yaml.org,2002:{kind}").into());
+}
+
+/// A spelling that the reader of YAML 1.2 takes for the same float.
+fn float_text(float: f64) -> Arc<str> {
+    match float {
+        float if float.is_nan() => ".nan".into(),
+        f64::INFINITY => ".inf".into(),
+        f64::NEG_INFINITY => "-.inf".into(),
+        float => format!("{float:?}").into(),
+    }
+}
+
+fn resolve_keys(map: &mut Mapping, findings: &mut Vec<Diagnostic>) {
+    let mut changed = false;
+    for Entry { key, .. } in &mut map.entries {
+        if let Some(text) = python_key(key) {
+            key.text = text;
+            changed = true;
+        }
+    }
+    if changed {
+        drop_equal_keys(map, findings);
+    }
+}
+
+/// What Python prints for a key that is no text.
+fn python_key(key: &Key) -> Option<Arc<str>> {
+    if key.style != Style::Plain {
+        return None;
+    }
+    match plain(&key.text) {
+        Value::Text(_) | Value::Sealed(_) | Value::List(_) | Value::Map(_) => None,
+        Value::Null => Some("None".into()),
+        value @ (Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
+            text_form(&value, &Semantics::SPECKIT).ok()
+        }
+    }
+}
+
+/// `1` and `"1"`, or `yes` and `true`, are one key once they are compared by their text.
+fn drop_equal_keys(map: &mut Mapping, findings: &mut Vec<Diagnostic>) {
+    let mut first: HashMap<Arc<str>, Span> = HashMap::new();
+    map.entries.retain(|Entry { key, .. }| {
+        let Some(earlier) = first.get(&key.text) else {
+            first.insert(key.text.clone(), key.span);
+            return true;
+        };
+        let message = format!("the key `{}` is given twice, spelled in two ways", key.text);
+        let finding = Diagnostic::error(Code::DuplicateKey, message).at(key.span).reference(&*key.text);
+        findings.push(finding.label(*earlier, "first given here").help("remove or rename one of them"));
+        false
+    });
+}
+
+/// What a plain scalar stands for.
+fn plain(text: &str) -> Value {
+    let number = || integer(text).or_else(|| float(text).map(Value::Float));
+    let value = match text.as_bytes().first() {
+        None | Some(b'~') => null(text),
+        Some(b'n' | b'N') => null(text).or_else(|| boolean(text)),
+        Some(b'y' | b'Y' | b't' | b'T' | b'f' | b'F' | b'o' | b'O') => boolean(text),
+        Some(b'0'..=b'9' | b'+' | b'-' | b'.') => number(),
+        Some(_) => None,
+    };
+    value.unwrap_or_else(|| Value::text(text))
+}
+
+fn null(text: &str) -> Option<Value> {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL").then_some(Value::Null)
+}
+
+fn boolean(text: &str) -> Option<Value> {
+    let is_one_case =
+        [str::to_ascii_lowercase, str::to_ascii_uppercase].iter().any(|case| case(text) == text)
+            || text.get(1..).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_lowercase()));
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "true" | "on" if is_one_case => Some(Value::Bool(true)),
+        "no" | "false" | "off" if is_one_case => Some(Value::Bool(false)),
+        _ => None,
+    }
+}
+
+fn unsigned(text: &str) -> (bool, &str) {
+    match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        Some(_) | None => (false, text),
+    }
+}
+
+/// Binary, octal with a leading zero, decimal, hexadecimal, and base sixty (`1:30`), all with underscores.
+fn integer(text: &str) -> Option<Value> {
+    let (negative, digits) = unsigned(text);
+    let plain = digits.replace('_', "");
+    let magnitude = match digits.as_bytes() {
+        [b'0'] => Some(0.0),
+        [b'0', b'b', ..] => in_radix(plain.get(2..)?, 2),
+        [b'0', b'x', ..] => in_radix(plain.get(2..)?, 16),
+        [b'0', ..] => in_radix(plain.get(1..)?, 8).or((plain == "0").then_some(0.0)),
+        [b'1'..=b'9', ..] if digits.contains(':') => base_sixty(digits),
+        [b'1'..=b'9', ..] => in_radix(&plain, 10),
+        _ => None,
+    }?;
+    exact(negative, &plain).or_else(|| Some(from_magnitude(negative, magnitude)))
+}
+
+/// Decimal digits are read without the detour over a float, which would lose the last of many.
+fn exact(negative: bool, digits: &str) -> Option<Value> {
+    let is_decimal = digits == "0" || !digits.starts_with('0');
+    let text = format!("{}{digits}", if negative { "-" } else { "" });
+    text.parse().ok().filter(|_| is_decimal).map(Value::Int)
+}
+
+/// An integer beyond 64 signed bits keeps its magnitude as a float.
+fn from_magnitude(negative: bool, magnitude: f64) -> Value {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    let value = if negative { -magnitude } else { magnitude };
+    if magnitude <= EXACT_MAX { Value::Int(value as i64) } else { Value::Float(value) }
+}
+
+fn in_radix(digits: &str, radix: u32) -> Option<f64> {
+    let values: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(radix)).collect();
+    let values = values.filter(|values| !values.is_empty())?;
+    Some(values.into_iter().fold(0.0, |sum, digit| sum * f64::from(radix) + f64::from(digit)))
+}
+
+/// `1:30` is ninety. All parts but the first are one or two digits below sixty.
+fn base_sixty(digits: &str) -> Option<f64> {
+    let mut parts = digits.split(':');
+    let first = in_radix(&parts.next()?.replace('_', ""), 10)?;
+    parts.try_fold(first, |sum, part| Some(sum * 60.0 + sixtieth(part)?))
+}
+
+fn sixtieth(part: &str) -> Option<f64> {
+    let is_short = matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']);
+    if is_short { part.parse().ok() } else { None }
+}
+
+/// There must be a point, and an exponent must have a sign: `1e3` and `1.5e3` are text.
+fn float(text: &str) -> Option<f64> {
+    let (negative, digits) = unsigned(text);
+    let sign = if negative { -1.0 } else { 1.0 };
+    match digits {
+        ".inf" | ".Inf" | ".INF" => return Some(sign * f64::INFINITY),
+        ".nan" | ".NaN" | ".NAN" if digits.len() == text.len() => return Some(f64::NAN),
+        _ => {}
+    }
+    let (whole, fraction) = digits.split_once('.')?;
+    if whole.contains(':') {
+        return Some(sign * (base_sixty(whole)? + fraction_of(fraction)?));
+    }
+    let (fraction, exponent) = match fraction.find(['e', 'E']) {
+        Some(at) => (&fraction[..at], Some(&fraction[at + 1..])),
+        None => (fraction, None),
+    };
+    let whole_fits = whole.starts_with(|c: char| c.is_ascii_digit()) && is_digits(whole);
+    // A sign before a bare point makes it text; so does a fraction without a digit.
+    let point_first =
+        whole.is_empty() && digits.len() == text.len() && fraction.starts_with(|c: char| c.is_ascii_digit());
+    let exponent_fits = exponent.is_none_or(|exponent| {
+        let digits = exponent.strip_prefix(['+', '-']).unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    if !(whole_fits || point_first) || !is_digits(fraction) || !exponent_fits {
+        return None;
+    }
+    text.replace('_', "").parse().ok()
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
+}
+
+fn fraction_of(digits: &str) -> Option<f64> {
+    if !is_digits(digits) {
+        return None;
+    }
+    format!("0.{}", digits.replace('_', "")).parse().ok()
+}
+
+/// `2027-01-31`, alone or with a time after it.
+fn is_date(text: &str) -> bool {
+    let Some((date, time)) = split_date(text) else { return false };
+    let padded = date.iter().skip(1).all(|part| part.len() == 2);
+    match time {
+        "" => padded,
+        time => is_time(time),
+    }
+}
+
+fn split_date(text: &str) -> Option<([&str; 3], &str)> {
+    let (year, rest) = text.split_once('-')?;
+    let (month, rest) = rest.split_once('-')?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (day, time) = rest.split_at(end);
+    let numbers = |part: &str, lengths: std::ops::RangeInclusive<usize>| {
+        lengths.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    (numbers(year, 4..=4) && numbers(month, 1..=2) && numbers(day, 1..=2))
+        .then_some(([year, month, day], time))
+}
+
+/// Hours, minutes and seconds after a `T` or blanks; what follows the seconds is an offset.
+fn is_time(text: &str) -> bool {
+    let time = text.strip_prefix(['T', 't']).unwrap_or_else(|| text.trim_start_matches([' ', '\t']));
+    let starts = text.starts_with(['T', 't', ' ', '\t']);
+    let mut parts = time.splitn(3, ':');
+    let two = |part: Option<&str>| {
+        part.is_some_and(|part| matches!(part.as_bytes(), [b'0'..=b'9', b'0'..=b'9', ..]))
+    };
+    let hour = parts
+        .next()
+        .is_some_and(|hour| matches!(hour.len(), 1 | 2) && hour.bytes().all(|byte| byte.is_ascii_digit()));
+    starts && hour && two(parts.next()) && two(parts.next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Format, Limits, read};
+    use windlass_ir::{Source, SourceId};
+
+    fn resolved(yaml: &str) -> (String, Vec<&'static str>) {
+        let source = Source::new("f", yaml);
+        let mut root = read(&source, SourceId(0), Format::Yaml, &Limits::default()).root.expect("readable");
+        let mut findings = Vec::new();
+        resolve(&mut root, &mut findings);
+        let codes = findings.iter().map(|finding| finding.code.as_str()).collect();
+        (format!("{:?}", root.to_value()), codes)
+    }
+
+    fn check(texts: &str, expected: &Value) {
+        for text in texts.split(' ') {
+            let value = format!("{:?}", Value::list([expected.clone()]));
+            assert_eq!(resolved(&format!("- {text}\n")).0, value, "{text}");
+        }
+    }
+
+    #[test]
+    fn booleans_and_nulls() {
+        check("yes Yes YES on On ON true True TRUE", &Value::Bool(true));
+        check("no No NO off Off OFF false False FALSE", &Value::Bool(false));
+        check("~ null Null NULL", &Value::Null);
+        for text in ["yES", "oN", "y", "n", "tRUE", "nUll"] {
+            check(text, &Value::text(text));
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        check("12 +12 1_2 0b1100 014 0_14 0xC 0x_c", &Value::Int(12));
+        check("-12 -0b1100 -014 -0xC", &Value::Int(-12));
+        check("1:30 +1:30 0x5A", &Value::Int(90));
+        check("1:30:00", &Value::Int(5400));
+        check("9223372036854775807", &Value::Int(i64::MAX));
+        check("0 -0 00 0_", &Value::Int(0));
+        check("1.5 +1.5 1.5_0 0.15e+1 15.e-1 01.5", &Value::Float(1.5));
+        check(".5 0.5 5.0e-1", &Value::Float(0.5));
+        check("1:30.5", &Value::Float(90.5));
+        check(".inf +.inf", &Value::Float(f64::INFINITY));
+        check(".nan", &Value::Float(f64::NAN));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_number_is_text() {
+        for text in
+            ["1e3", "1.5e3", "08", "0o14", "-.5", "1:60", "0b", "0x", "0xg", "1.2.3", "+", "_1", "1:30.x"]
+        {
+            check(text, &Value::text(text));
+        }
+    }
+
+    #[test]
+    fn quotes_and_tags_stay() {
+        assert_eq!(
+            resolved("[\"yes\", '1:30', !!str on, !!int 012]").0,
+            "List([Text(\"yes\"), Text(\"1:30\"), Text(\"on\"), Int(12)])"
+        );
+    }
+
+    #[test]
+    fn dates_are_text_with_a_warning() {
+        for text in ["2027-01-31", "2027-1-3T4:05:06", "2027-01-31 04:05:06.7 +1:00", "2027-01-31t04:05:06Z"]
+        {
+            let (value, codes) = resolved(&format!("- {text}\n"));
+            assert_eq!(
+                (value, codes),
+                (format!("{:?}", Value::list([Value::text(text)])), vec!["yaml_date"]),
+                "{text}"
+            );
+        }
+        for text in ["2027-1-3", "2027-01-31x", "27-01-31", "2027-01-31T04:05", "1-2-3"] {
+            assert_eq!(resolved(&format!("- {text}\n")).1, [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_are_what_python_prints() {
+        let check = |key: &str, expected: &str| {
+            let (value, _) = resolved(&format!("{key}: 1\n"));
+            assert_eq!(value, format!("{:?}", Value::map([(expected, Value::Int(1))])), "{key}");
+        };
+        check("yes", "True");
+        check("off", "False");
+        check("~", "None");
+        check("1", "1");
+        check("0x10", "16");
+        check("1.0", "1.0");
+        check("1.50", "1.5");
+        check("\"yes\"", "yes");
+        check("feature", "feature");
+        assert_eq!(resolved("{0x10: a, 16: b, yes: c, true: d}").1, ["duplicate_key", "duplicate_key"]);
+    }
+}
