@@ -17,6 +17,7 @@ pub enum Command {
     Plan(PlanCommand),
     Graph(Graph),
     Eval(Eval),
+    Schema(Schema),
     Run(Run),
     Resume(Resume),
     Runs(Runs),
@@ -339,6 +340,21 @@ pub struct Eval {
     pub context: Option<PathBuf>,
 }
 
+/// Print the JSON Schema of a kind of file, for editors
+///
+/// The schema accepts what `windlass validate` accepts, and leaves to it what no schema can say: names that must exist,
+/// cycles, expressions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+pub struct Schema {
+    /// The kind of file
+    #[arg(value_enum, value_name = "DIALECT")]
+    pub language: Language,
+    /// Refuse keys that are not known, as `windlass validate --strict` does
+    #[arg(long)]
+    pub strict: bool,
+}
+
 #[derive(Debug, clap::Args)]
 pub struct Overrides {
     /// Lay these overrides over the workflow [default: .skillmeat-workflow-overrides.yaml of the project]
@@ -355,6 +371,16 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dialect {
     Swdl,
+}
+
+/// The kinds of files that have a schema: the dialects, and what goes with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    Swdl,
+    Speckit,
+    Dagnats,
+    Dcc,
+    Schedules,
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {
@@ -396,6 +422,11 @@ EXAMPLES:
   windlass eval \"length('abc') > 2\"
   windlass eval 'stages.test.outputs.passed && parameters.deploy' --context run.json
   windlass eval 'Deploying to ${{ parameters.target }}' --context run.json";
+
+const SCHEMA_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass schema swdl > swdl.schema.json
+  windlass schema dcc --strict > dcc.schema.json";
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@
 pub mod dagnats;
 pub mod dcc;
 mod detect;
+pub mod keys;
 pub mod speckit;
 pub mod swdl;
 mod table;

@@ -4,7 +4,7 @@ use crate::support::windlass;
 
 #[test]
 fn every_command_explains_itself() {
-    for command in ["", "validate", "plan", "graph", "eval"] {
+    for command in ["", "validate", "plan", "graph", "eval", "schema"] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let name = if command.is_empty() { "help" } else { command };
         insta::assert_snapshot!(format!("help_{name}"), windlass(&args).see());
@@ -32,6 +32,7 @@ fn bad_usage_is_refused() {
     check(&["validate"], "<FILE>");
     check(&["plan", "x.yaml", "-p", "novalue"], "write it as NAME=VALUE");
     check(&["graph", "x.yaml", "--format", "svg"], "[possible values: mermaid, dot]");
+    check(&["schema", "x"], "[possible values: swdl, speckit, dagnats, dcc, schedules]");
     check(&["eval", "1", "--dialect", "x"], "[possible values: swdl]");
 }
 

@@ -3,5 +3,6 @@
 mod cases;
 mod docs;
 mod fixtures;
+mod keys;
 mod shell;
 mod support;

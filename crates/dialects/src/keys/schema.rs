@@ -1,0 +1,212 @@
+//! Tables as JSON Schema 2020-12, for editors and for whoever checks a file before Windlass reads it. What a schema cannot
+//! say (names that must exist, cycles, expressions, cron patterns) is left to the reader, which is never more lenient.
+
+use super::{Block, Default, Form, Key, Language, Rule, Shape, Status, Unknown, Variants, literal};
+use serde_json::{Map, Value as Json, json};
+
+const HOME: &str = "https://raw.githubusercontent.com/windlass-dev/windlass/main/schemas";
+
+/// The schema of one kind of file. A strict one refuses keys that the reader only warns about because it does not know
+/// them.
+pub fn schema(language: &Language, strict: bool) -> Json {
+    let writer = Writer { language, strict };
+    let mut schema = Map::new();
+    schema.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.insert("$id".into(), json!(format!("{HOME}/{}.schema.json", language.name)));
+    schema.insert("title".into(), json!(language.title));
+    schema.extend(writer.block(language.top()));
+    schema.insert("description".into(), json!(language.about));
+    let others = language.blocks().skip(1).filter(|block| !is_only_included(language, block));
+    let definitions = others.map(|block| (block.name.to_owned(), Json::Object(writer.block(block))));
+    schema.insert("$defs".into(), Json::Object(definitions.collect()));
+    Json::Object(schema)
+}
+
+/// Whose keys stand in the blocks that include it, and nowhere else.
+fn is_only_included(language: &Language, block: &Block) -> bool {
+    let variants = language.blocks().filter_map(|other| other.variants);
+    let is_variant = variants.flat_map(|variants| variants.of).any(|(_, name)| *name == block.name);
+    block.part && !is_variant
+}
+
+struct Writer<'a> {
+    language: &'a Language,
+    strict: bool,
+}
+
+impl Writer<'_> {
+    fn block(&self, block: &Block) -> Map<String, Json> {
+        let mut schema = Map::new();
+        if !block.part {
+            schema.insert("type".into(), json!("object"));
+        }
+        schema.insert("description".into(), json!(block.about));
+        let keys = self.language.keys(block);
+        schema.insert("properties".into(), Json::Object(self.properties(block, &keys)));
+        let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+        if !required.is_empty() {
+            schema.insert("required".into(), json!(required));
+        }
+        let mut conditions: Vec<Json> = block.rules.iter().flat_map(rule).collect();
+        conditions.extend(block.variants.iter().flat_map(variants));
+        if !conditions.is_empty() {
+            schema.insert("allOf".into(), Json::Array(conditions));
+        }
+        if !block.part && (self.strict || block.unknown == Unknown::Refused) {
+            schema.insert("additionalProperties".into(), json!(false));
+        }
+        schema
+    }
+
+    /// The keys of a block; those that only a variant has are named too, and described by the variant.
+    fn properties(&self, block: &Block, keys: &[&Key]) -> Map<String, Json> {
+        let mut properties: Map<String, Json> =
+            keys.iter().map(|key| (key.name.to_owned(), self.key(key))).collect();
+        for key in self.language.variant_keys(block) {
+            properties.entry(key.name).or_insert_with(|| json!({"description": key.about}));
+        }
+        properties
+    }
+
+    fn key(&self, key: &Key) -> Json {
+        let mut schema = match key.status {
+            Status::Refused(_) => json!({"not": {}}),
+            Status::NoEffect(_) | Status::Warned(_) => json!({"deprecated": true}),
+            Status::Honoured if key.required => not_null(self.shape(&key.shape)),
+            Status::Honoured => or_null(self.shape(&key.shape)),
+        };
+        let fields = schema.as_object_mut().expect("shapes are objects");
+        fields.insert("description".into(), json!(self.description(key)));
+        if let Default::Value(default) = key.default {
+            fields.insert("default".into(), literal(default));
+        }
+        if !key.example.is_empty() {
+            fields.insert("examples".into(), json!([literal(key.example)]));
+        }
+        schema
+    }
+
+    fn description(&self, key: &Key) -> String {
+        let mut text = sentence(key.about);
+        let opens = self.language.opens;
+        let takes_expressions =
+            matches!(key.shape, Shape::Template | Shape::TextTemplate | Shape::StringTemplate);
+        if takes_expressions && !opens.is_empty() {
+            text += &format!(" Takes expressions, `{opens} … }}}}`.");
+        }
+        if let Default::Words(words) = key.default {
+            text += &format!(" Default: {words}.");
+        }
+        if let Status::NoEffect(note) | Status::Warned(note) | Status::Refused(note) = key.status {
+            text += &format!(" {}", sentence(note));
+        }
+        text.trim_start().to_owned()
+    }
+
+    fn shape(&self, shape: &Shape) -> Json {
+        match shape {
+            Shape::Any | Shape::Template => json!({}),
+            Shape::Text | Shape::TextTemplate | Shape::Condition => {
+                json!({"type": ["string", "number", "boolean"]})
+            }
+            Shape::String | Shape::StringTemplate => json!({"type": "string"}),
+            Shape::Form(form) if form.is_word => {
+                json!({"type": ["string", "boolean"], "pattern": form.pattern})
+            }
+            Shape::Form(form) => json!({"type": "string", "pattern": form.pattern}),
+            Shape::Words(words) => json!({"enum": words}),
+            Shape::Boolean => json!({"type": "boolean"}),
+            Shape::Integer { min, max: i64::MAX } => json!({"type": "integer", "minimum": min}),
+            Shape::Integer { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
+            Shape::Number => json!({"type": "number"}),
+            Shape::Positive => json!({"type": "number", "exclusiveMinimum": 0}),
+            Shape::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
+            Shape::List(item) => json!({"type": "array", "items": self.shape(item)}),
+            Shape::Several(item) => json!({"type": "array", "items": self.shape(item), "minItems": 1}),
+            Shape::Map(value) => json!({"type": "object", "additionalProperties": self.shape(value)}),
+            Shape::Named(form, value) => self.named(form, value),
+            Shape::Block(name) => json!({"$ref": format!("#/$defs/{name}")}),
+            Shape::Schema => json!({"type": ["object", "boolean"]}),
+            Shape::Either(shapes) => {
+                json!({"anyOf": shapes.iter().map(|shape| self.shape(shape)).collect::<Vec<_>>()})
+            }
+        }
+    }
+
+    fn named(&self, form: &Form, value: &Shape) -> Json {
+        let value = self.shape(value);
+        json!({"type": "object", "propertyNames": {"pattern": form.pattern}, "additionalProperties": value})
+    }
+}
+
+/// A key that may be left out may be null, which says the same.
+fn or_null(schema: Json) -> Json {
+    let Json::Object(mut fields) = schema else { return schema };
+    if let Some(ty) = fields.get_mut("type") {
+        let mut types = match ty.take() {
+            Json::Array(types) => types,
+            one => vec![one],
+        };
+        types.push(json!("null"));
+        *ty = Json::Array(types);
+        return Json::Object(fields);
+    }
+    if let Some(words) = fields.get_mut("enum").and_then(Json::as_array_mut) {
+        words.push(Json::Null);
+        return Json::Object(fields);
+    }
+    if let Some(shapes) = fields.get_mut("anyOf").and_then(Json::as_array_mut) {
+        shapes.push(json!({"type": "null"}));
+        return Json::Object(fields);
+    }
+    match fields.is_empty() {
+        true => Json::Object(fields),
+        false => json!({"anyOf": [fields, {"type": "null"}]}),
+    }
+}
+
+/// A key that is required cannot be null, which would be as good as leaving it out.
+fn not_null(schema: Json) -> Json {
+    if schema == json!({}) { json!({"not": {"type": "null"}}) } else { schema }
+}
+
+fn given(key: &str) -> Json {
+    json!({"required": [key], "properties": {key: {"not": {"type": "null"}}}})
+}
+
+fn rule(rule: &Rule) -> Vec<Json> {
+    let all = |keys: &[&str]| keys.iter().map(|key| given(key)).collect::<Vec<_>>();
+    match rule {
+        Rule::OneOf(keys) => vec![json!({"oneOf": all(keys)})],
+        Rule::AnyOf(keys) => vec![json!({"anyOf": all(keys)})],
+        Rule::AtMostOneOf(keys) => {
+            let pairs =
+                keys.iter().enumerate().flat_map(|(at, a)| keys[at + 1..].iter().map(move |b| (a, b)));
+            pairs.map(|(a, b)| json!({"not": {"allOf": [given(a), given(b)]}})).collect()
+        }
+        Rule::Needs(key, other) => vec![json!({"if": given(key), "then": given(other)})],
+    }
+}
+
+/// One condition for each value of the deciding key; left out or null, it has its default.
+fn variants(variants: &Variants) -> Vec<Json> {
+    let by = variants.by;
+    let variant = |(word, block): &(&str, &str)| {
+        let is_meant = match variants.default {
+            Some(default) if default == *word => json!({"properties": {by: {"enum": [word, null]}}}),
+            Some(_) | None => json!({"properties": {by: {"const": word}}, "required": [by]}),
+        };
+        json!({"if": is_meant, "then": {"$ref": format!("#/$defs/{block}")}})
+    };
+    variants.of.iter().map(variant).collect()
+}
+
+/// The notes of the tables begin small and end without a stop.
+pub(super) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    if text.is_empty() {
+        return String::new();
+    }
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}
