@@ -269,6 +269,8 @@ pub struct Validate {
     /// Let warnings make a file invalid
     #[arg(long)]
     pub strict: bool,
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 /// A workflow and what it is given.
@@ -291,7 +293,7 @@ pub struct Plan {
     #[arg(long, value_name = "FILE")]
     pub input_file: Option<PathBuf>,
     #[command(flatten)]
-    pub overrides: Overrides,
+    pub reading: Reading,
 }
 
 /// Show what would run, in which order and with which inputs and limits
@@ -320,7 +322,7 @@ pub struct Graph {
     #[arg(long, value_enum, default_value_t = Format::Mermaid)]
     pub format: Format,
     #[command(flatten)]
-    pub overrides: Overrides,
+    pub reading: Reading,
 }
 
 /// Evaluate one expression and print its value as JSON
@@ -355,11 +357,18 @@ pub struct Schema {
     pub strict: bool,
 }
 
+/// How a workflow file is read.
 #[derive(Debug, clap::Args)]
-pub struct Overrides {
-    /// Lay these overrides over the workflow [default: .skillmeat-workflow-overrides.yaml of the project]
-    #[arg(id = "overrides", long, value_name = "FILE")]
-    pub file: Option<PathBuf>,
+pub struct Reading {
+    /// The dialect of the file [default: found by looking at it]
+    #[arg(long, value_enum)]
+    pub dialect: Option<Dialect>,
+    /// Lay these overrides over a swdl workflow [default: .skillmeat-workflow-overrides.yaml of the project]
+    #[arg(long, value_name = "FILE")]
+    pub overrides: Option<PathBuf>,
+    /// Apply an overlay to a speckit workflow; an installed one has those of its project
+    #[arg(long = "overlay", value_name = "FILE")]
+    pub overlays: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -371,6 +380,20 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dialect {
     Swdl,
+    Speckit,
+    Dagnats,
+    Dcc,
+}
+
+impl From<Dialect> for windlass_dialects::Dialect {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Swdl => Self::Swdl,
+            Dialect::Speckit => Self::Speckit,
+            Dialect::Dagnats => Self::Dagnats,
+            Dialect::Dcc => Self::Dcc,
+        }
+    }
 }
 
 /// The kinds of files that have a schema: the dialects, and what goes with them.

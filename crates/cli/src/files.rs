@@ -10,7 +10,7 @@ use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic};
 
 /// The names under which a folder may hold its workflow.
-pub const WORKFLOW_FILES: [&str; 3] = ["WORKFLOW.yaml", "WORKFLOW.yml", "WORKFLOW.json"];
+pub const WORKFLOW_FILES: [&str; 4] = ["WORKFLOW.yaml", "WORKFLOW.yml", "WORKFLOW.json", "workflow.yml"];
 
 pub const STDIN: &str = "-";
 

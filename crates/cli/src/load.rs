@@ -1,7 +1,7 @@
 //! From a name on the command line to a plan: reads the workflow, finds the project's overrides, and gathers
 //! everything that stands in the way.
 
-use crate::args::Overrides;
+use crate::args::Reading;
 use crate::files::{self, Companions, Content, Unreadable};
 use crate::show::words::clean;
 use crate::show::{Screen, diagnostics};
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use windlass_dialects::swdl::OVERRIDES_FILE;
 use windlass_dialects::text::{self, Format, Limits};
-use windlass_dialects::{Loaded, Options, Text};
+use windlass_dialects::{Dialect, Loaded, Options, Text, speckit};
 use windlass_ir::workflow::Words;
 use windlass_ir::{Code, Diagnostic, Plan, Source, Sources, Value};
 
@@ -57,18 +57,49 @@ impl From<Content> for Text {
     }
 }
 
-pub fn open(file: &Path, overrides: &Overrides) -> Result<Opened, Refusal> {
+/// Reads a workflow with what the user says about it. `project` are the overrides of the project around it.
+pub fn read(
+    file: &Path,
+    reading: &Reading,
+    project: Option<Content>,
+) -> Result<(String, Loaded), Unreadable> {
     let text = files::read_workflow(file)?;
-    let over = match &overrides.file {
-        Some(named) => Some(files::read(named)?),
+    let named = reading.overrides.as_deref().map(files::read).transpose()?;
+    let mut overlays = installed_overlays(&text.name);
+    overlays.extend(reading.overlays.iter().cloned());
+    let overlays = overlays.iter().map(|overlay| files::read(overlay).map(Text::from));
+    let options = Options {
+        dialect: reading.dialect.map(Into::into),
+        overrides: named.or(project).map(Into::into),
+        overlays: overlays.collect::<Result<_, _>>()?,
+    };
+    Ok((text.name.clone(), windlass_dialects::load(text.into(), options)))
+}
+
+/// The overlays of a workflow that is installed in a Spec Kit project, in the order of their names.
+fn installed_overlays(file: &str) -> Vec<PathBuf> {
+    let Some(folder) = speckit::overlay_folder(file) else { return Vec::new() };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml");
+    let mut found: Vec<PathBuf> = entries.filter(is_yaml).collect();
+    found.sort();
+    found
+}
+
+pub fn open(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
+    let project = match reading.overrides {
+        Some(_) => None,
         None => project_overrides().map(|found| files::read(&found)).transpose()?,
     };
-    let name = text.name.clone();
-    let over_name = over.as_ref().map(|content| content.name.clone());
-    let Loaded { sources, words, plan, mut diagnostics, .. } =
-        windlass_dialects::load(text.into(), Options::overridden(over.map(Into::into)));
-    let unused = diagnostics.iter().any(|finding| finding.code == Code::UnusedOverride);
-    if overrides.file.is_none() {
+    let over_name = match &reading.overrides {
+        Some(named) => Some(named.display().to_string()),
+        None => project.as_ref().map(|content| content.name.clone()),
+    };
+    let (name, loaded) = read(file, reading, project)?;
+    let Loaded { sources, dialect, words, plan, mut diagnostics, .. } = loaded;
+    let unused =
+        dialect != Dialect::Swdl || diagnostics.iter().any(|finding| finding.code == Code::UnusedOverride);
+    if reading.overrides.is_none() {
         // A project's file holds blocks for some workflows; that this is none of them is worth no word.
         diagnostics.retain(|finding| finding.code != Code::UnusedOverride);
     }
@@ -101,6 +132,15 @@ const OBJECT_HELP: &str = "write it as {\"name\": value}";
 
 /// An object from a JSON or YAML file.
 pub fn object(path: &Path) -> Result<Value, Refusal> {
+    data(path, true)
+}
+
+/// Any value from a JSON or YAML file.
+pub fn value(path: &Path) -> Result<Value, Refusal> {
+    data(path, false)
+}
+
+fn data(path: &Path, object: bool) -> Result<Value, Refusal> {
     let content = files::read(path)?;
     let mut sources = Sources::default();
     let text = match text::decode(&content.bytes) {
@@ -118,7 +158,7 @@ pub fn object(path: &Path) -> Result<Value, Refusal> {
     let mut findings = read.diagnostics;
     let value = read.root.as_ref().map(text::Node::to_value);
     if let (Some(root), Some(other)) =
-        (&read.root, value.as_ref().filter(|value| !matches!(value, Value::Map(_))))
+        (&read.root, value.as_ref().filter(|value| object && !matches!(value, Value::Map(_))))
     {
         let finding = Diagnostic::error(
             Code::WrongShape,

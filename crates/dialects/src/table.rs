@@ -16,6 +16,8 @@ pub struct Context<'a> {
     pub keys: Keys,
     /// What opens an expression; text that takes none is searched for it.
     pub opens: &'static str,
+    /// The house dialect under the rules of another: names are free, and nothing is bounded that is not said to be.
+    pub foreign: bool,
 }
 
 /// How the keys of a file are compared with the known ones.
@@ -28,7 +30,7 @@ pub enum Keys {
 
 impl<'a> Context<'a> {
     pub fn new(sources: &'a Sources, keys: Keys, opens: &'static str) -> Self {
-        Self { sources, diagnostics: RefCell::new(Vec::new()), keys, opens }
+        Self { sources, diagnostics: RefCell::new(Vec::new()), keys, opens, foreign: false }
     }
 }
 
@@ -179,7 +181,7 @@ impl<'a> Table<'a> {
     }
 
     fn no_expression(&self, key: &str, text: &str, span: Span) {
-        if text.contains(self.context.opens) {
+        if !self.context.foreign && text.contains(self.context.opens) {
             let message =
                 format!("`{}` is taken as it is: no expression is read in it", self.place.field(key));
             let finding = self.error(Code::NotAvailableHere, key, span, message);
@@ -208,6 +210,11 @@ impl<'a> Table<'a> {
                 None
             }
         }
+    }
+
+    /// The text of one entry of a mapping whose keys are the author's own.
+    pub fn entry_text(&self, entry: &'a Entry) -> Option<Arc<str>> {
+        self.item_text(&entry.key.text, &entry.value).map(|text| text.value)
     }
 
     pub fn plain_texts(&self, key: &'static str) -> Vec<Arc<str>> {
@@ -251,6 +258,11 @@ impl<'a> Table<'a> {
                 None
             }
         }
+    }
+
+    /// A count from 1, up to what 32 bits hold.
+    pub fn count(&self, key: &'static str) -> Option<u32> {
+        self.integer(key, 1, u64::from(u32::MAX)).map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// A number for which `fits` holds; `wanted` says which ones do.

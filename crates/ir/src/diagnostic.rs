@@ -97,6 +97,8 @@ codes! {
     ProtectedKey = "protected_key",
     UnknownOverrideKey = "unknown_override_key",
     UnusedOverride = "unused_override",
+    // Writing a workflow in another dialect
+    NotConvertible = "not_convertible",
 }
 
 impl std::fmt::Display for Code {

@@ -32,9 +32,14 @@ impl Duration {
 
     /// Reads days, hours, minutes, seconds and milliseconds in that order, each at most once: `1h30m`, `250ms`.
     pub fn parse(text: &str) -> Option<Self> {
+        Self::parse_any(text).filter(|length| !text.ends_with("us") && length.0 <= WRITTEN_MAX)
+    }
+
+    /// The same without a bound, and down to microseconds: whatever is shown can be read.
+    pub fn parse_any(text: &str) -> Option<Self> {
         let mut rest = text;
         let mut total: u64 = 0;
-        let mut units = UNITS.iter().filter(|(_, unit)| *unit != "us");
+        let mut units = UNITS.iter();
         while !rest.is_empty() {
             let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
             let letters = after.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(after.len());
@@ -43,7 +48,7 @@ impl Duration {
             total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(*micros)?)?;
             rest = after;
         }
-        (!text.is_empty() && total <= WRITTEN_MAX).then_some(Self(total))
+        (!text.is_empty()).then_some(Self(total))
     }
 
     pub fn as_secs_f64(self) -> f64 {
@@ -118,5 +123,13 @@ mod tests {
         ];
         bad.into_iter().for_each(|text| check(text, None));
         check("99999999999999999999s", None);
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read() {
+        for micros in [0, 1, 999, 1_001, 60_000_001, WRITTEN_MAX + 1, u64::MAX] {
+            let length = Duration(micros);
+            assert_eq!(Duration::parse_any(&length.to_string()), Some(length));
+        }
     }
 }

@@ -7,9 +7,10 @@ use crate::time::Duration;
 use crate::value::Value;
 use crate::workflow::Bound;
 use indexmap::IndexMap;
+use serde::Serialize;
 use std::sync::Arc;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trigger {
     pub id: Option<Spanned<Arc<str>>>,
     pub enabled: bool,
@@ -18,11 +19,13 @@ pub struct Trigger {
     /// Runs of this trigger at once; further fires are skipped. None is no limit.
     pub runs_max: Option<u32>,
     pub debounce: Option<Debounce>,
+    #[serde(skip)]
     pub span: Span,
 }
 
 /// What the run is started with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TriggerInput {
     /// One value per parameter.
     Parameters(Bindings),
@@ -32,7 +35,8 @@ pub enum TriggerInput {
     Envelope,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TriggerSource {
     Cron(CronTrigger),
     /// A POST request; `secret` is what signs it.
@@ -53,7 +57,17 @@ pub enum TriggerSource {
     },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+impl TriggerSource {
+    /// What signs the requests that fire it.
+    pub fn secret(&self) -> Option<&SigningSecret> {
+        match self {
+            Self::Webhook { secret, .. } | Self::Http(HttpTrigger { secret, .. }) => secret.as_ref(),
+            Self::Cron(_) | Self::Message { .. } | Self::External { .. } => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CronTrigger {
     pub pattern: Spanned<Arc<str>>,
     pub syntax: CronSyntax,
@@ -65,7 +79,8 @@ pub struct CronTrigger {
 }
 
 /// Which fields a pattern has and what its numbers mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CronSyntax {
     /// Five fields, or six with seconds in front; 0 and 7 are Sunday; either of the two day fields may match.
     House,
@@ -75,7 +90,8 @@ pub enum CronSyntax {
     SecondsFirst,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SigningSecret {
     /// A secret that the file declares.
     Declared(Spanned<Arc<str>>),
@@ -85,7 +101,7 @@ pub enum SigningSecret {
     Literal(Arc<str>),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HttpTrigger {
     pub path: Arc<str>,
     pub method: Arc<str>,
@@ -98,7 +114,7 @@ pub struct HttpTrigger {
 }
 
 /// Fires that follow each other are gathered into one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Debounce {
     /// Quiet time after the last one.
     pub period: Duration,
@@ -109,7 +125,7 @@ pub struct Debounce {
 }
 
 /// One entry of a schedules file: a trigger and the workflow it starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Schedule {
     pub workflow: Spanned<Arc<str>>,
     pub trigger: Trigger,

@@ -30,7 +30,9 @@ const CONTEXT_KEYS: [&str; 12] = [
 pub fn run(args: &args::Eval, screens: &Screens) -> Answer {
     match context(args.context.as_deref()) {
         Ok(context) => match args.dialect {
-            Dialect::Swdl => swdl(&args.expression, &context, &screens.stderr),
+            Dialect::Swdl | Dialect::Speckit | Dialect::Dagnats | Dialect::Dcc => {
+                swdl(&args.expression, &context, &screens.stderr)
+            }
         },
         Err(refusal) => refusal.answer(&screens.stderr),
     }

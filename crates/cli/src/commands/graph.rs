@@ -7,7 +7,7 @@ use crate::load;
 use crate::show::Screens;
 
 pub fn run(args: &args::Graph, screens: &Screens) -> Answer {
-    let opened = match load::open(&args.file, &args.overrides) {
+    let opened = match load::open(&args.file, &args.reading) {
         Ok(opened) => opened,
         Err(refusal) => return refusal.answer(&screens.stderr),
     };

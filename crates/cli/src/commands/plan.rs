@@ -10,7 +10,8 @@ use indexmap::IndexMap;
 use serde_json::Value as Json;
 use windlass_ir::expr::Namespace;
 use windlass_ir::plan::{Batch, Given, InputOutline, Origin, Outline, Parameters, StepOutline};
-use windlass_ir::{Duration, Value};
+use windlass_ir::workflow::RunInput;
+use windlass_ir::{Code, Diagnostic, Duration, Value};
 
 pub fn run(args: args::PlanCommand, screens: &Screens) -> Answer {
     let json = args.json;
@@ -24,25 +25,40 @@ pub fn run(args: args::PlanCommand, screens: &Screens) -> Answer {
 
 /// A workflow with the values it would start with.
 pub fn prepare(args: args::Plan) -> Result<(Opened, Parameters), Refusal> {
-    let opened = load::open(&args.file, &args.overrides)?;
-    let mut given = match &args.input_file {
-        Some(file) => entries(load::object(file)?),
-        None => IndexMap::new(),
+    let opened = load::open(&args.file, &args.reading)?;
+    let texts = args.params.into_iter().map(|(name, text)| (name, Given::Text(text)));
+    let whole = match (&args.input_file, &opened.plan.input) {
+        (Some(file), RunInput::Open(_)) => Some(load::value(file)?),
+        (Some(file), RunInput::Declared) => Some(load::object(file)?),
+        (None, _) => None,
     };
-    given.extend(args.params.into_iter().map(|(name, text)| (name, Given::Text(text))));
-    match opened.plan.parameters(&given, opened.words) {
+    let parameters = match whole {
+        Some(whole @ Value::Map(_)) => {
+            let given: IndexMap<String, Given> = entries(&whole).chain(texts).collect();
+            opened.plan.parameters(&given, opened.words)
+        }
+        Some(whole) if texts.len() == 0 => opened.plan.whole_input(whole, opened.words),
+        Some(_) => return Err(not_both()),
+        None => opened.plan.parameters(&texts.collect(), opened.words),
+    };
+    match parameters {
         Ok(parameters) => Ok((opened, parameters)),
         Err(findings) => Err(Refusal { findings, ..Refusal::default() }),
     }
 }
 
-fn entries(object: Value) -> IndexMap<String, Given> {
-    match object {
-        Value::Map(map) => {
-            map.iter().map(|(name, value)| (name.to_string(), Given::Value(value.clone()))).collect()
-        }
-        _ => IndexMap::new(),
-    }
+fn not_both() -> Refusal {
+    let message = "the input file holds no object, so a single value cannot be put into it with `-p`";
+    let finding = Diagnostic::error(Code::BadParameter, message).help("leave one of the two out");
+    Refusal { findings: vec![finding], ..Refusal::default() }
+}
+
+fn entries(object: &Value) -> impl Iterator<Item = (String, Given)> {
+    let entries = match object {
+        Value::Map(map) => Some(map.iter()),
+        _ => None,
+    };
+    entries.into_iter().flatten().map(|(name, value)| (name.to_string(), Given::Value(value.clone())))
 }
 
 fn as_json(opened: &Opened, parameters: &Parameters, screen: &Screen) -> Answer {

@@ -2,16 +2,16 @@
 
 use crate::answer::{Answer, Status};
 use crate::args::Validate;
-use crate::files;
+use crate::load;
 use crate::show::words::{clean, count};
 use crate::show::{Screen, Screens, diagnostics};
 use serde_json::{Value, json};
 use std::path::Path;
-use windlass_dialects::{Loaded, Options};
+use windlass_dialects::Loaded;
 use windlass_ir::{Diagnostic, Severity, Sources};
 
 pub fn run(args: &Validate, screens: &Screens) -> Answer {
-    let checked: Vec<Checked> = args.files.iter().map(|file| Checked::new(file, args.strict)).collect();
+    let checked: Vec<Checked> = args.files.iter().map(|file| Checked::new(file, args)).collect();
     let status = checked.iter().map(Checked::status).max().unwrap_or(Status::Done);
     if args.json {
         let list: Vec<Value> = checked.iter().map(Checked::to_json).collect();
@@ -52,13 +52,9 @@ enum Verdict {
 }
 
 impl Checked {
-    fn new(path: &Path, strict: bool) -> Self {
-        match files::read_workflow(path) {
-            Ok(text) => Self::read(
-                text.name.clone(),
-                windlass_dialects::load(text.into(), Options::default()),
-                strict,
-            ),
+    fn new(path: &Path, args: &Validate) -> Self {
+        match load::read(path, &args.reading, None) {
+            Ok((file, loaded)) => Self::read(file, loaded, args.strict),
             Err(unreadable) => Self {
                 file: unreadable.name,
                 sources: Sources::default(),

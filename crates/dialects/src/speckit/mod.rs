@@ -23,6 +23,14 @@ fn namespace_word(namespace: Namespace) -> &'static str {
     }
 }
 
+/// Where the overlays of an installed workflow lie: for `.specify/workflows/ID/workflow.yml` in `.specify/workflows/overlays/ID`.
+pub fn overlay_folder(file: &str) -> Option<String> {
+    let (folder, name) = file.rsplit_once('/')?;
+    let (workflows, id) = folder.rsplit_once('/')?;
+    let installed = workflows == ".specify/workflows" || workflows.ends_with("/.specify/workflows");
+    (installed && name == "workflow.yml").then(|| format!("{workflows}/overlays/{id}"))
+}
+
 pub fn read(_root: Node, _overlays: &[Node], _sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
     (None, Vec::new())
 }

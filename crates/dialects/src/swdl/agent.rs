@@ -108,7 +108,7 @@ pub fn read(stage: &Table<'_>, around: &Surroundings) -> Agent {
 }
 
 fn missing_roles(stage: &Table<'_>, roles: Option<&Table<'_>>) {
-    const BLOCKS: [(&str, &str); 12] = [
+    const BLOCKS: [(&str, &str); 17] = [
         ("run", "shell"),
         ("gate", "gate"),
         ("fan_out", "fan_out"),
@@ -121,6 +121,11 @@ fn missing_roles(stage: &Table<'_>, roles: Option<&Table<'_>>) {
         ("wait", "wait"),
         ("set", "assign"),
         ("finish", "finish"),
+        ("stages", "block"),
+        ("parallel", "parallel"),
+        ("assistant", "assistant"),
+        ("builtin", "builtin"),
+        ("slot", "slot"),
     ];
     let span = roles.map_or(stage.span.head(), |roles| roles.span.head());
     let finding =

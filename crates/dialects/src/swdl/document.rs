@@ -6,15 +6,18 @@ use super::names::{VARIABLE_RULE, check_id, is_semver, is_variable};
 use super::policy::{self, Defaults};
 use super::ports::{self, Outputs};
 use super::stage::{self, Document};
-use super::table::{Context, Place, Table, wrong_shape};
+use super::table::{Context, Place, StepOf, Table, wrong_shape};
 use super::work::command;
+use super::{config, triggers};
 use crate::text::{Kind, Node};
-use std::str::FromStr;
+use indexmap::IndexMap;
+use std::sync::Arc;
 use windlass_ir::expr::Semantics;
-use windlass_ir::policy::{Budget, Concurrency, RunPolicy};
-use windlass_ir::trigger::{CronSyntax, CronTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource};
-use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, RunInput, Words, Workflow};
-use windlass_ir::{Code, Span};
+use windlass_ir::suggest::nearest;
+use windlass_ir::workflow::{
+    Header, Hook, HookAction, HookMoment, Kind as StepKind, RunInput, Step, Words, Workflow,
+};
+use windlass_ir::{Code, Diagnostic, Value};
 
 const VERSION: &str = "1.0.0";
 static SWDL_WORDS: Words = WORDS;
@@ -32,10 +35,10 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let document = Document { defaults: &defaults, around: &around };
     let workflow = Workflow {
         words: &SWDL_WORDS,
-        semantics: Semantics::HOUSE,
+        semantics: config.as_ref().map_or(Semantics::HOUSE, config::semantics),
         header,
         parameters: config.as_ref().map(ports::parameters).unwrap_or_default(),
-        input: RunInput::Declared,
+        input: config.as_ref().map_or(RunInput::Declared, config::input),
         secrets: config
             .as_ref()
             .map(policy::read_secrets)
@@ -44,14 +47,14 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
             .map(|s| (s.value, s.span))
             .collect(),
         env: config.as_ref().map(|c| c.bindings_named("env", is_variable, VARIABLE_RULE)).unwrap_or_default(),
-        policy: run_policy(config.as_ref()),
+        policy: config.as_ref().map_or_else(config::default_policy, config::run_policy),
         steps: read_stages(&top, &document),
         outputs: ports::outputs(&top, Outputs::Computed),
-        result: None,
+        result: ports::result(&top),
         hooks: read_hooks(&top),
-        triggers: read_triggers(&top),
+        triggers: triggers::read(&top),
     };
-    config.iter().for_each(|config| config.known(&["timeout"]));
+    check_verdicts(&workflow.steps, &workflow, &top);
     config.iter().for_each(Table::finish_all);
     top.finish_all();
     Some(workflow)
@@ -67,7 +70,7 @@ fn read_header(top: &Table<'_>) -> Header {
             description: None,
             author: None,
             tags: Vec::new(),
-            requires: indexmap::IndexMap::new(),
+            requires: IndexMap::new(),
         };
     };
     let id = table.text("id");
@@ -81,7 +84,8 @@ fn read_header(top: &Table<'_>) -> Header {
     let name = table.prose("name");
     table.demand("name", "give the workflow a name that people read");
     let version = table.text("version");
-    if let Some(version) = version.as_ref().filter(|version| !is_semver(&version.value)) {
+    let free = top.context.foreign;
+    if let Some(version) = version.as_ref().filter(|version| !free && !is_semver(&version.value)) {
         let text = &version.value;
         let padded =
             [format!("{text}.0"), format!("{text}.0.0")].into_iter().find(|padded| is_semver(padded));
@@ -100,14 +104,14 @@ fn read_header(top: &Table<'_>) -> Header {
         description: table.prose("description"),
         author: table.prose("author"),
         tags: table.plain_texts("tags"),
-        requires: indexmap::IndexMap::new(),
+        requires: values(&table, "requires"),
     };
     table.known(&["ui"]);
     table.finish_all();
     header
 }
 
-fn read_stages(top: &Table<'_>, document: &Document<'_>) -> Vec<windlass_ir::workflow::Step> {
+fn read_stages(top: &Table<'_>, document: &Document<'_>) -> Vec<Step> {
     let items = top.list("stages");
     top.demand("stages", "add `stages` with at least one stage");
     if items.is_some_and(<[Node]>::is_empty) {
@@ -118,24 +122,31 @@ fn read_stages(top: &Table<'_>, document: &Document<'_>) -> Vec<windlass_ir::wor
     stage::list(items.unwrap_or_default(), &Place::default().child("stages"), document, top.context)
 }
 
-fn run_policy(config: Option<&Table<'_>>) -> RunPolicy {
-    RunPolicy {
-        timeout: match config {
-            Some(config) if config.has("timeout") => config.duration("timeout"),
-            Some(_) | None => Some(policy::RUN_TIMEOUT),
-        },
-        concurrency: config.map_or_else(default_concurrency, policy::read_concurrency),
-        budget: config.map_or_else(Budget::default, policy::read_budget),
-        ..RunPolicy::unlimited()
-    }
+/// A mapping of names to plain data.
+pub fn values(table: &Table<'_>, key: &'static str) -> IndexMap<Arc<str>, Value> {
+    let entries = table.table(key).map(|table| table.map.entries.iter()).unwrap_or_default();
+    entries.map(|entry| (entry.key.text.clone(), entry.value.to_value())).collect()
 }
 
-fn default_concurrency() -> Concurrency {
-    Concurrency {
-        agents_per_run: policy::AGENTS_PER_RUN,
-        steps_per_run: None,
-        runs_per_workflow: None,
-        key: None,
+/// A gate that takes its decision from a parameter must name one that is declared.
+fn check_verdicts(steps: &[Step], workflow: &Workflow, top: &Table<'_>) {
+    for step in steps {
+        if let StepKind::Gate(gate) = &step.kind
+            && let Some(name) = &gate.verdict_input
+            && !workflow.parameters.contains_key(&name.value)
+        {
+            let place = Place { step: Some(step.id.value.clone()), prefix: String::new() };
+            let finding =
+                Diagnostic::error(Code::UnknownParameter, format!("there is no parameter `{}`", name.value))
+                    .at(name.span)
+                    .step_of(&place)
+                    .field("gate.verdict_input")
+                    .reference(&*name.value)
+                    .suggest(nearest(&name.value, workflow.parameters.keys().map(|key| &**key)))
+                    .help("name a parameter that `config.parameters` declares");
+            top.report(finding);
+        }
+        step.kind.bodies().into_iter().for_each(|(_, body)| check_verdicts(body, workflow, top));
     }
 }
 
@@ -160,94 +171,4 @@ fn read_hooks(top: &Table<'_>) -> Vec<Hook> {
     }
     table.finish_all();
     hooks
-}
-
-fn read_triggers(top: &Table<'_>) -> Vec<Trigger> {
-    let items = top.list("triggers").unwrap_or_default();
-    let listed = items.iter().enumerate();
-    listed.filter_map(|(index, node)| read_trigger(top, index, node)).collect()
-}
-
-/// One of `cron`, `webhook` and `message`, and the parameters the run is started with.
-fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
-    let table = Table::of(top.context, node, top.place.child(&format!("triggers[{index}]")))?;
-    let cron = table.text("cron");
-    let timezone = table.text("timezone");
-    let webhook = table.table("webhook");
-    let message = table.plain_text("message");
-    let with = table.bindings("with");
-    table.finish_all();
-    let given = ["cron", "webhook", "message"].into_iter().filter(|key| table.has(key)).count();
-    if given == 0 {
-        table.missing("cron", "say what fires it: `cron`, `webhook` or `message`");
-        return None;
-    }
-    if given > 1 {
-        let finding = top.error(
-            Code::ConflictingKeys,
-            &format!("triggers[{index}]"),
-            node.span,
-            "a trigger has one of `cron`, `webhook` and `message`",
-        );
-        top.report(finding.help("split it into one trigger for each"));
-        return None;
-    }
-    if let Some(zone) = timezone.as_ref().filter(|_| !table.has("cron")) {
-        let finding =
-            table.warning(Code::IgnoredKey, "timezone", zone.span, "`timezone` has no effect without `cron`");
-        table.report(finding.reference("timezone").help("take it out"));
-    } else if let Some(zone) = timezone.as_ref().filter(|zone| jiff::tz::TimeZone::get(&zone.value).is_err())
-    {
-        let finding = table.error(
-            Code::BadTime,
-            "timezone",
-            zone.span,
-            format!("there is no time zone `{}`", zone.value),
-        );
-        table.report(
-            finding.reference(&*zone.value).help("write a name of the tz database, such as `Europe/Berlin`"),
-        );
-    }
-    let source = match (cron, webhook, message) {
-        (Some(pattern), ..) => {
-            check_cron(&table, &pattern.value, pattern.span);
-            TriggerSource::Cron(CronTrigger {
-                pattern,
-                syntax: CronSyntax::House,
-                timezone: timezone.map(|zone| zone.value),
-                jitter: None,
-                backfill: false,
-            })
-        }
-        (None, Some(hook), _) => {
-            let path = hook.plain_text("path");
-            let secret = hook.text("secret").map(SigningSecret::Declared);
-            hook.finish_all();
-            if path.is_none() {
-                hook.missing("path", "say where the webhook listens: `path: deploys`");
-            }
-            TriggerSource::Webhook { path: path?, secret }
-        }
-        (None, None, message) => TriggerSource::Message { name: message? },
-    };
-    Some(Trigger {
-        id: None,
-        enabled: true,
-        source,
-        input: TriggerInput::Parameters(with),
-        runs_max: None,
-        debounce: None,
-        span: node.span,
-    })
-}
-
-fn check_cron(table: &Table<'_>, pattern: &str, span: Span) {
-    if let Err(error) = croner::Cron::from_str(pattern) {
-        let cause = error.to_string();
-        let cause = cause.trim_start_matches("Component error: ").trim_end_matches('.').to_lowercase();
-        let finding =
-            table.error(Code::BadCron, "cron", span, format!("`{pattern}` is no cron pattern: {cause}"));
-        let help = "write minute, hour, day, month and weekday, such as `0 9 * * 1-5`; a sixth field in front is seconds";
-        table.report(finding.reference(pattern).help(help));
-    }
 }

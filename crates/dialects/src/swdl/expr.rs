@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use windlass_ir::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Read, Template};
+use windlass_ir::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Query, Read, Template};
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
@@ -17,6 +17,8 @@ const EXPRESSION_BYTES_MAX: usize = 64 << 10;
 const FINDINGS_MAX: usize = 50;
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
+/// Looks like a function, but its path is part of the expression.
+const QUERY: &str = "jsonpath";
 
 const NAMESPACES: &[Namespace] = &[
     Namespace::Inputs,
@@ -536,6 +538,9 @@ impl<'a> Parser<'a> {
 
     fn call(&mut self, name: Range<usize>) -> Result<Parsed, Stop> {
         let word = &self.text[name.clone()];
+        if word == QUERY {
+            return self.query(name);
+        }
         let function = Function::by_name(word);
         if function.is_none() {
             self.report(name.clone(), || unknown_function(word));
@@ -547,6 +552,26 @@ impl<'a> Parser<'a> {
             self.report(range.clone(), || bad_arity(function, args.len()));
         }
         self.node(Node::Call { function, args }, range, height)
+    }
+
+    /// `jsonpath(value, '$.path')`. The path is read with the expression, so it must stand there as text.
+    fn query(&mut self, name: Range<usize>) -> Result<Parsed, Stop> {
+        let (args, end, height) = self.items(")", "`,` or `)`")?;
+        let range = name.start..end;
+        let help = "write the value and the path as text: `jsonpath(value, '$.a[*].b')`";
+        let [of, Expr { node: Node::Literal(Value::Text(text)), span }] = args.as_slice() else {
+            return Err(self.syntax("`jsonpath` takes a value and a path in quotes", help, range));
+        };
+        let (of, path, span) = (of.clone(), Query::parse(text), *span);
+        match path {
+            Ok(path) => self.node(Node::Query { of: Box::new(of), path }, range, height),
+            Err(error) => {
+                let message = format!("this is no JSONPath: {error}");
+                let found = Diagnostic::error(Code::ExpressionSyntax, message).at(span).help(help);
+                self.diagnostics.push(found);
+                Err(Stop)
+            }
+        }
     }
 
     fn namespace(&mut self, range: Range<usize>) -> Result<Parsed, Stop> {
@@ -1164,7 +1189,7 @@ mod tests {
         check_words(
             "vault['x']",
             "nothing is called `vault` here",
-            "a path starts with one of parameters, stages, context, env, run, workflow, item, index, secrets, \
+            "a path starts with one of parameters, stages, context, env, run, workflow, item, index, loops, host, failure, undo, secrets, \
              class, exit_code, message, attempt",
         );
         check_words("toJson(1)", "there is no function `toJson`", "did you mean `toJSON`?");

@@ -1,10 +1,13 @@
 //! SWDL, the house dialect: from the tree of a file to [`windlass_ir::Workflow`].
 //!
-//! `document` reads the top of a file, `stage` what all stages share, `agent`, `gate`, `work`, `scope` and `leaf` what the
-//! types add; `ports` reads contracts, `policy` error policies with their inheritance, `overrides` lays a project's
-//! file over the tree before any of that. `table` is the one way in which all of them ask for a key.
+//! `document` reads the top of a file with `config` and `triggers`, `stage` what all stages share, `agent`, `assistant`,
+//! `gate`, `work`, `scope` and `leaf` what the types add; `ports` reads contracts, `policy` error policies with their
+//! inheritance, `overrides` lays a project's file over the tree before any of that. `table` is the one way in which all of
+//! them ask for a key.
 
 mod agent;
+mod assistant;
+mod config;
 mod document;
 mod duration;
 pub mod expr;
@@ -18,6 +21,7 @@ mod scope;
 mod shell_text;
 mod stage;
 mod table;
+mod triggers;
 mod work;
 
 use crate::table::Keys;
@@ -40,11 +44,12 @@ pub const WORDS: Words = Words {
 /// Reads a workflow from the tree of its file, with a project's overrides laid over it. What can be read is read,
 /// whatever is wrong with the rest, so that all findings come together.
 pub fn read(root: Node, overrides: Option<&Node>, sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
-    let context = table::Context::new(sources, Keys::Exact, "${{");
+    let mut context = table::Context::new(sources, Keys::Exact, "${{");
     let root = match overrides {
         Some(overrides) => overrides::apply(root, overrides, &context),
         None => root,
     };
+    context.foreign = config::is_foreign(&root);
     let workflow = document::read(&root, &context);
     let mut findings = context.diagnostics.into_inner();
     if let Some(overrides) = overrides {

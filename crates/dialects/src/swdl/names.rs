@@ -64,9 +64,9 @@ fn to_kebab(text: &str) -> Option<String> {
     Some(words.join("-")).filter(|kebab| text.is_ascii() && is_kebab(kebab))
 }
 
-/// Reports an id that is not kebab-case.
+/// Reports an id that is not kebab-case. Under the rules of another dialect ids are what they were there.
 pub fn check_id(table: &Table<'_>, key: &str, id: &Spanned<Arc<str>>) {
-    if is_kebab(&id.value) {
+    if is_kebab(&id.value) || table.context.foreign {
         return;
     }
     let message = match id.value.is_empty() {

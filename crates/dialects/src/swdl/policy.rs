@@ -1,4 +1,4 @@
-//! Error policies, idempotency, budgets and concurrency, with the defaults of the language and the way a stage inherits
+//! Error policies, idempotency and limits of stages, with the defaults of the language and the way a stage inherits
 //! what it leaves out, field by field.
 
 use super::names::is_name;
@@ -6,41 +6,59 @@ use super::table::{StepOf, Table, wrong_shape};
 use crate::text::{Kind, Node};
 use std::sync::Arc;
 use windlass_ir::policy::{
-    Backoff, Budget, Concurrency, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Retry, Spread,
+    Backoff, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Rate, Retry, Spread,
 };
 use windlass_ir::workflow::Condition;
 use windlass_ir::{Code, Duration, Spanned};
 
 /// How long one attempt may take unless the file says otherwise.
 pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// How long a run may take unless the file says otherwise.
-pub const RUN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
-/// Agent stages of one run at once unless the file allows more.
-pub const AGENTS_PER_RUN: u32 = 3;
 const ATTEMPTS_MAX: u64 = 1_000;
+const MULTIPLIER: f64 = 2.0;
 
 /// What is written about retrying; everything left out comes from further out.
 #[derive(Clone, Debug, Default)]
 pub struct RetryDraft {
     attempts_max: Option<u32>,
     initial: Option<Duration>,
+    growth: Option<GrowthWord>,
     multiplier: Option<f64>,
+    min: Option<Duration>,
     max: Option<Duration>,
+    jitter: Option<f64>,
+    spread: Option<Spread>,
+    only: Option<Vec<Arc<str>>>,
     never: Option<Vec<Arc<str>>>,
     when: Option<Condition>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GrowthWord {
+    Fixed,
+    Linear,
+    Exponential,
+}
+
 impl RetryDraft {
     pub fn read(table: &Table<'_>) -> Self {
+        let free = table.context.foreign;
+        let attempts_max = if free { u64::from(u32::MAX) } else { ATTEMPTS_MAX };
+        let multiplier =
+            table.number("backoff_multiplier", "a number above 0", |factor| free || factor > 0.0);
         let draft = Self {
-            attempts_max: table.integer("max_attempts", 1, ATTEMPTS_MAX).map(|count| count as u32),
-            initial: table.duration("initial_interval"),
-            multiplier: table.number("backoff_multiplier", "a number above 0", |factor| factor > 0.0),
-            max: table.duration("max_interval"),
+            attempts_max: table.integer("max_attempts", 1, attempts_max).map(|count| count as u32),
+            initial: table.pause("initial_interval"),
+            growth: read_growth(table, multiplier),
+            multiplier,
+            min: table.pause("min_interval"),
+            max: table.pause("max_interval"),
+            jitter: table.number("jitter", "a number from 0 to 1", |share| (0.0..=1.0).contains(&share)),
+            spread: table.word("spread", &[("above", Spread::Above), ("around", Spread::Around)]),
+            only: table.has("retryable_errors").then(|| table.plain_texts("retryable_errors")),
             never: table.has("non_retryable_errors").then(|| table.plain_texts("non_retryable_errors")),
             when: table.condition("when"),
         };
-        table.known(&["non_retryable_errors"]);
+        table.known(&["retryable_errors", "non_retryable_errors"]);
         table.finish_all();
         draft
     }
@@ -50,29 +68,80 @@ impl RetryDraft {
         Self {
             attempts_max: self.attempts_max.or(outer.attempts_max),
             initial: self.initial.or(outer.initial),
+            growth: self.growth.or(outer.growth),
             multiplier: self.multiplier.or(outer.multiplier),
+            min: self.min.or(outer.min),
             max: self.max.or(outer.max),
+            jitter: self.jitter.or(outer.jitter),
+            spread: self.spread.or(outer.spread),
+            only: self.only.or_else(|| outer.only.clone()),
             never: self.never.or_else(|| outer.never.clone()),
             when: self.when.or_else(|| outer.when.clone()),
         }
     }
 
-    fn finish(self) -> Retry {
+    fn finish(self, base: Retry) -> Retry {
+        let exponential = Growth::Exponential { multiplier: self.multiplier.unwrap_or(MULTIPLIER) };
         Retry {
-            attempts_max: self.attempts_max.unwrap_or(2),
+            attempts_max: self.attempts_max.unwrap_or(base.attempts_max),
             backoff: Backoff {
-                initial: self.initial.unwrap_or(Duration::from_secs(30)),
-                growth: Growth::Exponential { multiplier: self.multiplier.unwrap_or(2.0) },
-                min: Duration::ZERO,
-                max: self.max.unwrap_or(Duration::from_secs(300)),
-                jitter: 0.0,
-                spread: Spread::Above,
+                initial: self.initial.unwrap_or(base.backoff.initial),
+                growth: match self.growth {
+                    Some(GrowthWord::Fixed) => Growth::Fixed,
+                    Some(GrowthWord::Linear) => Growth::Linear,
+                    Some(GrowthWord::Exponential) => exponential,
+                    None => base.backoff.growth,
+                },
+                min: self.min.unwrap_or(base.backoff.min),
+                max: self.max.unwrap_or(base.backoff.max),
+                jitter: self.jitter.unwrap_or(base.backoff.jitter),
+                spread: self.spread.unwrap_or(base.backoff.spread),
             },
-            only: Vec::new(),
-            never: self.never.unwrap_or_default(),
+            only: self.only.unwrap_or(base.only),
+            never: self.never.unwrap_or(base.never),
             when: self.when,
         }
     }
+}
+
+/// How delays grow. A multiplier alone says it too.
+fn read_growth(table: &Table<'_>, multiplier: Option<f64>) -> Option<GrowthWord> {
+    let words = [
+        ("fixed", GrowthWord::Fixed),
+        ("linear", GrowthWord::Linear),
+        ("exponential", GrowthWord::Exponential),
+    ];
+    let growth = table.word("backoff", &words);
+    if let Some(GrowthWord::Fixed | GrowthWord::Linear) = growth
+        && multiplier.is_some()
+    {
+        let key = "backoff_multiplier";
+        let message = "`backoff_multiplier` has no effect on delays that are not exponential";
+        let finding = table.warning(Code::IgnoredKey, key, table.key_span(key), message);
+        table.report(finding.reference(key).help("take it out, or write `backoff: exponential`"));
+    }
+    growth.or(multiplier.map(|_| GrowthWord::Exponential))
+}
+
+/// What holds for work that says nothing about retrying: two attempts, or under the rules of another dialect one.
+pub fn base_retry(foreign: bool) -> Retry {
+    if foreign {
+        return Retry::once();
+    }
+    let backoff = Backoff {
+        initial: Duration::from_secs(30),
+        growth: Growth::Exponential { multiplier: MULTIPLIER },
+        min: Duration::ZERO,
+        max: Duration::from_secs(300),
+        jitter: 0.0,
+        spread: Spread::Above,
+    };
+    Retry { attempts_max: 2, backoff, ..Retry::once() }
+}
+
+/// The policy of what is never attempted twice.
+pub fn no_retry(foreign: bool) -> Retry {
+    Retry { attempts_max: 1, ..base_retry(foreign) }
 }
 
 /// What holds for stages that say nothing.
@@ -113,41 +182,67 @@ pub enum Applies {
     FailureOnly,
 }
 
-/// The policy of a stage, and the retry draft that the stages inside it may inherit.
+/// The policy of a stage, and the retry draft that the stages inside it may inherit. Under the rules of another dialect
+/// every part means something on every stage, and nothing is inherited.
 pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Policy, RetryDraft) {
+    let foreign = stage.context.foreign;
+    let attempts = applies == Applies::Attempts;
     let written = stage.table("error_policy");
     let mut draft = RetryDraft::default();
-    let (mut timeout, mut on_failure) = (None, None);
+    let mut timeout = (attempts && !foreign).then_some(TIMEOUT);
+    let mut on_failure = None;
     if let Some(table) = &written {
-        if matches!(applies, Applies::Attempts | Applies::RetryInside) {
+        if foreign || matches!(applies, Applies::Attempts | Applies::RetryInside) {
             draft = table.table("retry").map(|table| RetryDraft::read(&table)).unwrap_or_default();
         }
-        if applies != Applies::FailureOnly {
-            timeout = table.duration("timeout");
+        if foreign || applies != Applies::FailureOnly {
+            timeout = table.timeout("timeout", timeout);
         }
         on_failure = table.node("on_failure").and_then(|node| read_on_failure(table, node));
         table.finish(&["retry", "timeout"], |_| ("on a stage of this type".into(), "take it out"));
     }
-    let draft = draft.or(&defaults.retry);
-    let attempts = applies == Applies::Attempts;
-    let policy = Policy {
-        retry: if attempts { draft.clone().finish() } else { once() },
-        timeout: timeout.or(attempts.then_some(TIMEOUT)),
-        on_failure: on_failure.unwrap_or_else(|| defaults.on_failure.clone()),
-        idempotency: match attempts {
-            true => stage.table("idempotency").and_then(|table| read_idempotency(&table)),
-            false => None,
-        },
-        compensate: None,
-        rate: None,
-        task_jobs_max: None,
+    let inherits = attempts || (applies == Applies::RetryInside && !foreign);
+    let draft = if inherits { draft.or(&defaults.retry) } else { draft };
+    let retry = match attempts || foreign {
+        true => draft.clone().finish(base_retry(foreign)),
+        false => no_retry(foreign),
     };
+    let on_failure = on_failure.unwrap_or_else(|| defaults.on_failure.clone());
+    let policy = Policy { retry, timeout, on_failure, compensate: read_compensate(stage), ..Policy::once() };
+    let policy = if attempts || foreign { of_work(stage, policy) } else { policy };
     (policy, draft)
 }
 
-/// The policy of what is never attempted twice.
-fn once() -> Retry {
-    RetryDraft { attempts_max: Some(1), ..RetryDraft::default() }.finish()
+/// What only means something where work is done.
+fn of_work(stage: &Table<'_>, policy: Policy) -> Policy {
+    Policy {
+        idempotency: stage.table("idempotency").and_then(|table| read_idempotency(&table)),
+        rate: stage.table("rate_limit").and_then(|table| read_rate(&table)),
+        task_jobs_max: stage.count("task_concurrency"),
+        ..policy
+    }
+}
+
+/// The policy of a block that nobody wrote down as a stage.
+pub fn of_block(defaults: &Defaults, foreign: bool) -> Policy {
+    Policy { retry: no_retry(foreign), on_failure: defaults.on_failure.clone(), ..Policy::once() }
+}
+
+/// The name of the stage that undoes this one; a stage of its own is read elsewhere.
+fn read_compensate(stage: &Table<'_>) -> Option<Spanned<Arc<str>>> {
+    match &stage.node("compensate")?.kind {
+        Kind::Scalar(_) => stage.text("compensate"),
+        Kind::List(_) | Kind::Map(_) => None,
+    }
+}
+
+fn read_rate(table: &Table<'_>) -> Option<Rate> {
+    let (limit, period) = (table.count("limit"), table.duration("per"));
+    table.demand("limit", "say how many may start: `limit: 10`");
+    table.demand("per", "say in which time: `per: 1m`");
+    let (key, units) = (table.bound_text("key"), table.count("units").unwrap_or(1));
+    table.finish_all();
+    Some(Rate { limit: limit?, period: period?, key, units })
 }
 
 /// A word, or `{goto: STAGE}`.
@@ -192,55 +287,10 @@ fn read_idempotency(table: &Table<'_>) -> Option<Idempotency> {
     Some(Idempotency { key: key?, scope: scope.unwrap_or(IdempotencyScope::Run), ttl })
 }
 
-/// `config.concurrency`: a number for one run, or a mapping.
-pub fn read_concurrency(config: &Table<'_>) -> Concurrency {
-    let mut concurrency = Concurrency {
-        agents_per_run: AGENTS_PER_RUN,
-        steps_per_run: None,
-        runs_per_workflow: None,
-        key: None,
-    };
-    let Some(node) = config.node("concurrency") else { return concurrency };
-    let limit = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let per_run = match &node.kind {
-        Kind::Map(_) => config.table("concurrency").and_then(|table| {
-            concurrency.runs_per_workflow = table.integer("per_workflow", 1, u64::from(u32::MAX)).map(limit);
-            concurrency.key = table.bound_text("key");
-            let per_run = table.integer("per_run", 1, u64::from(u32::MAX));
-            table.finish_all();
-            if let (Some(key), None) = (&concurrency.key, concurrency.runs_per_workflow) {
-                let message = "`key` counts runs apart, but nothing limits the runs";
-                let finding = table.error(Code::MissingField, "per_workflow", key.span, message);
-                table.report(finding.help("add `per_workflow`, the number of runs at once for each key"));
-            }
-            per_run
-        }),
-        Kind::Scalar(_) | Kind::List(_) => config.integer("concurrency", 1, u64::from(u32::MAX)),
-    };
-    if let Some(count) = per_run.map(limit) {
-        concurrency.agents_per_run = count;
-        concurrency.steps_per_run = Some(count);
-    }
-    concurrency
-}
-
-pub fn read_budget(config: &Table<'_>) -> Budget {
-    let Some(table) = config.table("budget") else { return Budget::default() };
-    let usd = table.number("usd", "an amount above 0", |amount| amount > 0.0 && amount < 1e12);
-    let budget = Budget {
-        tokens: table.integer("tokens", 1, u64::MAX),
-        micro_usd: usd.map(|amount| (amount * 1e6).round() as u64),
-        calls: table.integer("calls", 1, u64::MAX),
-        time: table.duration("time"),
-    };
-    table.finish_all();
-    budget
-}
-
 /// The names of secrets, each with its place.
 pub fn read_secrets(config: &Table<'_>) -> Vec<Spanned<Arc<str>>> {
     let names = config.texts("secrets");
-    for name in names.iter().filter(|name| !is_name(&name.value)) {
+    for name in names.iter().filter(|name| !config.context.foreign && !is_name(&name.value)) {
         let finding =
             config.error(Code::BadName, "secrets", name.span, format!("`{}` is no good name", name.value));
         config.report(finding.reference(&*name.value).help(super::names::NAME_RULE));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windlass_ir::contract::Contract;
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{FormField, Input, Output, Parameter};
-use windlass_ir::{Code, Spanned, Type};
+use windlass_ir::{Code, Spanned, Type, Value};
 
 /// Reads a mapping of names to mappings with `read`.
 fn each<T>(
@@ -20,7 +20,7 @@ fn each<T>(
     let mut found = IndexMap::with_capacity(ports.map.entries.len());
     for entry in &ports.map.entries {
         let name = &entry.key.text;
-        if !is_name(name) {
+        if !is_name(name) && !table.context.foreign {
             let finding =
                 ports.error(Code::BadName, name, entry.key.span, format!("`{name}` is no good name"));
             ports.report(finding.reference(&**name).help(NAME_RULE));
@@ -40,14 +40,17 @@ fn each<T>(
 pub fn parameters(config: &Table<'_>) -> IndexMap<Arc<str>, Parameter> {
     each(config, "parameters", |port, entry| {
         let parameter = Parameter {
-            choices: Vec::new(),
+            choices: choices(port),
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(false),
-            default: port.node("default").map(Node::to_value),
+            default: default(port),
             description: port.prose("description"),
             span: entry.key.span,
         };
         port.finish_all();
+        if !port.context.foreign {
+            check_choices(port, &parameter);
+        }
         parameter
     })
 }
@@ -79,41 +82,82 @@ pub enum Outputs {
     Produced,
     /// Its kind alone says what a stage gives: nothing can be declared.
     Fixed,
+    /// Under the rules of another dialect: whatever is said.
+    Free,
 }
 
 pub fn outputs(table: &Table<'_>, outputs: Outputs) -> IndexMap<Arc<str>, Output> {
+    let outputs = if table.context.foreign { Outputs::Free } else { outputs };
     if outputs == Outputs::Fixed {
         return IndexMap::new();
     }
-    each(table, "outputs", |port, entry| {
-        let computed = outputs == Outputs::Computed;
-        let output = Output {
-            ty: read_type(port),
-            required: port.boolean("required").unwrap_or(true),
-            default: port.node("default").map(Node::to_value),
-            description: port.prose("description"),
-            source: if computed { port.bound("source") } else { None },
-            span: entry.key.span,
-        };
-        port.finish(&["source"], |_| {
-            ("on what the work itself produces".into(), "take it out: the work gives the value")
-        });
-        if computed && output.source.is_none() {
-            port.missing("source", "say where the value comes from: `source: \"${{ stages.x.outputs.y }}\"`");
-        }
-        output
-    })
+    each(table, "outputs", |port, entry| output(port, entry, outputs))
+}
+
+/// The value that a run ends with as a whole.
+pub fn result(top: &Table<'_>) -> Option<Output> {
+    let port = top.table("output")?;
+    let entry = top.lookup("output")?;
+    Some(output(&port, entry, if top.context.foreign { Outputs::Free } else { Outputs::Computed }))
+}
+
+fn output(port: &Table<'_>, entry: &Entry, outputs: Outputs) -> Output {
+    let computed = matches!(outputs, Outputs::Computed | Outputs::Free);
+    let output = Output {
+        ty: read_type(port),
+        required: port.boolean("required").unwrap_or(true),
+        default: default(port),
+        description: port.prose("description"),
+        source: if computed { port.bound("source") } else { None },
+        span: entry.key.span,
+    };
+    port.finish(&["source"], |_| {
+        ("on what the work itself produces".into(), "take it out: the work gives the value")
+    });
+    if outputs == Outputs::Computed && output.source.is_none() {
+        port.missing("source", "say where the value comes from: `source: \"${{ stages.x.outputs.y }}\"`");
+    }
+    output
+}
+
+/// The value that stands in for one that is missing. Other dialects know a default that is null.
+fn default(port: &Table<'_>) -> Option<Value> {
+    let given = port.node("default");
+    match port.context.foreign {
+        true => port.lookup("default").map(|entry| entry.value.to_value()),
+        false => given.map(Node::to_value),
+    }
+}
+
+fn choices(port: &Table<'_>) -> Vec<Value> {
+    port.list("choices").unwrap_or_default().iter().map(Node::to_value).collect()
+}
+
+/// Every choice must be a value of the type, and the default one of the choices.
+fn check_choices(port: &Table<'_>, parameter: &Parameter) {
+    let Some(node) = port.node("choices").filter(|_| !parameter.choices.is_empty()) else { return };
+    let contract = Contract::new(&parameter.ty).ok();
+    let is_wrong =
+        |choice: &&Value| contract.as_ref().is_some_and(|contract| contract.check(choice).is_err());
+    if parameter.choices.iter().find(is_wrong).is_some() {
+        let message = format!("a choice is not of type {}", parameter.ty);
+        let finding = port.error(Code::BadDefault, "choices", node.span, message);
+        port.report(finding.help("change the value or the type"));
+    } else if parameter.default.as_ref().is_some_and(|default| !parameter.choices.contains(default)) {
+        let message = "the default is none of the choices";
+        let finding = port.error(Code::BadDefault, "default", parameter.span, message);
+        port.report(finding.help("add it to `choices`, or take another default"));
+    }
 }
 
 pub fn form(gate: &Table<'_>) -> IndexMap<Arc<str>, FormField> {
     each(gate, "form", |port, entry| {
-        let choices = port.list("choices").unwrap_or_default().iter().map(Node::to_value).collect();
         let field = FormField {
             ty: read_type(port),
             required: port.boolean("required").unwrap_or(true),
-            default: port.node("default").map(Node::to_value),
+            default: default(port),
             description: port.prose("description"),
-            choices,
+            choices: choices(port),
             span: entry.key.span,
         };
         port.finish_all();
@@ -122,7 +166,7 @@ pub fn form(gate: &Table<'_>) -> IndexMap<Arc<str>, FormField> {
 }
 
 /// `type`, or a JSON Schema under `schema`. Neither means anything goes.
-fn read_type(port: &Table<'_>) -> Type {
+pub fn read_type(port: &Table<'_>) -> Type {
     let word = port.text("type");
     let Some(node) = port.node("schema") else {
         return word.map_or(Type::Any, |word| parse_type(port, &word));

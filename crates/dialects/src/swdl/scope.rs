@@ -1,6 +1,6 @@
-//! Stages with stages inside: fan-outs, loops and branches.
+//! Stages with stages inside: fan-outs, loops, branches, what runs side by side, and blocks.
 
-use super::stage::{Document, inline, list};
+use super::stage::{Document, list, template_stage, unnamed_block};
 use super::table::Table;
 use crate::text::{Kind as NodeKind, Node};
 use indexmap::IndexMap;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windlass_ir::expr::{Expr, Node as ExprNode, Template};
 use windlass_ir::policy::Bindings;
 use windlass_ir::workflow::{
-    Bound, Choose, Condition, ForEach, ItemFailure, Items, Repeat, RepeatTest, Step,
+    Bound, BranchFailure, Choose, Condition, ForEach, ItemFailure, Items, Parallel, Repeat, RepeatTest, Step,
 };
 use windlass_ir::{Code, Value};
 
@@ -55,26 +55,88 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
             no_items(&table)
         }
     };
-    let template = table.node("stage_template");
-    if template.is_none() {
-        table.missing(
-            "stage_template",
-            "say what to do with each item: a stage without `id` and `depends_on`",
-        );
-    }
-    let body = template.and_then(|node| inline(&table, "stage_template", node, stage, document));
     let each = ForEach {
         items,
-        body: body.into_iter().collect(),
-        concurrency: table.integer("concurrency", 1, u64::from(u32::MAX)).map(|count| count as u32),
+        body: per_item(stage, &table, document),
+        concurrency: table.count("concurrency"),
         on_failure: table
             .word("on_failure", &[("halt", ItemFailure::Halt), ("continue", ItemFailure::Continue)])
             .unwrap_or(ItemFailure::Halt),
-        items_max: None,
-        isolated: false,
+        items_max: table.integer("max_items", 1, u64::MAX),
+        isolated: table.boolean("isolated").unwrap_or(false),
     };
     table.finish_all();
     each
+}
+
+/// What is done for each item: one stage from a template, or a list of stages.
+fn per_item(stage: &Table<'_>, table: &Table<'_>, document: &Document<'_>) -> Vec<Step> {
+    let template = table.node("stage_template");
+    if table.has("stages") {
+        if template.is_some() {
+            let span = table.key_span("stages");
+            let message = "`stage_template` and `stages` both say what to do with each item";
+            let finding = table.error(Code::ConflictingKeys, "stages", span, message);
+            table.report(finding.help("keep one of the two"));
+        }
+        return body(table, "stages", document, true);
+    }
+    table.known(&["stages"]);
+    if template.is_none() {
+        table.missing("stage_template", "say what to do with each item: a stage without `depends_on`");
+    }
+    template
+        .and_then(|node| template_stage(table, "stage_template", node, stage, document))
+        .into_iter()
+        .collect()
+}
+
+pub fn parallel(stage: &Table<'_>, document: &Document<'_>) -> Parallel<Vec<Step>> {
+    let words = [
+        ("wait", BranchFailure::Wait),
+        ("abort", BranchFailure::Abort),
+        ("continue", BranchFailure::Continue),
+    ];
+    let Some(table) = stage.table("parallel") else {
+        stage.demand("parallel", "give the branches: `parallel: {branches: […]}`");
+        return Parallel { branches: Vec::new(), on_failure: BranchFailure::Wait };
+    };
+    let items = table.list("branches");
+    if items.is_none_or(<[Node]>::is_empty) && !(table.has("branches") && items.is_none()) {
+        no_stages(&table, "branches");
+    }
+    let branches = items.unwrap_or_default().iter().enumerate();
+    let parallel = Parallel {
+        branches: branches
+            .filter_map(|(index, node)| branch_stage(&table, index, node, stage, document))
+            .collect(),
+        on_failure: table.word("on_failure", &words).unwrap_or(BranchFailure::Wait),
+    };
+    table.finish_all();
+    parallel
+}
+
+/// A branch is a stage, with or without an id, or a list of stages.
+fn branch_stage(
+    table: &Table<'_>,
+    index: usize,
+    node: &Node,
+    stage: &Table<'_>,
+    document: &Document<'_>,
+) -> Option<Step> {
+    let key = format!("branches[{index}]");
+    match &node.kind {
+        NodeKind::List(items) => {
+            let stages = list(items, &table.place.child(&key), document, table.context);
+            Some(unnamed_block(stages, node.span, stage, document))
+        }
+        NodeKind::Map(_) | NodeKind::Scalar(_) => template_stage(table, &key, node, stage, document),
+    }
+}
+
+/// Stages that are one thing to those around them.
+pub fn block(stage: &Table<'_>, document: &Document<'_>) -> Vec<Step> {
+    body(stage, "stages", document, true)
 }
 
 fn no_items(table: &Table<'_>) -> Items {
@@ -113,23 +175,9 @@ pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
             body: Vec::new(),
         };
     };
-    let (go_on, stop) = (table.condition("while"), table.condition("until"));
-    let (test, condition) = match (go_on, stop) {
-        (Some(condition), None) => (RepeatTest::While, condition),
-        (None, Some(condition)) => (RepeatTest::Until, condition),
-        (Some(condition), Some(_)) => {
-            let span = table.key_span("until");
-            let finding =
-                table.error(Code::ConflictingKeys, "until", span, "a loop has `while` or `until`, not both");
-            table.report(finding.help("keep one of the two"));
-            (RepeatTest::While, condition)
-        }
-        (None, None) => {
-            table.missing("until", "say when to stop: `while` is asked before each round, `until` after it");
-            (RepeatTest::Until, always(&table, "until"))
-        }
-    };
-    let rounds_max = table.integer("max", 1, ROUNDS_MAX);
+    let (test, condition) = repeat_test(&table);
+    let rounds_max =
+        table.integer("max", 1, if stage.context.foreign { u64::from(u32::MAX) } else { ROUNDS_MAX });
     table.demand("max", "bound the loop: `max: 10` rounds");
     let repeat = Repeat {
         test,
@@ -140,6 +188,25 @@ pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
     };
     table.finish_all();
     repeat
+}
+
+fn repeat_test(table: &Table<'_>) -> (RepeatTest, Condition) {
+    let tests =
+        [("while", RepeatTest::While), ("until", RepeatTest::Until), ("do_while", RepeatTest::DoWhile)];
+    let mut given = tests.into_iter().filter_map(|(key, test)| Some((key, test, table.condition(key)?)));
+    let Some((first, test, condition)) = given.next() else {
+        table.missing(
+            "until",
+            "say when to stop: `while` is asked before each round, `until` and `do_while` after it",
+        );
+        return (RepeatTest::Until, always(table, "until"));
+    };
+    for (key, _, _) in given {
+        let message = format!("a loop has `{first}` or `{key}`, not both");
+        let finding = table.error(Code::ConflictingKeys, key, table.key_span(key), message);
+        table.report(finding.help("keep one of the two"));
+    }
+    (test, condition)
 }
 
 fn always(table: &Table<'_>, key: &str) -> Condition {
@@ -260,12 +327,15 @@ fn case(cases: &Table<'_>, key: &str, node: &Node, document: &Document<'_>) -> V
 fn body(table: &Table<'_>, key: &'static str, document: &Document<'_>, needed: bool) -> Vec<Step> {
     let items = table.list(key);
     let empty = items.is_none_or(<[Node]>::is_empty);
-    if needed && empty && !(table.has(key) && items.is_none()) {
-        let message = format!("`{}` holds no stage", table.place.field(key));
-        let span = table.map.get(key).map_or(table.span.head(), |entry| entry.key.span);
-        table.report(
-            table.error(Code::NoStages, key, span, message).help("give it a list with at least one stage"),
-        );
+    if needed && empty && !(table.has(key) && items.is_none()) && !table.context.foreign {
+        no_stages(table, key);
     }
     list(items.unwrap_or_default(), &table.place.child(key), document, table.context)
+}
+
+fn no_stages(table: &Table<'_>, key: &str) {
+    let message = format!("`{}` holds no stage", table.place.field(key));
+    let span = table.map.get(key).map_or(table.span.head(), |entry| entry.key.span);
+    let finding = table.error(Code::NoStages, key, span, message);
+    table.report(finding.help("give it a list with at least one stage"));
 }

@@ -5,14 +5,14 @@ use super::names::{VARIABLE_RULE, check_id, is_variable};
 use super::policy::{self, Applies, Defaults};
 use super::ports::{self, Outputs};
 use super::table::{Context, Place, StepOf, Table, is_null, wrong_shape};
-use super::{agent, gate, leaf, scope, work};
+use super::{agent, assistant, gate, leaf, scope, work};
 use crate::text::{Kind as NodeKind, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::policy::Policy;
 use windlass_ir::workflow::{Action, Condition, Guard, Kind, Step};
-use windlass_ir::{Code, Spanned, Value};
+use windlass_ir::{Code, Span, Spanned, Value};
 
 /// What the top of the file says about every stage.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +36,14 @@ enum StageType {
     Wait,
     Assign,
     Finish,
+    Block,
+    Parallel,
+    Assistant,
+    Builtin,
+    Slot,
 }
 
-const TYPES: [(&str, StageType); 13] = [
+const TYPES: [(&str, StageType); 18] = [
     ("agent", StageType::Agent),
     ("gate", StageType::Gate),
     ("fan_out", StageType::FanOut),
@@ -52,10 +57,15 @@ const TYPES: [(&str, StageType); 13] = [
     ("wait", StageType::Wait),
     ("assign", StageType::Assign),
     ("finish", StageType::Finish),
+    ("block", StageType::Block),
+    ("parallel", StageType::Parallel),
+    ("assistant", StageType::Assistant),
+    ("builtin", StageType::Builtin),
+    ("slot", StageType::Slot),
 ];
 
 /// Every key that means something on some stage.
-const KEYS: [&str; 35] = [
+const KEYS: [&str; 47] = [
     "id",
     "name",
     "description",
@@ -91,7 +101,29 @@ const KEYS: [&str; 35] = [
     "loop",
     "branch",
     "wait",
+    "stages",
+    "parallel",
+    "assistant",
+    "builtin",
+    "slot",
+    "metadata",
+    "capabilities",
+    "rounds",
+    "planner",
+    "mode",
+    "rate_limit",
+    "task_concurrency",
 ];
+
+/// How a stage stands among others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// One of a list, in which others can name it.
+    Listed,
+    /// The only one of its kind inside another stage, with an id or without.
+    Alone,
+    Unnamed,
+}
 
 /// Keys that no type uses beside its own block, and one that the language only mentions.
 const MORE_KEYS: [&str; 3] = ["set", "finish", "parallel_group"];
@@ -103,18 +135,23 @@ impl StageType {
 
     fn applies(self) -> Applies {
         match self {
-            Self::Agent | Self::Shell | Self::Tool | Self::Task | Self::Http | Self::Workflow => {
-                Applies::Attempts
-            }
+            Self::Agent
+            | Self::Shell
+            | Self::Tool
+            | Self::Task
+            | Self::Http
+            | Self::Workflow
+            | Self::Assistant
+            | Self::Builtin => Applies::Attempts,
             Self::FanOut => Applies::RetryInside,
-            Self::Loop | Self::Branch => Applies::Whole,
-            Self::Gate | Self::Wait | Self::Assign | Self::Finish => Applies::FailureOnly,
+            Self::Loop | Self::Branch | Self::Block | Self::Parallel => Applies::Whole,
+            Self::Gate | Self::Wait | Self::Assign | Self::Finish | Self::Slot => Applies::FailureOnly,
         }
     }
 
     fn outputs(self) -> Outputs {
         match self {
-            Self::Loop | Self::Branch => Outputs::Computed,
+            Self::Loop | Self::Branch | Self::Block | Self::Parallel => Outputs::Computed,
             Self::Agent
             | Self::Shell
             | Self::Tool
@@ -122,8 +159,10 @@ impl StageType {
             | Self::Http
             | Self::Workflow
             | Self::Wait
-            | Self::Assign => Outputs::Produced,
-            Self::Gate | Self::FanOut | Self::Finish => Outputs::Fixed,
+            | Self::Assign
+            | Self::Assistant
+            | Self::Builtin => Outputs::Produced,
+            Self::Gate | Self::FanOut | Self::Finish | Self::Slot => Outputs::Fixed,
         }
     }
 }
@@ -136,17 +175,23 @@ pub fn list<'a>(
     context: &'a Context<'a>,
 ) -> Vec<Step> {
     let listed = items.iter().enumerate();
-    listed.filter_map(|(index, node)| listed_stage(node, index, place, document, context)).collect()
+    let at = |index: usize| format!("{}[{index}]", place.prefix.trim_end_matches('.'));
+    listed
+        .filter_map(|(index, node)| {
+            listed_stage(node, &at(index), Standing::Listed, place, document, context)
+        })
+        .collect()
 }
 
+/// One stage that has an id, or should have one. `at` is its field.
 fn listed_stage<'a>(
     node: &'a Node,
-    index: usize,
+    at: &str,
+    standing: Standing,
     place: &Place,
     document: &Document<'_>,
     context: &'a Context<'a>,
 ) -> Option<Step> {
-    let at = format!("{}[{index}]", place.prefix.trim_end_matches('.'));
     let unnamed = Place { step: place.step.clone(), prefix: format!("{at}.") };
     let NodeKind::Map(map) = &node.kind else {
         context
@@ -164,7 +209,7 @@ fn listed_stage<'a>(
             let place = Place { step: Some(id.value.clone()), prefix: String::new() };
             let table = Table::new(context, map, node.span, place);
             check_id(&table, "id", &id);
-            stage(&table, id, false, document)
+            stage(&table, id, standing, document)
         }
         None => {
             let table = Table::new(context, map, node.span, unnamed);
@@ -173,7 +218,7 @@ fn listed_stage<'a>(
                 _ => table.missing("id", "give the stage an id, such as `id: build`"),
             }
             // Nothing can name it, but what is wrong inside it is still worth finding.
-            stage(&table, Spanned::new(at.into(), node.span.head()), true, document)
+            stage(&table, Spanned::new(at.into(), node.span.head()), Standing::Unnamed, document)
         }
     })
 }
@@ -188,18 +233,66 @@ pub fn inline(
 ) -> Option<Step> {
     let inner = Table::of(table.context, node, table.place.child(key))?;
     let id = around.place.step.clone().unwrap_or_else(|| key.into());
-    Some(stage(&inner, Spanned::new(id, node.span.head()), true, document))
+    Some(stage(&inner, Spanned::new(id, node.span.head()), Standing::Unnamed, document))
 }
 
-fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Document<'_>) -> Step {
-    if !implicit {
-        table.known(&["id", "depends_on"]);
+/// A stage inside another that may have a name of its own.
+pub fn template_stage(
+    table: &Table<'_>,
+    key: &str,
+    node: &Node,
+    around: &Table<'_>,
+    document: &Document<'_>,
+) -> Option<Step> {
+    let named = match &node.kind {
+        NodeKind::Map(map) => map.get("id").is_some_and(|entry| !is_null(&entry.value)),
+        NodeKind::Scalar(_) | NodeKind::List(_) => false,
+    };
+    match named {
+        true => listed_stage(
+            node,
+            &table.place.field(key),
+            Standing::Alone,
+            &table.place,
+            document,
+            table.context,
+        ),
+        false => inline(table, key, node, around, document),
+    }
+}
+
+/// Several stages as one branch: a block that has no name of its own.
+pub fn unnamed_block(stages: Vec<Step>, span: Span, around: &Table<'_>, document: &Document<'_>) -> Step {
+    let id = around.place.step.clone().unwrap_or_else(|| "branches".into());
+    Step {
+        number: StepId(0),
+        implicit: true,
+        name: id.clone(),
+        description: None,
+        word: StageType::Block.word(),
+        needs: Vec::new(),
+        condition: None,
+        inputs: IndexMap::new(),
+        outputs: IndexMap::new(),
+        env: IndexMap::new(),
+        policy: policy::of_block(document.defaults, around.context.foreign),
+        kind: Kind::Block(stages),
+        span,
+        id: Spanned::new(id, span.head()),
+    }
+}
+
+fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, standing: Standing, document: &Document<'_>) -> Step {
+    match standing {
+        Standing::Listed => table.known(&["id", "depends_on"]),
+        Standing::Alone => table.known(&["id"]),
+        Standing::Unnamed => {}
     }
     let ty = table.word("type", &TYPES);
     let known = ty.unwrap_or(StageType::Agent);
     let (policy, draft) = policy::of_stage(table, document.defaults, known.applies());
     let inner_defaults;
-    let inner = if known == StageType::FanOut {
+    let inner = if known == StageType::FanOut && !table.context.foreign {
         inner_defaults = Defaults { retry: draft, ..document.defaults.clone() };
         Document { defaults: &inner_defaults, ..*document }
     } else {
@@ -211,11 +304,11 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Do
     };
     let step = Step {
         number: StepId(0),
-        implicit,
+        implicit: standing == Standing::Unnamed,
         name: table.prose("name").unwrap_or_else(|| id.value.clone()),
         description: table.prose("description"),
         word: known.word(),
-        needs: if implicit { Vec::new() } else { table.texts("depends_on") },
+        needs: if standing == Standing::Listed { table.texts("depends_on") } else { Vec::new() },
         condition: condition(table),
         inputs: ports::inputs(table),
         outputs: ports::outputs(table, known.outputs()),
@@ -234,8 +327,9 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Do
     misplaced(table);
     let others: Vec<&str> = KEYS.iter().chain(&MORE_KEYS).copied().collect();
     table.finish(&others, |key| match key {
-        "id" | "depends_on" => {
-            ("on a stage inside another".into(), "take it out: such a stage has no name of its own")
+        "id" => ("on a stage inside another".into(), "take it out: such a stage has no name of its own"),
+        "depends_on" => {
+            ("on a stage inside another".into(), "take it out: there is no other stage beside it")
         }
         "parallel_group" => {
             ("at all".into(), "take it out: stages that do not wait for each other run in parallel anyway")
@@ -288,6 +382,11 @@ fn kind(ty: StageType, table: &Table<'_>, document: &Document<'_>) -> Kind<Vec<S
         StageType::Wait => Kind::Wait(leaf::wait(table)),
         StageType::Assign => Kind::Assign(leaf::assign(table)),
         StageType::Finish => Kind::Finish(leaf::finish(table)),
+        StageType::Block => Kind::Block(scope::block(table, document)),
+        StageType::Parallel => Kind::Parallel(scope::parallel(table, document)),
+        StageType::Assistant => Kind::Action(Action::Assistant(Box::new(assistant::read(table)))),
+        StageType::Builtin => Kind::Action(Action::Builtin(work::builtin(table))),
+        StageType::Slot => Kind::Slot(leaf::slot(table)),
     }
 }
 
@@ -337,6 +436,8 @@ fn handler(table: &Table<'_>, key: &'static str, document: &Document<'_>) -> Opt
     let node = table.node(key)?;
     match &node.kind {
         NodeKind::List(items) => Some(list(items, &table.place.child(key), document, table.context)),
+        // The name of another stage, which the policy holds.
+        NodeKind::Scalar(_) if key == "compensate" => None,
         NodeKind::Scalar(_) | NodeKind::Map(_) => {
             Some(inline(table, key, node, table, document).into_iter().collect())
         }

@@ -3,7 +3,7 @@
 use super::duration;
 use super::expr::{parse_condition, parse_template};
 pub use crate::table::{Context, Place, StepOf, Table, is_null, wrong_shape};
-use crate::text::{Kind, Locator, Node, Scalar};
+use crate::text::{Entry, Kind, Locator, Node, Scalar};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::expr::{Expr, Node as ExprNode, Template};
@@ -11,12 +11,37 @@ use windlass_ir::policy::Bindings;
 use windlass_ir::workflow::{Bound, Condition};
 use windlass_ir::{Code, Diagnostic, Duration, Span, Value};
 
+impl Context<'_> {
+    /// Other dialects know longer and shorter times than people write here.
+    pub fn parse_length(&self, text: &str) -> Option<Duration> {
+        if self.foreign { Duration::parse_any(text) } else { Duration::parse(text) }
+    }
+}
+
 impl Table<'_> {
     /// A length of time above zero.
     pub fn duration(&self, key: &'static str) -> Option<Duration> {
+        self.length(key, self.context.foreign)
+    }
+
+    /// A length of time that may be nothing: a pause.
+    pub fn pause(&self, key: &'static str) -> Option<Duration> {
+        self.length(key, true)
+    }
+
+    /// A bound on time: a length, `none`, or what holds when nothing is said.
+    pub fn timeout(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
+        match self.node(key) {
+            None => default,
+            Some(Node { kind: Kind::Scalar(scalar), .. }) if &*scalar.text == "none" => None,
+            Some(_) => self.duration(key),
+        }
+    }
+
+    fn length(&self, key: &'static str, zero: bool) -> Option<Duration> {
         let (scalar, span) = self.scalar(key, "a duration")?;
-        let message = match Duration::parse(&scalar.text) {
-            Some(Duration::ZERO) => "this must be longer than nothing".to_owned(),
+        let message = match self.context.parse_length(&scalar.text) {
+            Some(Duration::ZERO) if !zero => "this must be longer than nothing".to_owned(),
             Some(length) => return Some(length),
             None => format!("`{}` is no duration", scalar.text),
         };
@@ -102,7 +127,8 @@ impl Table<'_> {
     /// The same, with a rule for the names.
     pub fn bindings_named(&self, key: &'static str, is_name: impl Fn(&str) -> bool, rule: &str) -> Bindings {
         let Some(table) = self.table(key) else { return IndexMap::new() };
-        for entry in table.map.entries.iter().filter(|entry| !is_name(&entry.key.text)) {
+        let bad = |entry: &&Entry| !self.context.foreign && !is_name(&entry.key.text);
+        for entry in table.map.entries.iter().filter(bad) {
             let message = format!("`{}` is no good name here", entry.key.text);
             let finding = table.error(Code::BadName, &entry.key.text, entry.key.span, message);
             self.report(finding.reference(&*entry.key.text).help(rule));

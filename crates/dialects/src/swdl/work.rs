@@ -1,11 +1,13 @@
 //! Stages whose work is done outside by a command, a tool, a worker, a web server or another workflow.
 
+use super::gate;
 use super::shell_text::{Around, ShellText};
 use super::table::{StepOf, Table, wrong_shape};
 use crate::text::Kind;
 use windlass_ir::expr::{Expr, Function, Node, Piece, Template};
 use windlass_ir::workflow::{
-    Bound, Call, CallMode, Http, HttpAuth, HttpBody, Shell, ShellOutput, Task, Tool,
+    Bound, Builtin, BuiltinKind, Call, CallMode, Http, HttpAuth, HttpBody, Planner, Rounds, Shell,
+    ShellOutput, Task, Tool,
 };
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
@@ -125,16 +127,69 @@ pub fn task(stage: &Table<'_>) -> Task {
         stage.demand("task", "name the task that workers subscribe to: `task: resize-image`");
         "".into()
     });
-    Task { group: stage.plain_text("group"), input: stage.bound("input"), ..Task::named(task) }
+    Task {
+        task,
+        group: stage.plain_text("group"),
+        input: stage.bound("input"),
+        metadata: gate::texts(stage, "metadata"),
+        capabilities: stage.plain_texts("capabilities"),
+        rounds: stage.table("rounds").and_then(|table| rounds(&table)),
+        planner: stage.table("planner").and_then(|table| planner(&table)),
+    }
 }
 
+fn rounds(table: &Table<'_>) -> Option<Rounds> {
+    let rounds_max = table.count("max");
+    table.demand("max", "bound the rounds: `max: 10`");
+    let rounds = Rounds {
+        rounds_max: rounds_max?,
+        time_max: table.duration("time"),
+        delay: table.duration("delay"),
+        warn_at: table.count("warn_at"),
+        force_at: table.count("force_at"),
+    };
+    table.finish_all();
+    Some(rounds)
+}
+
+fn planner(table: &Table<'_>) -> Option<Planner> {
+    let steps_max = table.count("max_stages");
+    table.demand("max_stages", "bound what a worker may add: `max_stages: 20`");
+    let planner = Planner {
+        steps_max: steps_max?,
+        depth_max: table.count("max_depth"),
+        tasks_allowed: table.plain_texts("tasks"),
+    };
+    table.finish_all();
+    Some(planner)
+}
+
+pub const CALL_MODES: [(&str, CallMode); 3] =
+    [("child", CallMode::Child), ("detached", CallMode::Detached), ("inline", CallMode::Inline)];
+
+/// `with` are parameters by name, `input` is the whole input.
 pub fn call(stage: &Table<'_>) -> Call {
     let workflow = stage.bound_text("workflow").unwrap_or_else(|| {
         stage.demand("workflow", "name the workflow or its file: `workflow: release`");
         nothing(stage, "workflow")
     });
-    let input = stage.table("with").and_then(|_| stage.bound("with"));
-    Call { workflow, input, mode: CallMode::Child }
+    let with = stage.table("with").and_then(|_| stage.bound("with"));
+    let input = stage.bound("input");
+    if with.is_some() && input.is_some() {
+        let message = "`with` and `input` both say what the other workflow is given";
+        let finding = stage.error(Code::ConflictingKeys, "input", stage.key_span("input"), message);
+        stage.report(finding.help("keep one of the two"));
+    }
+    let mode = stage.word("mode", &CALL_MODES).unwrap_or(CallMode::Child);
+    Call { workflow, input: with.or(input), mode }
+}
+
+/// Something that the program itself can do.
+pub fn builtin(stage: &Table<'_>) -> Builtin {
+    let words = BuiltinKind::ALL.map(|kind| (kind.word(), kind));
+    let what = stage.word("builtin", &words);
+    stage.demand("builtin", "name what is done: `builtin: respond`");
+    Builtin { what: what.unwrap_or(BuiltinKind::Respond), args: stage.bindings("args") }
 }
 
 const METHODS: [(&str, &str); 7] = [

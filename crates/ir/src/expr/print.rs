@@ -77,7 +77,7 @@ impl Printer<'_> {
             Node::List(items) => self.list('[', items, ']', out),
             Node::Read(read) => out.push_str(&self.read(*read)),
             Node::Member { of, name } => {
-                self.write(of, Binding::Access, out);
+                self.base(of, out);
                 if is_name(name) {
                     let _ = write!(out, ".{name}");
                 } else {
@@ -87,7 +87,7 @@ impl Printer<'_> {
                 }
             }
             Node::Index { of, at } => {
-                self.write(of, Binding::Access, out);
+                self.base(of, out);
                 out.push('[');
                 self.write(at, Binding::Choice, out);
                 out.push(']');
@@ -120,6 +120,15 @@ impl Printer<'_> {
                 self.write(otherwise, Binding::Choice, out);
             }
         }
+    }
+
+    /// What a member is taken from. A number would swallow the dot behind it.
+    fn base(&self, expr: &Expr, out: &mut String) {
+        let is_number = matches!(expr.node, Node::Literal(Value::Int(_) | Value::Float(_)));
+        let (open, close) = if is_number { ("(", ")") } else { ("", "") };
+        out.push_str(open);
+        self.write(expr, Binding::Access, out);
+        out.push_str(close);
     }
 
     /// Comparisons do not chain, so both their sides bind tighter; `&&` and `||` group from the left.
@@ -183,7 +192,33 @@ fn binding(node: &Node) -> Binding {
 fn literal(value: &Value, out: &mut String) {
     match value {
         Value::Text(text) => quoted(text, out),
-        other => out.push_str(&other.to_json_text().unwrap_or_default()),
+        // The language has no exponents, and a number without a fraction would be read as an integer.
+        Value::Float(float) if float.is_finite() => {
+            let digits = float.to_string();
+            out.push_str(&digits);
+            out.push_str(if digits.contains('.') { "" } else { ".0" });
+        }
+        Value::List(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                literal(item, out);
+            }
+            out.push(']');
+        }
+        Value::Map(map) => {
+            out.push_str("object(");
+            for (at, (key, item)) in map.iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                quoted(key, out);
+                out.push_str(", ");
+                literal(item, out);
+            }
+            out.push(')');
+        }
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Sealed(_) => {
+            out.push_str(&value.to_json_text().unwrap_or_default());
+        }
     }
 }
 

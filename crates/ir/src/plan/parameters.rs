@@ -30,10 +30,15 @@ pub enum Origin {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
     pub values: IndexMap<Arc<str>, (Value, Origin)>,
+    /// The whole input, where it is no object.
+    pub whole: Option<Value>,
 }
 
 impl Parameters {
     pub fn to_value(&self) -> Value {
+        if let Some(whole) = &self.whole {
+            return whole.clone();
+        }
         Value::map(self.values.iter().map(|(name, (value, _))| (name.clone(), value.clone())))
     }
 }
@@ -59,7 +64,7 @@ impl Plan {
                 Err(problem) => problems.push(*problem),
             }
         }
-        if problems.is_empty() { Ok(Parameters { values }) } else { Err(problems) }
+        if problems.is_empty() { Ok(Parameters { values, whole: None }) } else { Err(problems) }
     }
 
     /// Anything goes that keeps the contract of the whole; a declared name says how its text is read.
@@ -78,16 +83,16 @@ impl Plan {
             };
             values.insert(Arc::from(name.as_str()), (value, Origin::Given));
         }
-        let parameters = Parameters { values };
-        match check(&parameters.to_value(), ty) {
-            Ok(()) => Ok(parameters),
-            Err(cause) => {
-                let message = format!("the {} does not keep its schema: {cause}", words.parameter);
-                Err(vec![
-                    Diagnostic::error(Code::BadParameter, message).help("give what the schema asks for"),
-                ])
-            }
-        }
+        kept(Parameters { values, whole: None }, ty, words)
+    }
+
+    /// A whole input that is no object.
+    pub fn whole_input(&self, whole: Value, words: &Words) -> Result<Parameters, Vec<Diagnostic>> {
+        let ty = match &self.input {
+            RunInput::Open(ty) => ty,
+            RunInput::Declared => &Type::Object,
+        };
+        kept(Parameters { values: IndexMap::new(), whole: Some(whole) }, ty, words)
     }
 
     /// The parameters as a JSON Schema, for programs that ask a person for them.
@@ -106,6 +111,17 @@ impl Plan {
             "required": required,
             "additionalProperties": false,
         })
+    }
+}
+
+/// The input as a whole, held against its contract.
+fn kept(parameters: Parameters, ty: &Type, words: &Words) -> Result<Parameters, Vec<Diagnostic>> {
+    match check(&parameters.to_value(), ty) {
+        Ok(()) => Ok(parameters),
+        Err(cause) => {
+            let message = format!("the {} does not keep its schema: {cause}", words.parameter);
+            Err(vec![Diagnostic::error(Code::BadParameter, message).help("give what the schema asks for")])
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::policy::OnFailure;
 use crate::produces::Produces;
 use crate::source::{Span, Spanned};
 use crate::suggest::nearest;
-use crate::workflow::{Items, Kind, Step, Words};
+use crate::workflow::{Choose, Items, Kind, Step, Words};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -322,7 +322,15 @@ fn number(steps: &mut [Step], next: &mut u32) {
     for step in steps {
         step.number = StepId(*next);
         *next += 1;
+        sort_cases(&mut step.kind);
         step.kind.bodies_mut().into_iter().for_each(|body| number(body, next));
+    }
+}
+
+/// Cases come from a mapping, whose order never means anything: they are counted in the order of their names.
+fn sort_cases(kind: &mut Kind<Vec<Step>>) {
+    if let Kind::Choose(Choose::Switch { cases, .. }) = kind {
+        cases.sort_keys();
     }
 }
 

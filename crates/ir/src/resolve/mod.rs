@@ -1,27 +1,29 @@
 //! From names to things: checks a whole workflow and ties every name in it to what it stands for.
 //!
 //! `graph` is one list of steps as a graph, `catalog` all steps at a glance, `fields` the list of places where expressions
-//! stand, `names` the check of each of them, `gates` the question whether a gate can be passed by. All findings come back
-//! together; afterwards a workflow without errors can be lowered to a [`crate::Plan`].
+//! stand, `names` the check of each of them, `gates` the question whether a gate can be passed by, `simplify` gives what means
+//! the same one spelling. All findings come back together; afterwards a workflow without errors can be lowered to a [`crate::Plan`].
 
 mod catalog;
 mod fields;
 mod gates;
 mod graph;
 mod names;
+mod simplify;
 
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::expr::Visibility;
 use crate::source::Span;
 use crate::suggest::nearest;
-use crate::trigger::{SigningSecret, Trigger, TriggerInput, TriggerSource};
+use crate::trigger::{SigningSecret, Trigger, TriggerInput};
 use crate::value::Value;
 use crate::workflow::{FormField, Kind, Output, RunInput, Step, Workflow};
 use catalog::Catalog;
 pub(crate) use fields::{Slot, of_step};
 pub use graph::Graph;
 use names::{Declared, Names, Reader, Variable, variables};
+pub use simplify::simplify;
 use std::collections::HashMap;
 
 /// More steps than this in one workflow are refused.
@@ -50,6 +52,7 @@ pub fn resolve(workflow: &mut Workflow) -> Vec<Diagnostic> {
     if workflow.semantics.visibility == Visibility::Scoped {
         gates::check(workflow, &catalog, &mut diagnostics);
     }
+    simplify(workflow);
     diagnostics
 }
 
@@ -166,7 +169,7 @@ impl Contracts {
 /// A trigger must be able to start a run: what it passes exists, and nothing required is missing.
 fn check_triggers(workflow: &Workflow, diagnostics: &mut Vec<Diagnostic>) {
     for trigger in &workflow.triggers {
-        if let TriggerSource::Webhook { secret: Some(SigningSecret::Declared(secret)), .. } = &trigger.source
+        if let Some(SigningSecret::Declared(secret)) = trigger.source.secret()
             && !workflow.secrets.contains_key(&secret.value)
         {
             let finding =

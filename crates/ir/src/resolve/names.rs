@@ -155,7 +155,10 @@ impl<'a> Names<'a> {
                 Type::Array(Box::new(common(&types)))
             }
             Template::Map(entries) => {
-                entries.values_mut().for_each(|entry| drop(self.template(entry, reader)));
+                for (key, entry) in entries {
+                    let field = format!("{}.{key}", reader.field);
+                    self.template(entry, &Reader { field: &field, ..*reader });
+                }
                 Type::Object
             }
         }
