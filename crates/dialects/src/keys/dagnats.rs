@@ -8,6 +8,7 @@ pub const LANGUAGE: Language = Language {
     about: "JSON definitions of DagNats: a graph of worker tasks with compensations, agent loops and triggers",
     opens: "",
     blocks: &[DOCUMENT, STEPS, TRIGGERS],
+    foreign: &[],
 };
 
 /// Go's text form, or whole nanoseconds.

@@ -8,6 +8,7 @@ pub const LANGUAGE: Language = Language {
     about: "`*.workflow.yaml` of DCC-MCP: tools of MCP servers one after the other, with loops, branches and approvals",
     opens: "{{",
     blocks: &[DOCUMENT],
+    foreign: &[],
 };
 
 const FILLED: Shape =

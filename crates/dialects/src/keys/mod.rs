@@ -10,7 +10,6 @@ mod schedules;
 mod schema;
 mod speckit;
 mod swdl;
-mod swdl_stages;
 
 pub use page::page;
 pub use schema::schema;
@@ -33,6 +32,9 @@ pub struct Language {
     /// What opens an expression; empty where there are none.
     pub opens: &'static str,
     pub blocks: &'static [&'static [Block]],
+    /// The values of `config.semantics` under which names and bounds are those of another dialect, and the tables say
+    /// which keys there are but not what they may hold.
+    pub foreign: &'static [&'static str],
 }
 
 /// A mapping with known keys.
@@ -118,6 +120,8 @@ pub enum Status {
 pub enum Shape {
     /// Any value, taken as it is.
     Any,
+    /// Any value; null is one of them, even where the key is required.
+    AnyOrNull,
     /// Any value; texts in it may hold expressions.
     Template,
     /// Text; a number or a truth value counts by its letters.
@@ -145,6 +149,8 @@ pub enum Shape {
     List(&'static Shape),
     /// A list with at least one element.
     Several(&'static Shape),
+    /// A list of texts, one of which has this form.
+    Containing(Form),
     /// Free names to values of one shape.
     Map(&'static Shape),
     /// The same, with a form for the names.

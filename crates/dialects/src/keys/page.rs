@@ -100,7 +100,7 @@ fn row(language: &Language, key: &Key) -> String {
 
 fn value(language: &Language, shape: &Shape) -> String {
     match shape {
-        Shape::Any => "any value".into(),
+        Shape::Any | Shape::AnyOrNull => "any value".into(),
         Shape::Template => "any value, with expressions".into(),
         Shape::Text | Shape::String => "text".into(),
         Shape::TextTemplate | Shape::StringTemplate => "text with expressions".into(),
@@ -114,6 +114,7 @@ fn value(language: &Language, shape: &Shape) -> String {
         Shape::Positive => "number above 0".into(),
         Shape::Share => "number from 0 to 1".into(),
         Shape::List(item) | Shape::Several(item) => format!("list of: {}", value(language, item)),
+        Shape::Containing(form) => format!("list of: text, one of them {}", form.what),
         Shape::Map(item) | Shape::Named(_, item) => format!("name to: {}", value(language, item)),
         Shape::Block(name) => link(language, name),
         Shape::Schema => "JSON Schema".into(),

@@ -8,6 +8,7 @@ pub const LANGUAGE: Language = Language {
     about: "`schedules.yaml` and `*.schedules.yaml` of DCC-MCP: workflows that start by the clock or on a request",
     opens: "{{",
     blocks: &[DOCUMENT],
+    foreign: &[],
 };
 
 const FILLED: Shape =

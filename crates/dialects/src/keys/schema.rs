@@ -14,9 +14,10 @@ pub fn schema(language: &Language, strict: bool) -> Json {
     schema.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     schema.insert("$id".into(), json!(format!("{HOME}/{}.schema.json", language.name)));
     schema.insert("title".into(), json!(language.title));
-    schema.extend(writer.block(language.top()));
+    schema.extend(writer.top());
     schema.insert("description".into(), json!(language.about));
-    let others = language.blocks().skip(1).filter(|block| !is_only_included(language, block));
+    let own = usize::from(language.foreign.is_empty());
+    let others = language.blocks().skip(own).filter(|block| !is_only_included(language, block));
     let definitions = others.map(|block| (block.name.to_owned(), Json::Object(writer.block(block))));
     schema.insert("$defs".into(), Json::Object(definitions.collect()));
     Json::Object(schema)
@@ -35,6 +36,24 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// The file itself. One that asks for the rules of another dialect is left to the reader.
+    fn top(&self) -> Map<String, Json> {
+        let top = self.language.top();
+        if self.language.foreign.is_empty() {
+            return self.block(top);
+        }
+        let semantics =
+            json!({"properties": {"semantics": {"enum": self.language.foreign}}, "required": ["semantics"]});
+        let foreign = json!({"properties": {"config": semantics}, "required": ["config"]});
+        let house = json!({"$ref": format!("#/$defs/{}", top.name)});
+        Map::from_iter([
+            ("type".to_owned(), json!("object")),
+            ("if".to_owned(), foreign),
+            ("then".to_owned(), json!({"required": ["workflow", "stages"]})),
+            ("else".to_owned(), house),
+        ])
+    }
+
     fn block(&self, block: &Block) -> Map<String, Json> {
         let mut schema = Map::new();
         if !block.part {
@@ -72,7 +91,7 @@ impl Writer<'_> {
         let mut schema = match key.status {
             Status::Refused(_) => json!({"not": {}}),
             Status::NoEffect(_) | Status::Warned(_) => json!({"deprecated": true}),
-            Status::Honoured if key.required => not_null(self.shape(&key.shape)),
+            Status::Honoured if key.required => self.required(&key.shape),
             Status::Honoured => or_null(self.shape(&key.shape)),
         };
         let fields = schema.as_object_mut().expect("shapes are objects");
@@ -84,6 +103,14 @@ impl Writer<'_> {
             fields.insert("examples".into(), json!([literal(key.example)]));
         }
         schema
+    }
+
+    /// A key that is required cannot be null, which would be as good as leaving it out.
+    fn required(&self, shape: &Shape) -> Json {
+        match shape {
+            Shape::Any | Shape::Template => json!({"not": {"type": "null"}}),
+            _ => self.shape(shape),
+        }
     }
 
     fn description(&self, key: &Key) -> String {
@@ -105,7 +132,7 @@ impl Writer<'_> {
 
     fn shape(&self, shape: &Shape) -> Json {
         match shape {
-            Shape::Any | Shape::Template => json!({}),
+            Shape::Any | Shape::AnyOrNull | Shape::Template => json!({}),
             Shape::Text | Shape::TextTemplate | Shape::Condition => {
                 json!({"type": ["string", "number", "boolean"]})
             }
@@ -123,6 +150,10 @@ impl Writer<'_> {
             Shape::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
             Shape::List(item) => json!({"type": "array", "items": self.shape(item)}),
             Shape::Several(item) => json!({"type": "array", "items": self.shape(item), "minItems": 1}),
+            Shape::Containing(form) => {
+                let wanted = json!({"type": "string", "pattern": form.pattern});
+                json!({"type": "array", "items": self.shape(&Shape::Text), "contains": wanted})
+            }
             Shape::Map(value) => json!({"type": "object", "additionalProperties": self.shape(value)}),
             Shape::Named(form, value) => self.named(form, value),
             Shape::Block(name) => json!({"$ref": format!("#/$defs/{name}")}),
@@ -163,11 +194,6 @@ fn or_null(schema: Json) -> Json {
         true => Json::Object(fields),
         false => json!({"anyOf": [fields, {"type": "null"}]}),
     }
-}
-
-/// A key that is required cannot be null, which would be as good as leaving it out.
-fn not_null(schema: Json) -> Json {
-    if schema == json!({}) { json!({"not": {"type": "null"}}) } else { schema }
 }
 
 fn given(key: &str) -> Json {

@@ -8,6 +8,7 @@ pub const LANGUAGE: Language = Language {
     about: "`workflow.yml` of Spec Kit: steps one after the other, with loops, gates and calls of assistants",
     opens: "{{",
     blocks: &[DOCUMENT, STEPS],
+    foreign: &[],
 };
 
 const WORKFLOW_ID: Form = Form {

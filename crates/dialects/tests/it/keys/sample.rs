@@ -31,10 +31,15 @@ impl Place {
         language.keys(self.block).into_iter().chain(variant).collect()
     }
 
+    pub fn includes(&self) -> Vec<&'static str> {
+        let variant = self.variant.into_iter().flat_map(|(_, block)| block.includes);
+        self.block.includes.iter().chain(variant).copied().collect()
+    }
+
     /// The block in whose table a key of this place stands.
     pub fn home(&self, language: &Language, key: &Key) -> &'static str {
         let has = |block: &Block| block.keys.iter().any(|own| own.name == key.name);
-        let included = self.block.includes.iter().map(|name| language.block(name));
+        let included = self.includes().into_iter().map(|name| language.block(name));
         let blocks = self.variant.map(|(_, block)| block).into_iter().chain([self.block]).chain(included);
         blocks.into_iter().find(|block| has(block)).unwrap_or(self.block).name
     }
@@ -99,6 +104,7 @@ pub fn example(language: &Language, key: &Key) -> Json {
 fn sample(language: &Language, shape: &Shape) -> Json {
     match shape {
         Shape::Any
+        | Shape::AnyOrNull
         | Shape::Template
         | Shape::Text
         | Shape::TextTemplate
@@ -114,6 +120,7 @@ fn sample(language: &Language, shape: &Shape) -> Json {
         Shape::Schema => json!({"type": "object"}),
         Shape::Block(name) => Json::Object(Place::usual(language, name).object(language, None)),
         Shape::Either(shapes) => sample(language, &shapes[0]),
+        Shape::Containing(form) => json!([form.example]),
         Shape::List(item) | Shape::Several(item) => wrapped(language, shape, sample(language, item)),
         Shape::Map(item) | Shape::Named(_, item) => wrapped(language, shape, sample(language, item)),
     }

@@ -1,6 +1,10 @@
-//! The keys of swdl around the stages: the file, its header, configuration, context, ports, policies, hooks and triggers.
+//! The keys of swdl at the top of a file: header, configuration, context, ports and policies. What is around a run stands in
+//! `around`, the stages in `stages` and `scopes`.
 
-use super::swdl_stages::STAGES;
+mod around;
+mod scopes;
+mod stages;
+
 use super::{Block, COUNT, Form, Key, Language, Rule, Shape, TEXTS, block, key};
 
 pub const LANGUAGE: Language = Language {
@@ -8,18 +12,19 @@ pub const LANGUAGE: Language = Language {
     title: "Windlass workflow (swdl)",
     about: "the house dialect: `WORKFLOW.yaml`, `WORKFLOW.yml` or `WORKFLOW.json`, a graph of stages with contracts and gates",
     opens: "${{",
-    blocks: &[DOCUMENT, PORTS, POLICIES, AROUND, STAGES],
+    blocks: &[DOCUMENT, PORTS, POLICIES, around::AROUND, stages::STAGES, scopes::SCOPES],
+    foreign: &["speckit", "dagnats", "dcc"],
 };
 
-pub(super) const ID: Shape = Shape::Form(Form {
+const ID: Shape = Shape::Form(Form {
     what: "kebab-case id",
     pattern: "^[a-z][a-z0-9]*(-[a-z0-9]+)*$",
     example: "ship-it",
     is_word: true,
 });
-pub(super) const NAME: Form =
+const NAME: Form =
     Form { what: "a name", pattern: "^[A-Za-z_][A-Za-z0-9_-]*$", example: "name", is_word: true };
-pub(super) const VARIABLE: Form = Form {
+const VARIABLE: Form = Form {
     what: "a name of a variable",
     pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
     example: "NAME",
@@ -31,26 +36,40 @@ const VERSION: Shape = Shape::Form(Form {
     example: "1.0.0",
     is_word: false,
 });
-pub(super) const DURATION: Shape = Shape::Form(Form {
+const DURATION: Shape = Shape::Form(Form {
     what: "duration such as `1h30m`",
     pattern: r"^(?=.*[1-9])(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?$",
     example: "30s",
     is_word: false,
 });
+/// A bound on time that can be lifted.
+const TIMEOUT: Shape = Shape::Form(Form {
+    what: "duration such as `1h30m`, or `none`",
+    pattern: r"^(none|(?=.*[1-9])(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?)$",
+    example: "30s",
+    is_word: false,
+});
+/// A duration that may be zero.
+const PAUSE: Shape = Shape::Form(Form {
+    what: "duration such as `30s`",
+    pattern: r"^(?=.)(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?$",
+    example: "30s",
+    is_word: false,
+});
 /// A duration that may be zero, or an expression.
-pub(super) const LENGTH: Shape = Shape::Form(Form {
+const LENGTH: Shape = Shape::Form(Form {
     what: "duration such as `10m`, or an expression",
     pattern: r"^(?=.)(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?$|\$\{\{",
     example: "10m",
     is_word: false,
 });
-pub(super) const ARTIFACT: Shape = Shape::Form(Form {
+const ARTIFACT: Shape = Shape::Form(Form {
     what: "artifact such as `agent:name`",
     pattern: r"^(agent|skill|mcp|command):\s*\S",
     example: "agent:reviewer",
     is_word: false,
 });
-pub(super) const MODULE: Shape = Shape::Form(Form {
+const MODULE: Shape = Shape::Form(Form {
     what: "module such as `ctx:name`",
     pattern: r"^ctx:\s*\S",
     example: "ctx:house-rules",
@@ -62,9 +81,10 @@ const TYPE: Shape = Shape::Form(Form {
     example: "string",
     is_word: false,
 });
-pub(super) const LIMIT: Shape = Shape::Integer { min: 1, max: u32::MAX as i64 };
-pub(super) const ENV: Shape = Shape::Named(VARIABLE, &Shape::Template);
-pub(super) const STAGE_LIST: Shape = Shape::Several(&Shape::Block("stage"));
+const LIMIT: Shape = Shape::Integer { min: 1, max: u32::MAX as i64 };
+const ENV: Shape = Shape::Named(VARIABLE, &Shape::Template);
+const SECONDS: Shape = Shape::Integer { min: i32::MIN as i64, max: i32::MAX as i64 };
+const STAGE_LIST: Shape = Shape::Several(&Shape::Block("stage"));
 
 const DOCUMENT: &[Block] = &[
     block(
@@ -77,6 +97,7 @@ const DOCUMENT: &[Block] = &[
             key("stages", STAGE_LIST, "the work").required(),
             key("error_policy", Shape::Block("default_policy"), "what holds for stages that say nothing"),
             key("outputs", Shape::Named(NAME, &Shape::Block("computed_output")), "what a run gives back"),
+            key("output", Shape::Block("computed_output"), "what a run gives back, as one value"),
             key("hooks", Shape::Block("hooks"), "what is done around a run"),
             key("triggers", Shape::List(&Shape::Block("trigger")), "what starts runs by itself"),
         ],
@@ -92,6 +113,7 @@ const DOCUMENT: &[Block] = &[
             key("description", Shape::Text, "for people"),
             key("author", Shape::Text, "for people"),
             key("tags", TEXTS, "for people").example(r#"["release"]"#),
+            key("requires", Shape::Map(&Shape::Any), "what the author says is needed; advice only"),
             key("ui", Shape::Any, "whatever an editor keeps there; never looked into"),
         ],
     ),
@@ -100,7 +122,7 @@ const DOCUMENT: &[Block] = &[
         "what holds for a whole run, `config`",
         &[
             key("parameters", Shape::Named(NAME, &Shape::Block("parameter")), "what a run is started with"),
-            key("timeout", DURATION, "bounds the run; time spent waiting at gates does not count")
+            key("timeout", TIMEOUT, "bounds the run; time spent waiting at gates does not count")
                 .default("2h"),
             key("env", ENV, "environment of every stage, evaluated once at the start"),
             key("secrets", Shape::List(&Shape::Form(NAME)), "names that may be read as `secrets.NAME`")
@@ -112,6 +134,49 @@ const DOCUMENT: &[Block] = &[
                 "stages of a run at once, as a number, or limits on stages and runs",
             )
             .otherwise("3 agent stages"),
+            key(
+                "semantics",
+                Shape::Words(&["house", "speckit", "dagnats", "dcc"]),
+                "whose rules hold for expressions, names and bounds",
+            )
+            .default("house"),
+            key("input", Shape::Block("whole_input"), "a run is started with one value of this type"),
+            key("priority", Shape::Block("priority"), "which waiting run starts first"),
+            key("singleton", Shape::Block("singleton"), "one run at a time"),
+            key("sticky", Shape::Words(&["soft", "hard"]), "one worker does all the work of a run"),
+            key("cancel_on", Shape::List(&Shape::Block("cancel_on")), "messages that cancel the run"),
+            key("start_key", Shape::TextTemplate, "a start with the value of an earlier one is that run"),
+            key("compensate_on_cancel", Shape::Boolean, "whether a cancelled run is undone too")
+                .default("false"),
+        ],
+    ),
+    block("whole_input", "what a run is started with, `config.input`", &[TYPE_KEY, SCHEMA_KEY])
+        .rules(&[SCHEMA_OR_TYPE]),
+    block(
+        "priority",
+        "which waiting run starts first, `config.priority`",
+        &[
+            key("key", Shape::TextTemplate, "what the offset goes by").required(),
+            key("offsets", Shape::Map(&SECONDS), "seconds by which a run of each value is taken for older"),
+            key("default", SECONDS, "seconds for every other value").default("0"),
+        ],
+    ),
+    block(
+        "singleton",
+        "one run at a time, `config.singleton`",
+        &[
+            key("on_conflict", Shape::Words(&["skip", "cancel"]), "skip the new run, or cancel the old one")
+                .default("skip"),
+            key("key", Shape::TextTemplate, "runs are counted apart for each value of it"),
+        ],
+    ),
+    block(
+        "cancel_on",
+        "a message that cancels the run",
+        &[
+            key("message", Shape::Text, "its name").required(),
+            key("match", Shape::Map(&Shape::Template), "values it must carry"),
+            key("timeout", DURATION, "how long it is listened for").otherwise("as long as the run"),
         ],
     ),
     block(
@@ -130,6 +195,12 @@ const DOCUMENT: &[Block] = &[
         &[
             key("per_run", LIMIT, "stages of one run at once, of any type")
                 .otherwise("agent stages 3, others unlimited"),
+            key(
+                "agents",
+                Shape::Either(&[LIMIT, Shape::Words(&["unlimited"])]),
+                "agent stages of one run at once",
+            )
+            .otherwise("`per_run`, else 3"),
             key("per_workflow", LIMIT, "runs of this workflow at once").otherwise("unlimited"),
             key("key", Shape::TextTemplate, "runs are counted apart for each value of it")
                 .beside("per_workflow"),
@@ -172,6 +243,7 @@ const PORTS: &[Block] = &[
             key("required", Shape::Boolean, "whether it must be given").default("false"),
             key("default", Shape::Any, "the value when it is not given"),
             DESCRIPTION,
+            key("choices", Shape::List(&Shape::Any), "the values allowed").example(r#"["small", "large"]"#),
         ],
     )
     .rules(&[SCHEMA_OR_TYPE]),
@@ -259,10 +331,19 @@ const POLICIES: &[Block] = &[
         &[
             key("max_attempts", Shape::Integer { min: 1, max: 1000 }, "all attempts, the first included")
                 .default("2"),
-            key("initial_interval", DURATION, "delay after the first attempt").default("30s"),
+            key("initial_interval", PAUSE, "delay after the first attempt").default("30s"),
+            key("backoff", Shape::Words(&["fixed", "linear", "exponential"]), "how delays grow")
+                .default("exponential"),
             key("backoff_multiplier", Shape::Positive, "each delay is so many times the one before")
                 .default("2.0"),
-            key("max_interval", DURATION, "longest delay").default("5m"),
+            key("min_interval", PAUSE, "shortest delay").default("0s"),
+            key("max_interval", PAUSE, "longest delay").default("5m"),
+            key("jitter", Shape::Share, "share by which delays vary").default("0"),
+            key("spread", Shape::Words(&["above", "around"]), "on which side of the delay they vary")
+                .default("above"),
+            key("retryable_errors", TEXTS, "the only classes tried again")
+                .otherwise("all")
+                .example(r#"["timeout"]"#),
             key("non_retryable_errors", TEXTS, "classes never tried again").example(r#"["merge_conflict"]"#),
             key("when", Shape::Condition, "tried again only if it holds for the failed attempt")
                 .otherwise("always")
@@ -274,7 +355,7 @@ const POLICIES: &[Block] = &[
         "the `error_policy` of a stage that is attempted, and of a fan-out",
         &[
             RETRY,
-            key("timeout", DURATION, "bounds one attempt; for a fan-out the whole")
+            key("timeout", TIMEOUT, "bounds one attempt; for a fan-out the whole")
                 .otherwise("`30m`; none for a fan-out"),
             ON_FAILURE,
         ],
@@ -283,7 +364,7 @@ const POLICIES: &[Block] = &[
         "scope_policy",
         "the `error_policy` of a loop or a branch",
         &[
-            key("timeout", DURATION, "bounds the whole").otherwise("none"),
+            key("timeout", TIMEOUT, "bounds the whole").otherwise("none"),
             ON_FAILURE,
             RETRY.warned("the stages inside are tried again, not the whole"),
         ],
@@ -311,51 +392,14 @@ const POLICIES: &[Block] = &[
             key("ttl", DURATION, "how long an outcome is kept for this").otherwise("no end"),
         ],
     ),
-];
-
-const AROUND: &[Block] = &[
     block(
-        "hooks",
-        "what is done around a run; it cannot change the result",
+        "rate_limit",
+        "how often a stage starts, over all runs",
         &[
-            key("on_start", Shape::Block("hook"), "when the run starts"),
-            key("on_complete", Shape::Block("hook"), "when it has succeeded"),
-            key("on_failure", Shape::Block("hook"), "when it has failed"),
-        ],
-    ),
-    block(
-        "hook",
-        "what is done at one moment",
-        &[
-            key("notify", Shape::TextTemplate, "whom to tell").example("slack:#builds"),
-            key("run", Shape::TextTemplate, "a command; values are quoted for the shell"),
-            key("webhook", Shape::TextTemplate, "a URL to call").example("https://example.org/done"),
-        ],
-    ),
-    block(
-        "trigger",
-        "one entry of `triggers`",
-        &[
-            key("cron", Shape::Text, "minute, hour, day, month, weekday; with six fields seconds come first")
-                .example("0 9 * * 1-5"),
-            key("webhook", Shape::Block("webhook"), "a POST request"),
-            key("message", Shape::Text, "the name of a message"),
-            key("timezone", Shape::Text, "a name of the tz database").beside("cron").example("Europe/Berlin"),
-            key(
-                "with",
-                Shape::Map(&Shape::Template),
-                "parameters of the run; may read `item`, what fired it",
-            )
-            .example("{}"),
-        ],
-    )
-    .rules(&[Rule::OneOf(&["cron", "webhook", "message"])]),
-    block(
-        "webhook",
-        "a webhook that starts runs",
-        &[
-            key("path", Shape::Text, "where it listens").required().example("deploys"),
-            key("secret", Shape::Text, "the declared secret that signs it").example("HOOK_SECRET"),
+            key("limit", LIMIT, "units in each period").required(),
+            key("per", DURATION, "how long a period is").required().example("1m"),
+            key("key", Shape::TextTemplate, "starts are counted apart for each value of it"),
+            key("units", LIMIT, "what one start counts").default("1"),
         ],
     ),
 ];

@@ -1,7 +1,7 @@
-//! The keys of the stages of swdl: those of all stages, and those that each type adds.
+//! The keys of the stages of swdl: those of all stages, and those of stages in which somebody does some work.
 
-use super::swdl::{ARTIFACT, DURATION, ENV, ID, LENGTH, LIMIT, MODULE, NAME, STAGE_LIST};
-use super::{Block, Form, Key, Rule, Shape, TEXTS, Variants, block, key};
+use super::{ARTIFACT, DURATION, ENV, ID, LIMIT, MODULE, NAME, TIMEOUT};
+use crate::keys::{Block, Form, Key, Rule, Shape, TEXTS, Variants, block, key};
 
 const TYPES: Variants = Variants {
     by: "type",
@@ -20,50 +20,84 @@ const TYPES: Variants = Variants {
         ("wait", "wait_stage"),
         ("assign", "assign_stage"),
         ("finish", "finish_stage"),
+        ("block", "block_stage"),
+        ("parallel", "parallel_stage"),
+        ("assistant", "assistant_stage"),
+        ("builtin", "builtin_stage"),
+        ("slot", "slot_stage"),
     ],
 };
 const WORDS: &[&str] = &[
-    "agent", "gate", "fan_out", "shell", "tool", "task", "http", "workflow", "loop", "branch", "wait",
-    "assign", "finish",
+    "agent",
+    "gate",
+    "fan_out",
+    "shell",
+    "tool",
+    "task",
+    "http",
+    "workflow",
+    "loop",
+    "branch",
+    "wait",
+    "assign",
+    "finish",
+    "block",
+    "parallel",
+    "assistant",
+    "builtin",
+    "slot",
 ];
 /// One stage without a name, or a list of stages.
 const HANDLER: Shape = Shape::Either(&[Shape::Block("inline_stage"), Shape::List(&Shape::Block("stage"))]);
+/// The same, or the id of another stage.
+const UNDO: Shape =
+    Shape::Either(&[Shape::Text, Shape::Block("inline_stage"), Shape::List(&Shape::Block("stage"))]);
 const HANDLER_EXAMPLE: &str = r#"{"type": "shell", "run": "make clean"}"#;
-/// A list, or one expression that gives one.
-const AXIS: Shape = Shape::Either(&[
-    Shape::List(&Shape::Template),
-    Shape::Form(Form {
-        what: "one expression",
-        pattern: r"^\s*\$\{\{",
-        example: "${{ ['a'] }}",
-        is_word: false,
-    }),
-]);
+const NO: Form = Form {
+    what: "`reject` or `abort`",
+    pattern: "^([Rr][Ee][Jj][Ee][Cc][Tt]|[Aa][Bb][Oo][Rr][Tt])$",
+    example: "reject",
+    is_word: false,
+};
 const STATUS_CODE: Shape = Shape::Integer { min: 100, max: 599 };
-const BINDINGS: Shape = Shape::Map(&Shape::Template);
+pub(super) const BINDINGS: Shape = Shape::Map(&Shape::Template);
 
-const OUTPUTS: Key =
+pub(super) const OUTPUTS: Key =
     key("outputs", Shape::Named(NAME, &Shape::Block("output")), "what the work must produce");
 const COMPUTED: Key = key(
     "outputs",
     Shape::Named(NAME, &Shape::Block("computed_output")),
     "what can be read of it from outside",
 );
-const NO_OUTPUTS: Key = OUTPUTS.warned("the type alone says what this stage gives");
-const ATTEMPTS: Key = key("error_policy", Shape::Block("attempts_policy"), "when it fails");
+pub(super) const NO_OUTPUTS: Key = OUTPUTS.warned("the type alone says what this stage gives");
+pub(super) const ATTEMPTS: Key = key("error_policy", Shape::Block("attempts_policy"), "when it fails");
 const WHOLE: Key = key("error_policy", Shape::Block("scope_policy"), "when it fails");
 const FAILURE_ONLY: Key = key("error_policy", Shape::Block("failure_policy"), "when it fails");
 const IDEMPOTENCY: Key =
     key("idempotency", Shape::Block("idempotency"), "takes over the outcome of equal work done before");
-const NO_IDEMPOTENCY: Key = IDEMPOTENCY.warned("nothing is attempted that could be taken over");
+pub(super) const NO_IDEMPOTENCY: Key = IDEMPOTENCY.warned("nothing is attempted that could be taken over");
+const RATE: Key = key("rate_limit", Shape::Block("rate_limit"), "how often it starts");
+pub(super) const NO_RATE: Key = RATE.warned("only work can be limited");
+const TASK_LIMIT: Key = key("task_concurrency", LIMIT, "jobs of the same task at once, over all runs");
+pub(super) const NO_TASK_LIMIT: Key = TASK_LIMIT.warned("only work can be limited");
 
-pub const STAGES: &[Block] = &[
+pub(super) const STAGES: &[Block] = &[
     block(
         "stage",
         "one stage of a list",
         &[
             key("id", ID, "unique in the whole file, nested stages included").required().example("work"),
             key("depends_on", TEXTS, "ids of stages of the same list that must be done first").example("[]"),
+        ],
+    )
+    .includes(&["any_stage"])
+    .variants(TYPES),
+    block(
+        "single_stage",
+        "the only stage at its place: a template, a branch",
+        &[
+            key("id", ID, "what it is called").otherwise("the id of the stage around it"),
+            key("depends_on", TEXTS, "ids of stages").warned("there is no other stage beside it"),
         ],
     )
     .includes(&["any_stage"])
@@ -89,7 +123,8 @@ pub const STAGES: &[Block] = &[
                 .otherwise("always"),
             key("inputs", Shape::Named(NAME, &Shape::Block("input")), "what the stage is given"),
             key("env", ENV, "environment of this stage and the stages in it, added to what is around"),
-            key("compensate", HANDLER, "how the stage is undone").example(HANDLER_EXAMPLE),
+            key("compensate", UNDO, "how the stage is undone: a stage, stages, or the id of another one")
+                .example(HANDLER_EXAMPLE),
             key("finally", HANDLER, "what follows whatever became of the stage").example(HANDLER_EXAMPLE),
             key("ui", Shape::Any, "whatever an editor keeps there; never looked into"),
             key("parallel_group", Shape::Text, "").warned("independence is what `depends_on` leaves out"),
@@ -103,17 +138,33 @@ pub const STAGES: &[Block] = &[
     )
     .part(),
     block(
+        "work",
+        "the keys of stages that are attempted",
+        &[OUTPUTS, ATTEMPTS, IDEMPOTENCY, RATE, TASK_LIMIT],
+    )
+    .part(),
+    block(
+        "scope",
+        "the keys of stages with stages inside",
+        &[COMPUTED, WHOLE, NO_IDEMPOTENCY, NO_RATE, NO_TASK_LIMIT],
+    )
+    .part(),
+    block(
+        "event",
+        "the keys of stages that nobody has to do",
+        &[FAILURE_ONLY, NO_IDEMPOTENCY, NO_RATE, NO_TASK_LIMIT],
+    )
+    .part(),
+    block(
         "agent_stage",
         "a stage that an agent does, `type: agent`",
         &[
             key("roles", Shape::Block("roles"), "who does the work").required(),
             key("context", Shape::Block("stage_context"), "modules and memories of this stage"),
             key("handoff", Shape::Block("handoff"), "how the outputs are passed on"),
-            OUTPUTS,
-            ATTEMPTS,
-            IDEMPOTENCY,
         ],
     )
+    .includes(&["work"])
     .part(),
     block(
         "roles",
@@ -155,11 +206,10 @@ pub const STAGES: &[Block] = &[
         "a stage where a person decides, `type: gate`",
         &[
             key("gate", Shape::Block("gate"), "who decides, until when, and what they are asked").required(),
-            FAILURE_ONLY,
             NO_OUTPUTS,
-            NO_IDEMPOTENCY,
         ],
     )
+    .includes(&["event"])
     .part(),
     block(
         "gate",
@@ -169,40 +219,22 @@ pub const STAGES: &[Block] = &[
             key("approvers", TEXTS, "who may decide")
                 .otherwise("anyone who may decide at all")
                 .example(r#"["dana"]"#),
-            key("timeout", DURATION, "how long the gate waits").default("24h"),
+            key("timeout", TIMEOUT, "how long the gate waits").default("24h"),
             key("on_timeout", Shape::Words(&["halt", "auto_approve", "reject"]), "what happens then")
                 .default("halt"),
             key("message", Shape::TextTemplate, "what the approver is asked"),
             key("form", Shape::Named(NAME, &Shape::Block("form_field")), "fields that the approver fills in"),
+            key("options", Shape::Containing(NO), "the choices; everything else says yes")
+                .default(r#"["approve", "reject"]"#)
+                .example(r#"["yes", "reject"]"#),
+            key("on_reject", Shape::Words(&["fail", "abort", "skip", "retry"]), "what a no means")
+                .default("fail"),
+            key("show_file", Shape::TextTemplate, "a file to look at").example("plan.md"),
+            key("verdict_input", Shape::Text, "a parameter that decides when it is given").example("verdict"),
+            key("subject", Shape::Text, "where the question is published").example("approvals.release"),
+            key("metadata", Shape::Map(&Shape::Text), "told with the question"),
         ],
     ),
-    block(
-        "fan_out_stage",
-        "one stage for each item, `type: fan_out`",
-        &[
-            key("fan_out", Shape::Block("fan_out"), "what is repeated, and for which items").required(),
-            ATTEMPTS,
-            NO_OUTPUTS,
-            NO_IDEMPOTENCY,
-        ],
-    )
-    .part(),
-    block(
-        "fan_out",
-        "the items of a fan-out, and what is done with each",
-        &[
-            key("source", Shape::Template, "the items: a list, or an expression that gives one")
-                .example(r#"["a", "b"]"#),
-            key("matrix", Shape::Map(&AXIS), "the items are all combinations, with one value for each name")
-                .example(r#"{"os": ["linux", "mac"]}"#),
-            key("stage_template", Shape::Block("inline_stage"), "what is done; reads `item` and `index`")
-                .required(),
-            key("concurrency", LIMIT, "items at once").otherwise("unlimited"),
-            key("on_failure", Shape::Words(&["halt", "continue"]), "what the failure of an item means")
-                .default("halt"),
-        ],
-    )
-    .rules(&[Rule::OneOf(&["source", "matrix"])]),
     block(
         "shell_stage",
         "a command, `type: shell`",
@@ -218,11 +250,9 @@ pub const STAGES: &[Block] = &[
                 "with `json` standard output is also parsed, as `data`",
             )
             .default("text"),
-            OUTPUTS,
-            ATTEMPTS,
-            IDEMPOTENCY,
         ],
     )
+    .includes(&["work"])
     .part(),
     block(
         "tool_stage",
@@ -231,11 +261,9 @@ pub const STAGES: &[Block] = &[
             key("tool", Shape::Text, "its name").required().example("search"),
             key("server", Shape::Text, "which server has it").example("github"),
             key("args", Shape::Template, "its arguments"),
-            OUTPUTS,
-            ATTEMPTS,
-            IDEMPOTENCY,
         ],
     )
+    .includes(&["work"])
     .part(),
     block(
         "task_stage",
@@ -244,17 +272,40 @@ pub const STAGES: &[Block] = &[
             key("task", Shape::Text, "the name workers subscribe to").required().example("resize-image"),
             key("group", Shape::Text, "which group of workers").example("gpu"),
             key("input", Shape::Template, "what the worker is given"),
-            OUTPUTS,
-            ATTEMPTS,
-            IDEMPOTENCY,
+            key("metadata", Shape::Map(&Shape::Text), "told to the worker"),
+            key("capabilities", TEXTS, "what the worker must be able to do").example(r#"["gpu"]"#),
+            key("rounds", Shape::Block("rounds"), "repeated until the worker says it is done"),
+            key("planner", Shape::Block("planner"), "the worker answers with stages"),
         ],
     )
+    .includes(&["work"])
     .part(),
+    block(
+        "rounds",
+        "bounds of work that is repeated until the worker says it is done",
+        &[
+            key("max", LIMIT, "most rounds").required(),
+            key("time", DURATION, "longest time of all rounds"),
+            key("delay", DURATION, "pause between rounds"),
+            key("warn_at", LIMIT, "told to the worker"),
+            key("force_at", LIMIT, "told to the worker"),
+        ],
+    ),
+    block(
+        "planner",
+        "bounds of the stages that a worker answers with",
+        &[
+            key("max_stages", LIMIT, "most stages").required(),
+            key("max_depth", LIMIT, "deepest chain").otherwise("no bound"),
+            key("tasks", TEXTS, "the tasks they may use").otherwise("all"),
+        ],
+    ),
     block(
         "http_stage",
         "a request, `type: http`",
-        &[key("http", Shape::Block("http"), "what is requested").required(), OUTPUTS, ATTEMPTS, IDEMPOTENCY],
+        &[key("http", Shape::Block("http"), "what is requested").required()],
     )
+    .includes(&["work"])
     .part(),
     block(
         "http",
@@ -304,116 +355,16 @@ pub const STAGES: &[Block] = &[
                 .required()
                 .example("release"),
             key("with", BINDINGS, "its parameters"),
-            OUTPUTS,
-            ATTEMPTS,
-            IDEMPOTENCY,
+            key("input", Shape::Template, "its whole input"),
+            key(
+                "mode",
+                Shape::Words(&["child", "detached", "inline"]),
+                "as a run of its own, one nobody waits for, or inside this run",
+            )
+            .default("child"),
         ],
     )
+    .includes(&["work"])
+    .rules(&[Rule::AtMostOneOf(&["with", "input"])])
     .part(),
-    block(
-        "loop_stage",
-        "stages that are repeated, `type: loop`",
-        &[
-            key("loop", Shape::Block("loop"), "what is repeated, and how long").required(),
-            COMPUTED,
-            WHOLE,
-            NO_IDEMPOTENCY,
-        ],
-    )
-    .part(),
-    block(
-        "loop",
-        "the rounds of a loop",
-        &[
-            key("while", Shape::Condition, "asked before each round: go on while it holds"),
-            key("until", Shape::Condition, "asked after each round: stop once it holds"),
-            key("max", Shape::Integer { min: 1, max: 1_000_000 }, "most rounds").required(),
-            key("delay", DURATION, "pause between rounds"),
-            key("stages", STAGE_LIST, "what a round does; may read `index`").required(),
-        ],
-    )
-    .rules(&[Rule::OneOf(&["while", "until"])]),
-    block(
-        "branch_stage",
-        "one of several lists of stages, `type: branch`",
-        &[
-            key("branch", Shape::Block("branch"), "what decides, and between what").required(),
-            COMPUTED,
-            WHOLE,
-            NO_IDEMPOTENCY,
-        ],
-    )
-    .part(),
-    block(
-        "branch",
-        "the arms of a branch",
-        &[
-            key("if", Shape::Condition, "decides between `then` and `else`"),
-            key("then", STAGE_LIST, "when it holds").beside("if"),
-            key("else", Shape::List(&Shape::Block("stage")), "when it does not hold").beside("if"),
-            key("switch", Shape::Template, "an expression; its value as text picks the case")
-                .example("run.id"),
-            key("cases", Shape::Map(&Shape::List(&Shape::Block("stage"))), "stages for each value")
-                .beside("switch"),
-            key("default", Shape::List(&Shape::Block("stage")), "stages when no case fits").beside("switch"),
-        ],
-    )
-    .rules(&[Rule::OneOf(&["if", "switch"]), Rule::Needs("if", "then"), Rule::Needs("switch", "cases")]),
-    block(
-        "wait_stage",
-        "a stage that waits, `type: wait`",
-        &[
-            key("wait", Shape::Block("wait"), "for what it waits").required(),
-            OUTPUTS,
-            FAILURE_ONLY,
-            NO_IDEMPOTENCY,
-        ],
-    )
-    .part(),
-    block(
-        "wait",
-        "what a stage waits for",
-        &[
-            key("for", LENGTH, "so long; `0s` is allowed"),
-            key("until", Shape::TextTemplate, "a point in time with offset").example("2027-01-31T09:00:00Z"),
-            key("signal", Shape::Text, "the name of a signal sent to this run"),
-            key("message", Shape::Text, "the name of a message published to nobody in particular"),
-            key("match", BINDINGS, "values the signal or message must carry")
-                .beside("signal")
-                .otherwise("any"),
-            key("timeout", DURATION, "longest wait for it").beside("signal").otherwise("none"),
-        ],
-    )
-    .rules(&[Rule::OneOf(&["for", "until", "signal", "message"])]),
-    block(
-        "assign_stage",
-        "values that are computed, `type: assign`",
-        &[
-            key("set", Shape::Named(NAME, &Shape::Template), "each becomes an output").required(),
-            OUTPUTS,
-            FAILURE_ONLY,
-            NO_IDEMPOTENCY,
-        ],
-    )
-    .part(),
-    block(
-        "finish_stage",
-        "the early end of a run, `type: finish`",
-        &[
-            key("finish", Shape::Block("finish"), "how the run ends").otherwise("success, without outputs"),
-            FAILURE_ONLY,
-            NO_OUTPUTS,
-            NO_IDEMPOTENCY,
-        ],
-    )
-    .part(),
-    block(
-        "finish",
-        "how a run ends early",
-        &[
-            key("status", Shape::Words(&["success", "failed", "cancelled"]), "the status of the run")
-                .default("success"),
-            key("outputs", Shape::Named(NAME, &Shape::Template), "outputs of the run"),
-        ],
-    ),
 ];
