@@ -43,7 +43,7 @@ impl Writer<'_> {
             return self.block(top);
         }
         let semantics =
-            json!({"properties": {"semantics": {"enum": self.language.foreign}}, "required": ["semantics"]});
+            json!({"type": "object", "properties": {"semantics": {"enum": self.language.foreign}}, "required": ["semantics"]});
         let foreign = json!({"properties": {"config": semantics}, "required": ["config"]});
         let house = json!({"$ref": format!("#/$defs/{}", top.name)});
         Map::from_iter([
