@@ -14,6 +14,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Validate(Validate),
+    Fmt(Fmt),
     Plan(PlanCommand),
     Graph(Graph),
     Eval(Eval),
@@ -273,6 +274,24 @@ pub struct Validate {
     pub reading: Reading,
 }
 
+/// Put workflow files into canonical form
+///
+/// Orders keys, indents and quotes alike everywhere. Comments and meaning stay; line ends become those of Unix.
+/// Exit status: 0 done, 1 a file would change (with --check), 2 a file was refused and left alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = FMT_EXAMPLES)]
+pub struct Fmt {
+    /// Workflow files, folders that hold a WORKFLOW.yaml, or `-` to go from standard input to standard output
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Change nothing, but list the files that would change
+    #[arg(long)]
+    pub check: bool,
+    /// Print JSON: a list with one object for each file
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// A workflow and what it is given.
 #[derive(Debug, clap::Args)]
 pub struct Plan {
@@ -427,6 +446,12 @@ EXAMPLES:
   windlass validate --strict workflows/*.yaml
   windlass validate --json WORKFLOW.yaml
   cat WORKFLOW.yaml | windlass validate -";
+
+const FMT_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass fmt WORKFLOW.yaml
+  windlass fmt --check workflows/*.yaml
+  cat WORKFLOW.yaml | windlass fmt -";
 
 const PLAN_EXAMPLES: &str = "\
 EXAMPLES:

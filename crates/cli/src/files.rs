@@ -30,10 +30,15 @@ pub struct Unreadable {
 
 /// A workflow file, or the one in a folder.
 pub fn read_workflow(path: &Path) -> Result<Content, Unreadable> {
-    if path != Path::new(STDIN) && path.is_dir() {
-        return workflow_in(path).and_then(|file| read(&file));
+    read(&find_workflow(path)?)
+}
+
+/// The file itself, or the one in the folder.
+pub fn find_workflow(path: &Path) -> Result<PathBuf, Unreadable> {
+    match path != Path::new(STDIN) && path.is_dir() {
+        true => workflow_in(path),
+        false => Ok(path.to_owned()),
     }
-    read(path)
 }
 
 /// What lies beside the file of a workflow folder: its documentation, and templates of overrides.

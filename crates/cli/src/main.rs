@@ -9,6 +9,7 @@ mod data;
 mod files;
 mod graph;
 mod load;
+mod replace;
 mod show;
 
 use answer::Status;

@@ -38,6 +38,40 @@ impl Dialect {
     }
 }
 
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    Workflow(Dialect),
+    /// Triggers, bound to workflows by name.
+    Schedules,
+}
+
+impl FileKind {
+    pub const ALL: [Self; 5] = [
+        Self::Workflow(Dialect::Swdl),
+        Self::Workflow(Dialect::Speckit),
+        Self::Workflow(Dialect::Dagnats),
+        Self::Workflow(Dialect::Dcc),
+        Self::Schedules,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Workflow(dialect) => dialect.name(),
+            Self::Schedules => "schedules",
+        }
+    }
+
+    /// By the keys of the file; none when they tell nothing.
+    pub fn guess(root: &Node) -> Option<Self> {
+        let Kind::Map(map) = &root.kind else { return None };
+        match map.get("schedules") {
+            Some(_) if map.get("steps").is_none() && map.get("stages").is_none() => Some(Self::Schedules),
+            Some(_) | None => by_content(map).map(Self::Workflow),
+        }
+    }
+}
+
 /// Steps beyond these are not looked at: one of the first few tells.
 const STEPS_LOOKED_AT: usize = 20;
 
@@ -123,5 +157,42 @@ fn by_name(name: &str) -> Dialect {
         file if file.ends_with(".workflow.yaml") || file.ends_with(".workflow.yml") => Dialect::Dcc,
         file if file.ends_with(".json") => Dialect::Dagnats,
         _ => Dialect::Swdl,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Format, Limits, read};
+    use windlass_ir::{Source, SourceId};
+
+    #[test]
+    fn the_keys_of_a_file_tell_what_it_is() {
+        let check = |text: &str, expected: Option<&str>| {
+            let read = read(&Source::new("f", text), SourceId(0), Format::Yaml, &Limits::default());
+            let kind = FileKind::guess(&read.root.expect("readable"));
+            assert_eq!(kind.map(FileKind::name), expected, "{text}");
+        };
+        check("{workflow: {id: a}, stages: []}", Some("swdl"));
+        check("{workflow: {id: a}, steps: [{id: b, type: shell}]}", Some("speckit"));
+        check("{schema_version: '1.0', workflow: {}}", Some("speckit"));
+        check("{name: a, steps: [{id: b, task: c}]}", Some("dagnats"));
+        check("{Name: a, Steps: [{ID: b, Task: c}]}", Some("dagnats"));
+        check("{name: a, version: '1', steps: []}", Some("dagnats"));
+        check("{name: a, steps: [{id: b, tool: c}]}", Some("dcc"));
+        check("{name: a, inputs: {}, steps: []}", Some("dcc"));
+        check("{name: a, tasks: []}", Some("dcc"));
+        check("{schedules: []}", Some("schedules"));
+        check("{overrides: {}}", None);
+        check("[a]", None);
+    }
+
+    #[test]
+    fn the_name_of_a_file_decides_when_its_content_does_not() {
+        let check = |name: &str, expected: Dialect| assert_eq!(dialect(None, name), expected, "{name}");
+        check("workflow.yml", Dialect::Speckit);
+        check("a/b.workflow.yaml", Dialect::Dcc);
+        check("a.json", Dialect::Dagnats);
+        check("WORKFLOW.yaml", Dialect::Swdl);
     }
 }

@@ -1,19 +1,20 @@
 //! Text becomes a [`Plan`] and diagnostics. One folder per dialect; each knows how its files look and nothing about
 //! running them. `text` reads YAML and JSON into a tree in which every node has its place, `table` asks its mappings key by
-//! key, `detect` tells the dialects apart.
+//! key, `detect` tells the dialects apart, `fmt` writes a file in canonical form.
 //!
 //! This crate owns syntax. It opens no file: whoever calls [`load`] brings the bytes.
 
 pub mod dagnats;
 pub mod dcc;
 mod detect;
+pub mod fmt;
 pub mod keys;
 pub mod speckit;
 pub mod swdl;
 mod table;
 pub mod text;
 
-pub use detect::Dialect;
+pub use detect::{Dialect, FileKind};
 
 use std::collections::HashSet;
 use text::{Format, Limits};
@@ -73,7 +74,11 @@ pub fn load(file: Text, options: Options) -> Loaded {
     let id = workflow.as_ref().map(|workflow| workflow.header.id.to_string()).filter(|id| !id.is_empty());
     let mut triggers = Vec::new();
     let plan = workflow.and_then(|mut workflow| {
-        diagnostics.extend(resolve(&mut workflow));
+        let mut found = resolve(&mut workflow);
+        if dialect == Dialect::Dagnats {
+            found.iter_mut().for_each(dagnats::number_rule);
+        }
+        diagnostics.extend(found);
         triggers = std::mem::take(&mut workflow.triggers);
         let valid = !diagnostics.iter().any(Diagnostic::is_error);
         valid.then(|| Plan::lower(workflow))
@@ -127,24 +132,31 @@ fn drop_repeats(diagnostics: &mut Vec<Diagnostic>) {
 /// Reads one file into a tree; the source is there for messages even when the file is not readable.
 fn read(file: Text, sources: &mut Sources, diagnostics: &mut Vec<Diagnostic>) -> Option<text::Node> {
     let limits = Limits::default();
-    let text = match text::decode_within(&file.bytes, &limits) {
+    let (id, format) = match open(file, sources, &limits) {
+        Ok(opened) => opened,
+        Err(finding) => {
+            diagnostics.push(*finding);
+            return None;
+        }
+    };
+    let read = text::read(sources.get(id), id, format, &limits);
+    diagnostics.extend(read.diagnostics);
+    read.root
+}
+
+/// Adds a file to the sources and tells how it is written.
+fn open(file: Text, sources: &mut Sources, limits: &Limits) -> Result<(SourceId, Format), Box<Diagnostic>> {
+    let text = match text::decode_within(&file.bytes, limits) {
         Ok(text) => text,
         Err(finding) => {
             let id = sources.add(Source::new(file.name, ""));
-            diagnostics.push(finding.at(Span::new(id, 0, 0)));
-            return None;
+            return Err(Box::new(finding.at(Span::new(id, 0, 0))));
         }
     };
     let source = Source::new(file.name, text);
     let format = format_of(&source);
     let id = sources.add(source);
-    let Some(format) = format else {
-        diagnostics.push(unknown_extension(sources.get(id), id));
-        return None;
-    };
-    let read = text::read(sources.get(id), id, format, &limits);
-    diagnostics.extend(read.diagnostics);
-    read.root
+    format.map(|format| (id, format)).ok_or_else(|| Box::new(unknown_extension(sources.get(id), id)))
 }
 
 /// By the ending of the name; text from a pipe is JSON when it reads as JSON.

@@ -14,7 +14,7 @@ pub struct Context<'a> {
     pub sources: &'a Sources,
     pub diagnostics: RefCell<Vec<Diagnostic>>,
     pub keys: Keys,
-    /// What opens an expression; text that takes none is searched for it.
+    /// What opens an expression; text that takes none is searched for it. Empty where there are no expressions.
     pub opens: &'static str,
     /// The house dialect under the rules of another: names are free, and nothing is bounded that is not said to be.
     pub foreign: bool,
@@ -181,7 +181,8 @@ impl<'a> Table<'a> {
     }
 
     fn no_expression(&self, key: &str, text: &str, span: Span) {
-        if !self.context.foreign && text.contains(self.context.opens) {
+        let opens = self.context.opens;
+        if !self.context.foreign && !opens.is_empty() && text.contains(opens) {
             let message =
                 format!("`{}` is taken as it is: no expression is read in it", self.place.field(key));
             let finding = self.error(Code::NotAvailableHere, key, span, message);
@@ -331,7 +332,7 @@ impl<'a> Table<'a> {
                 }
                 continue;
             }
-            if others.contains(&key) {
+            if others.iter().any(|other| self.is_same(other, key)) {
                 let (why, help) = here(key);
                 let finding = self.warning(
                     Code::IgnoredKey,
@@ -364,14 +365,24 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// A key in another spelling is a hint; beside one that counts it would be lost.
     fn other_case(&self, entry: &Entry, known: &str) -> Diagnostic {
         let key = &*entry.key.text;
+        if let Some(first) = self.lookup(known).filter(|first| first.key.span != entry.key.span) {
+            let message = format!("`{key}` and `{}` are the same key", first.key.text);
+            return self
+                .error(Code::DuplicateKey, key, entry.key.span, message)
+                .label(first.key.span, "given here as well")
+                .reference(key)
+                .help("remove or rename one of them");
+        }
         let message = format!("`{key}` is read as `{known}`");
         Diagnostic::new(Severity::Hint, Code::KeyCase, message)
             .at(entry.key.span)
             .step_of(&self.place)
             .field(self.place.field(key))
             .reference(key)
+            .help(format!("write `{known}`"))
             .suggest(Some(known))
     }
 

@@ -41,6 +41,7 @@ codes! {
     Syntax = "syntax",
     DuplicateKey = "duplicate_key",
     WrongShape = "wrong_shape",
+    NotFormatted = "not_formatted",
     // Keys and plain values
     UnknownKey = "unknown_key",
     MissingField = "missing_field",
@@ -216,6 +217,13 @@ impl Diagnostic {
         if let (true, Some(word)) = (self.help.is_empty(), &self.suggest) {
             self.help = did_you_mean(word);
         }
+        self
+    }
+
+    /// The number of the broken rule, where a dialect numbers its rules.
+    #[must_use]
+    pub fn rule(mut self, rule: u8) -> Self {
+        self.rule = Some(rule);
         self
     }
 

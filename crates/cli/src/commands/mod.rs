@@ -3,6 +3,7 @@
 mod decide;
 mod eval;
 mod events;
+mod fmt;
 mod graph;
 mod plan;
 mod run;
@@ -19,6 +20,7 @@ use crate::show::{Screen, Screens, diagnostics};
 pub fn run(command: Command, screens: Screens) -> Answer {
     match command {
         Command::Validate(args) => validate::run(&args, &screens),
+        Command::Fmt(args) => fmt::run(&args, &screens),
         Command::Plan(args) => plan::run(args, &screens),
         Command::Graph(args) => graph::run(&args, &screens),
         Command::Eval(args) => eval::run(&args, &screens),

@@ -4,7 +4,7 @@ use crate::support::windlass;
 
 #[test]
 fn every_command_explains_itself() {
-    for command in ["", "validate", "plan", "graph", "eval", "schema"] {
+    for command in ["", "validate", "fmt", "plan", "graph", "eval", "schema"] {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let name = if command.is_empty() { "help" } else { command };
         insta::assert_snapshot!(format!("help_{name}"), windlass(&args).see());

@@ -3,6 +3,7 @@
 mod bad_input;
 mod crash;
 mod eval;
+mod fmt;
 mod graph;
 mod help;
 mod kill;

@@ -1,9 +1,32 @@
-//! DagNats definitions: from the tree of a JSON file to [`windlass_ir::Workflow`].
+//! DagNats definitions: from the tree of a JSON (or YAML) file to [`windlass_ir::Workflow`].
+//!
+//! `document` reads the top of a file, `step` what all steps share, `work`, `pause` and `respond` what the types add;
+//! `flow` makes the data that goes from step to step explicit, `roster` knows all steps before the first is read.
 
+mod cron;
+mod document;
+mod duration;
+mod field;
+mod flow;
+mod matching;
+mod pause;
+mod policy;
+mod respond;
+mod retry;
+mod roster;
+mod run_policy;
+mod skip_if;
+mod step;
+mod trigger;
+mod work;
+
+pub use skip_if::{parse_skip_if, scope};
+
+use crate::table::{Context, Keys};
 use crate::text::Node;
 use windlass_ir::expr::Namespace;
 use windlass_ir::workflow::Words;
-use windlass_ir::{Diagnostic, Sources, Workflow};
+use windlass_ir::{Code, Diagnostic, Sources, Workflow};
 
 pub const WORDS: Words = Words {
     dialect: "dagnats",
@@ -23,6 +46,26 @@ fn namespace_word(namespace: Namespace) -> &'static str {
     }
 }
 
-pub fn read(_root: &Node, _sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
-    (None, Vec::new())
+/// Reads a workflow from the tree of its file. What can be read is read, whatever is wrong with the rest, so that all
+/// findings come together.
+pub fn read(root: &Node, sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
+    let context = Context::new(sources, Keys::AnyCase, "");
+    let workflow = document::read(root, &context);
+    (workflow, context.diagnostics.into_inner())
+}
+
+/// Gives a finding of [`windlass_ir::resolve()`] the number of the rule that is broken, and its place in the words of
+/// this dialect.
+pub fn number_rule(finding: &mut Diagnostic) {
+    if finding.field.as_deref() == Some("error_policy.on_failure") {
+        finding.field = Some("on_failure".into());
+    }
+    finding.rule = match (finding.code, finding.field.as_deref()) {
+        (Code::DuplicateStageId, _) => Some(3),
+        (Code::UnknownStage, Some("depends_on")) => Some(5),
+        (Code::UnknownStage, Some("on_failure")) => Some(6),
+        (Code::UnknownStage, Some("compensate")) => Some(7),
+        (Code::Cycle, _) => Some(13),
+        (_, _) => finding.rule,
+    };
 }

@@ -9,24 +9,25 @@ use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use windlass_dialects::swdl::WORDS;
 use windlass_dialects::text::{Format, Limits};
 use windlass_dialects::{Loaded, Options, Text, load, text};
-use windlass_ir::plan::Given;
+use windlass_ir::plan::{Given, Parameters};
+use windlass_ir::workflow::{RunInput, Words};
 use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, Span, Type, Value};
 
 const OVERRIDES: &str = ".overrides.yaml";
 
 /// Codes that no file in the folder can give.
-const WITHOUT_FIXTURE: [(Code, &str); 5] = [
+const WITHOUT_FIXTURE: [(Code, &str); 6] = [
     (Code::Unreadable, "a file that can be committed can be read"),
     (Code::TooLarge, "the file would have more than 16 MiB"),
     (Code::TooManySteps, "the file would have more than 100,000 stages"),
     (Code::ExpressionValue, "only a run knows the values of expressions"),
+    (Code::NotFormatted, "only the formatter gives it; its fixtures are in a folder of their own"),
     (Code::BadParameter, "parameters come from the command line, not from a file"),
 ];
 
-fn files(path: &Path) -> Vec<PathBuf> {
+pub fn files(path: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let paths = entries.map(|entry| entry.expect("a folder that can be listed").path());
     let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
@@ -34,7 +35,7 @@ fn files(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     path.file_name().expect("a file").to_string_lossy().into_owned()
 }
 
@@ -50,13 +51,13 @@ fn fixtures() -> Vec<(String, Loaded)> {
         .collect()
 }
 
-fn show(loaded: &Loaded) -> String {
+pub fn show(loaded: &Loaded) -> String {
     let mut shown = String::new();
     for finding in &loaded.diagnostics {
         shown.push_str(&show_finding(finding, &loaded.sources));
     }
     if let Some(plan) = &loaded.plan {
-        let mut outline = serde_json::to_value(outline(plan)).expect("an outline is data");
+        let mut outline = serde_json::to_value(outline(plan, loaded.words)).expect("an outline is data");
         let fields = outline.as_object_mut().expect("an outline is an object");
         fields.shift_remove("parameters_schema");
         fields.shift_remove("digest");
@@ -65,11 +66,15 @@ fn show(loaded: &Loaded) -> String {
     shown
 }
 
-fn outline(plan: &Plan) -> windlass_ir::plan::Outline {
+fn outline(plan: &Plan, words: &Words) -> windlass_ir::plan::Outline {
     let demanded = plan.parameters.iter().filter(|(_, p)| p.required && p.default.is_none());
     let given: IndexMap<String, Given> =
         demanded.map(|(name, p)| (name.to_string(), Given::Value(sample(&p.ty)))).collect();
-    plan.outline(&WORDS, &plan.parameters(&given, &WORDS).expect("samples of the right types"))
+    let parameters = match plan.input {
+        RunInput::Declared => plan.parameters(&given, words).expect("samples of the right types"),
+        RunInput::Open(_) => Parameters::default(),
+    };
+    plan.outline(words, &parameters)
 }
 
 fn sample(ty: &Type) -> Value {
@@ -96,6 +101,9 @@ fn show_finding(finding: &Diagnostic, sources: &Sources) -> String {
         if let Some(value) = json[key].as_str() {
             write!(shown, " {key}={value}").expect("text");
         }
+    }
+    if let Some(rule) = finding.rule {
+        write!(shown, " rule={rule}").expect("text");
     }
     shown.push('\n');
     if let Some(span) = finding.span {
@@ -164,8 +172,9 @@ fn names_say_what_files_give() {
 
 #[test]
 fn every_code_has_a_file() {
-    let found: BTreeSet<Code> =
+    let mut found: BTreeSet<Code> =
         fixtures().iter().flat_map(|(_, loaded)| &loaded.diagnostics).map(|finding| finding.code).collect();
+    found.extend(crate::dagnats::codes());
     for (code, reason) in WITHOUT_FIXTURE {
         assert!(!found.contains(&code), "{code} has a fixture, although {reason}");
     }
@@ -189,7 +198,7 @@ fn every_snapshot_has_its_file() {
     }
 }
 
-fn digest(loaded: &Loaded) -> &str {
+pub fn digest(loaded: &Loaded) -> &str {
     loaded.plan.as_ref().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics)).digest.as_str()
 }
 
@@ -204,7 +213,7 @@ fn reversed(json: Json) -> Json {
 }
 
 /// The same file as JSON, with the keys of every mapping in the opposite order.
-fn turned_over(file: &Text) -> Text {
+pub fn turned_over(file: &Text) -> Text {
     let source = Source::new(&*file.name, String::from_utf8_lossy(&file.bytes));
     let format = if file.name.ends_with(".json") { Format::Json } else { Format::Yaml };
     let root = text::read(&source, SourceId(0), format, &Limits::default()).root.expect("a valid file");
@@ -257,7 +266,7 @@ fn spelling_means_nothing_and_the_order_of_lists_does() {
 }
 
 /// The yaml blocks of a page, each with the words behind its fence.
-fn blocks(page: &str) -> Vec<(Vec<&str>, String)> {
+pub fn blocks(page: &str) -> Vec<(Vec<&str>, String)> {
     let mut blocks = Vec::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {

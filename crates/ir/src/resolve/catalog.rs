@@ -209,8 +209,12 @@ impl Catalog {
         report_cycles(&graph, &steps, words, diagnostics);
         let handovers = self.handovers(&graph, &steps, &places, words, diagnostics);
         self.compensations(&steps, &places, words, diagnostics);
-        let takers = handovers.iter().map(|(_, to)| steps[*to as usize].number);
-        self.takes_over.extend(takers);
+        // Those that cannot take over are reported; what they would read is beside the point.
+        let targets = steps.iter().filter_map(|step| match &step.policy.on_failure {
+            OnFailure::Goto(target) => places.get(&*target.value),
+            OnFailure::Halt | OnFailure::Rollback | OnFailure::Continue | OnFailure::SkipDependents => None,
+        });
+        self.takes_over.extend(targets.map(|to| steps[*to as usize].number));
         self.scopes[scope].graph = if handovers.is_empty() {
             graph
         } else {
@@ -239,13 +243,17 @@ impl Catalog {
                 None => {
                     diagnostics.push(self.unknown_sibling(step, target, "error_policy.on_failure", words));
                 }
-                Some(to) if *to == from || graph.are_ancestors(&[(*to, from)]) == [true] => {
-                    diagnostics.push(going_back(step, target, words));
-                }
-                Some(to) => edges.push((from, *to)),
+                Some(to) => edges.push((from, *to, target)),
             }
         }
-        edges
+        let backwards: Vec<(u32, u32)> = edges.iter().map(|(from, to, _)| (*to, *from)).collect();
+        let before = graph.are_ancestors(&backwards);
+        let (wrong, right): (Vec<_>, Vec<_>) =
+            edges.into_iter().zip(before).partition(|((from, to, _), before)| from == to || *before);
+        diagnostics.extend(
+            wrong.into_iter().map(|((from, _, target), _)| going_back(steps[from as usize], target, words)),
+        );
+        right.into_iter().map(|((from, to, _), _)| (from, to)).collect()
     }
 
     /// The steps that `compensate` names run for nothing else.
@@ -407,7 +415,7 @@ fn report_handover_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnos
                 format!("with the failures handed over, these {}s wait for each other: {path}", words.step),
             )
             .at(first.id.span)
-            .help("hand the failure to a stage that waits for none of them")
+            .help(format!("hand the failure to a {} that waits for none of them", words.step))
             .step(ids[0])
             .field("error_policy.on_failure")
             .reference(path),

@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
                 wrong.iter().map(|question| (question.reader, question.target)).collect();
             let backwards = scope.graph.are_ancestors(&reversed);
             self.diagnostics.extend(wrong.into_iter().zip(backwards).map(|(question, backwards)| {
-                match backwards {
+                match backwards && question.finding.is_error() {
                     true => question.finding.help(
                         "it comes after the reader: read something that comes before, or turn the two around",
                     ),
@@ -763,7 +763,15 @@ impl<'a> Names<'a> {
         let message = format!("`{me}` reads `{id}`, which has not run by then: this is null");
         let finding = Diagnostic::warning(Code::NotAnAncestor, message).reference(&**id);
         let help = format!("read a {} that comes before it", self.declared.words.step);
-        self.report(finding.help(help), span, reader);
+        let mut finding = finding.help(help);
+        let (card, around) = (self.catalog.card(target), self.catalog.beside(target, reading));
+        let Some(around) = around.filter(|around| *around != target) else {
+            return self.report(finding, span, reader);
+        };
+        // It stands further down in the file, and may still come before in the order of the run.
+        self.place(&mut finding, span, reader);
+        let reader = self.catalog.card(around).place;
+        self.questions[card.scope].push(Question { target: card.place, reader, finding });
     }
 
     /// Demands that `target` is settled whenever the reader is evaluated.

@@ -57,6 +57,18 @@ const SWDL_BEYOND: &[Code] = &[
     Code::BadDefault,
 ];
 
+const DAGNATS_BEYOND: &[Code] = &[
+    // Names that must exist, and graphs
+    Code::DuplicateStageId,
+    Code::UnknownStage,
+    Code::Cycle,
+    Code::BadTarget,
+    // Values with a grammar of their own
+    Code::BadCron,
+    Code::BadTime,
+    Code::BadSchema,
+];
+
 fn load_as(file: Text, dialect: Dialect) -> Vec<Diagnostic> {
     load(file, Options { dialect: Some(dialect), ..Options::default() }).diagnostics
 }

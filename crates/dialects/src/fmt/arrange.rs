@@ -1,0 +1,68 @@
+//! Puts the keys of a [`Node`] into their canonical order, and comments where the printer can write them.
+
+use super::order::KeyOrder;
+use super::tree::{Collection, Content, Layout, Line, Member, Node, Shape};
+
+/// Trees are as deep as the reader allows, which bounds the recursion.
+pub(super) fn arrange(node: &mut Node<'_>, order: KeyOrder) {
+    let Content::Collection(collection) = &mut node.content else { return };
+    if collection.shape == Shape::Map {
+        sort(collection, order);
+    }
+    for member in &mut collection.members {
+        let below = match &member.key {
+            Some(key) => order.below(key.text()),
+            None => order.item(),
+        };
+        arrange(&mut member.value, below);
+    }
+    if collection.layout == Layout::Block && collection.shape == Shape::List {
+        collection.members.iter_mut().for_each(lift_comments);
+    }
+}
+
+/// An alias must stay behind its anchor, so members that hold one or the other never pass each other.
+fn sort(map: &mut Collection<'_>, order: KeyOrder) {
+    let rank = |member: &Member<'_>| order.rank(member.key.as_ref().map_or("", Node::text));
+    let mut tied = map.members.iter().filter(|member| member.is_tied()).map(rank);
+    if map.members.iter().map(rank).is_sorted() || !tied.by_ref().is_sorted() {
+        return;
+    }
+    let separated = are_separated(&map.members);
+    map.members.sort_by_key(rank);
+    if separated {
+        map.members.iter_mut().for_each(separate);
+    }
+}
+
+/// Blank lines stand between the members rather than in front of some of them.
+fn are_separated(members: &[Member<'_>]) -> bool {
+    let blank = members.iter().skip(1).filter(|member| member.above.first() == Some(&Line::Blank)).count();
+    blank > 0 && 2 * blank >= members.len() - 1
+}
+
+fn separate(member: &mut Member<'_>) {
+    if member.above.first() != Some(&Line::Blank) {
+        member.above.insert(0, Line::Blank);
+    }
+}
+
+/// What is written behind a dash leaves no room for comments in front of it; they go above the dash.
+fn lift_comments(item: &mut Member<'_>) {
+    let mut lifted = Vec::new();
+    front_comments(&mut item.value, &mut lifted);
+    item.above.extend(lifted);
+}
+
+fn front_comments<'a>(node: &mut Node<'a>, lifted: &mut Vec<Line<'a>>) {
+    if node.block().is_none() || !node.properties.is_empty() {
+        return;
+    }
+    lifted.extend(node.comment.take().map(Line::Text));
+    let Content::Collection(collection) = &mut node.content else { return };
+    let Some(first) = collection.members.first_mut() else { return };
+    lifted.extend(std::mem::take(&mut first.above).into_iter().filter(|line| *line != Line::Blank));
+    if collection.shape == Shape::List {
+        front_comments(&mut first.value, lifted);
+    }
+}

@@ -1,0 +1,91 @@
+//! Workflow files in canonical form: order of keys, indentation and quotes. Comments and meaning stay.
+//!
+//! A file is read, written down anew and read again; if the result does not say exactly the same, the file is left alone.
+//! The dialects come in only as tables of keys.
+
+mod arrange;
+mod json;
+mod order;
+mod print;
+mod same;
+mod scalar;
+mod scan;
+mod tables;
+mod tree;
+mod yaml;
+
+use crate::text::{self, Format, Limits, Node};
+use crate::{FileKind, Text};
+use order::KeyOrder;
+use windlass_ir::{Code, Diagnostic, Source, SourceId, Sources, Span};
+use yaml::Unfit;
+
+/// What became of a file: the sources that findings point into, and its canonical form.
+#[derive(Clone, Debug)]
+pub struct Formatted {
+    pub sources: Sources,
+    pub text: Result<String, Vec<Diagnostic>>,
+}
+
+/// [`format`] for a file, whose name says how it is written.
+pub fn format_file(file: Text) -> Formatted {
+    let mut sources = Sources::default();
+    let text = match crate::open(file, &mut sources, &Limits::default()) {
+        Ok((id, kind)) => format(&sources.get(id).text, kind, None),
+        Err(finding) => Err(vec![*finding]),
+    };
+    Formatted { sources, text }
+}
+
+/// The file in canonical form, or why it has none: a text that is no YAML or JSON, with what is wrong in it. Unless it
+/// is said, the keys of the file tell of what kind it is; if they do not, they stay where they are. Findings are about source 0.
+pub fn format(text: &str, format: Format, kind: Option<FileKind>) -> Result<String, Vec<Diagnostic>> {
+    // Checked as it stands, so that findings point into the file of the user.
+    readable(text, format)?;
+    let text = with_plain_line_ends(text);
+    let root = readable(&text, format)?;
+    let order = kind.or_else(|| FileKind::guess(&root)).map_or(KeyOrder::Author, tables::order);
+    let formatted = match format {
+        Format::Yaml => print_yaml(&text, order).map_err(|unfit| vec![not_formatted(&unfit)])?,
+        Format::Json => json::print(&text, &root, order),
+    };
+    let result = readable(&formatted, format).map_err(|_| vec![not_formatted(&Unfit { at: 0 })])?;
+    match same::is_same(&root, &result, order)
+        && (format == Format::Json || has_same_remarks(&text, &formatted))
+    {
+        true => Ok(formatted),
+        false => Err(vec![not_formatted(&Unfit { at: 0 })]),
+    }
+}
+
+fn readable(text: &str, format: Format) -> Result<Node, Vec<Diagnostic>> {
+    let read = text::read(&Source::new("", text), SourceId(0), format, &Limits::default());
+    match read.root {
+        Some(root) if !read.diagnostics.iter().any(Diagnostic::is_error) => Ok(root),
+        Some(_) | None => Err(read.diagnostics),
+    }
+}
+
+/// To a reader of YAML or JSON all line ends are alike.
+fn with_plain_line_ends(text: &str) -> String {
+    text.trim_start_matches('\u{FEFF}').replace("\r\n", "\n").replace('\r', "\n")
+}
+
+fn print_yaml(text: &str, order: KeyOrder) -> Result<String, Unfit> {
+    let mut document = yaml::parse(text)?;
+    arrange::arrange(&mut document.root, order);
+    Ok(print::print(&document))
+}
+
+fn has_same_remarks(one: &str, other: &str) -> bool {
+    match (yaml::parse(one), yaml::parse(other)) {
+        (Ok(one), Ok(other)) => same::remarks(&one) == same::remarks(&other),
+        (Ok(_) | Err(_), _) => false,
+    }
+}
+
+fn not_formatted(unfit: &Unfit) -> Diagnostic {
+    let message = "this file uses something that the formatter cannot keep; it was left alone";
+    let help = "write what stands here in a simpler way, or format the file by hand";
+    Diagnostic::error(Code::NotFormatted, message).at(Span::new(SourceId(0), unfit.at, unfit.at)).help(help)
+}

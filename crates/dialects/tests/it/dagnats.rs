@@ -1,0 +1,280 @@
+//! DagNats definitions as a whole: a folder of files in, findings with their rules and plans out.
+//!
+//! `err_` files have an error, `warn_` files a warning or a hint and no error, `ok_` files none of them. The files of
+//! `cases` must be valid or break the rule that `expected.json` says.
+
+use crate::fixtures::{blocks, digest, files, name, show, turned_over};
+use crate::support::{folder, read};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use windlass_dialects::{Dialect, Loaded, Options, Text, load};
+use windlass_ir::expr::{Printer, StepId};
+use windlass_ir::workflow::{Action, Items, Kind};
+use windlass_ir::{Code, Plan, Severity};
+
+/// More than a rule's number is not looked at in a case: its words are in the snapshots.
+const RULES: std::ops::RangeInclusive<u8> = 1..=13;
+
+fn load_file(path: &Path) -> Loaded {
+    load(read(path), Options::default())
+}
+
+fn load_json(json: &Json) -> Loaded {
+    let text = Text { name: "test.json".into(), bytes: json.to_string().into_bytes() };
+    load(text, Options { dialect: Some(Dialect::Dagnats), ..Options::default() })
+}
+
+fn fixtures() -> Vec<(String, Loaded)> {
+    files(&folder("dagnats")).iter().map(|path| (name(path), load_file(path))).collect()
+}
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dagnats");
+    let json = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    files(&folder).into_iter().filter(json).collect()
+}
+
+/// The codes that the files of the folder give.
+pub fn codes() -> BTreeSet<Code> {
+    fixtures().iter().flat_map(|(_, loaded)| &loaded.diagnostics).map(|finding| finding.code).collect()
+}
+
+/// What each step is handed, one line for each, and what the run ends with.
+fn data_flow(loaded: &Loaded, plan: &Plan) -> String {
+    let step_id = |id: StepId| plan.step(id).id.to_string();
+    let words = loaded.words;
+    let printer = Printer { namespace: words.namespace, outputs: words.outputs, step: &step_id };
+    let mut shown = String::from("\n");
+    for step in &plan.steps {
+        let input = match &step.kind {
+            Kind::Action(Action::Task(task)) => task.input.as_ref(),
+            Kind::Action(Action::Call(call)) => call.input.as_ref(),
+            Kind::Action(Action::Builtin(builtin)) => builtin.args.get("body"),
+            Kind::ForEach(each) => match &each.items {
+                Items::List(list) => Some(list),
+                Items::Matrix(_) => None,
+            },
+            _ => None,
+        };
+        if let Some(input) = input {
+            let inside = if step.implicit { "[]" } else { "" };
+            writeln!(shown, "{}{inside} <- {}", step.id, printer.template(&input.template)).expect("text");
+        }
+    }
+    let source = plan.result.as_ref().and_then(|result| result.source.as_ref()).expect("a run has a result");
+    writeln!(shown, "the run -> {}", printer.template(&source.template)).expect("text");
+    shown
+}
+
+fn settings() -> insta::Settings {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder("dagnats/snapshots"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings
+}
+
+#[test]
+fn each_file_gives_its_snapshot() {
+    settings().bind(|| {
+        for (name, loaded) in fixtures() {
+            let flow = loaded.plan.as_ref().map(|plan| data_flow(&loaded, plan)).unwrap_or_default();
+            insta::assert_snapshot!(name, show(&loaded) + &flow);
+        }
+    });
+}
+
+/// The whole of what a run is pinned to, for the files that use most of the language.
+#[test]
+fn plans_say_everything() {
+    settings().bind(|| {
+        for file in ["ok_step_types.json", "ok_saga.json", "ok_run_policy.json", "ok_retry.json"] {
+            let loaded = load_file(&folder("dagnats").join(file));
+            let mut plan = serde_json::to_value(loaded.plan.expect(file)).expect("a plan is data");
+            let digest = plan.as_object_mut().and_then(|plan| plan.shift_remove("digest"));
+            assert!(digest.is_some(), "{file}");
+            let shown = serde_json::to_string_pretty(&plan).expect("JSON");
+            insta::assert_snapshot!(format!("plan_{file}"), shown);
+        }
+    });
+}
+
+#[test]
+fn triggers_say_everything() {
+    let loaded = load_file(&folder("dagnats/ok_triggers.json"));
+    settings().bind(|| insta::assert_snapshot!("triggers_ok_triggers.json", show_triggers(&loaded)));
+}
+
+fn show_triggers(loaded: &Loaded) -> String {
+    let shown = loaded.triggers.iter().map(|trigger| {
+        let id = trigger.id.as_ref().map_or("", |id| &*id.value);
+        let state = if trigger.enabled { "enabled" } else { "disabled" };
+        format!("{id} {state} {:?}\n", trigger.input)
+            + &format!("    {:?}\n    {:?}\n", trigger.source, trigger.debounce)
+    });
+    shown.collect()
+}
+
+#[test]
+fn names_say_what_files_give() {
+    for (name, loaded) in fixtures() {
+        let worst = loaded.diagnostics.iter().map(|finding| finding.severity).min();
+        let prefix = match worst {
+            Some(Severity::Error) => "err_",
+            Some(Severity::Warning | Severity::Hint) => "warn_",
+            None => "ok_",
+        };
+        assert!(name.starts_with(prefix), "{name} should start with {prefix}:\n{}", show(&loaded));
+        assert_eq!(loaded.is_valid(), prefix != "err_", "{name}");
+        // What is no mapping looks like no dialect, and its ending decides.
+        assert_eq!(loaded.dialect, Dialect::Dagnats, "{name}");
+    }
+}
+
+#[test]
+fn every_snapshot_has_its_file() {
+    let fixtures: BTreeSet<String> = fixtures().into_iter().map(|(name, _)| name).collect();
+    for snapshot in files(&folder("dagnats/snapshots")) {
+        let name = name(&snapshot);
+        let file = name.strip_suffix(".snap").expect("only snapshots stand here");
+        let file = file.strip_prefix("plan_").or(file.strip_prefix("triggers_")).unwrap_or(file);
+        assert!(fixtures.contains(file), "{name} belongs to no fixture");
+    }
+}
+
+#[test]
+fn findings_say_what_to_do_and_come_once() {
+    for (name, loaded) in fixtures() {
+        let mut places = BTreeSet::new();
+        for finding in &loaded.diagnostics {
+            assert!(finding.span.is_some() && !finding.message.is_empty(), "{name}: {finding:?}");
+            assert!(!finding.help.is_empty(), "{name}: {finding:?}");
+            let place = (finding.span, finding.code, finding.field.clone(), finding.reference.clone());
+            assert!(places.insert(place), "{name} says it twice: {finding:?}");
+        }
+    }
+}
+
+/// Rule N has a file of its own that breaks it and no other.
+#[test]
+fn every_rule_has_its_file() {
+    let fixtures = fixtures();
+    for rule in RULES {
+        let prefix = format!("err_rule_{rule:02}_");
+        let own: Vec<_> = fixtures.iter().filter(|(name, _)| name.starts_with(&prefix)).collect();
+        assert_eq!(own.len(), 1, "{prefix}");
+        for finding in own[0].1.diagnostics.iter().filter(|finding| finding.is_error()) {
+            assert_eq!(finding.rule, Some(rule), "{prefix}: {finding:#?}");
+        }
+        assert!(!own[0].1.is_valid(), "{prefix}");
+    }
+}
+
+#[test]
+fn cases_are_valid_or_break_their_rule() {
+    let expected = std::fs::read(folder("dagnats/cases/expected.json")).expect("the cases");
+    let expected: Json = serde_json::from_slice(&expected).expect("JSON");
+    for (file, case) in expected.as_object().expect("an object") {
+        let loaded = load_file(&folder("dagnats/cases").join(file));
+        assert_eq!(json!(loaded.is_valid()), case["valid"], "{file}:\n{}", show(&loaded));
+        let errors = loaded.diagnostics.iter().filter(|finding| finding.is_error());
+        let rules: BTreeSet<Option<u8>> = errors.map(|finding| finding.rule).collect();
+        let wanted = case["rule"].as_u64().map(|rule| u8::try_from(rule).expect("a rule"));
+        let wanted: BTreeSet<Option<u8>> =
+            if case["valid"] == json!(true) { BTreeSet::new() } else { BTreeSet::from([wanted]) };
+        assert_eq!(rules, wanted, "{file}:\n{}", show(&loaded));
+    }
+    let files = files(&folder("dagnats/cases"));
+    assert_eq!(
+        files.len(),
+        expected.as_object().map_or(0, serde_json::Map::len) + 1,
+        "each file is expected"
+    );
+}
+
+#[test]
+fn examples_are_valid() {
+    let examples = examples();
+    assert_eq!(examples.len(), 2);
+    for path in examples {
+        let loaded = load_file(&path);
+        let loud = loaded.diagnostics.iter().any(|finding| finding.severity != Severity::Hint);
+        assert!(loaded.is_valid() && !loud, "{}:\n{}", path.display(), show(&loaded));
+        assert_eq!(loaded.dialect, Dialect::Dagnats);
+    }
+}
+
+#[test]
+fn the_order_of_keys_and_the_format_mean_nothing() {
+    for path in files(&folder("dagnats")).into_iter().filter(|path| name(path).starts_with("ok_")) {
+        let other = load(turned_over(&read(&path)), Options::default());
+        assert_eq!(digest(&load_file(&path)), digest(&other), "{}", name(&path));
+    }
+}
+
+/// One step with one more key; none of them changes the plan.
+#[test]
+fn spelling_means_nothing() {
+    let plan = |step: Json| {
+        let loaded = load_json(&json!({"name": "w", "version": "1", "steps": [step]}));
+        digest(&loaded).to_owned()
+    };
+    let plain = plan(json!({"id": "a", "task": "t", "timeout": "90s"}));
+    let check = |step: Json, is_same: bool| assert_eq!(plan(step.clone()) == plain, is_same, "{step}");
+    check(json!({"id": "a", "task": "t", "timeout": 90_000_000_000_i64}), true);
+    check(json!({"id": "a", "task": "t", "timeout": "1m30s", "type": "normal"}), true);
+    check(json!({"ID": "a", "TASK": "t", "Timeout": "1.5m"}), true);
+    check(
+        json!({"id": "a", "task": "t", "timeout": "90s", "retries": 0, "depends_on": [], "on_failure": ""}),
+        true,
+    );
+    check(json!({"id": "a", "task": "t", "timeout": "90s", "retry": {"max_attempts": 0}}), true);
+    check(json!({"id": "a", "task": "t", "timeout": "90s", "worker_group": "", "skip_if": null}), true);
+    check(json!({"id": "a", "task": "t", "timeout": "91s"}), false);
+    check(json!({"id": "a", "task": "t", "timeout": "90s", "retries": 1}), false);
+    check(json!({"id": "a", "task": "t", "timeout": "90s", "metadata": {"k": "v"}}), false);
+}
+
+/// `json fails CODE` gives errors, `json warns CODE` warnings and `json hints CODE` hints of that code and nothing else,
+/// `json` gives nothing.
+#[test]
+fn the_pages_of_codes_show_what_they_say() {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+    let mut count = 0;
+    for path in files(&pages) {
+        let page = std::fs::read_to_string(&path).expect("a page is text");
+        for (words, text) in blocks(&page) {
+            let expected = match words.as_slice() {
+                ["json"] => None,
+                ["json", "fails", code] => Some((Severity::Error, *code)),
+                ["json", "warns", code] => Some((Severity::Warning, *code)),
+                ["json", "hints", code] => Some((Severity::Hint, *code)),
+                _ => continue,
+            };
+            count += 1;
+            let file = Text { name: "test.json".into(), bytes: text.into_bytes() };
+            let loaded = load(file, Options { dialect: Some(Dialect::Dagnats), ..Options::default() });
+            let found: BTreeSet<_> =
+                loaded.diagnostics.iter().map(|finding| (finding.severity, finding.code.as_str())).collect();
+            assert_eq!(found, expected.into_iter().collect(), "{}:\n{}", name(&path), show(&loaded));
+        }
+    }
+    assert!(count > 0, "at least one page shows this dialect");
+}
+
+/// Hostile sizes are answered, not endured.
+#[test]
+fn many_steps_are_read() {
+    let step = |at: usize| {
+        let needs: Vec<String> = (at.saturating_sub(3)..at).map(|before| format!("s{before}")).collect();
+        json!({"id": format!("s{at}"), "task": "t", "depends_on": needs, "on_failure": "last"})
+    };
+    let mut steps: Vec<Json> = (0..3_000).map(step).collect();
+    steps.push(json!({"id": "last", "task": "t"}));
+    steps.reverse();
+    let loaded = load_json(&json!({"name": "w", "version": "1", "steps": steps}));
+    assert!(loaded.is_valid(), "{:?}", loaded.diagnostics.first());
+    assert_eq!(loaded.diagnostics, []);
+}
