@@ -1,6 +1,8 @@
 //! The keys of dcc: workflow files of DCC-MCP, with their six kinds of steps and their policies.
 
-use super::{ANY_COUNT, Block, COUNT, Form, Key, Language, Rule, Shape, TEXTS, Variants, block, key};
+use super::{
+    ANY_COUNT, Block, COUNT, Form, Key, Language, NOTHING, Rule, Shape, TEXTS, Variants, WORD, block, key,
+};
 
 pub const LANGUAGE: Language = Language {
     name: "dcc",
@@ -12,18 +14,18 @@ pub const LANGUAGE: Language = Language {
 };
 
 const FILLED: Shape =
-    Shape::Form(Form { what: "text that is not empty", pattern: ".", example: "work", is_word: false });
+    Shape::Form(Form { what: "text that is not empty", pattern: ".", example: "work", also: NOTHING });
 const TOOL: Shape = Shape::Form(Form {
     what: "name of a tool",
     pattern: r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$",
     example: "scene__export",
-    is_word: true,
+    also: WORD,
 });
 const PATH: Shape = Shape::Form(Form {
     what: "JSONPath such as `$.inputs.files`",
     pattern: r"^\$",
     example: "$.inputs.files",
-    is_word: false,
+    also: NOTHING,
 });
 const STEP_LIST: Shape = Shape::List(&Shape::Block("step"));
 

@@ -69,7 +69,7 @@ pub enum Unknown {
     Refused,
 }
 
-/// What holds between the keys of a block. A key whose value is null counts as left out.
+/// What holds between the keys of a block. A key whose value is null counts as left out; `a.b` is a key inside a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     OneOf(&'static [&'static str]),
@@ -77,6 +77,8 @@ pub enum Rule {
     AnyOf(&'static [&'static str]),
     /// The first key cannot stand without the second.
     Needs(&'static str, &'static str),
+    /// The first key cannot have this value without the second.
+    NeedsWhen(&'static str, &'static str, &'static str),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +144,8 @@ pub enum Shape {
         max: i64,
     },
     Number,
+    /// A number from 0.
+    NotNegative,
     /// A number above 0.
     Positive,
     /// A number from 0 to 1.
@@ -149,6 +153,8 @@ pub enum Shape {
     List(&'static Shape),
     /// A list with at least one element.
     Several(&'static Shape),
+    /// A list or a mapping with so many entries.
+    Sized(&'static Shape, u32, u32),
     /// A list of texts, one of which has this form.
     Containing(Form),
     /// Free names to values of one shape.
@@ -156,6 +162,8 @@ pub enum Shape {
     /// The same, with a form for the names.
     Named(Form, &'static Shape),
     Block(&'static str),
+    /// Nothing but null.
+    Null,
     /// A JSON Schema.
     Schema,
     Either(&'static [Shape]),
@@ -167,9 +175,14 @@ pub struct Form {
     pub what: &'static str,
     pub pattern: &'static str,
     pub example: &'static str,
-    /// Whether `true` and `false`, which are taken by their letters, have this form.
-    pub is_word: bool,
+    /// What else is taken by its letters, and has this form then.
+    pub also: &'static [&'static str],
 }
+
+const NOTHING: &[&str] = &[];
+/// `true` and `false`.
+const WORD: &[&str] = &["boolean"];
+const WORD_OR_NUMBER: &[&str] = &["boolean", "number"];
 
 const ANY_COUNT: Shape = Shape::Integer { min: 0, max: i64::MAX };
 const COUNT: Shape = Shape::Integer { min: 1, max: i64::MAX };

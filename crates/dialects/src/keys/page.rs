@@ -72,6 +72,7 @@ fn rule_text(rule: &Rule) -> String {
         Rule::OneOf(names) => format!("Exactly one of {}.", keys(names, "and")),
         Rule::AtMostOneOf(names) => format!("At most one of {}.", keys(names, "and")),
         Rule::AnyOf(names) => format!("At least one of {}.", keys(names, "and")),
+        Rule::NeedsWhen(key, value, other) => format!("`{key}: {value}` needs `{other}`."),
         Rule::Needs(key, other) => format!("`{key}` needs `{other}`."),
     }
 }
@@ -109,14 +110,19 @@ fn value(language: &Language, shape: &Shape) -> String {
         Shape::Words(words) => listed(&code(words), "or"),
         Shape::Boolean => "`true` or `false`".into(),
         Shape::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
+        Shape::Integer { min: i64::MIN, max } => format!("whole number up to {max}"),
         Shape::Integer { min, max } => format!("whole number from {min} to {max}"),
         Shape::Number => "number".into(),
+        Shape::NotNegative => "number from 0".into(),
         Shape::Positive => "number above 0".into(),
         Shape::Share => "number from 0 to 1".into(),
         Shape::List(item) | Shape::Several(item) => format!("list of: {}", value(language, item)),
+        Shape::Sized(of, min, max) if min == max => format!("{} ({min})", value(language, of)),
+        Shape::Sized(of, min, max) => format!("{} ({min} to {max})", value(language, of)),
         Shape::Containing(form) => format!("list of: text, one of them {}", form.what),
         Shape::Map(item) | Shape::Named(_, item) => format!("name to: {}", value(language, item)),
         Shape::Block(name) => link(language, name),
+        Shape::Null => "null".into(),
         Shape::Schema => "JSON Schema".into(),
         Shape::Either(shapes) => {
             let shapes: Vec<String> = shapes.iter().map(|shape| value(language, shape)).collect();

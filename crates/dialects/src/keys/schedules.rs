@@ -1,6 +1,6 @@
 //! The keys of schedules files of DCC-MCP: which workflow starts when.
 
-use super::{ANY_COUNT, Block, Form, Language, Shape, Variants, block, key};
+use super::{ANY_COUNT, Block, Form, Language, NOTHING, Shape, Variants, WORD, block, key};
 
 pub const LANGUAGE: Language = Language {
     name: "schedules",
@@ -12,12 +12,12 @@ pub const LANGUAGE: Language = Language {
 };
 
 const FILLED: Shape =
-    Shape::Form(Form { what: "text that is not blank", pattern: r"\S", example: "nightly", is_word: true });
+    Shape::Form(Form { what: "text that is not blank", pattern: r"\S", example: "nightly", also: WORD });
 const PATH: Shape = Shape::Form(Form {
     what: "a path such as `/hooks/new`",
     pattern: "^/",
     example: "/hooks/new",
-    is_word: false,
+    also: NOTHING,
 });
 
 const DOCUMENT: &[Block] = &[

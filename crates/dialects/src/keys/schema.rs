@@ -40,10 +40,11 @@ impl Writer<'_> {
     fn top(&self) -> Map<String, Json> {
         let top = self.language.top();
         if self.language.foreign.is_empty() {
-            return self.block(top);
+            let mut file = self.block(top);
+            file.insert("type".into(), json!("object"));
+            return file;
         }
-        let semantics =
-            json!({"type": "object", "properties": {"semantics": {"enum": self.language.foreign}}, "required": ["semantics"]});
+        let semantics = json!({"type": "object", "properties": {"semantics": {"enum": self.language.foreign}}, "required": ["semantics"]});
         let foreign = json!({"properties": {"config": semantics}, "required": ["config"]});
         let house = json!({"$ref": format!("#/$defs/{}", top.name)});
         Map::from_iter([
@@ -57,7 +58,8 @@ impl Writer<'_> {
     fn block(&self, block: &Block) -> Map<String, Json> {
         let mut schema = Map::new();
         if !block.part {
-            schema.insert("type".into(), json!("object"));
+            // Null is for keys that may be left out; where it is not for, the key says so.
+            schema.insert("type".into(), json!(["object", "null"]));
         }
         schema.insert("description".into(), json!(block.about));
         let keys = self.language.keys(block);
@@ -137,31 +139,47 @@ impl Writer<'_> {
                 json!({"type": ["string", "number", "boolean"]})
             }
             Shape::String | Shape::StringTemplate => json!({"type": "string"}),
-            Shape::Form(form) if form.is_word => {
-                json!({"type": ["string", "boolean"], "pattern": form.pattern})
+            Shape::Form(Form { also: [], pattern, .. }) => json!({"type": "string", "pattern": pattern}),
+            Shape::Form(Form { also, pattern, .. }) => {
+                let types: Vec<&str> = std::iter::once("string").chain(also.iter().copied()).collect();
+                json!({"type": types, "pattern": pattern})
             }
-            Shape::Form(form) => json!({"type": "string", "pattern": form.pattern}),
             Shape::Words(words) => json!({"enum": words}),
             Shape::Boolean => json!({"type": "boolean"}),
             Shape::Integer { min, max: i64::MAX } => json!({"type": "integer", "minimum": min}),
+            Shape::Integer { min: i64::MIN, max } => json!({"type": "integer", "maximum": max}),
             Shape::Integer { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
             Shape::Number => json!({"type": "number"}),
+            Shape::NotNegative => json!({"type": "number", "minimum": 0}),
             Shape::Positive => json!({"type": "number", "exclusiveMinimum": 0}),
             Shape::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
             Shape::List(item) => json!({"type": "array", "items": self.shape(item)}),
             Shape::Several(item) => json!({"type": "array", "items": self.shape(item), "minItems": 1}),
+            Shape::Sized(of, min, max) => self.sized(of, *min, *max),
             Shape::Containing(form) => {
                 let wanted = json!({"type": "string", "pattern": form.pattern});
                 json!({"type": "array", "items": self.shape(&Shape::Text), "contains": wanted})
             }
             Shape::Map(value) => json!({"type": "object", "additionalProperties": self.shape(value)}),
             Shape::Named(form, value) => self.named(form, value),
-            Shape::Block(name) => json!({"$ref": format!("#/$defs/{name}")}),
+            Shape::Block(name) => json!({"$ref": format!("#/$defs/{name}"), "type": "object"}),
+            Shape::Null => json!({"type": "null"}),
             Shape::Schema => json!({"type": ["object", "boolean"]}),
             Shape::Either(shapes) => {
                 json!({"anyOf": shapes.iter().map(|shape| self.shape(shape)).collect::<Vec<_>>()})
             }
         }
+    }
+
+    fn sized(&self, of: &Shape, min: u32, max: u32) -> Json {
+        let mut schema = self.shape(of);
+        let (least, most) = match of {
+            Shape::Map(_) | Shape::Named(..) => ("minProperties", "maxProperties"),
+            _ => ("minItems", "maxItems"),
+        };
+        schema[least] = json!(min);
+        schema[most] = json!(max);
+        schema
     }
 
     fn named(&self, form: &Form, value: &Shape) -> Json {
@@ -173,6 +191,10 @@ impl Writer<'_> {
 /// A key that may be left out may be null, which says the same.
 fn or_null(schema: Json) -> Json {
     let Json::Object(mut fields) = schema else { return schema };
+    if fields.contains_key("$ref") {
+        fields.shift_remove("type");
+        return Json::Object(fields);
+    }
     if let Some(ty) = fields.get_mut("type") {
         let mut types = match ty.take() {
             Json::Array(types) => types,
@@ -197,7 +219,14 @@ fn or_null(schema: Json) -> Json {
 }
 
 fn given(key: &str) -> Json {
-    json!({"required": [key], "properties": {key: {"not": {"type": "null"}}}})
+    match key.split_once('.') {
+        Some((outer, inner)) => {
+            let mut inner = given(inner);
+            inner["type"] = json!("object");
+            json!({"required": [outer], "properties": {outer: inner}})
+        }
+        None => json!({"required": [key], "properties": {key: {"not": {"type": "null"}}}}),
+    }
 }
 
 fn rule(rule: &Rule) -> Vec<Json> {
@@ -209,6 +238,11 @@ fn rule(rule: &Rule) -> Vec<Json> {
             let pairs =
                 keys.iter().enumerate().flat_map(|(at, a)| keys[at + 1..].iter().map(move |b| (a, b)));
             pairs.map(|(a, b)| json!({"not": {"allOf": [given(a), given(b)]}})).collect()
+        }
+        Rule::NeedsWhen(key, value, other) => {
+            let key = *key;
+            let is_so = json!({"required": [key], "properties": {key: {"const": value}}});
+            vec![json!({"if": is_so, "then": given(other)})]
         }
         Rule::Needs(key, other) => vec![json!({"if": given(key), "then": given(other)})],
     }

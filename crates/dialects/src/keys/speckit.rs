@@ -1,6 +1,6 @@
 //! The keys of speckit: `workflow.yml` of Spec Kit, and its fourteen types of steps.
 
-use super::{Block, COUNT, Form, Key, Language, Shape, Variants, block, key};
+use super::{Block, COUNT, Form, Key, Language, NOTHING, Shape, Variants, block, key};
 
 pub const LANGUAGE: Language = Language {
     name: "speckit",
@@ -15,24 +15,24 @@ const WORKFLOW_ID: Form = Form {
     what: "id of lower-case letters, digits and hyphens",
     pattern: "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
     example: "plan-feature",
-    is_word: false,
+    also: NOTHING,
 };
 const VERSION: Shape = Shape::Form(Form {
     what: "version such as `\"1.0.0\"`",
     pattern: r"^\d+\.\d+\.\d+$",
     example: "1.0.0",
-    is_word: false,
+    also: NOTHING,
 });
 const OUTPUT_NAME: Form = Form {
     what: "a name of an output",
     pattern: "^(?!(workflow|status|error|aborted|integration|model|options|input)$)[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
     example: "report",
-    is_word: false,
+    also: NOTHING,
 };
 const STEP_ID: Shape =
-    Shape::Form(Form { what: "text without `:`", pattern: "^[^:]+$", example: "work", is_word: false });
+    Shape::Form(Form { what: "text without `:`", pattern: "^[^:]+$", example: "work", also: NOTHING });
 const FILLED: Shape =
-    Shape::Form(Form { what: "text that is not empty", pattern: r"\S", example: "text", is_word: false });
+    Shape::Form(Form { what: "text that is not empty", pattern: r"\S", example: "text", also: NOTHING });
 const STEP_LIST: Shape = Shape::List(&Shape::Block("step"));
 /// A whole condition: `true`, `false`, or one block of braces.
 const CONDITION: Shape = Shape::Either(&[
@@ -41,7 +41,7 @@ const CONDITION: Shape = Shape::Either(&[
         what: "one expression in braces",
         pattern: r"^\s*([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]|\{\{[\s\S]*\}\})?\s*$",
         example: "{{ true }}",
-        is_word: false,
+        also: NOTHING,
     }),
 ]);
 

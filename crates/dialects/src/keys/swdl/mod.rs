@@ -5,7 +5,7 @@ mod around;
 mod scopes;
 mod stages;
 
-use super::{Block, COUNT, Form, Key, Language, Rule, Shape, TEXTS, block, key};
+use super::{Block, COUNT, Form, Key, Language, NOTHING, Rule, Shape, TEXTS, WORD, block, key};
 
 pub const LANGUAGE: Language = Language {
     name: "swdl",
@@ -20,66 +20,61 @@ const ID: Shape = Shape::Form(Form {
     what: "kebab-case id",
     pattern: "^[a-z][a-z0-9]*(-[a-z0-9]+)*$",
     example: "ship-it",
-    is_word: true,
+    also: WORD,
 });
-const NAME: Form =
-    Form { what: "a name", pattern: "^[A-Za-z_][A-Za-z0-9_-]*$", example: "name", is_word: true };
-const VARIABLE: Form = Form {
-    what: "a name of a variable",
-    pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
-    example: "NAME",
-    is_word: true,
-};
+const NAME: Form = Form { what: "a name", pattern: "^[A-Za-z_][A-Za-z0-9_-]*$", example: "name", also: WORD };
+const VARIABLE: Form =
+    Form { what: "a name of a variable", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", example: "NAME", also: WORD };
 const VERSION: Shape = Shape::Form(Form {
     what: "version such as `\"1.0.0\"`",
     pattern: r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$",
     example: "1.0.0",
-    is_word: false,
+    also: NOTHING,
 });
 const DURATION: Shape = Shape::Form(Form {
     what: "duration such as `1h30m`",
     pattern: r"^(?=.*[1-9])(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?$",
     example: "30s",
-    is_word: false,
+    also: NOTHING,
 });
 /// A bound on time that can be lifted.
 const TIMEOUT: Shape = Shape::Form(Form {
     what: "duration such as `1h30m`, or `none`",
     pattern: r"^(none|(?=.*[1-9])(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?)$",
     example: "30s",
-    is_word: false,
+    also: NOTHING,
 });
 /// A duration that may be zero.
 const PAUSE: Shape = Shape::Form(Form {
     what: "duration such as `30s`",
     pattern: r"^(?=.)(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?$",
     example: "30s",
-    is_word: false,
+    also: NOTHING,
 });
 /// A duration that may be zero, or an expression.
 const LENGTH: Shape = Shape::Form(Form {
     what: "duration such as `10m`, or an expression",
     pattern: r"^(?=.)(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?$|\$\{\{",
     example: "10m",
-    is_word: false,
+    also: NOTHING,
 });
 const ARTIFACT: Shape = Shape::Form(Form {
     what: "artifact such as `agent:name`",
     pattern: r"^(agent|skill|mcp|command):\s*\S",
     example: "agent:reviewer",
-    is_word: false,
+    also: NOTHING,
 });
 const MODULE: Shape = Shape::Form(Form {
     what: "module such as `ctx:name`",
     pattern: r"^ctx:\s*\S",
     example: "ctx:house-rules",
-    is_word: false,
+    also: NOTHING,
 });
 const TYPE: Shape = Shape::Form(Form {
     what: "`string`, `number`, `integer`, `boolean`, `object`, `artifact_ref`, `memory_item`, `context_module`, `any` or `array<T>`",
     pattern: r"^\s*(array\s*<\s*)*(string|number|integer|boolean|object|artifact_ref|memory_item|context_module|any)(\s*>)*\s*$",
     example: "string",
-    is_word: false,
+    also: NOTHING,
 });
 const LIMIT: Shape = Shape::Integer { min: 1, max: u32::MAX as i64 };
 const ENV: Shape = Shape::Named(VARIABLE, &Shape::Template);

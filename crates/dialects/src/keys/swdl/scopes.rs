@@ -3,7 +3,7 @@
 
 use super::stages::{ATTEMPTS, BINDINGS, NO_IDEMPOTENCY, NO_OUTPUTS, NO_RATE, NO_TASK_LIMIT, OUTPUTS};
 use super::{DURATION, LENGTH, LIMIT, NAME, STAGE_LIST};
-use crate::keys::{ANY_COUNT, Block, COUNT, Form, Rule, Shape, block, key};
+use crate::keys::{ANY_COUNT, Block, COUNT, Form, NOTHING, Rule, Shape, block, key};
 
 /// A list, or one expression that gives one.
 const AXIS: Shape = Shape::Either(&[
@@ -12,7 +12,7 @@ const AXIS: Shape = Shape::Either(&[
         what: "one expression",
         pattern: r"^\s*\$\{\{",
         example: "${{ ['a'] }}",
-        is_word: false,
+        also: NOTHING,
     }),
 ]);
 /// One branch of several.

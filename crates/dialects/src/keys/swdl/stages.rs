@@ -1,7 +1,7 @@
 //! The keys of the stages of swdl: those of all stages, and those of stages in which somebody does some work.
 
 use super::{ARTIFACT, DURATION, ENV, ID, LIMIT, MODULE, NAME, TIMEOUT};
-use crate::keys::{Block, Form, Key, Rule, Shape, TEXTS, Variants, block, key};
+use crate::keys::{Block, Form, Key, NOTHING, Rule, Shape, TEXTS, Variants, block, key};
 
 const TYPES: Variants = Variants {
     by: "type",
@@ -57,7 +57,7 @@ const NO: Form = Form {
     what: "`reject` or `abort`",
     pattern: "^([Rr][Ee][Jj][Ee][Cc][Tt]|[Aa][Bb][Oo][Rr][Tt])$",
     example: "reject",
-    is_word: false,
+    also: NOTHING,
 };
 const STATUS_CODE: Shape = Shape::Integer { min: 100, max: 599 };
 pub(super) const BINDINGS: Shape = Shape::Map(&Shape::Template);

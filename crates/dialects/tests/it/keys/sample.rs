@@ -82,12 +82,16 @@ impl Place {
         for rule in rules {
             match rule {
                 Rule::OneOf(names) | Rule::AnyOf(names)
-                    if !names.iter().any(|name| wanted.contains(name)) =>
+                    if !names.iter().any(|name| wanted.contains(&outer(name))) =>
                 {
-                    wanted.push(names[0]);
+                    wanted.push(outer(names[0]));
                 }
                 Rule::Needs(name, other) if wanted.contains(name) => wanted.push(other),
-                Rule::OneOf(_) | Rule::AnyOf(_) | Rule::AtMostOneOf(_) | Rule::Needs(..) => {}
+                Rule::OneOf(_)
+                | Rule::AnyOf(_)
+                | Rule::AtMostOneOf(_)
+                | Rule::Needs(..)
+                | Rule::NeedsWhen(..) => {}
             }
         }
         for key in keys.iter().filter(|key| wanted.contains(&key.name)) {
@@ -95,6 +99,11 @@ impl Place {
         }
         object
     }
+}
+
+/// The first part of `a.b`.
+fn outer(name: &'static str) -> &'static str {
+    name.split('.').next().unwrap_or(name)
 }
 
 pub fn example(language: &Language, key: &Key) -> Json {
@@ -115,12 +124,14 @@ fn sample(language: &Language, shape: &Shape) -> Json {
         Shape::Words(words) => json!(words[0]),
         Shape::Boolean => json!(true),
         Shape::Integer { min, max } => json!(1.clamp(*min, *max)),
-        Shape::Number | Shape::Positive => json!(1.5),
+        Shape::Number | Shape::NotNegative | Shape::Positive => json!(1.5),
         Shape::Share => json!(0.5),
+        Shape::Null => Json::Null,
         Shape::Schema => json!({"type": "object"}),
         Shape::Block(name) => Json::Object(Place::usual(language, name).object(language, None)),
         Shape::Either(shapes) => sample(language, &shapes[0]),
         Shape::Containing(form) => json!([form.example]),
+        Shape::Sized(of, ..) => sample(language, of),
         Shape::List(item) | Shape::Several(item) => wrapped(language, shape, sample(language, item)),
         Shape::Map(item) | Shape::Named(_, item) => wrapped(language, shape, sample(language, item)),
     }
@@ -139,6 +150,7 @@ fn wrapped(language: &Language, shape: &Shape, inner: Json) -> Json {
 fn blocks_in(shape: &Shape) -> Vec<&'static str> {
     match shape {
         Shape::Block(name) => vec![name],
+        Shape::Sized(of, ..) => blocks_in(of),
         Shape::List(item) | Shape::Several(item) | Shape::Map(item) | Shape::Named(_, item) => {
             blocks_in(item)
         }
@@ -151,6 +163,7 @@ fn blocks_in(shape: &Shape) -> Vec<&'static str> {
 fn holding(language: &Language, shape: &Shape, block: &str, object: Json) -> Json {
     match shape {
         Shape::Block(_) => object,
+        Shape::Sized(of, ..) => holding(language, of, block, object),
         Shape::List(item) | Shape::Several(item) | Shape::Map(item) | Shape::Named(_, item) => {
             wrapped(language, shape, holding(language, item, block, object))
         }
