@@ -4,6 +4,7 @@
 
 use crate::text::{Entry, Kind, Mapping, Node, Scalar, Style};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Severity, Sources, Span, Spanned, Value};
@@ -324,11 +325,13 @@ impl<'a> Table<'a> {
     /// says why not and what to do.
     pub fn finish(&self, others: &[&str], here: impl Fn(&str) -> (String, &'static str)) {
         let asked = self.asked.borrow();
+        let mut counting: HashMap<&str, &Entry> = HashMap::new();
         for entry in &self.map.entries {
             let key: &str = &entry.key.text;
             if let Some(known) = asked.iter().find(|known| self.is_same(known, key)) {
                 if *known != key {
-                    self.report(self.other_case(entry, known));
+                    let counts = counting.entry(known).or_insert_with(|| self.lookup(known).unwrap_or(entry));
+                    self.report(self.other_case(entry, known, counts));
                 }
                 continue;
             }
@@ -366,13 +369,13 @@ impl<'a> Table<'a> {
     }
 
     /// A key in another spelling is a hint; beside one that counts it would be lost.
-    fn other_case(&self, entry: &Entry, known: &str) -> Diagnostic {
+    fn other_case(&self, entry: &Entry, known: &str, counts: &Entry) -> Diagnostic {
         let key = &*entry.key.text;
-        if let Some(first) = self.lookup(known).filter(|first| first.key.span != entry.key.span) {
-            let message = format!("`{key}` and `{}` are the same key", first.key.text);
+        if counts.key.text != entry.key.text {
+            let message = format!("`{key}` and `{}` are the same key", counts.key.text);
             return self
                 .error(Code::DuplicateKey, key, entry.key.span, message)
-                .label(first.key.span, "given here as well")
+                .label(counts.key.span, "given here as well")
                 .reference(key)
                 .help("remove or rename one of them");
         }

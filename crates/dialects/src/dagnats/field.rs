@@ -59,16 +59,24 @@ pub fn path(table: &Table<'_>, key: &'static str) -> Option<Spanned<Arc<str>>> {
     filled(table, key).filter(|path| check_path(table, key, path, &path.value))
 }
 
-/// Whether `path`, which is all or the end of what is written, has a name between any two dots.
+/// More names than this in one path are refused.
+const NAMES_MAX: usize = 64;
+
+/// Whether `path`, which is all or the end of what is written, has a name between any two dots, and not too many.
 pub fn check_path(table: &Table<'_>, key: &str, written: &Spanned<Arc<str>>, path: &str) -> bool {
-    let is_path = path.split('.').all(|part| !part.is_empty());
-    if !is_path {
-        let text = &*written.value;
-        let message = format!("`{text}` is no path: a name is missing before, after or between the dots");
-        let finding = table.error(Code::ExpressionSyntax, key, written.span, message).reference(text);
-        table.report(finding.help("write names with single dots between them, such as `customer.id`"));
-    }
-    is_path
+    let text = &*written.value;
+    let is_long = path.split('.').nth(NAMES_MAX).is_some();
+    let (code, message) = if is_long {
+        (Code::ExpressionLimit, format!("this path has more than {NAMES_MAX} names"))
+    } else if path.split('.').any(str::is_empty) {
+        let cause = "a name is missing before, after or between the dots";
+        (Code::ExpressionSyntax, format!("`{text}` is no path: {cause}"))
+    } else {
+        return true;
+    };
+    let finding = table.error(code, key, written.span, message).reference(text);
+    table.report(finding.help("write a few names with single dots between them, such as `customer.id`"));
+    false
 }
 
 /// A finding that a key has no effect, and why.

@@ -42,7 +42,9 @@ fn reference(table: &Table<'_>, right: &Spanned<Arc<str>>, sees: Sees<'_>) -> Op
         malformed(table, right, sees);
         return None;
     };
-    let parts = rest.match_indices(".output.").map(|(at, word)| (&rest[..at], &rest[at + word.len()..]));
+    // An id may hold dots, and even this word; a few tries find it.
+    let parts =
+        rest.match_indices(".output.").take(4).map(|(at, word)| (&rest[..at], &rest[at + word.len()..]));
     let known = parts.clone().find(|(id, _)| roster.card(id).is_some());
     match (known, parts.clone().next()) {
         (Some((id, path)), _) => {

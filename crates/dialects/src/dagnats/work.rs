@@ -54,7 +54,7 @@ pub fn agent_loop(draft: &Draft<'_>) -> Task {
     let newer = table.table("config").map(|block| ruled_rounds(&block));
     if !table.has("loop") && !table.has("config") {
         ruled(table, 9, || {
-            table.missing("loop", "say how often it may go round: \"loop\": {\"max_iterations\": 10}")
+            table.missing("loop", "say how often it may go round: \"loop\": {\"max_iterations\": 10}");
         });
     }
     if let (Some(Some(older)), Some(Some(newer))) = (&older, &newer)

@@ -195,6 +195,17 @@ fn cases_are_valid_or_break_their_rule() {
 }
 
 #[test]
+fn plans_read_back_from_their_stored_form() {
+    let plans: Vec<Plan> = fixtures().into_iter().filter_map(|(_, loaded)| loaded.plan).collect();
+    assert!(plans.len() > 10);
+    for plan in plans {
+        let stored = serde_json::to_string(&plan).expect("a plan is data");
+        let back: Plan = serde_json::from_str(&stored).expect("what was written");
+        assert_eq!(serde_json::to_string(&back).ok(), Some(stored));
+    }
+}
+
+#[test]
 fn examples_are_valid() {
     let examples = examples();
     assert_eq!(examples.len(), 2);
@@ -277,4 +288,70 @@ fn many_steps_are_read() {
     let loaded = load_json(&json!({"name": "w", "version": "1", "steps": steps}));
     assert!(loaded.is_valid(), "{:?}", loaded.diagnostics.first());
     assert_eq!(loaded.diagnostics, []);
+}
+
+/// What is long where nobody writes anything long is refused with its code.
+#[test]
+fn long_values_are_refused() {
+    let check = |key: &str, value: Json, code: Code| {
+        let mut file = json!({"name": "w", "version": "1", "steps": [{"id": "a", "task": "t"}]});
+        file[key] = value;
+        let found = load_json(&file).diagnostics;
+        assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [code], "{key}");
+    };
+    let path = vec!["a"; 100_000].join(".");
+    check("idempotency_key", json!(path), Code::ExpressionLimit);
+    check("timeout", json!("99999h".repeat(1_000)), Code::BadDuration);
+    let right = format!("step.{}", ".output.".repeat(10_000));
+    let config = json!({"event": "e", "timeout": "1s", "match": {"left": "a", "op": "eq", "right": right}});
+    check("steps", json!([{"id": "a", "type": "wait_for_event", "config": config}]), Code::UnknownStage);
+    let cron = json!({"id": "t", "cron": {"expression": "1,".repeat(1_000)}});
+    check("triggers", json!([cron]), Code::BadCron);
+}
+
+/// Every value of a file replaced by strange ones, one at a time.
+#[test]
+fn any_value_anywhere_is_answered() {
+    let strange = [
+        json!(null),
+        json!(""),
+        json!("a..b"),
+        json!(-1),
+        json!(1e99),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!([{"id": "scan"}]),
+        json!({"id": ["x"]}),
+    ];
+    for file in ["ok_step_types.json", "ok_saga.json", "ok_run_policy.json", "ok_triggers.json"] {
+        let bytes = read(&folder("dagnats").join(file)).bytes;
+        let whole: Json = serde_json::from_slice(&bytes).expect("JSON");
+        for pointer in pointers(&whole, String::new()) {
+            for value in &strange {
+                let mut changed = whole.clone();
+                *changed.pointer_mut(&pointer).expect("it was found there") = value.clone();
+                check_answer(&load_json(&changed), &format!("{file}{pointer} = {value}"));
+            }
+        }
+    }
+}
+
+fn pointers(json: &Json, at: String) -> Vec<String> {
+    let inside: Vec<(String, &Json)> = match json {
+        Json::Array(items) => items.iter().enumerate().map(|(key, item)| (key.to_string(), item)).collect(),
+        Json::Object(map) => map.iter().map(|(key, item)| (key.clone(), item)).collect(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Vec::new(),
+    };
+    let deeper = inside.into_iter().flat_map(|(key, item)| pointers(item, format!("{at}/{key}")));
+    let deeper: Vec<String> = deeper.collect();
+    std::iter::once(at).chain(deeper).collect()
+}
+
+fn check_answer(loaded: &Loaded, what: &str) {
+    let errors = loaded.diagnostics.iter().any(windlass_ir::Diagnostic::is_error);
+    assert_eq!(loaded.is_valid(), !errors, "{what}");
+    for finding in &loaded.diagnostics {
+        assert!(finding.span.is_some() && !finding.help.is_empty(), "{what}: {finding:?}");
+    }
 }
