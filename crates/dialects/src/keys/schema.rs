@@ -219,18 +219,19 @@ fn or_null(schema: Json) -> Json {
 }
 
 fn given(key: &str) -> Json {
-    match key.split_once('.') {
-        Some((outer, inner)) => {
-            let mut inner = given(inner);
-            inner["type"] = json!("object");
-            json!({"required": [outer], "properties": {outer: inner}})
-        }
-        None => json!({"required": [key], "properties": {key: {"not": {"type": "null"}}}}),
-    }
+    let (key, value) = match key.split_once('.') {
+        Some((key, inner)) => (key, given(inner)),
+        None => (key, json!({"not": {"type": "null"}})),
+    };
+    json!({"type": "object", "required": [key], "properties": {key: value}})
 }
 
 fn rule(rule: &Rule) -> Vec<Json> {
-    let all = |keys: &[&str]| keys.iter().map(|key| given(key)).collect::<Vec<_>>();
+    // What is null is not there, and nothing is asked of it.
+    let all = |keys: &[&str]| {
+        let given = keys.iter().map(|key| given(key));
+        given.chain([json!({"type": "null"})]).collect::<Vec<_>>()
+    };
     match rule {
         Rule::OneOf(keys) => vec![json!({"oneOf": all(keys)})],
         Rule::AnyOf(keys) => vec![json!({"anyOf": all(keys)})],
