@@ -1,6 +1,6 @@
 //! The keys of schedules files of DCC-MCP: which workflow starts when.
 
-use super::{ANY_COUNT, Block, Form, Language, NOTHING, Shape, Variants, WORD, block, key};
+use super::{Block, Form, Language, NOTHING, Shape, Variants, WORD_OR_NUMBER, block, key};
 
 pub const LANGUAGE: Language = Language {
     name: "schedules",
@@ -11,8 +11,13 @@ pub const LANGUAGE: Language = Language {
     foreign: &[],
 };
 
-const FILLED: Shape =
-    Shape::Form(Form { what: "text that is not blank", pattern: r"\S", example: "nightly", also: WORD });
+const COUNT: Shape = Shape::Integer { min: 0, max: u32::MAX as i64 };
+const FILLED: Shape = Shape::Form(Form {
+    what: "text that is not blank",
+    pattern: r"\S",
+    example: "nightly",
+    also: WORD_OR_NUMBER,
+});
 const PATH: Shape = Shape::Form(Form {
     what: "a path such as `/hooks/new`",
     pattern: "^/",
@@ -36,7 +41,7 @@ const DOCUMENT: &[Block] = &[
                 .example(r#"{"path": "{{trigger.payload.path}}"}"#),
             key("trigger", Shape::Block("trigger"), "what starts it").required(),
             key("enabled", Shape::Boolean, "whether it fires").default("true"),
-            key("max_concurrent", ANY_COUNT, "runs at once; 0 is no limit").default("1"),
+            key("max_concurrent", COUNT, "runs at once; 0 is no limit").default("1"),
         ],
     ),
     block(
@@ -57,7 +62,7 @@ const DOCUMENT: &[Block] = &[
                 .required()
                 .example("0 0 3 * * *"),
             key("timezone", Shape::Text, "a name of the tz database").default("UTC"),
-            key("jitter_secs", ANY_COUNT, "each fire is put off by up to so many seconds").default("0"),
+            key("jitter_secs", COUNT, "each fire is put off by up to so many seconds").default("0"),
         ],
     )
     .part(),
@@ -66,7 +71,7 @@ const DOCUMENT: &[Block] = &[
         "on a POST request, `kind: webhook`",
         &[
             key("path", PATH, "where it listens").required(),
-            key("secret_env", Shape::Text, "the variable that holds the secret that signs requests")
+            key("secret_env", FILLED, "the variable that holds the secret that signs requests")
                 .example("HOOK_SECRET"),
         ],
     )

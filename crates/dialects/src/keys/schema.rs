@@ -242,7 +242,7 @@ fn rule(rule: &Rule) -> Vec<Json> {
         }
         Rule::NeedsWhen(key, value, other) => {
             let key = *key;
-            let is_so = json!({"required": [key], "properties": {key: {"const": value}}});
+            let is_so = json!({"type": "object", "required": [key], "properties": {key: {"const": value}}});
             vec![json!({"if": is_so, "then": given(other)})]
         }
         Rule::Needs(key, other) => vec![json!({"if": given(key), "then": given(other)})],
@@ -254,8 +254,12 @@ fn variants(variants: &Variants) -> Vec<Json> {
     let by = variants.by;
     let variant = |(word, block): &(&str, &str)| {
         let is_meant = match variants.default {
-            Some(default) if default == *word => json!({"properties": {by: {"enum": [word, null]}}}),
-            Some(_) | None => json!({"properties": {by: {"const": word}}, "required": [by]}),
+            Some(default) if default == *word => {
+                json!({"type": "object", "properties": {by: {"enum": [word, null]}}})
+            }
+            Some(_) | None => {
+                json!({"type": "object", "properties": {by: {"const": word}}, "required": [by]})
+            }
         };
         json!({"if": is_meant, "then": {"$ref": format!("#/$defs/{block}")}})
     };
