@@ -371,7 +371,7 @@ pub struct Schema {
     /// The kind of file
     #[arg(value_enum, value_name = "DIALECT")]
     pub language: Language,
-    /// Refuse keys that are not known, as `windlass validate --strict` does
+    /// Refuse keys that have no effect, as `windlass validate --strict` does
     #[arg(long)]
     pub strict: bool,
 }

@@ -6,8 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 const HOME: &str = "https://raw.githubusercontent.com/windlass-dev/windlass/main/schemas";
 
-/// The schema of one kind of file. A strict one refuses keys that the reader only warns about because it does not know
-/// them.
+/// The schema of one kind of file. A strict one refuses keys that have no effect, which the reader only warns about.
 pub fn schema(language: &Language, strict: bool) -> Json {
     let writer = Writer { language, strict };
     let mut schema = Map::new();
@@ -69,7 +68,7 @@ impl Writer<'_> {
             schema.insert("required".into(), json!(required));
         }
         let mut conditions: Vec<Json> = block.rules.iter().flat_map(rule).collect();
-        conditions.extend(block.variants.iter().flat_map(variants));
+        conditions.extend(block.variants.iter().flat_map(|variants| self.variants(block, variants)));
         if !conditions.is_empty() {
             schema.insert("allOf".into(), Json::Array(conditions));
         }
@@ -84,14 +83,15 @@ impl Writer<'_> {
         let mut properties: Map<String, Json> =
             keys.iter().map(|key| (key.name.to_owned(), self.key(key))).collect();
         for key in self.language.variant_keys(block) {
-            properties.entry(key.name).or_insert_with(|| json!({"description": key.about}));
+            properties.entry(key.name).or_insert_with(|| json!({"description": self.description(key)}));
         }
         properties
     }
 
     fn key(&self, key: &Key) -> Json {
         let mut schema = match key.status {
-            Status::Refused(_) => json!({"not": {}}),
+            Status::Refused(_) => absent(),
+            Status::Warned(_) if self.strict => absent(),
             Status::NoEffect(_) | Status::Warned(_) => json!({"deprecated": true}),
             Status::Honoured if key.required => self.required(&key.shape),
             Status::Honoured => or_null(self.shape(&key.shape)),
@@ -171,6 +171,27 @@ impl Writer<'_> {
         }
     }
 
+    /// One condition for each value of the deciding key; left out or null, it has its default.
+    fn variants(&self, block: &Block, variants: &Variants) -> Vec<Json> {
+        let variant = |(word, name): &(&str, &str)| {
+            let mut then = json!({"$ref": format!("#/$defs/{name}")});
+            if self.strict {
+                then["properties"] = self.of_others(block, name);
+            }
+            json!({"if": is_meant(variants, word), "then": then})
+        };
+        variants.of.iter().map(variant).collect()
+    }
+
+    /// The keys that other variants have and this one has not.
+    fn of_others(&self, block: &Block, variant: &str) -> Json {
+        let own =
+            self.language.keys(self.language.block(variant)).into_iter().chain(self.language.keys(block));
+        let own: Vec<&str> = own.map(|key| key.name).collect();
+        let others = self.language.variant_keys(block).into_iter().filter(|key| !own.contains(&key.name));
+        Json::Object(others.map(|key| (key.name.to_owned(), absent())).collect())
+    }
+
     fn sized(&self, of: &Shape, min: u32, max: u32) -> Json {
         let mut schema = self.shape(of);
         let (least, most) = match of {
@@ -218,6 +239,11 @@ fn or_null(schema: Json) -> Json {
     }
 }
 
+/// What is null is not there.
+fn absent() -> Json {
+    json!({"type": "null"})
+}
+
 fn given(key: &str) -> Json {
     let (key, value) = match key.split_once('.') {
         Some((key, inner)) => (key, given(inner)),
@@ -227,11 +253,8 @@ fn given(key: &str) -> Json {
 }
 
 fn rule(rule: &Rule) -> Vec<Json> {
-    // What is null is not there, and nothing is asked of it.
-    let all = |keys: &[&str]| {
-        let given = keys.iter().map(|key| given(key));
-        given.chain([json!({"type": "null"})]).collect::<Vec<_>>()
-    };
+    // Nothing is asked of a block that is not there.
+    let all = |keys: &[&str]| keys.iter().map(|key| given(key)).chain([absent()]).collect::<Vec<_>>();
     match rule {
         Rule::OneOf(keys) => vec![json!({"oneOf": all(keys)})],
         Rule::AnyOf(keys) => vec![json!({"anyOf": all(keys)})],
@@ -249,21 +272,14 @@ fn rule(rule: &Rule) -> Vec<Json> {
     }
 }
 
-/// One condition for each value of the deciding key; left out or null, it has its default.
-fn variants(variants: &Variants) -> Vec<Json> {
+fn is_meant(variants: &Variants, word: &str) -> Json {
     let by = variants.by;
-    let variant = |(word, block): &(&str, &str)| {
-        let is_meant = match variants.default {
-            Some(default) if default == *word => {
-                json!({"type": "object", "properties": {by: {"enum": [word, null]}}})
-            }
-            Some(_) | None => {
-                json!({"type": "object", "properties": {by: {"const": word}}, "required": [by]})
-            }
-        };
-        json!({"if": is_meant, "then": {"$ref": format!("#/$defs/{block}")}})
-    };
-    variants.of.iter().map(variant).collect()
+    match variants.default {
+        Some(default) if default == word => {
+            json!({"type": "object", "properties": {by: {"enum": [word, null]}}})
+        }
+        Some(_) | None => json!({"type": "object", "properties": {by: {"const": word}}, "required": [by]}),
+    }
 }
 
 /// The notes of the tables begin small and end without a stop.
