@@ -87,6 +87,8 @@ pub struct Key {
     pub shape: Shape,
     pub about: &'static str,
     pub required: bool,
+    /// Null is refused although the key may be left out.
+    pub not_null: bool,
     pub default: Default,
     /// A good value: JSON, or else plain text. Where none is given the shape has one.
     pub example: &'static str,
@@ -194,6 +196,7 @@ const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
         shape,
         about,
         required: false,
+        not_null: false,
         default: Default::None,
         example: "",
         beside: None,
@@ -204,6 +207,10 @@ const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
 impl Key {
     const fn required(self) -> Self {
         Self { required: true, ..self }
+    }
+
+    const fn not_null(self) -> Self {
+        Self { not_null: true, ..self }
     }
 
     const fn default(self, value: &'static str) -> Self {

@@ -93,7 +93,7 @@ impl Writer<'_> {
             Status::Refused(_) => absent(),
             Status::Warned(_) if self.strict => absent(),
             Status::NoEffect(_) | Status::Warned(_) => json!({"deprecated": true}),
-            Status::Honoured if key.required => self.required(&key.shape),
+            Status::Honoured if key.required || key.not_null => self.required(&key.shape),
             Status::Honoured => or_null(self.shape(&key.shape)),
         };
         let fields = schema.as_object_mut().expect("shapes are objects");

@@ -33,6 +33,36 @@ const STEP_ID: Shape =
     Shape::Form(Form { what: "text without `:`", pattern: "^[^:]+$", example: "work", also: NOTHING });
 const FILLED: Shape =
     Shape::Form(Form { what: "text that is not empty", pattern: r"\S", example: "text", also: NOTHING });
+const BRACES: Shape = Shape::Form(Form {
+    what: "an expression",
+    pattern: r"\{\{",
+    example: "{{ inputs.kind }}",
+    also: NOTHING,
+});
+const REPOSITORY: Shape = Shape::Form(Form {
+    what: "OWNER/NAME, or an expression",
+    pattern: r"\{\{|^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$",
+    example: "owner/repo",
+    also: NOTHING,
+});
+const NUMBER: Shape = Shape::Form(Form {
+    what: "an expression",
+    pattern: r"\{\{|^\s*[0-9]*[1-9][0-9]*\s*$",
+    example: "{{ inputs.number }}",
+    also: NOTHING,
+});
+const LABEL: Shape = Shape::Form(Form {
+    what: "text of at most 50 characters, or an expression",
+    pattern: r"\{\{|^[\s\S]{1,50}$",
+    example: "ready",
+    also: NOTHING,
+});
+const TARGET: Shape = Shape::Form(Form {
+    what: "id of a workflow, or an expression",
+    pattern: r"\{\{|^(?!(overlays|runs|steps)$)[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
+    example: "other-flow",
+    also: NOTHING,
+});
 const STEP_LIST: Shape = Shape::List(&Shape::Block("step"));
 /// A whole condition: `true`, `false`, or one block of braces.
 const CONDITION: Shape = Shape::Either(&[
@@ -55,15 +85,18 @@ const DOCUMENT: &[Block] = &[
                 Shape::Either(&[Shape::Words(&["1.0"]), Shape::Integer { min: 1, max: 1 }]),
                 "the version of the language; there is one",
             )
+            .not_null()
             .default("1.0"),
             key("workflow", Shape::Block("workflow"), "who this is, and defaults for steps").required(),
-            key("requires", Shape::Block("requires"), "what the author says is needed; advice only"),
-            key("inputs", Shape::Map(&Shape::Block("input")), "what a run is started with"),
+            key("requires", Shape::Block("requires"), "what the author says is needed; advice only")
+                .not_null(),
+            key("inputs", Shape::Map(&Shape::Block("input")), "what a run is started with").not_null(),
             key(
                 "outputs",
                 Shape::Named(OUTPUT_NAME, &Shape::Block("output")),
                 "what a call of this workflow gives back",
-            ),
+            )
+            .not_null(),
             key("steps", Shape::Several(&Shape::Block("step")), "the work, in order").required(),
         ],
     ),
@@ -73,9 +106,9 @@ const DOCUMENT: &[Block] = &[
         &[
             key("id", Shape::Form(WORKFLOW_ID), "identifies the workflow").required(),
             key("name", FILLED, "for people").required().example("Plan a feature"),
-            key("version", VERSION, "three numbers, in quotes").default("0.0.0"),
-            key("author", Shape::Text, "for people"),
-            key("description", Shape::Text, "for people"),
+            key("version", VERSION, "three numbers, in quotes").not_null().default("0.0.0"),
+            key("author", Shape::Any, "for people"),
+            key("description", Shape::Any, "for people"),
             key("integration", Shape::String, "assistant of steps that name none").example("claude"),
             key("model", Shape::String, "model of steps that name none").example("opus"),
             key("options", Shape::Map(&Shape::Any), "laid under the options of steps"),
@@ -95,17 +128,22 @@ const DOCUMENT: &[Block] = &[
         "input",
         "an input of the workflow",
         &[
-            key("type", Shape::Words(&["string", "number", "boolean"]), "what values are converted to")
+            key("type", Shape::Words(&["string", "number", "boolean", ""]), "what values are converted to")
                 .default("string"),
-            key("required", Shape::Boolean, "whether a run without it is refused").default("false"),
+            key("required", Shape::Any, "whether a run without it is refused").default("false"),
             key("default", Shape::Any, "the value when none is given; checked against type and enum")
                 .example("x"),
             key("enum", Shape::List(&Shape::Any), "the values allowed").example(r#"["a", "b"]"#),
-            key("prompt", Shape::Text, "what people are told about it"),
+            key("prompt", Shape::Any, "what people are told about it"),
+            key("description", Shape::Any, "for people"),
         ],
     ),
-    block("output", "an output of the workflow", &[key("value", Shape::Template, "the value").required()])
-        .refuses_unknown(),
+    block(
+        "output",
+        "an output of the workflow",
+        &[key("value", Shape::AnyOrNull, "the value, with expressions").required()],
+    )
+    .refuses_unknown(),
 ];
 
 const TYPES: Variants = Variants {
@@ -133,12 +171,16 @@ const WORDS: &[&str] = &[
     "slot", "github", "workflow",
 ];
 
+const GO_ON: Key = key("continue_on_error", Shape::Boolean, "whether the run goes on when it fails")
+    .not_null()
+    .default("false");
+const NO_GO_ON: Key = GO_ON.warned("failures of the steps inside are not caught");
 const INTEGRATION: Key = key("integration", Shape::StringTemplate, "which assistant")
     .otherwise("that of the workflow")
     .example("claude");
 const MODEL: Key =
     key("model", Shape::StringTemplate, "which model").otherwise("that of the workflow").example("opus");
-const CAPTURE: Key = key("capture", Shape::Boolean, "whether its output is kept").default("false");
+const CAPTURE: Key = key("capture", Shape::Boolean, "whether its output is kept").not_null().default("false");
 const CAPTURE_MAX: Key = key(
     "capture_max_bytes",
     Shape::Either(&[COUNT, Shape::Integer { min: -1, max: -1 }]),
@@ -155,9 +197,7 @@ const STEPS: &[Block] = &[
         "one step of a list",
         &[
             key("id", STEP_ID, "unique in the whole file").required(),
-            key("type", Shape::Words(WORDS), "what kind of step").default("command"),
-            key("continue_on_error", Shape::Boolean, "whether the run goes on when it fails")
-                .default("false"),
+            key("type", Shape::Words(WORDS), "what kind of step").not_null().default("command"),
         ],
     )
     .variants(TYPES),
@@ -165,14 +205,18 @@ const STEPS: &[Block] = &[
         "command_step",
         "a command of Spec Kit, done by an assistant, `type: command`",
         &[
+            GO_ON,
             key("command", Shape::String, "its name").required().example("speckit.plan"),
             key("input", Shape::Map(&Shape::Template), "`args` reaches the assistant")
+                .not_null()
                 .example(r#"{"args": "login"}"#),
             INTEGRATION,
             MODEL,
-            key("options", Shape::Map(&Shape::Any), "kept with the result"),
-            key("integration_args", Shape::List(&Shape::Template), "more arguments of the assistant"),
-            key("integration_options", Shape::Map(&Shape::Template), "more options of the assistant"),
+            key("options", Shape::Map(&Shape::Any), "kept with the result").not_null(),
+            key("integration_args", Shape::List(&Shape::StringTemplate), "more arguments of the assistant")
+                .not_null(),
+            key("integration_options", Shape::Map(&Shape::Template), "more options of the assistant")
+                .not_null(),
             CAPTURE,
             CAPTURE_MAX,
             key("timeout", Shape::Positive, "seconds; only with `capture`").default("600").beside("capture"),
@@ -183,6 +227,7 @@ const STEPS: &[Block] = &[
         "prompt_step",
         "a prompt for an assistant, `type: prompt`",
         &[
+            GO_ON,
             key("prompt", Shape::StringTemplate, "what it is asked").required().example("Say hello."),
             INTEGRATION,
             MODEL,
@@ -196,6 +241,7 @@ const STEPS: &[Block] = &[
         "shell_step",
         "a command of the shell, `type: shell`",
         &[
+            GO_ON,
             key("run", Shape::StringTemplate, "the command; values are inserted as they are")
                 .required()
                 .example("make"),
@@ -208,12 +254,23 @@ const STEPS: &[Block] = &[
         "gate_step",
         "a step where a person decides, `type: gate`",
         &[
-            key("message", Shape::StringTemplate, "what is asked").required().example("Go on?"),
-            key("options", Shape::Several(&Shape::String), "the choices").default(r#"["approve", "reject"]"#),
+            GO_ON,
+            key("message", Shape::TextTemplate, "what is asked").required().example("Go on?"),
+            key(
+                "options",
+                Shape::Several(&Shape::String),
+                "the choices; unless a no is skipped, one is `reject` or `abort`",
+            )
+            .not_null()
+            .default(r#"["approve", "reject"]"#)
+            .example(r#"["yes", "reject"]"#),
             key("on_reject", Shape::Words(&["abort", "skip", "retry"]), "what a rejection means")
+                .not_null()
                 .default("abort"),
             key("show_file", Shape::StringTemplate, "a file to look at").example("plan.md"),
-            key("verdict_input", Shape::String, "an input that decides when it is given").example("verdict"),
+            key("verdict_input", FILLED, "an input that decides when it is given")
+                .not_null()
+                .example("verdict"),
         ],
     )
     .part(),
@@ -221,6 +278,7 @@ const STEPS: &[Block] = &[
         "if_step",
         "one of two lists of steps, `type: if`",
         &[
+            NO_GO_ON,
             key("condition", CONDITION, "decides").required(),
             key("then", STEP_LIST, "when it holds").required(),
             key("else", STEP_LIST, "when it does not hold"),
@@ -231,7 +289,8 @@ const STEPS: &[Block] = &[
         "switch_step",
         "one of several lists of steps, `type: switch`",
         &[
-            key("expression", Shape::Template, "its value as text picks the case")
+            NO_GO_ON,
+            key("expression", Shape::AnyOrNull, "an expression; its value as text picks the case")
                 .required()
                 .example("{{ inputs.x }}"),
             key("cases", Shape::Map(&STEP_LIST), "steps for each value").required(),
@@ -242,20 +301,21 @@ const STEPS: &[Block] = &[
     block(
         "while_step",
         "steps that are repeated while a condition holds, `type: while`",
-        &[key("condition", CONDITION, "asked before each round").required(), BODY, ROUNDS],
+        &[NO_GO_ON, key("condition", CONDITION, "asked before each round").required(), BODY, ROUNDS],
     )
     .part(),
     block(
         "do_while_step",
         "steps that are done once and repeated while a condition holds, `type: do-while`",
-        &[key("condition", CONDITION, "asked after each round").required(), BODY, ROUNDS],
+        &[NO_GO_ON, key("condition", CONDITION, "asked after each round").required(), BODY, ROUNDS],
     )
     .part(),
     block(
         "fan_out_step",
         "one step for each item, `type: fan-out`",
         &[
-            key("items", Shape::Template, "a list, or an expression that gives one")
+            NO_GO_ON,
+            key("items", Shape::AnyOrNull, "a list, or an expression that gives one")
                 .required()
                 .example(r#"["a", "b"]"#),
             key("step", Shape::Block("step"), "what is done; reads `item`").required(),
@@ -267,6 +327,7 @@ const STEPS: &[Block] = &[
         "fan_in_step",
         "results of earlier steps put together, `type: fan-in`",
         &[
+            GO_ON,
             key("wait_for", Shape::Several(&Shape::String), "ids of earlier steps")
                 .required()
                 .example(r#"["before"]"#),
@@ -278,11 +339,16 @@ const STEPS: &[Block] = &[
         "init_step",
         "sets up a project for Spec Kit, `type: init`",
         &[
+            GO_ON,
             key("project", Shape::Template, "its name").example("app"),
             key("here", Shape::Template, "whether it is the current folder").example("true"),
-            key("integration", Shape::Template, "which assistant").example("claude"),
+            key("integration", Shape::StringTemplate, "which assistant").example("claude"),
             key("integration_options", Shape::Template, "options of the assistant").example("--x"),
-            key("script", Shape::Words(&["sh", "ps", "py"]), "which kind of scripts"),
+            key(
+                "script",
+                Shape::Either(&[Shape::Words(&["sh", "ps", "py"]), BRACES]),
+                "which kind of scripts",
+            ),
             key("force", Shape::Template, "whether files are overwritten").example("true"),
             key("ignore_agent_tools", Shape::Template, "whether a missing assistant is no error")
                 .default("true"),
@@ -293,18 +359,21 @@ const STEPS: &[Block] = &[
     block(
         "slot_step",
         "a place that overlays fill, `type: slot`",
-        &[key("name", FILLED, "its name").required().example("after-plan")],
+        &[GO_ON, key("name", FILLED, "its name").required().example("after-plan")],
     )
     .part(),
     block(
         "github_step",
         "something done on GitHub, `type: github`; any other key is an error",
         &[
+            GO_ON,
             key("operation", Shape::Words(&["add-label"]), "what is done").required(),
             key("target", Shape::Words(&["issue", "pull_request"]), "to what").required(),
-            key("repository", Shape::StringTemplate, "owner and name").required().example("owner/repo"),
-            key("number", Shape::Template, "which one").required().example("7"),
-            key("label", Shape::StringTemplate, "at most 50 characters").required().example("ready"),
+            key("repository", REPOSITORY, "owner and name")
+                .otherwise("that of the folder")
+                .example("owner/repo"),
+            key("number", Shape::Either(&[COUNT, NUMBER]), "which one").required().example("7"),
+            key("label", LABEL, "at most 50 characters").required().example("ready"),
         ],
     )
     .part()
@@ -313,8 +382,9 @@ const STEPS: &[Block] = &[
         "workflow_step",
         "another workflow, inside this run, `type: workflow`",
         &[
-            key("workflow", Shape::StringTemplate, "its id").required().example("other-flow"),
-            key("input", Shape::Map(&Shape::Template), "its inputs"),
+            GO_ON,
+            key("workflow", TARGET, "its id").required().example("other-flow"),
+            key("input", Shape::Map(&Shape::Template), "its inputs").not_null(),
         ],
     )
     .part(),
