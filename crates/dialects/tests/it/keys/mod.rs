@@ -4,6 +4,7 @@
 //! `UPDATE_SCHEMAS=1` and `UPDATE_DOCS=1` write those copies anew.
 
 mod sample;
+mod subjects;
 
 use crate::support::{folder, read};
 use jsonschema::Validator;
@@ -11,133 +12,11 @@ use sample::{Place, Route, example, routes};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use windlass_dialects::keys::{Key, LANGUAGES, Language, Shape, Status, page, schema};
+use subjects::{NO_KEY, Subject, subjects};
+use windlass_dialects::keys::{Key, LANGUAGES, Shape, Status, page, schema};
 use windlass_dialects::text::{Format, Limits};
-use windlass_dialects::{Dialect, Options, Text, load, text};
+use windlass_dialects::{Text, text};
 use windlass_ir::{Code, Diagnostic, Severity, Source, SourceId};
-
-/// A kind of file whose reader is held against its table.
-struct Subject {
-    name: &'static str,
-    read: fn(Text) -> Vec<Diagnostic>,
-    /// What the reader refuses and no schema can: references, graphs, expressions, patterns of time.
-    beyond_schema: &'static [Code],
-}
-
-/// One line for each reader.
-const SUBJECTS: &[Subject] = &[
-    Subject { name: "swdl", read: |file| load_as(file, Dialect::Swdl), beyond_schema: SWDL_BEYOND },
-    Subject { name: "dagnats", read: |file| load_as(file, Dialect::Dagnats), beyond_schema: DAGNATS_BEYOND },
-];
-
-const SWDL_BEYOND: &[Code] = &[
-    // Names that must exist, and graphs
-    Code::DuplicateStageId,
-    Code::UnknownStage,
-    Code::Cycle,
-    Code::BadTarget,
-    Code::MissingParameter,
-    // Expressions
-    Code::ExpressionSyntax,
-    Code::ExpressionLimit,
-    Code::ExpressionType,
-    Code::UnknownNamespace,
-    Code::UnknownFunction,
-    Code::BadArity,
-    Code::UnknownParameter,
-    Code::UnknownOutput,
-    Code::UnknownField,
-    Code::UnknownEnv,
-    Code::UnknownSecret,
-    Code::SecretExposed,
-    Code::UnsafeQuoting,
-    Code::NotAnAncestor,
-    Code::NotAvailableHere,
-    // Values with a grammar of their own
-    Code::BadCron,
-    Code::BadTime,
-    Code::BadSchema,
-    Code::BadDefault,
-];
-
-const DAGNATS_BEYOND: &[Code] = &[
-    // Names that must exist, and graphs
-    Code::DuplicateStageId,
-    Code::UnknownStage,
-    Code::Cycle,
-    Code::BadTarget,
-    Code::NotAnAncestor,
-    // Two keys far apart that contradict each other, and two triggers of one id
-    Code::ConflictingKeys,
-    Code::DuplicateKey,
-    // Values with a grammar of their own, and bounds on lengths of time
-    Code::BadCron,
-    Code::BadTime,
-    Code::BadSchema,
-    Code::BadDuration,
-];
-
-fn load_as(file: Text, dialect: Dialect) -> Vec<Diagnostic> {
-    load(file, Options { dialect: Some(dialect), ..Options::default() }).diagnostics
-}
-
-/// A key that no table knows and that is near to none.
-const NO_KEY: &str = "zzz_unknown";
-
-impl Subject {
-    fn language(&self) -> &'static Language {
-        Language::by_name(self.name).expect("a table of this name")
-    }
-
-    fn findings(&self, file: &Json) -> Vec<Diagnostic> {
-        (self.read)(Text { name: "file.json".into(), bytes: file.to_string().into_bytes() })
-    }
-
-    fn validator(&self, strict: bool) -> Validator {
-        jsonschema::validator_for(&schema(self.language(), strict)).expect("a schema that is one")
-    }
-
-    /// Every place of a file, every key there, and the smallest file with that key.
-    fn rows(&self) -> Vec<(Route, &'static Key, Json)> {
-        let language = self.language();
-        let rows = routes(language).into_iter().flat_map(|route| {
-            let keys = route.end.keys(language).into_iter();
-            keys.map(|key| (route.clone(), key, self.file_with(&route, key))).collect::<Vec<_>>()
-        });
-        rows.collect()
-    }
-
-    fn file_with(&self, route: &Route, key: &Key) -> Json {
-        let object = route.end.object(self.language(), Some(key));
-        route.file(self.language(), object)
-    }
-
-    fn is_foreign(&self, file: &Json) -> bool {
-        let semantics = file["config"]["semantics"].as_str();
-        semantics.is_some_and(|word| self.language().foreign.contains(&word))
-    }
-
-    /// Whether the schema and the reader say the same about a file, and if not, how they differ.
-    fn disagreement(&self, validator: &Validator, file: &Json, findings: &[Diagnostic]) -> Option<String> {
-        let errors: Vec<&Diagnostic> = findings.iter().filter(|finding| finding.is_error()).collect();
-        // No schema can say that the case of keys does not matter.
-        let is_lenient = findings.iter().any(|finding| finding.code == Code::KeyCase);
-        match validator.validate(file) {
-            Err(refusal) if errors.is_empty() && !is_lenient => {
-                Some(format!("only the schema refuses it: {refusal} at {}", refusal.instance_path()))
-            }
-            Err(_) => None,
-            // Under the rules of another dialect the schema says next to nothing.
-            Ok(()) if self.is_foreign(file) => None,
-            Ok(()) => {
-                let sayable = errors.iter().find(|finding| !self.beyond_schema.contains(&finding.code));
-                sayable.map(|finding| {
-                    format!("only the reader refuses it: {}: {}", finding.code, finding.message)
-                })
-            }
-        }
-    }
-}
 
 /// Everything that is wrong, and not the first thing.
 fn none(problems: impl IntoIterator<Item = String>) {
@@ -161,7 +40,7 @@ fn check_row(subject: &Subject, place: &Place, key: &Key, file: &Json) -> Result
     let of_key = |severity| findings.iter().any(|f| f.severity == severity && names(f, key.name));
     let is_unread =
         |f: &&Diagnostic| matches!(f.code, Code::UnknownKey | Code::IgnoredKey) && names(f, key.name);
-    let wrong_error = findings.iter().find(|f| f.is_error() && !subject.beyond_schema.contains(&f.code));
+    let wrong_error = findings.iter().find(|f| f.is_error() && !subject.is_beyond_schema(f));
     let problem = match key.status {
         Status::Honoured if findings.iter().any(|f| is_unread(&f)) => "the reader does not honour it",
         Status::Honoured if wrong_error.is_some() => "the example is refused",
@@ -175,7 +54,7 @@ fn check_row(subject: &Subject, place: &Place, key: &Key, file: &Json) -> Result
 
 #[test]
 fn every_row_is_what_the_reader_does() {
-    for subject in SUBJECTS {
+    for subject in subjects() {
         let rows = subject.rows();
         assert!(rows.len() > 5, "the rows must be found");
         none(rows.iter().filter_map(|(route, key, file)| check_row(subject, &route.end, key, file).err()));
@@ -184,7 +63,7 @@ fn every_row_is_what_the_reader_does() {
 
 #[test]
 fn a_row_that_lies_is_found() {
-    let subject = &SUBJECTS[0];
+    let subject = subjects().next().expect("there are readers");
     let (route, key, file) = subject.rows().swap_remove(0);
     let lie = |status| check_row(subject, &route.end, &Key { status, ..*key }, &file).is_err();
     assert!(check_row(subject, &route.end, key, &file).is_ok());
@@ -201,7 +80,7 @@ fn check_unknown(subject: &Subject, route: &Route) -> Result<(), String> {
     let file = route.file(subject.language(), object);
     let findings = subject.findings(&file);
     let is_reported = findings.iter().any(|finding| match route.end.refuses_unknown() {
-        true => finding.is_error() && !subject.beyond_schema.contains(&finding.code),
+        true => finding.is_error() && !subject.is_beyond_schema(finding),
         false => finding.code == Code::UnknownKey && !finding.is_error() && names(finding, NO_KEY),
     });
     let place = format!("{} {}", subject.name, route.end.name());
@@ -222,7 +101,7 @@ fn check_unknown(subject: &Subject, route: &Route) -> Result<(), String> {
 
 #[test]
 fn a_key_without_a_row_is_reported_everywhere_and_no_row_is_missing() {
-    for subject in SUBJECTS {
+    for subject in subjects() {
         none(routes(subject.language()).iter().filter_map(|route| check_unknown(subject, route).err()));
     }
 }
@@ -300,7 +179,7 @@ fn disagreements(subject: &Subject, validator: &Validator, route: &Route, key: &
 
 #[test]
 fn schema_and_reader_agree_on_every_key() {
-    for subject in SUBJECTS {
+    for subject in subjects() {
         let validator = subject.validator(false);
         // A key that many places share is tried at the first of them.
         let mut tried = BTreeSet::new();
@@ -326,6 +205,7 @@ fn fixtures(subject: &Subject) -> Vec<PathBuf> {
         let ending =
             path.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|e| ending == *e));
         ending
+            && !subject.other_yaml.contains(&&*name)
             && name != "expected.json"
             && !name.contains("overrides")
             && !path.ends_with("15-overrides-project.yaml")
@@ -344,7 +224,7 @@ fn tree(file: &Text) -> Option<Json> {
 
 #[test]
 fn schema_and_reader_agree_on_every_fixture() {
-    for subject in SUBJECTS {
+    for subject in subjects() {
         let validator = subject.validator(false);
         let mut problems = Vec::new();
         let mut count = (0, 0);
@@ -364,7 +244,7 @@ fn schema_and_reader_agree_on_every_fixture() {
 /// A strict schema refuses what gives a warning about a key, and nothing else more than the other one.
 #[test]
 fn a_strict_schema_refuses_keys_without_effect() {
-    for subject in SUBJECTS {
+    for subject in subjects() {
         let (open, strict) = (subject.validator(false), subject.validator(true));
         for route in routes(subject.language()) {
             let mut object = route.end.object(subject.language(), None);
