@@ -109,10 +109,8 @@ impl Writer<'_> {
 
     /// A key that is required cannot be null, which would be as good as leaving it out.
     fn required(&self, shape: &Shape) -> Json {
-        match shape {
-            Shape::Any | Shape::Template => json!({"not": {"type": "null"}}),
-            _ => self.shape(shape),
-        }
+        let is_anything = matches!(shape, Shape::Any | Shape::Template);
+        if is_anything { json!({"not": absent()}) } else { self.shape(shape) }
     }
 
     fn description(&self, key: &Key) -> String {
@@ -194,10 +192,9 @@ impl Writer<'_> {
 
     fn sized(&self, of: &Shape, min: u32, max: u32) -> Json {
         let mut schema = self.shape(of);
-        let (least, most) = match of {
-            Shape::Map(_) | Shape::Named(..) => ("minProperties", "maxProperties"),
-            _ => ("minItems", "maxItems"),
-        };
+        let is_map = matches!(of, Shape::Map(_) | Shape::Named(..));
+        let (least, most) =
+            if is_map { ("minProperties", "maxProperties") } else { ("minItems", "maxItems") };
         schema[least] = json!(min);
         schema[most] = json!(max);
         schema

@@ -198,7 +198,7 @@ fn files_below(path: &Path) -> Vec<PathBuf> {
     paths.into_iter().flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-/// The files of the tests and the examples that are of this kind.
+/// The files of the tests that are of this kind.
 fn fixtures(subject: &Subject) -> Vec<PathBuf> {
     let of_this_kind = |path: &PathBuf| {
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();

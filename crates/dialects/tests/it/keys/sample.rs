@@ -132,47 +132,73 @@ fn sample(language: &Language, shape: &Shape) -> Json {
         Shape::Either(shapes) => sample(language, &shapes[0]),
         Shape::Containing(form) => json!([form.example]),
         Shape::Sized(of, ..) => sample(language, of),
-        Shape::List(item) | Shape::Several(item) => wrapped(language, shape, sample(language, item)),
-        Shape::Map(item) | Shape::Named(_, item) => wrapped(language, shape, sample(language, item)),
+        Shape::List(item) | Shape::Several(item) => wrapped(shape, &sample(language, item)),
+        Shape::Map(item) | Shape::Named(_, item) => wrapped(shape, &sample(language, item)),
     }
 }
 
-fn wrapped(language: &Language, shape: &Shape, inner: Json) -> Json {
+/// What a list or a mapping of this shape holds.
+fn inside(shape: &Shape) -> Option<&'static Shape> {
     match shape {
-        Shape::List(_) | Shape::Several(_) => json!([inner]),
-        Shape::Map(_) => json!({"name": inner}),
-        Shape::Named(form, _) => json!({form.example: inner}),
-        _ => sample(language, shape),
+        Shape::List(item) | Shape::Several(item) | Shape::Map(item) | Shape::Named(_, item) => Some(item),
+        Shape::Sized(of, ..) => inside(of),
+        Shape::Any
+        | Shape::AnyOrNull
+        | Shape::Template
+        | Shape::Text
+        | Shape::TextTemplate
+        | Shape::String
+        | Shape::StringTemplate
+        | Shape::Condition
+        | Shape::Form(_)
+        | Shape::Words(_)
+        | Shape::Boolean
+        | Shape::Integer { .. }
+        | Shape::Number
+        | Shape::NotNegative
+        | Shape::Positive
+        | Shape::Share
+        | Shape::Containing(_)
+        | Shape::Block(_)
+        | Shape::Null
+        | Shape::Schema
+        | Shape::Either(_) => None,
+    }
+}
+
+/// A list or a mapping with one entry.
+fn wrapped(shape: &Shape, inner: &Json) -> Json {
+    if let Shape::Sized(of, ..) = shape {
+        wrapped(of, inner)
+    } else if let Shape::Named(form, _) = shape {
+        json!({form.example: inner})
+    } else if let Shape::Map(_) = shape {
+        json!({"name": inner})
+    } else {
+        json!([inner])
     }
 }
 
 /// The blocks that a value of this shape holds.
 fn blocks_in(shape: &Shape) -> Vec<&'static str> {
-    match shape {
-        Shape::Block(name) => vec![name],
-        Shape::Sized(of, ..) => blocks_in(of),
-        Shape::List(item) | Shape::Several(item) | Shape::Map(item) | Shape::Named(_, item) => {
-            blocks_in(item)
-        }
-        Shape::Either(shapes) => shapes.iter().flat_map(blocks_in).collect(),
-        _ => Vec::new(),
+    if let Shape::Block(name) = shape {
+        return vec![name];
     }
+    if let Shape::Either(shapes) = shape {
+        return shapes.iter().flat_map(blocks_in).collect();
+    }
+    inside(shape).map(blocks_in).unwrap_or_default()
 }
 
 /// A value of a shape with this object somewhere inside, in place of that block.
-fn holding(language: &Language, shape: &Shape, block: &str, object: Json) -> Json {
-    match shape {
-        Shape::Block(_) => object,
-        Shape::Sized(of, ..) => holding(language, of, block, object),
-        Shape::List(item) | Shape::Several(item) | Shape::Map(item) | Shape::Named(_, item) => {
-            wrapped(language, shape, holding(language, item, block, object))
-        }
-        Shape::Either(shapes) => {
-            let inner =
-                shapes.iter().find(|shape| blocks_in(shape).contains(&block)).expect("it holds the block");
-            holding(language, inner, block, object)
-        }
-        _ => object,
+fn holding(shape: &Shape, block: &str, object: Json) -> Json {
+    if let Shape::Either(shapes) = shape {
+        let inner = shapes.iter().find(|shape| blocks_in(shape).contains(&block));
+        return holding(inner.expect("it holds the block"), block, object);
+    }
+    match inside(shape) {
+        Some(item) => wrapped(shape, &holding(item, block, object)),
+        None => object,
     }
 }
 
@@ -207,7 +233,7 @@ impl Route {
         let mut inner = (self.end.block.name, Json::Object(object));
         for (place, key) in self.before.iter().rev() {
             let mut around = place.object(language, Some(key));
-            around.insert(key.name.into(), holding(language, &key.shape, inner.0, inner.1));
+            around.insert(key.name.into(), holding(&key.shape, inner.0, inner.1));
             inner = (place.block.name, Json::Object(around));
         }
         let mut file = inner.1;
