@@ -23,6 +23,7 @@ pub enum Command {
     Graph(Graph),
     Convert(Convert),
     Eval(Eval),
+    Schema(Schema),
     Run(Run),
     Resume(Resume),
     Runs(Runs),
@@ -417,6 +418,21 @@ pub struct Eval {
     pub strict: bool,
 }
 
+/// Print the JSON Schema of a kind of file, for editors
+///
+/// The schema accepts what `windlass validate` accepts, and leaves to it what no schema can say: names that must exist,
+/// cycles, expressions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+pub struct Schema {
+    /// The kind of file
+    #[arg(value_enum, value_name = "DIALECT")]
+    pub language: Language,
+    /// Refuse keys that have no effect, as `windlass validate --strict` does
+    #[arg(long)]
+    pub strict: bool,
+}
+
 /// How a workflow file is read.
 #[derive(Debug, clap::Args)]
 pub struct Reading {
@@ -454,6 +470,16 @@ impl From<Dialect> for windlass_dialects::Dialect {
             Dialect::Dcc => Self::Dcc,
         }
     }
+}
+
+/// The kinds of files that have a schema: the dialects, and what goes with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    Swdl,
+    Speckit,
+    Dagnats,
+    Dcc,
+    Schedules,
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {
@@ -511,6 +537,11 @@ EXAMPLES:
   windlass eval --dialect dcc '$.steps.list.output.files' --context run.json --condition
   windlass eval --dialect dagnats '{\"step_id\": \"lint\", \"field\": \"issues\", \"op\": \"==\", \"value\": 0}' --context outputs.json
   windlass eval -- -5";
+
+const SCHEMA_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass schema swdl > swdl.schema.json
+  windlass schema dcc --strict > dcc.schema.json";
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@ pub mod dagnats;
 pub mod dcc;
 mod detect;
 pub mod fmt;
+pub mod keys;
 pub mod speckit;
 pub mod swdl;
 mod table;

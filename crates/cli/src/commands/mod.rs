@@ -9,6 +9,7 @@ mod graph;
 mod plan;
 mod run;
 mod runs;
+mod schema;
 mod show;
 mod triggers;
 mod validate;
@@ -26,6 +27,7 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Graph(args) => graph::run(&args, &screens),
         Command::Convert(args) => convert::run(&args, &screens),
         Command::Eval(args) => eval::run(&args, &screens),
+        Command::Schema(args) => schema::run(&args),
         Command::Run(args) => run::run(args, &screens),
         Command::Resume(args) => run::resume(args),
         Command::Runs(args) => runs::run(&args, &screens.stdout),

@@ -11,6 +11,7 @@ fn every_command_explains_itself() {
         "plan",
         "graph",
         "convert",
+        "schema",
         "eval",
         "triggers",
         "triggers check",
@@ -43,6 +44,7 @@ fn bad_usage_is_refused() {
     check(&["validate"], "<FILE>");
     check(&["plan", "x.yaml", "-p", "novalue"], "write it as NAME=VALUE");
     check(&["graph", "x.yaml", "--format", "svg"], "[possible values: mermaid, dot]");
+    check(&["schema", "x"], "[possible values: swdl, speckit, dagnats, dcc, schedules]");
     check(&["eval", "1", "--dialect", "x"], "[possible values: swdl]");
 }
 

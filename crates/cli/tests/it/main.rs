@@ -9,6 +9,7 @@ mod graph;
 mod help;
 mod kill;
 mod plan;
+mod schema;
 mod scratch;
 mod support;
 mod terminals;

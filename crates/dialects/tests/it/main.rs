@@ -9,6 +9,7 @@ mod docs;
 mod fixtures;
 mod fmt;
 mod generate;
+mod keys;
 mod shell;
 mod speckit;
 mod speckit_expr;

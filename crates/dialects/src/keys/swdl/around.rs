@@ -1,0 +1,119 @@
+//! The keys of swdl around a run: hooks, and the triggers that start runs.
+
+use super::{DURATION, LIMIT};
+use crate::keys::{ANY_COUNT, Block, Key, Rule, Shape, block, key};
+
+const SECRET: Key = key(
+    "secret",
+    Shape::Either(&[Shape::Text, Shape::Block("secret")]),
+    "what signs the requests: the name of a declared secret, or where it is",
+)
+.example("HOOK_SECRET");
+
+pub(super) const AROUND: &[Block] = &[
+    block(
+        "hooks",
+        "what is done around a run; it cannot change the result",
+        &[
+            key("on_start", Shape::Block("hook"), "when the run starts"),
+            key("on_complete", Shape::Block("hook"), "when it has succeeded"),
+            key("on_failure", Shape::Block("hook"), "when it has failed"),
+        ],
+    ),
+    block(
+        "hook",
+        "what is done at one moment",
+        &[
+            key("notify", Shape::TextTemplate, "whom to tell").example("slack:#builds"),
+            key("run", Shape::TextTemplate, "a command; values are quoted for the shell"),
+            key("webhook", Shape::TextTemplate, "a URL to call").example("https://example.org/done"),
+        ],
+    ),
+    block(
+        "trigger",
+        "one entry of `triggers`",
+        &[
+            key("cron", Shape::Text, "minute, hour, day, month, weekday; with six fields seconds come first")
+                .example("0 9 * * 1-5"),
+            key("webhook", Shape::Block("webhook"), "a POST request"),
+            key("http", Shape::Block("http_trigger"), "a request that waits for the answer"),
+            key("message", Shape::Text, "the name of a message"),
+            key("external", Shape::Block("external"), "a kind that a worker brings"),
+            key("id", Shape::Text, "identifies the trigger"),
+            key("enabled", Shape::Boolean, "whether it fires").default("true"),
+            key("timezone", Shape::Text, "a name of the tz database").beside("cron").example("Europe/Berlin"),
+            key(
+                "syntax",
+                Shape::Words(&["house", "posix", "seconds_first"]),
+                "what the fields of the pattern are",
+            )
+            .beside("cron")
+            .default("house"),
+            key("jitter", DURATION, "each fire is put off by a random time up to this").beside("cron"),
+            key("backfill", Shape::Boolean, "whether missed fires are made up for")
+                .beside("cron")
+                .default("false"),
+            key(
+                "with",
+                Shape::Map(&Shape::Template),
+                "parameters of the run; may read `item`, what fired it",
+            )
+            .example("{}"),
+            key("input", Shape::Template, "the whole input of the run; may read `item`"),
+            key("envelope", Shape::Boolean, "the input is what fired it, with a few words about it")
+                .default("false"),
+            key("max_concurrent", LIMIT, "runs of this trigger at once; further fires are skipped")
+                .otherwise("unlimited"),
+            key("debounce", Shape::Block("debounce"), "gathers fires that follow each other"),
+        ],
+    )
+    .rules(&[
+        Rule::OneOf(&["cron", "webhook", "http", "message", "external"]),
+        Rule::AtMostOneOf(&["with", "input"]),
+    ]),
+    block(
+        "webhook",
+        "a webhook that starts runs",
+        &[key("path", Shape::Text, "where it listens").required().example("deploys"), SECRET],
+    ),
+    block(
+        "secret",
+        "a secret that signs requests and is not declared",
+        &[
+            key("env", Shape::Text, "the variable of the server that holds it").example("HOOK_SECRET"),
+            key("literal", Shape::Text, "the secret itself"),
+        ],
+    )
+    .rules(&[Rule::OneOf(&["env", "literal"])]),
+    block(
+        "http_trigger",
+        "a request that starts a run and waits for its answer",
+        &[
+            key("path", Shape::Text, "where it listens").required().example("orders"),
+            key("method", Shape::Text, "how it is asked").default("POST"),
+            key("timeout", DURATION, "longest wait for the answer"),
+            key("max_body_bytes", ANY_COUNT, "largest request"),
+            SECRET,
+            key("idempotency_header", Shape::Text, "a header; a request with its value is answered once")
+                .example("Idempotency-Key"),
+            key("authentication", Shape::Any, "how callers are told to prove who they are"),
+        ],
+    ),
+    block(
+        "external",
+        "a kind of trigger that a worker brings",
+        &[
+            key("kind", Shape::Text, "which kind").required().example("mail"),
+            key("config", Shape::Any, "what the kind needs"),
+        ],
+    ),
+    block(
+        "debounce",
+        "gathers fires that follow each other",
+        &[
+            key("period", DURATION, "quiet time after the last one").required(),
+            key("timeout", DURATION, "longest wait of the first one"),
+            key("key", Shape::Text, "a path; each value of it is gathered apart").example("order.id"),
+        ],
+    ),
+];

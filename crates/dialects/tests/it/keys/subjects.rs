@@ -1,0 +1,202 @@
+//! The readers that the tables are held against, and what each of them refuses that no schema can say.
+
+use super::sample::{Route, routes};
+use jsonschema::Validator;
+use serde_json::{Value as Json, json};
+use windlass_dialects::keys::{Key, LANGUAGES, Language, schema};
+use windlass_dialects::{Dialect, Options, Text, load, read_schedules};
+use windlass_ir::{Code, Diagnostic};
+
+/// A kind of file whose reader is held against its table.
+pub struct Subject {
+    pub name: &'static str,
+    pub read: fn(Text) -> Vec<Diagnostic>,
+    /// Codes of what the reader refuses and no schema can: references, graphs, expressions, patterns of time.
+    beyond_schema: &'static [&'static str],
+    /// Files of the tests that say something in YAML 1.1, which whoever asks a schema reads otherwise.
+    pub other_yaml: &'static [&'static str],
+}
+
+/// One line for each reader.
+const SUBJECTS: &[Subject] = &[
+    Subject { name: "swdl", read: |file| load_as(file, Dialect::Swdl), beyond_schema: SWDL, other_yaml: &[] },
+    Subject {
+        name: "speckit",
+        read: |file| load_as(file, Dialect::Speckit),
+        beyond_schema: SPECKIT,
+        other_yaml: &["err_yaml.yml", "ok_all_types.yml"],
+    },
+    Subject {
+        name: "dagnats",
+        read: |file| load_as(file, Dialect::Dagnats),
+        beyond_schema: DAGNATS,
+        other_yaml: &[],
+    },
+    Subject { name: "dcc", read: |file| load_as(file, Dialect::Dcc), beyond_schema: DCC, other_yaml: &[] },
+    Subject {
+        name: "schedules",
+        read: |file| read_schedules(file).diagnostics,
+        beyond_schema: &["bad_cron", "bad_time", "bad_path", "duplicate_trigger"],
+        other_yaml: &[],
+    },
+];
+
+pub fn subjects() -> impl Iterator<Item = &'static Subject> {
+    SUBJECTS.iter()
+}
+
+const SWDL: &[&str] = &[
+    // Names that must exist, and graphs
+    "duplicate_stage_id",
+    "unknown_stage",
+    "cycle",
+    "bad_target",
+    "missing_parameter",
+    // Expressions
+    "expression_syntax",
+    "expression_limit",
+    "expression_type",
+    "unknown_namespace",
+    "unknown_function",
+    "bad_arity",
+    "unknown_parameter",
+    "unknown_output",
+    "unknown_field",
+    "unknown_env",
+    "unknown_secret",
+    "secret_exposed",
+    "unsafe_quoting",
+    "not_an_ancestor",
+    "not_available_here",
+    // Values with a grammar of their own
+    "bad_cron",
+    "bad_time",
+    "bad_schema",
+    "bad_default",
+];
+
+const SPECKIT: &[&str] = &[
+    // Names that must exist, or must not
+    "step_id_duplicate",
+    "verdict_input_undeclared",
+    "verdict_input_in_fan_out",
+    "verdict_input_cannot_reset",
+    "wait_for_self",
+    "wait_for_unknown_or_later",
+    "slot_in_fan_out",
+    // One key that goes by another
+    "input_default_invalid",
+    "gate_no_reject_option",
+    // Expressions, and keys that only YAML 1.1 takes for the same
+    "expression_syntax",
+    "condition_not_one_block",
+    "condition_block_unclosable",
+    "duplicate_key",
+];
+
+const DAGNATS: &[&str] = &[
+    // Names that must exist, and graphs
+    "duplicate_stage_id",
+    "unknown_stage",
+    "cycle",
+    "bad_target",
+    "not_an_ancestor",
+    // Two keys far apart that contradict each other, and two triggers of one id
+    "conflicting_keys",
+    "duplicate_key",
+    // Values with a grammar of their own, and bounds on lengths of time
+    "bad_cron",
+    "bad_time",
+    "bad_schema",
+    "bad_duration",
+];
+
+const DCC: &[&str] = &[
+    "duplicate_stage_id",
+    "expression_syntax",
+    // One delay that is longer than the longest
+    "bad_number",
+];
+
+fn load_as(file: Text, dialect: Dialect) -> Vec<Diagnostic> {
+    load(file, Options { dialect: Some(dialect), ..Options::default() }).diagnostics
+}
+
+/// A key that no table knows and that is near to none.
+pub const NO_KEY: &str = "zzz_unknown";
+
+impl Subject {
+    pub fn language(&self) -> &'static Language {
+        Language::by_name(self.name).expect("a table of this name")
+    }
+
+    pub fn findings(&self, file: &Json) -> Vec<Diagnostic> {
+        (self.read)(Text { name: "file.json".into(), bytes: file.to_string().into_bytes() })
+    }
+
+    pub fn validator(&self, strict: bool) -> Validator {
+        jsonschema::validator_for(&schema(self.language(), strict)).expect("a schema that is one")
+    }
+
+    /// Every place of a file, every key there, and the smallest file with that key.
+    pub fn rows(&self) -> Vec<(Route, &'static Key, Json)> {
+        let language = self.language();
+        let rows = routes(language).into_iter().flat_map(|route| {
+            let keys = route.end.keys(language).into_iter();
+            keys.map(|key| (route.clone(), key, self.file_with(&route, key))).collect::<Vec<_>>()
+        });
+        rows.collect()
+    }
+
+    pub fn file_with(&self, route: &Route, key: &Key) -> Json {
+        let object = route.end.object(self.language(), Some(key));
+        route.file(self.language(), object)
+    }
+
+    pub fn is_beyond_schema(&self, finding: &Diagnostic) -> bool {
+        self.beyond_schema.contains(&finding.code.as_str())
+    }
+
+    fn is_foreign(&self, file: &Json) -> bool {
+        let semantics = file["config"]["semantics"].as_str();
+        semantics.is_some_and(|word| self.language().foreign.contains(&word))
+    }
+
+    /// Whether the schema and the reader say the same about a file, and if not, how they differ.
+    pub fn disagreement(
+        &self,
+        validator: &Validator,
+        file: &Json,
+        findings: &[Diagnostic],
+    ) -> Option<String> {
+        let errors: Vec<&Diagnostic> = findings.iter().filter(|finding| finding.is_error()).collect();
+        // No schema can say that the case of keys does not matter.
+        let is_lenient = findings.iter().any(|finding| finding.code == Code::KeyCase);
+        match validator.validate(file) {
+            Err(refusal) if errors.is_empty() && !is_lenient => {
+                Some(format!("only the schema refuses it: {refusal} at {}", refusal.instance_path()))
+            }
+            Err(_) => None,
+            // Under the rules of another dialect the schema says next to nothing.
+            Ok(()) if self.is_foreign(file) => None,
+            Ok(()) => {
+                let sayable = errors.iter().find(|finding| !self.is_beyond_schema(finding));
+                sayable.map(|finding| {
+                    format!("only the reader refuses it: {}: {}", finding.code, finding.message)
+                })
+            }
+        }
+    }
+}
+
+#[test]
+fn every_language_is_held_against_its_reader() {
+    let held: Vec<&str> = SUBJECTS.iter().map(|subject| subject.name).collect();
+    let languages: Vec<&str> = LANGUAGES.iter().map(|language| language.name).collect();
+    assert_eq!(held, languages);
+    for subject in SUBJECTS {
+        let unknown = |code: &&&str| !Code::ALL.iter().any(|known| known.as_str() == **code);
+        let unknown: Vec<&&str> = subject.beyond_schema.iter().filter(unknown).collect();
+        assert!(unknown.is_empty(), "{}: there is no code {unknown:?}", subject.name);
+    }
+}
