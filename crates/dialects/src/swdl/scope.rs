@@ -102,7 +102,10 @@ pub fn parallel(stage: &Table<'_>, document: &Document<'_>) -> Parallel<Vec<Step
         return Parallel { branches: Vec::new(), on_failure: BranchFailure::Wait };
     };
     let items = table.list("branches");
-    if items.is_none_or(<[Node]>::is_empty) && !(table.has("branches") && items.is_none()) {
+    if !table.context.foreign
+        && items.is_none_or(<[Node]>::is_empty)
+        && !(table.has("branches") && items.is_none())
+    {
         no_stages(&table, "branches");
     }
     let branches = items.unwrap_or_default().iter().enumerate();

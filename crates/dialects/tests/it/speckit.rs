@@ -226,7 +226,7 @@ fn a_fan_in_knows_what_it_gathers() {
     assert_eq!(
         shown,
         json!({"expression": {"list": [{"call": {"function": "default", "args": [
-            {"read": {"step_outputs": 0}}, {"call": {"function": "object", "args": []}}]}}]}})
+            {"read": {"step_outputs": 0}}, {"literal": {}}]}}]}})
     );
     let all = json!(set["all"].template);
     assert_eq!(all["expression"]["call"]["function"], "object");

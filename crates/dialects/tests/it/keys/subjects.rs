@@ -2,7 +2,7 @@
 
 use super::sample::{Route, routes};
 use jsonschema::Validator;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use windlass_dialects::keys::{Key, LANGUAGES, Language, schema};
 use windlass_dialects::{Dialect, Options, Text, load, read_schedules};
 use windlass_ir::{Code, Diagnostic};
@@ -24,7 +24,7 @@ const SUBJECTS: &[Subject] = &[
         name: "speckit",
         read: |file| load_as(file, Dialect::Speckit),
         beyond_schema: SPECKIT,
-        other_yaml: &["err_yaml.yml", "ok_all_types.yml"],
+        other_yaml: &["err_yaml.yml", "ok_all_types.yml", "warn_yaml11.yml"],
     },
     Subject {
         name: "dagnats",
