@@ -295,3 +295,25 @@ fn the_tour_shows_every_type_and_gives_no_finding() {
     let shown: std::collections::BTreeSet<&str> = plan.steps.iter().map(|step| &*step.word).collect();
     assert_eq!(shown.len(), 14, "{shown:?}");
 }
+
+/// Whatever stands after a colon, reading answers with complete findings.
+#[test]
+fn strange_values_anywhere_are_answered() {
+    let path = folder("speckit/ok_all_types.yml");
+    let text = std::fs::read_to_string(&path).expect("a fixture");
+    for (at, _) in text.match_indices(": ") {
+        let start = at + 2;
+        let end = text[start..].find([',', '}', '\n']).map_or(text.len(), |length| start + length);
+        for strange in ["~", "[[]]", "{a: {}}", "-0x1", "\"{{ steps\""] {
+            let file = format!("{}{strange}{}", &text[..start], &text[end..]);
+            let loaded =
+                load(Text { name: "workflow.yml".into(), bytes: file.into_bytes() }, Options::default());
+            for finding in errors(&loaded) {
+                assert!(
+                    finding.span.is_some() && !finding.help.is_empty(),
+                    "{strange} at {start}: {finding:#?}"
+                );
+            }
+        }
+    }
+}

@@ -175,7 +175,7 @@ fn value_of(
                 Box::new(
                     Diagnostic::error(Code::BadParameter, problem)
                         .reference(name)
-                        .help(example(name, &parameter.ty)),
+                        .help(example(name, parameter)),
                 )
             })
         }
@@ -184,7 +184,7 @@ fn value_of(
             None if parameter.required => {
                 let problem = format!("the required {word} `{name}` is missing");
                 let problem = Diagnostic::error(Code::MissingParameter, problem).reference(name);
-                Err(Box::new(problem.help(example(name, &parameter.ty))))
+                Err(Box::new(problem.help(example(name, parameter))))
             }
             None => Ok((Value::Null, Origin::Absent)),
         },
@@ -214,8 +214,11 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn example(name: &str, ty: &Type) -> String {
-    let sample = match ty {
+fn example(name: &str, parameter: &Parameter) -> String {
+    if let Some(Value::Text(choice)) = parameter.choices.first() {
+        return format!("give it as `-p {name}={choice}`");
+    }
+    let sample = match &parameter.ty {
         Type::Integer => "3",
         Type::Number => "2.5",
         Type::Boolean => "true",
