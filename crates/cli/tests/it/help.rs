@@ -45,7 +45,7 @@ fn bad_usage_is_refused() {
     check(&["plan", "x.yaml", "-p", "novalue"], "write it as NAME=VALUE");
     check(&["graph", "x.yaml", "--format", "svg"], "[possible values: mermaid, dot]");
     check(&["schema", "x"], "[possible values: swdl, speckit, dagnats, dcc, schedules]");
-    check(&["eval", "1", "--dialect", "x"], "[possible values: swdl]");
+    check(&["eval", "1", "--dialect", "x"], "[possible values: swdl, speckit, dagnats, dcc]");
 }
 
 #[test]
