@@ -14,7 +14,7 @@ use windlass_ir::policy::{
 use windlass_ir::trigger::{
     CronSyntax, CronTrigger, Debounce, HttpTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource,
 };
-use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, Http, RunInput, Words, Workflow};
+use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, RunInput, Words, Workflow};
 use windlass_ir::{Duration, Span, Spanned, Value};
 
 static SWDL: Words = WORDS;

@@ -4,7 +4,7 @@ use super::Dice;
 use std::sync::Arc;
 use windlass_ir::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Query, Read, Template};
 use windlass_ir::policy::Bindings;
-use windlass_ir::workflow::{Bound, Call, Condition, Input, Output, Parameter};
+use windlass_ir::workflow::{Bound, Condition, Input, Output, Parameter};
 use windlass_ir::{Span, Type, Value};
 
 impl Dice {
