@@ -43,6 +43,8 @@ pub struct Words {
     pub parameter: &'static str,
     /// What a step's results are read as.
     pub outputs: &'static str,
+    /// What stands before an expression in text; `}}` ends it.
+    pub opens: &'static str,
     pub namespace: fn(Namespace) -> &'static str,
 }
 

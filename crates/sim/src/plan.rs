@@ -18,6 +18,7 @@ static WORDS: Words = Words {
     needs: "needs",
     parameter: "input",
     outputs: "outputs",
+    opens: "${{",
     namespace: |_| "namespace",
 };
 

@@ -216,6 +216,8 @@ fn body_heading(word: &str, is_branch: bool) -> String {
         "then" | "else" if is_branch => word.to_owned(),
         "default" if is_branch => "otherwise".to_owned(),
         case if is_branch => format!("case {case}"),
+        branch if branch.starts_with("branch ") => format!("B{}", &branch[1..]),
+        "branches" => "Side by side".to_owned(),
         "item" => "For each item".to_owned(),
         "round" => "Each round".to_owned(),
         _ => "Inside".to_owned(),

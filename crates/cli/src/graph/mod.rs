@@ -76,8 +76,14 @@ const LINE_MAX: usize = 60;
 impl Graph {
     pub fn new(plan: &Plan, words: &Words) -> Self {
         let outline = plan.outline(words, &Parameters::default());
-        let mut drawing =
-            Drawing { plan, outline: &outline, numbers: HashMap::new(), next: 0, afterwards: Vec::new() };
+        let mut drawing = Drawing {
+            plan,
+            outline: &outline,
+            names: plan.names(),
+            numbers: HashMap::new(),
+            next: 0,
+            afterwards: Vec::new(),
+        };
         let items = drawing.items(&plan.roots);
         let title = one_line(&format!("{} v{}", plan.header.name, plan.header.version));
         let mut edges = drawing.edges();
@@ -89,6 +95,7 @@ impl Graph {
 struct Drawing<'a> {
     plan: &'a Plan,
     outline: &'a Outline,
+    names: Vec<String>,
     numbers: HashMap<StepId, Number>,
     next: Number,
     afterwards: Vec<Edge>,
@@ -115,7 +122,7 @@ impl Drawing<'_> {
         self.numbers.insert(id, number);
         let conditional = step.condition.is_some();
         let inside = self.inside(step);
-        let lines = self.lines(step, !inside.is_empty());
+        let lines = self.lines(id, step, !inside.is_empty());
         items.push(if inside.is_empty() {
             let shape = shape(&self.plan.step(self.plan.unguarded(id)).kind);
             Item::Node(Node { number, lines, shape, conditional })
@@ -193,20 +200,22 @@ impl Drawing<'_> {
         }
     }
 
-    fn lines(&self, step: &PlanStep, is_group: bool) -> Vec<String> {
+    fn lines(&self, number: StepId, step: &PlanStep, is_group: bool) -> Vec<String> {
         let id = one_line(&step.id);
         let name = (*step.name != *step.id).then(|| one_line(&step.name));
-        let outline = self.outline.steps.get(&*step.id);
+        let outline = self.outline.steps.get(&self.names[number.index()]);
         let is_telling = is_group || outline.is_some_and(|outline| outline.model.is_none());
         let runs = outline.filter(|_| is_telling).map(|outline| one_line(&outline.runs));
-        let lonely =
-            self.condition(step).filter(|_| step.needs.is_empty()).map(|condition| format!("if {condition}"));
+        let lonely = self
+            .condition(number)
+            .filter(|_| step.needs.is_empty())
+            .map(|condition| format!("if {condition}"));
         let lines = [Some(id), name, runs, lonely].into_iter().flatten().filter(|line| !line.is_empty());
         lines.map(|line| shorten(&line, LINE_MAX).into_owned()).collect()
     }
 
-    fn condition(&self, step: &PlanStep) -> Option<String> {
-        let text = self.outline.steps.get(&*step.id)?.condition.as_deref()?;
+    fn condition(&self, step: StepId) -> Option<String> {
+        let text = self.outline.steps.get(&self.names[step.index()])?.condition.as_deref()?;
         Some(shorten(&one_line(text), CONDITION_MAX).into_owned())
     }
 
@@ -214,7 +223,7 @@ impl Drawing<'_> {
         let mut edges = Vec::new();
         for (id, step) in (0u32..).map(StepId).zip(&self.plan.steps) {
             let Some(to) = self.numbers.get(&id).copied() else { continue };
-            let mut condition = self.condition(step);
+            let mut condition = self.condition(id);
             for need in &step.needs {
                 let Some(from) = self.numbers.get(need).copied() else { continue };
                 let kind = match step.condition {

@@ -1,6 +1,6 @@
 //! `windlass plan`: the page, the data, and what is refused.
 
-use crate::support::{Seen, folder, windlass, windlass_in};
+use crate::support::{Seen, folder, root, windlass, windlass_in};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -225,4 +225,30 @@ fn overrides_are_named_or_found_in_the_project() {
         windlass_in(&project.join("project/flows"), &["graph", "typed.yaml", "--overrides", "none.yaml"])
             .see();
     assert_eq!(missing.status, 2, "{missing}");
+}
+
+/// Whatever is valid can be shown and drawn, in every dialect. A file whose parameters are missing is refused.
+#[test]
+fn every_valid_file_is_planned_and_drawn() {
+    let mut planned = 0;
+    for dialect in ["swdl", "speckit", "dagnats", "dcc"] {
+        let fixtures = root().join("crates/dialects/fixtures").join(dialect);
+        let entries = std::fs::read_dir(&fixtures).expect("the fixtures of a dialect");
+        let paths = entries.map(|entry| entry.expect("a folder that can be listed").path());
+        for path in paths.filter(|path| path.is_file()) {
+            let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+            if name.starts_with("err_") || name.contains(".overrides.") {
+                continue;
+            }
+            let path = path.display().to_string();
+            let seen = windlass(&["plan", &path, "--dialect", dialect]).see();
+            let unfilled =
+                ["missing_parameter", "bad_parameter"].iter().any(|code| seen.stderr.contains(code));
+            assert!(seen.status == 0 || unfilled, "{seen}");
+            planned += usize::from(seen.status == 0);
+            let drawn = windlass(&["graph", &path, "--dialect", dialect]).see();
+            assert_eq!(drawn.status, 0, "{drawn}");
+        }
+    }
+    assert!(planned > 80, "only {planned} files were planned");
 }

@@ -31,7 +31,7 @@ impl Reader {
 /// An expression without braces.
 pub fn expr(expr: &Expr) -> String {
     let step = |id: StepId| id.0.to_string();
-    Printer { namespace: WORDS.namespace, outputs: WORDS.outputs, step: &step }.expr(expr)
+    Printer { words: &WORDS, step: &step }.expr(expr)
 }
 
 fn braces(expr: &str) -> String {

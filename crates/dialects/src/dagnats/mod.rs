@@ -33,6 +33,7 @@ pub const WORDS: Words = Words {
     needs: "depends_on",
     parameter: "input",
     outputs: "output",
+    opens: "${{",
     namespace: namespace_word,
 };
 

@@ -35,6 +35,7 @@ pub const WORDS: Words = Words {
     needs: "steps",
     parameter: "input",
     outputs: "output",
+    opens: "{{",
     namespace: namespace_word,
 };
 

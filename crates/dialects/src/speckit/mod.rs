@@ -34,6 +34,7 @@ pub const WORDS: Words = Words {
     needs: "steps",
     parameter: "input",
     outputs: "output",
+    opens: "{{",
     namespace: namespace_word,
 };
 

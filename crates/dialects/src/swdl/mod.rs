@@ -47,6 +47,7 @@ pub const WORDS: Words = Words {
     needs: "depends_on",
     parameter: "parameter",
     outputs: "outputs",
+    opens: "${{",
     namespace: expr::namespace_word,
 };
 

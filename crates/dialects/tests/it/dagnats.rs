@@ -40,7 +40,7 @@ fn examples() -> Vec<PathBuf> {
 pub fn data_flow(loaded: &Loaded, plan: &Plan) -> String {
     let step_id = |id: StepId| plan.step(id).id.to_string();
     let words = loaded.words;
-    let printer = Printer { namespace: words.namespace, outputs: words.outputs, step: &step_id };
+    let printer = Printer { words, step: &step_id };
     let mut shown = String::from("\n");
     for step in &plan.steps {
         let input = match &step.kind {

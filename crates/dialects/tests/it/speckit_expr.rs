@@ -348,8 +348,7 @@ fn meaning(expr: &Expr) -> serde_json::Value {
 }
 
 fn check_house(expr: &Expr) {
-    let printer =
-        Printer { namespace: swdl::expr::namespace_word, outputs: "outputs", step: &|_| String::new() };
+    let printer = Printer { words: &swdl::WORDS, step: &|_| String::new() };
     let printed = printer.expr(expr);
     let again = swdl::expr::parse_expression(&printed, &locate);
     let again = again.unwrap_or_else(|found| panic!("{printed}: {found:?}"));

@@ -4,14 +4,13 @@ use super::functions::Function;
 use super::template::{Piece, Template};
 use super::tree::{BinaryOp, Expr, Namespace, Node, Read, StepId};
 use crate::value::Value;
+use crate::workflow::Words;
 use std::fmt::Write;
 
 /// Knows the words that the tree itself does not hold.
 #[expect(missing_debug_implementations, reason = "holds a closure")]
 pub struct Printer<'a> {
-    pub namespace: fn(Namespace) -> &'static str,
-    /// The word for the results of a step.
-    pub outputs: &'a str,
+    pub words: &'a Words,
     pub step: &'a dyn Fn(StepId) -> String,
 }
 
@@ -39,7 +38,7 @@ impl Printer<'_> {
         match template {
             Template::Constant(Value::Text(text)) => text.to_string(),
             Template::Constant(value) => value.to_json_text().unwrap_or_default(),
-            Template::Expression(expr) => format!("${{{{ {} }}}}", self.expr(expr)),
+            Template::Expression(expr) => self.block(expr),
             Template::Text(pieces) => pieces.iter().map(|piece| self.piece(piece)).collect(),
             Template::List(items) => {
                 let items: Vec<String> = items.iter().map(|item| self.template(item)).collect();
@@ -53,10 +52,14 @@ impl Printer<'_> {
         }
     }
 
+    fn block(&self, expr: &Expr) -> String {
+        format!("{} {} }}}}", self.words.opens, self.expr(expr))
+    }
+
     fn piece(&self, piece: &Piece) -> String {
         match piece {
             Piece::Text(text) => text.to_string(),
-            Piece::Expression(expr) => format!("${{{{ {} }}}}", self.expr(expr)),
+            Piece::Expression(expr) => self.block(expr),
         }
     }
 
@@ -89,6 +92,10 @@ impl Printer<'_> {
             // Lowering put the quoting there; the author did not write it.
             Node::Call { function: Function::ShellQuote, args } => {
                 args.iter().take(1).for_each(|arg| self.write(arg, Binding::Choice, out));
+            }
+            // Where nothing is quoted, nobody asks for it.
+            Node::Call { function: Function::Raw, args } if self.words.opens == "{{" => {
+                args.iter().for_each(|arg| self.write(arg, Binding::Choice, out));
             }
             Node::Call { function, args } => {
                 out.push_str(function.name());
@@ -152,16 +159,16 @@ impl Printer<'_> {
     }
 
     fn read(&self, read: Read) -> String {
-        let steps = (self.namespace)(Namespace::Steps);
-        let loops = (self.namespace)(Namespace::Loops);
+        let steps = (self.words.namespace)(Namespace::Steps);
+        let loops = (self.words.namespace)(Namespace::Loops);
         let step = |step: StepId| {
             let mut link = String::new();
             member(&(self.step)(step), &mut link);
             link
         };
         match read {
-            Read::Namespace(namespace) => (self.namespace)(namespace).to_owned(),
-            Read::StepOutputs(id) => format!("{steps}{}.{}", step(id), self.outputs),
+            Read::Namespace(namespace) => (self.words.namespace)(namespace).to_owned(),
+            Read::StepOutputs(id) => format!("{steps}{}.{}", step(id), self.words.outputs),
             Read::StepStatus(id) => format!("{steps}{}.status", step(id)),
             Read::StepRecord(id) => format!("{steps}{}", step(id)),
             Read::LoopItem(id) => format!("{loops}{}.item", step(id)),

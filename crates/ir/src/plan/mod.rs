@@ -17,6 +17,7 @@ use crate::policy::{Bindings, Claim, Policy, RunPolicy};
 use crate::workflow::{Condition, Header, Hook, Input, Kind, Output, Parameter, RunInput, Words};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The number of the stored form. A newer program reads every older one; an older program refuses a newer one.
@@ -81,6 +82,25 @@ impl Plan {
     pub fn find(&self, id: &str) -> Option<StepId> {
         let place = self.steps.iter().position(|step| !step.implicit && &*step.id == id)?;
         Some(StepId(u32::try_from(place).expect("a plan has at most 100,000 steps")))
+    }
+
+    /// What each step is called where all of them are listed: its id, or `AROUND:ID` for one inside a fan-out whose steps have
+    /// ids of their own, when another has that id already.
+    pub fn names(&self) -> Vec<String> {
+        let mut taken = HashSet::new();
+        let mut names: Vec<String> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let around = step.parent.map(|parent| names[parent.index()].as_str());
+            let mut name = match around {
+                Some(around) if step.implicit => around.to_owned(),
+                _ => step.id.to_string(),
+            };
+            while !step.implicit && !taken.insert(name.clone()) {
+                name = format!("{}:{name}", around.unwrap_or_default());
+            }
+            names.push(name);
+        }
+        names
     }
 
     /// The step itself, or what stands inside its guard: the one that does the work.

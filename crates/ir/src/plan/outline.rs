@@ -101,18 +101,19 @@ const BASIS: &str =
     "sum over batches of the longest timeout, one attempt each; loops count one round, fan-outs one item";
 
 pub(super) fn of(plan: &Plan, words: &Words, parameters: &Parameters) -> Outline {
+    let names = plan.names();
     let ids = |list: &[StepId]| -> Vec<Vec<String>> {
         plan.batches(list)
             .iter()
-            .map(|batch| batch.iter().map(|id| plan.step(*id).id.to_string()).collect())
+            .map(|batch| batch.iter().map(|id| names[id.index()].clone()).collect())
             .collect()
     };
     let step_id = |id: StepId| plan.step(id).id.to_string();
-    let printer = Printer { namespace: words.namespace, outputs: words.outputs, step: &step_id };
+    let printer = Printer { words, step: &step_id };
     let mut steps = IndexMap::new();
     for (number, step) in (0u32..).map(StepId).zip(&plan.steps) {
         if !step.implicit {
-            steps.insert(step.id.to_string(), step_outline(plan, number, &printer, &ids));
+            steps.insert(names[number.index()].clone(), step_outline(plan, number, &printer, &ids));
         }
     }
     let time = time_of(plan, &plan.roots);
@@ -229,11 +230,32 @@ fn bodies(
     for (word, body) in plan.step(number).kind.bodies() {
         match body.as_slice() {
             [only] if plan.step(*only).implicit => found.extend(bodies(plan, *only, ids)),
-            list if !list.is_empty() => drop(found.insert(word.to_owned(), ids(list))),
-            _ => {}
+            [] => {}
+            list if list.iter().any(|id| plan.step(*id).implicit) => {
+                let branches = (1u32..).zip(list).flat_map(|(at, id)| branch(plan, *id, at, ids));
+                found.extend(branches);
+            }
+            list => drop(found.insert(word.to_owned(), ids(list))),
         }
     }
     found
+}
+
+/// One of several branches: a step, or the steps inside one that has no name.
+fn branch(
+    plan: &Plan,
+    id: StepId,
+    at: u32,
+    ids: &dyn Fn(&[StepId]) -> Vec<Vec<String>>,
+) -> Vec<(String, Vec<Vec<String>>)> {
+    let heading = format!("branch {at}");
+    match plan.step(id).implicit {
+        false => vec![(heading, ids(&[id]))],
+        true => match bodies(plan, id, ids) {
+            inner if inner.len() == 1 => inner.into_values().map(|list| (heading.clone(), list)).collect(),
+            inner => inner.into_iter().map(|(word, list)| (format!("{heading} {word}"), list)).collect(),
+        },
+    }
 }
 
 fn labels(plan: &Plan, number: StepId) -> Vec<String> {
