@@ -43,7 +43,7 @@ fn has_house_form(expr: &Expr, printed: &str) -> bool {
 fn check_expr(text: &str, expr: &Expr) {
     expr.walk(&mut |part| check_span(text, part.span));
     let printer =
-        Printer { namespace: swdl::expr::namespace_word, outputs: "outputs", step: &|_| String::new() };
+        Printer { words: &swdl::WORDS, step: &|_| String::new() };
     let printed = printer.expr(expr);
     if has_house_form(expr, &printed) {
         let again = swdl::expr::parse_expression(&printed, &locate);

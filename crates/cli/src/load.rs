@@ -111,7 +111,11 @@ pub fn open(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
         dialect != Dialect::Swdl || diagnostics.iter().any(|finding| finding.code == Code::UnusedOverride);
     if reading.overrides.is_none() {
         // A project's file holds blocks for some workflows; that this is none of them is worth no word.
-        diagnostics.retain(|finding| finding.code != Code::UnusedOverride);
+        let about_project = |finding: &Diagnostic| {
+            let file = finding.span.map(|span| &*sources.get(span.source).name);
+            finding.code == Code::UnusedOverride && file == over_name.as_deref()
+        };
+        diagnostics.retain(|finding| !about_project(finding));
     }
     match plan {
         Some(plan) => Ok(Opened {

@@ -74,11 +74,18 @@ impl FileKind {
     /// By the keys of the file; none when they tell nothing.
     pub fn guess(root: &Node) -> Option<Self> {
         let Kind::Map(map) = &root.kind else { return None };
-        match other(Some(root), "") {
-            Some(Other::Schedules) => Some(Self::Schedules),
-            Some(Other::Skill) => Some(Self::Skill),
-            Some(Other::Overlay(_)) => Some(Self::Overlay),
-            None => by_content(map).map(Self::Workflow),
+        let workflow = || by_content(map).map(Self::Workflow);
+        other(Some(root), "").map(Other::kind).or_else(workflow)
+    }
+
+    /// By the keys of the file, and by its name where they tell nothing.
+    pub(crate) fn of(root: Option<&Node>, name: &str) -> Self {
+        let is_map = matches!(root, Some(Node { kind: Kind::Map(_), .. }));
+        match other(root, name) {
+            Some(other) => other.kind(),
+            None if dcc::skill::is_skill_file(name) => Self::Skill,
+            None if !is_map && dcc::schedules::is_schedules_file(name) => Self::Schedules,
+            None => Self::Workflow(dialect(root, name)),
         }
     }
 }
@@ -87,11 +94,20 @@ impl FileKind {
 const STEPS_LOOKED_AT: usize = 20;
 
 pub fn dialect(root: Option<&Node>, name: &str) -> Dialect {
-    let map = root.and_then(|root| match &root.kind {
+    let map = root.and_then(as_map);
+    let by_name = || by_name(name, map.is_some_and(|map| has_any_case(map, "steps")));
+    map.and_then(by_content).unwrap_or_else(by_name)
+}
+
+fn as_map(node: &Node) -> Option<&Mapping> {
+    match &node.kind {
         Kind::Map(map) => Some(map),
         Kind::Scalar(_) | Kind::List(_) => None,
-    });
-    map.and_then(by_content).unwrap_or_else(|| by_name(name))
+    }
+}
+
+fn has_any_case(map: &Mapping, key: &str) -> bool {
+    map.entries.iter().any(|entry| entry.key.text.eq_ignore_ascii_case(key))
 }
 
 fn by_content(map: &Mapping) -> Option<Dialect> {
@@ -102,6 +118,9 @@ fn by_content(map: &Mapping) -> Option<Dialect> {
     if has("schema_version") || (has("workflow") && has("steps")) {
         return Some(Dialect::Speckit);
     }
+    if map.get("workflow").is_some_and(|entry| as_map(&entry.value).is_some()) {
+        return Some(Dialect::Swdl);
+    }
     if has("tasks") && !has("steps") {
         return Some(Dialect::Dcc);
     }
@@ -111,13 +130,10 @@ fn by_content(map: &Mapping) -> Option<Dialect> {
 fn by_steps(map: &Mapping) -> Option<Dialect> {
     let steps = map.entries.iter().find(|entry| entry.key.text.eq_ignore_ascii_case("steps"))?;
     let Kind::List(items) = &steps.value.kind else { return None };
-    items.iter().take(STEPS_LOOKED_AT).find_map(|item| match &item.kind {
-        Kind::Map(step) => by_step(step),
-        Kind::Scalar(_) | Kind::List(_) => None,
-    })
+    items.iter().take(STEPS_LOOKED_AT).filter_map(as_map).find_map(by_step)
 }
 
-/// Keys that only one of the dialects has on a step.
+/// The type of a step, or keys that only one of the dialects has on one. Those of Spec Kit come last: they are common words.
 fn by_step(step: &Mapping) -> Option<Dialect> {
     const DCC: [&str; 9] =
         ["kind", "tool", "dcc", "timeout_secs", "idempotency_key", "on", "items", "as", "branches"];
@@ -132,13 +148,24 @@ fn by_step(step: &Mapping) -> Option<Dialect> {
         "compensate",
         "worker_group",
     ];
-    let dcc = step.entries.iter().any(|entry| DCC.contains(&&*entry.key.text));
-    let is_dagnats = |key: &str| DAGNATS.iter().any(|known| known.eq_ignore_ascii_case(key));
-    let dagnats = step.entries.iter().any(|entry| is_dagnats(&entry.key.text));
-    match (dcc, dagnats) {
-        (true, _) => Some(Dialect::Dcc),
-        (false, true) => Some(Dialect::Dagnats),
-        (false, false) => None,
+    const SPECKIT: [&str; 6] = ["run", "command", "prompt", "then", "cases", "wait_for"];
+    let has = |keys: &[&str]| keys.iter().any(|key| step.get(key).is_some());
+    if has_speckit_type(step) {
+        return Some(Dialect::Speckit);
+    }
+    if has(&DCC) {
+        return Some(Dialect::Dcc);
+    }
+    if DAGNATS.iter().any(|key| has_any_case(step, key)) {
+        return Some(Dialect::Dagnats);
+    }
+    has(&SPECKIT).then_some(Dialect::Speckit)
+}
+
+fn has_speckit_type(step: &Mapping) -> bool {
+    match step.get("type").map(|entry| &entry.value.kind) {
+        Some(Kind::Scalar(word)) => speckit::is_step_type(&word.text),
+        Some(Kind::List(_) | Kind::Map(_)) | None => false,
     }
 }
 
@@ -153,7 +180,7 @@ fn by_header(map: &Mapping) -> Option<Dialect> {
         "timeout",
         "singleton",
     ];
-    let has = |key: &str| map.entries.iter().any(|entry| entry.key.text.eq_ignore_ascii_case(key));
+    let has = |key: &str| has_any_case(map, key);
     match has("steps") && has("name") {
         true if DAGNATS.iter().any(|key| has(key)) => Some(Dialect::Dagnats),
         true if has("inputs") || has("description") => Some(Dialect::Dcc),
@@ -161,21 +188,25 @@ fn by_header(map: &Mapping) -> Option<Dialect> {
     }
 }
 
-fn by_name(name: &str) -> Dialect {
-    let file = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
-    match file.as_str() {
+/// A workflow of the house has stages, so a file with steps is never taken for one by any name but its own.
+fn by_name(name: &str, has_steps: bool) -> Dialect {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    if matches!(file, "WORKFLOW.yaml" | "WORKFLOW.yml" | "WORKFLOW.json") {
+        return Dialect::Swdl;
+    }
+    match file.to_ascii_lowercase().as_str() {
         "workflow.yml" => Dialect::Speckit,
         file if file.ends_with(".workflow.yaml") || file.ends_with(".workflow.yml") => Dialect::Dcc,
         file if file.ends_with(".json") => Dialect::Dagnats,
+        _ if has_steps => Dialect::Dcc,
         _ => Dialect::Swdl,
     }
 }
 
-/// What a file is that people take for a workflow, and that belongs to one.
+/// What a file is by its keys that people take for a workflow, and that belongs to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other<'a> {
     Schedules,
-    Skill,
     /// With the workflow that it edits.
     Overlay(&'a str),
 }
@@ -184,15 +215,8 @@ pub enum Other<'a> {
 const WORKFLOW_KEYS: [&str; 3] = ["stages", "steps", "tasks"];
 
 pub fn other<'a>(root: Option<&'a Node>, name: &str) -> Option<Other<'a>> {
-    let map = match root.map(|root| &root.kind) {
-        Some(Kind::Map(map)) => map,
-        Some(Kind::Scalar(_) | Kind::List(_)) | None => return None,
-    };
-    if map
-        .entries
-        .iter()
-        .any(|entry| WORKFLOW_KEYS.iter().any(|key| entry.key.text.eq_ignore_ascii_case(key)))
-    {
+    let map = root.and_then(as_map)?;
+    if WORKFLOW_KEYS.iter().any(|key| has_any_case(map, key)) {
         return None;
     }
     match map.get("extends").map(|entry| &entry.value.kind) {
@@ -206,8 +230,15 @@ pub fn other<'a>(root: Option<&'a Node>, name: &str) -> Option<Other<'a>> {
 impl Other<'_> {
     pub fn dialect(self) -> Dialect {
         match self {
-            Self::Schedules | Self::Skill => Dialect::Dcc,
+            Self::Schedules => Dialect::Dcc,
             Self::Overlay(_) => Dialect::Speckit,
+        }
+    }
+
+    fn kind(self) -> FileKind {
+        match self {
+            Self::Schedules => FileKind::Schedules,
+            Self::Overlay(_) => FileKind::Overlay,
         }
     }
 
@@ -218,10 +249,6 @@ impl Other<'_> {
                 "this is a file of schedules, not a workflow".to_owned(),
                 "check it with `windlass triggers check`; the workflows that it starts are files of their own",
             ),
-            Self::Skill => (
-                "this is a skill, not a workflow".to_owned(),
-                "check its schedules with `windlass triggers check`; its workflows are the files that its metadata names",
-            ),
             Self::Overlay(of) => (
                 format!("this is an overlay, not a workflow: it edits the steps of `{of}`"),
                 "name the workflow that it extends",
@@ -229,6 +256,12 @@ impl Other<'_> {
         };
         Diagnostic::error(Code::NotAWorkflow, message).at(span).help(help)
     }
+}
+
+/// The same for a skill. It is no YAML, so only its name tells.
+pub fn skill_finding(span: Span) -> Diagnostic {
+    let help = "check its schedules with `windlass triggers check`; its workflows are the files that its metadata names";
+    Diagnostic::error(Code::NotAWorkflow, "this is a skill, not a workflow").at(span).help(help)
 }
 
 #[cfg(test)]
@@ -245,14 +278,25 @@ mod tests {
             assert_eq!(kind.map(FileKind::name), expected, "{text}");
         };
         check("{workflow: {id: a}, stages: []}", Some("swdl"));
+        check("{workflow: {id: a}, stage: []}", Some("swdl"));
+        check("{workflow: {id: a}}", Some("swdl"));
+        check("{workflow: a}", None);
         check("{workflow: {id: a}, steps: [{id: b, type: shell}]}", Some("speckit"));
         check("{schema_version: '1.0', workflow: {}}", Some("speckit"));
+        for step in ["run: b", "command: b", "prompt: b", "then: []", "cases: {}", "wait_for: [b]"] {
+            check(&format!("{{steps: [{{id: a}}, {{id: b, {step}}}]}}"), Some("speckit"));
+        }
+        check("{name: a, steps: [{id: b, type: fan-out, items: []}]}", Some("speckit"));
+        check("{name: a, steps: [{id: b, type: shell, timeout: 5}]}", Some("speckit"));
+        check("{name: a, steps: [{id: b, type: sleep, timeout: 5}]}", Some("dagnats"));
+        check("{name: a, steps: [{id: b, kind: approve, prompt: c}]}", Some("dcc"));
         check("{name: a, steps: [{id: b, task: c}]}", Some("dagnats"));
         check("{Name: a, Steps: [{ID: b, Task: c}]}", Some("dagnats"));
         check("{name: a, version: '1', steps: []}", Some("dagnats"));
         check("{name: a, steps: [{id: b, tool: c}]}", Some("dcc"));
         check("{name: a, inputs: {}, steps: []}", Some("dcc"));
         check("{name: a, tasks: []}", Some("dcc"));
+        check("{name: a, steps: []}", None);
         check("{schedules: []}", Some("schedules"));
         check("{extends: a, edits: []}", Some("overlay"));
         check("{overrides: {}}", None);
@@ -261,10 +305,25 @@ mod tests {
 
     #[test]
     fn the_name_of_a_file_decides_when_its_content_does_not() {
-        let check = |name: &str, expected: Dialect| assert_eq!(dialect(None, name), expected, "{name}");
-        check("workflow.yml", Dialect::Speckit);
-        check("a/b.workflow.yaml", Dialect::Dcc);
-        check("a.json", Dialect::Dagnats);
-        check("WORKFLOW.yaml", Dialect::Swdl);
+        let check = |name: &str, text: &str, expected: Dialect| {
+            let read = read(&Source::new("f", text), SourceId(0), Format::Yaml, &Limits::default());
+            assert_eq!(dialect(read.root.as_ref(), name), expected, "{name}: {text}");
+        };
+        for text in ["", "- a", "{name: a}"] {
+            check("workflow.yml", text, Dialect::Speckit);
+            check("a/b.workflow.yaml", text, Dialect::Dcc);
+            check("a.json", text, Dialect::Dagnats);
+            check("a.yaml", text, Dialect::Swdl);
+            check("a/WORKFLOW.yaml", text, Dialect::Swdl);
+            check("a/WORKFLOW.yml", text, Dialect::Swdl);
+            check("a/WORKFLOW.json", text, Dialect::Swdl);
+        }
+        for text in ["{name: a, steps: []}", "{name: a, steps: [{id: b}]}", "{Steps: []}"] {
+            check("a.yaml", text, Dialect::Dcc);
+            check("-", text, Dialect::Dcc);
+            check("a.json", text, Dialect::Dagnats);
+            check("workflow.yml", text, Dialect::Speckit);
+        }
+        check("WORKFLOW.json", "{workflow: {id: a}, stage: []}", Dialect::Swdl);
     }
 }

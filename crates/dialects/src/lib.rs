@@ -99,18 +99,8 @@ fn finish(parsed: Parsed) -> Loaded {
 
 /// By what stands in it; its name decides where the content does not.
 pub fn file_kind(file: &Text) -> FileKind {
-    if dcc::skill::is_skill_file(&file.name) {
-        return FileKind::Skill;
-    }
     let root = read(file.clone(), &mut Sources::default(), &mut Vec::new());
-    let is_map = matches!(&root, Some(text::Node { kind: text::Kind::Map(_), .. }));
-    match detect::other(root.as_ref(), &file.name) {
-        Some(detect::Other::Schedules) => FileKind::Schedules,
-        Some(detect::Other::Skill) => FileKind::Skill,
-        Some(detect::Other::Overlay(_)) => FileKind::Overlay,
-        None if !is_map && dcc::schedules::is_schedules_file(&file.name) => FileKind::Schedules,
-        None => FileKind::Workflow(detect::dialect(root.as_ref(), &file.name)),
-    }
+    FileKind::of(root.as_ref(), &file.name)
 }
 
 /// A file as its dialect reads it, names not yet tied to anything.
@@ -136,6 +126,9 @@ fn parse(file: Text, options: Options) -> Parsed {
     let overrides = options.overrides.and_then(|file| read(file, &mut sources, &mut diagnostics));
     let overlays: Vec<text::Node> =
         options.overlays.into_iter().filter_map(|file| read(file, &mut sources, &mut diagnostics)).collect();
+    if root.is_some() {
+        diagnostics.extend(unused(dialect, overrides.as_ref(), &overlays));
+    }
     let (workflow, found) = match (root, dialect) {
         (None, _) => (None, Vec::new()),
         (Some(root), Dialect::Swdl) => swdl::read(root, overrides.as_ref(), &sources),
@@ -145,6 +138,23 @@ fn parse(file: Text, options: Options) -> Parsed {
     };
     diagnostics.extend(found);
     Parsed { sources, dialect, workflow, diagnostics }
+}
+
+/// What comes with a file is for one dialect only; with another it changes nothing.
+fn unused(dialect: Dialect, overrides: Option<&text::Node>, overlays: &[text::Node]) -> Vec<Diagnostic> {
+    let finding = |node: &text::Node, what: &str, help: &str| {
+        let message = format!("{what} workflows only, and this one is {}", dialect.name());
+        let finding = Diagnostic::warning(Code::UnusedOverride, message).at(place_of(Some(node)));
+        finding.reference(dialect.name()).help(help)
+    };
+    let overrides = overrides.filter(|_| dialect != Dialect::Swdl).map(|node| {
+        finding(node, "overrides are laid over swdl", "leave them out, and change the workflow itself")
+    });
+    let overlays = overlays
+        .iter()
+        .filter(|_| dialect != Dialect::Speckit)
+        .map(|node| finding(node, "overlays edit speckit", "leave it out, and change the workflow itself"));
+    overrides.into_iter().chain(overlays).collect()
 }
 
 /// Where a finding about a whole file is put: at its first key.
@@ -225,7 +235,7 @@ fn format_of(source: &Source) -> Option<Format> {
 
 fn unknown_extension(source: &Source, id: SourceId) -> Diagnostic {
     if dcc::skill::is_skill_file(&source.name) {
-        return detect::Other::Skill.finding(Span::new(id, 0, 0));
+        return detect::skill_finding(Span::new(id, 0, 0));
     }
     let message = format!("`{}` is no name of a workflow file", source.name);
     let help = "name it with the ending .yaml, .yml or .json";

@@ -1,33 +1,42 @@
 //! Did-you-mean: the candidate nearest to a mistyped word, if any is near enough to be worth offering.
 
-/// The candidate with the smallest edit distance to `word`, unless even that one is too far away.
+/// After this many findings nobody needs another guess: looking for one costs as much as there are names in the file.
+pub const GUESSES_MAX: usize = 100;
+
+/// Letters beyond these are not looked at.
+const LENGTH_MAX: usize = 64;
+
+/// The candidate with the smallest edit distance to `word`, unless even that one is too far away; the first by letters
+/// among equals.
 ///
 /// Near enough means at most one edit for every three characters (and at least one); letter case is free.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LENGTH_MAX: usize = 64;
-    let wanted: Vec<char> = word.to_lowercase().chars().take(LENGTH_MAX).collect();
+    let wanted = letters(word);
     let allowed = (wanted.len() / 3).max(1);
-    candidates
-        .into_iter()
-        .filter(|candidate| *candidate != word)
-        .filter_map(|candidate| {
-            let letters: Vec<char> = candidate.to_lowercase().chars().take(LENGTH_MAX).collect();
-            if letters.len().abs_diff(wanted.len()) > allowed {
-                return None;
-            }
-            let distance = distance(&wanted, &letters);
-            (distance <= allowed).then_some((distance, candidate))
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let near = candidates.into_iter().filter(|candidate| *candidate != word).filter_map(|candidate| {
+        // Bytes are at least as many as letters, so this many are too few.
+        if candidate.len() + allowed < wanted.len() {
+            return None;
+        }
+        let letters = letters(candidate);
+        let near = letters.len().abs_diff(wanted.len()) <= allowed;
+        let distance = near.then(|| distance(&wanted, &letters))?;
+        (distance <= allowed).then_some((distance, candidate))
+    });
+    near.min().map(|(_, candidate)| candidate)
+}
+
+fn letters(word: &str) -> Vec<char> {
+    word.chars().flat_map(char::to_lowercase).take(LENGTH_MAX).collect()
 }
 
 /// Edit distance with swaps of neighbours counted as one edit (optimal string alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+    let mut before = [0; LENGTH_MAX + 1];
+    let mut last = [0; LENGTH_MAX + 1];
+    last.iter_mut().enumerate().for_each(|(at, cell)| *cell = at);
     for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
+        let mut row = [i; LENGTH_MAX + 1];
         for j in 1..=b.len() {
             let change = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
             row[j] = change.min(last[j] + 1).min(row[j - 1] + 1);
@@ -52,6 +61,7 @@ mod tests {
         assert_eq!(nearest("topik", ["topic"]), Some("topic"));
         assert_eq!(nearest("taht", ["that"]), Some("that"), "a swap is one edit");
         assert_eq!(nearest("Parameters", ["parameters"]), Some("parameters"));
+        assert_eq!(nearest("stepx", ["stepc", "stepa", "stepb"]), Some("stepa"), "in any order of the names");
     }
 
     #[test]

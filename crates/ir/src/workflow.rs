@@ -60,6 +60,16 @@ pub struct Header {
     pub requires: IndexMap<Arc<str>, Value>,
 }
 
+impl Header {
+    /// The name, with the version where there is one.
+    pub fn title(&self) -> String {
+        match &*self.version {
+            "" => self.name.to_string(),
+            version => format!("{} v{version}", self.name),
+        }
+    }
+}
+
 /// What a run may be started with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

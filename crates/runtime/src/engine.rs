@@ -51,7 +51,7 @@ pub enum Error {
         "run `{0}` has not failed, so its parameters cannot be changed: resume it without `-p`, or start a new one"
     )]
     NotFailed(RunId),
-    #[error("nothing here does `{step}`, a stage of the type {kind}: answer for it with `--script`")]
+    #[error("nothing here does `{step}` (type {kind}): answer for it with `--script`")]
     NobodyFor { step: String, kind: String },
     #[error("no gate of run `{0}` waits for a decision")]
     NoGate(RunId),

@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Status};
 use crate::args::{Convert, Target};
 use crate::load::{self, Refusal};
+use crate::replace::replace;
 use crate::show::words::{clean, count};
 use crate::show::{Screens, diagnostics};
 use std::fs::OpenOptions;
@@ -48,7 +49,10 @@ fn written(output: &Path, converted: &Converted) -> String {
 
 /// Writes a file that must be new, or with `force` takes the place of another at once.
 fn write(path: &Path, text: &str, force: bool) -> Result<(), String> {
-    let result = if force { replace(path, text) } else { create(path, text) };
+    let result = match create(path, text) {
+        Err(error) if force && error.kind() == ErrorKind::AlreadyExists => replace(path, text.as_bytes()),
+        result => result,
+    };
     result.map_err(|error| {
         let path = path.display().to_string();
         let name = clean(&path);
@@ -67,18 +71,4 @@ fn create(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
-}
-
-/// Beside it first, so that nobody ever sees half a file.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let beside = path.with_file_name(name);
-    let written = create(&beside, text).and_then(|()| std::fs::rename(&beside, &path));
-    if written.is_err() {
-        // What could not be put in place is of no use; if it cannot be removed either, the error says enough.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
 }

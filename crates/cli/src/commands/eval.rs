@@ -14,7 +14,7 @@ use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Severity, Source, SourceId, Sources, Span, Value};
 
 /// What a context may hold; everything else in it is probably a slip.
-const CONTEXT_KEYS: [&str; 12] = [
+const CONTEXT_KEYS: [&str; 16] = [
     "parameters",
     "stages",
     "env",
@@ -23,6 +23,10 @@ const CONTEXT_KEYS: [&str; 12] = [
     "context",
     "item",
     "index",
+    "loops",
+    "host",
+    "failure",
+    "undo",
     "class",
     "exit_code",
     "message",
@@ -105,9 +109,14 @@ impl Trial<'_> {
                 let (template, found) = speckit::expr::parse_template(text, &locate);
                 (Some(template), found)
             }
-            Dialect::Dagnats => as_template(dagnats::parse_skip_if(text, &locate)),
+            Dialect::Dagnats => {
+                let (expr, found) = dagnats::parse_skip_if(text, &locate);
+                (expr.map(Template::Expression), found)
+            }
             Dialect::Dcc if text.trim_start().starts_with('$') => {
-                as_template(dcc::path::parse_path(text.trim(), &locate))
+                let before = text.len() - text.trim_start().len();
+                let shifted = move |range: Range<usize>| locate(range.start + before..range.end + before);
+                as_template(dcc::path::parse_path(text.trim(), &shifted))
             }
             Dialect::Dcc => {
                 let (template, found) = dcc::template::parse_template(text, &locate);

@@ -114,7 +114,7 @@ impl Page<'_> {
     fn header(&self, opened: &Opened, parameters: &Parameters) -> String {
         let header = &opened.plan.header;
         let mut fields = Fields::default();
-        fields.add("Workflow", one_line(&format!("{} v{}", header.name, header.version)));
+        fields.add("Workflow", one_line(&header.title()));
         fields.add("About", header.description.as_deref().map(one_line).unwrap_or_default());
         fields.add("Author", header.author.as_deref().map(one_line).unwrap_or_default());
         fields.add("Tags", one_line(&header.tags.join(", ")));
@@ -157,6 +157,15 @@ impl Page<'_> {
             (None, Some(gate)) => gate_fields(&runs, gate, &mut fields),
             (None, None) => fields.add("Runs", runs),
         }
+        let only = |label: &str| step.labels.iter().any(|own| own == label);
+        fields.add(
+            "Only",
+            match (only("undoes"), only("on_failure")) {
+                (true, _) => "to undo what was done, when the run fails",
+                (false, true) => "to take over when another one fails",
+                (false, false) => "",
+            },
+        );
         fields.add("Condition", step.condition.as_deref().map(one_line).unwrap_or_default());
         fields.add("Tools", step.tools.join(", "));
         fields.add_lines("Inputs", step.inputs.iter().map(|(name, input)| self.input(name, input)));

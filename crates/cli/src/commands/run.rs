@@ -15,7 +15,7 @@ use windlass_ir::plan::{Given, PlanStep};
 use windlass_ir::workflow::{Action, Kind};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
-    Door, Durability, Engine, Error, Following, Query, Request, RunId, Surroundings, Update, listen,
+    Door, Durability, Engine, Error, Following, Program, Query, Request, RunId, Surroundings, Update, listen,
 };
 
 pub fn run(args: args::Run, screens: &Screens) -> Answer {
@@ -42,6 +42,9 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         Ok(run) => run,
         Err(error) => return refused_start(&Error::RunId(error), json),
     };
+    if let Err(error) = Program::new(opened.plan.clone()) {
+        return refused_start(&error.into(), json);
+    }
     if let (None, Some(step)) = (&from.script, opened.plan.steps.iter().find(|step| is_for_others(step))) {
         let error = Error::NobodyFor { step: step.id.to_string(), kind: step.word.to_string() };
         return refused_start(&error, json);

@@ -85,7 +85,7 @@ impl Graph {
             afterwards: Vec::new(),
         };
         let items = drawing.items(&plan.roots);
-        let title = one_line(&format!("{} v{}", plan.header.name, plan.header.version));
+        let title = one_line(&plan.header.title());
         let mut edges = drawing.edges();
         edges.extend(drawing.afterwards);
         Self { title, items, edges }

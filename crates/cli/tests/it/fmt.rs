@@ -4,7 +4,7 @@ use crate::support::{folder, windlass_in};
 use serde_json::json;
 
 const UNTIDY: &str = "stages:\n- {type: shell, id: 'a', run: x} # work\nworkflow: {name: \"U\", id: u}\n";
-const TIDY: &str = "workflow: {id: u, name: U}\nstages:\n  - {id: a, type: shell, run: x}  # work\n";
+const TIDY: &str = "workflow: { id: u, name: U }\nstages:\n  - { id: a, type: shell, run: x }  # work\n";
 const BROKEN: &str = "workflow: {id: u\n";
 
 #[test]

@@ -35,7 +35,7 @@ fn header(header: &Header) -> Map {
     let mut map = Map::in_lines();
     map.put("id", &header.id);
     map.put("name", &header.name);
-    if &*header.version != defaults::VERSION {
+    if !["", defaults::VERSION].contains(&&*header.version) {
         map.put("version", &header.version);
     }
     map.put_some("description", header.description.as_ref());

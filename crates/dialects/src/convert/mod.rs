@@ -2,7 +2,7 @@
 //! defaults is left out; nothing else is: the new file is read again, and its plan must equal that of the old one.
 //!
 //! `document`, `stage`, `work` and `policy` turn the representation into data with the keys of swdl, `values` spells
-//! expressions, `yaml` writes the data down, `same` compares two files by what they mean.
+//! expressions, `yaml` writes the data down, the formatter gives it its form, `same` compares two files by what they mean.
 
 mod document;
 mod policy;
@@ -15,7 +15,7 @@ mod yaml;
 pub use same::{difference, plan_difference, trigger_difference};
 
 use crate::text::Format;
-use crate::{Dialect, Loaded, Options, Text, finish, format_of, load, parse};
+use crate::{Dialect, FileKind, Loaded, Options, Text, finish, fmt, format_of, load, parse};
 use windlass_ir::resolve::simplify;
 use windlass_ir::{Code, Diagnostic, SourceId, Sources, Span, Workflow};
 
@@ -33,7 +33,8 @@ pub fn to_swdl(file: Text, options: Options) -> Result<Converted, Box<Loaded>> {
     let workflow = parsed.workflow.clone();
     let mut loaded = finish(parsed);
     let Some(workflow) = workflow.filter(|_| loaded.is_valid()) else { return Err(Box::new(loaded)) };
-    let text = leading_comments(&loaded.sources, loaded.dialect) + &write(workflow);
+    let comments = leading_comments(&loaded.sources, loaded.dialect);
+    let text = in_form(comments + &document(workflow));
     match lost(&loaded, &text) {
         None => Ok(Converted { text, loaded }),
         Some(what) => {
@@ -45,9 +46,18 @@ pub fn to_swdl(file: Text, options: Options) -> Result<Converted, Box<Loaded>> {
 }
 
 /// The text of a workflow whose names are not tied to anything yet.
-pub fn write(mut workflow: Workflow) -> String {
+pub fn write(workflow: Workflow) -> String {
+    in_form(document(workflow))
+}
+
+fn document(mut workflow: Workflow) -> String {
     simplify(&mut workflow);
     yaml::document(&document::write(&workflow))
+}
+
+/// As the formatter writes it. What that cannot keep, such as a key of a thousand letters, stays as it is.
+fn in_form(text: String) -> String {
+    fmt::format(&text, Format::Yaml, Some(FileKind::Workflow(Dialect::Swdl))).unwrap_or(text)
 }
 
 /// What the text says otherwise than the file that it was made from.

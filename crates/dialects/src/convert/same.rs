@@ -2,6 +2,7 @@
 //! things were written.
 
 use crate::Loaded;
+use crate::swdl::defaults;
 use serde_json::Value as Json;
 use windlass_ir::Plan;
 use windlass_ir::trigger::Trigger;
@@ -34,6 +35,10 @@ fn stripped(plan: &Plan) -> Json {
     let mut json = serde_json::to_value(plan).unwrap_or(Json::Null);
     for key in ["digest", "dialect"] {
         json[key] = Json::Null;
+    }
+    // Who says no version has the first one in the house dialect.
+    if json["header"]["version"] == "" {
+        json["header"]["version"] = defaults::VERSION.into();
     }
     for step in json["steps"].as_array_mut().into_iter().flatten() {
         step["word"] = Json::Null;

@@ -1,7 +1,7 @@
 //! YAML as a person would write it: data in, text out. Short lists and mappings stand on one line, text of several lines in a
 //! block, and quotes only where they are needed to mean the same to every reader.
 
-use crate::text::{Scalar, Style};
+use crate::fmt::scalar::{Place, is_bare};
 use std::fmt::Write;
 use windlass_ir::Value;
 
@@ -135,7 +135,7 @@ pub fn document(map: &Map) -> String {
 /// `key: value` with its line end. The cursor stands where the key begins. `apart` puts empty lines between the entries of a
 /// list.
 fn entry(key: &str, value: &Yaml, indent: usize, apart: bool, out: &mut String) {
-    let key_text = scalar(key, true);
+    let key_text = scalar(key, Place::Key);
     let marked = key_text.chars().count() > KEY_CHARS_MAX;
     if marked {
         let _ = write!(out, "? {key_text}\n{}:", " ".repeat(indent));
@@ -203,7 +203,7 @@ fn list_item(item: &Yaml, indent: usize, out: &mut String) {
 fn one_line(value: &Yaml, used: usize) -> Option<String> {
     match value {
         Yaml::Text(text) if is_block_text(text) => None,
-        Yaml::Text(text) => Some(scalar(text, false)),
+        Yaml::Text(text) => Some(scalar(text, Place::Block)),
         Yaml::Lines(items) if !items.is_empty() => None,
         Yaml::Map(map) if map.in_lines && !map.is_empty() => None,
         Yaml::List(_) | Yaml::Lines(_) | Yaml::Map(_) => {
@@ -226,7 +226,7 @@ fn flow(value: &Yaml, depth: usize) -> Option<String> {
         Yaml::Int(int) => int.to_string(),
         Yaml::Float(float) => number(*float),
         Yaml::Text(text) if text.contains('\n') => return None,
-        Yaml::Text(text) => scalar(text, true),
+        Yaml::Text(text) => scalar(text, Place::Flow),
         Yaml::List(items) | Yaml::Lines(items) => {
             if items.is_empty() {
                 return Some("[]".to_owned());
@@ -244,7 +244,7 @@ fn flow(value: &Yaml, depth: usize) -> Option<String> {
             let parts: Option<Vec<String>> = map
                 .entries
                 .iter()
-                .map(|(key, value)| Some(format!("{}: {}", scalar(key, true), flow(value, inner)?)))
+                .map(|(key, value)| Some(format!("{}: {}", scalar(key, Place::Key), flow(value, inner)?)))
                 .collect();
             format!("{{ {} }}", joined(parts?)?)
         }
@@ -286,8 +286,8 @@ fn literal(text: &str, indent: usize, out: &mut String) {
 }
 
 /// A text on one line: bare where that is safe, in single quotes if that spares escapes, else in double quotes.
-fn scalar(text: &str, in_flow: bool) -> String {
-    if is_bare(text, in_flow) {
+fn scalar(text: &str, place: Place) -> String {
+    if is_bare(text, place) {
         return text.to_owned();
     }
     let escaped = text.chars().any(needs_escape);
@@ -319,33 +319,6 @@ fn escape(letter: char, out: &mut String) {
         }
         letter => out.push(letter),
     }
-}
-
-/// Words that some version of YAML takes for something else than text.
-const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-
-/// Whether a text can stand without quotes and still be that text, also for readers of older YAML.
-fn is_bare(text: &str, in_flow: bool) -> bool {
-    let starts = |c: char| c.is_alphabetic() || c == '_' || c == '/';
-    let begins = text.starts_with(starts) || ["./", "../"].iter().any(|begin| text.starts_with(begin));
-    let signs = if in_flow { ",[]{}:#\"'&*!|>%@`?" } else { "" };
-    let plain =
-        || Scalar { text: text.into(), style: Style::Plain, tag: None }.to_value() == Value::text(text);
-    (begins || is_amount(text))
-        && !text.ends_with([' ', ':', '\t'])
-        && !text.contains(": ")
-        && !text.contains(" #")
-        && !text.chars().any(|c| needs_escape(c) || c == '\t' || signs.contains(c))
-        && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
-        && plain()
-}
-
-/// Digits with a unit, such as `30m`.
-fn is_amount(text: &str) -> bool {
-    let begins = text == "0s" || text.starts_with(|c: char| c.is_ascii_digit() && c != '0');
-    begins
-        && text.ends_with(['d', 'h', 'm', 's'])
-        && text.bytes().all(|byte| byte.is_ascii_digit() || b"dhmsu".contains(&byte))
 }
 
 #[cfg(test)]

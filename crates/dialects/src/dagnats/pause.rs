@@ -32,7 +32,13 @@ fn sleep_until(table: &Table<'_>) -> Option<WaitFor> {
     let pattern =
         filled(table, "cron").filter(|pattern| table.check_cron("cron", pattern, CronSyntax::Posix));
     let instant = path(table, "until_input_path");
-    let given: Vec<&str> = KEYS.into_iter().filter(|key| table.has(key)).collect();
+    // As everywhere in this language, the empty text says that nothing is given.
+    let is_given = |key: &&str| match table.lookup(key).map(|entry| entry.value.to_value()) {
+        None | Some(Value::Null) => false,
+        Some(Value::Text(text)) => !text.is_empty(),
+        Some(_) => true,
+    };
+    let given: Vec<&str> = KEYS.into_iter().filter(is_given).collect();
     if given.is_empty() {
         table.missing("duration", "say how long it sleeps: `duration`, `cron` or `until_input_path`");
     }

@@ -20,7 +20,7 @@ pub fn read(top: &Table<'_>) -> RunPolicy {
     let unlimited = RunPolicy::unlimited();
     let timeout = duration::optional(top, "timeout");
     let sticky = sticky(top);
-    if sticky == Some(Sticky::Hard) && !top.has("timeout") {
+    if sticky == Some(Sticky::Hard) && timeout.is_none() {
         let span = top.node("sticky").map_or(top.span, |node| node.span);
         let message = "a run that waits for one worker only must have a `timeout`";
         let finding = top.error(Code::MissingField, "timeout", span, message);
@@ -35,7 +35,8 @@ pub fn read(top: &Table<'_>) -> RunPolicy {
         sticky,
         cancel_on: cancel_on(top),
         start_key: path(top, "idempotency_key").map(|key| into_input(top, "idempotency_key", &key)),
-        compensate_on_cancel: false,
+        // A key of the house: elsewhere nothing says that a cancelled run is undone.
+        compensate_on_cancel: top.boolean("compensate_on_cancel").unwrap_or(false),
     }
 }
 

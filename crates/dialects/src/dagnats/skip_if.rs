@@ -31,9 +31,13 @@ struct SkipIf {
     span: Span,
 }
 
+/// The step that a comparison names.
+fn named(table: &Table<'_>) -> Option<Spanned<Arc<str>>> {
+    ruled(table, 11, || demanded(table, "step_id", "name the step whose output decides"))
+}
+
 impl SkipIf {
-    fn read(table: &Table<'_>) -> Option<Self> {
-        let step = ruled(table, 11, || demanded(table, "step_id", "name the step whose output decides"));
+    fn read(table: &Table<'_>, step: Option<Spanned<Arc<str>>>) -> Option<Self> {
         let field = demanded(table, "field", "name the field of its output that is compared");
         let op = ruled(table, 12, || operator(table));
         let value = value(table, op);
@@ -107,11 +111,11 @@ fn value(table: &Table<'_>, op: Option<BinaryOp>) -> Option<Expr> {
 /// The step runs unless the comparison holds. What is not there compares as false, so the step runs.
 pub fn of_step(draft: &Draft<'_>) -> Option<Condition> {
     let table = draft.table.table("skip_if")?;
-    let skip_if = SkipIf::read(&table)?;
-    if !draft.needs.iter().any(|need| need.value == skip_if.step.value) {
-        table.report(not_before(draft, &table, &skip_if.step));
-        return None;
-    }
+    let step = named(&table);
+    let stranger = step.as_ref().filter(|step| !draft.needs.iter().any(|need| need.value == step.value));
+    stranger.iter().for_each(|step| table.report(not_before(draft, &table, step)));
+    let is_stranger = stranger.is_some();
+    let skip_if = SkipIf::read(&table, step).filter(|_| !is_stranger)?;
     // A name that stands for no step is reported where it is waited for.
     draft.document.roster.card(&skip_if.step.value)?;
     let (output, span) = (flow::output(&skip_if.step.value, skip_if.step.span), skip_if.span);
@@ -138,30 +142,26 @@ fn not_before(draft: &Draft<'_>, table: &Table<'_>, step: &Spanned<Arc<str>>) ->
 }
 
 /// Reads a comparison that stands alone, as JSON. Its value is true when the step would be skipped; see [`scope`].
-pub fn parse_skip_if(text: &str, locate: &dyn Fn(Range<usize>) -> Span) -> Result<Expr, Vec<Diagnostic>> {
+/// Findings that are no errors come with it.
+pub fn parse_skip_if(text: &str, locate: &dyn Fn(Range<usize>) -> Span) -> (Option<Expr>, Vec<Diagnostic>) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("skip_if", text));
     let read = text::read(sources.get(id), id, Format::Json, &Limits::default());
     let context = Context::new(&sources, Keys::AnyCase, "");
     let expr = read.root.as_ref().and_then(|root| {
         let table = Table::of(&context, root, Place::default())?;
-        let skip_if = SkipIf::read(&table)?;
+        let skip_if = SkipIf::read(&table, named(&table))?;
         let root = flow::read(Namespace::Root, skip_if.step.span);
         let output = flow::member(root, &skip_if.step.value);
         Some(skip_if.compare(output))
     });
     let mut found = read.diagnostics;
     found.extend(context.diagnostics.into_inner());
-    found.retain(Diagnostic::is_error);
-    match expr.filter(|_| found.is_empty()) {
-        Some(expr) => {
-            Ok(expr.try_map(&mut |part| placed(part, locate)).unwrap_or_else(|never| match never {}))
-        }
-        None => {
-            found.iter_mut().for_each(|finding| place(finding, locate));
-            Err(found)
-        }
-    }
+    found.iter_mut().for_each(|finding| place(finding, locate));
+    let expr = expr.filter(|_| !found.iter().any(Diagnostic::is_error));
+    let expr = expr
+        .map(|expr| expr.try_map(&mut |part| placed(part, locate)).unwrap_or_else(|never| match never {}));
+    (expr, found)
 }
 
 fn placed(part: Expr, locate: &dyn Fn(Range<usize>) -> Span) -> Result<Expr, std::convert::Infallible> {
@@ -211,7 +211,8 @@ mod tests {
     /// Whether a step is skipped, given what `lint` gave.
     fn check(output: &str, op: &str, value: &str, expected: bool) {
         let text = format!(r#"{{"step_id": "lint", "field": "n", "op": "{op}", "value": {value}}}"#);
-        let expr = parse_skip_if(&text, &locate).unwrap_or_else(|found| panic!("{text}: {found:#?}"));
+        let (expr, found) = parse_skip_if(&text, &locate);
+        let expr = expr.unwrap_or_else(|| panic!("{text}: {found:#?}"));
         let context: Value = serde_json::from_str(&format!(r#"{{"lint": {output}}}"#)).expect("JSON");
         let found = evaluate(&expr, &scope(&context), &Semantics::DAGNATS, &Limits::default());
         assert_eq!(found, Ok(Value::Bool(expected)), "{output} {op} {value}");
@@ -249,7 +250,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         let check = |text: &str, expected: &[(Code, Option<u8>, &str)]| {
-            let found = parse_skip_if(text, &locate).expect_err(text);
+            let (expr, found) = parse_skip_if(text, &locate);
+            assert_eq!(expr, None, "{text}");
             let place = |span: Option<Span>| span.map_or("", |s| &text[s.start as usize..s.end as usize]);
             let found: Vec<_> = found.iter().map(|d| (d.code, d.rule, place(d.span))).collect();
             assert_eq!(found, expected, "{text}");

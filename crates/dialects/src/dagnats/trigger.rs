@@ -41,7 +41,7 @@ fn note_id(table: &Table<'_>, id: &Spanned<Arc<str>>, ids: &mut HashMap<Arc<str>
     if let Some(first) = ids.get(&id.value) {
         let message = format!("two triggers have the id `{}`", id.value);
         let finding =
-            table.error(Code::DuplicateKey, "id", id.span, message).label(*first, "first used here");
+            table.error(Code::DuplicateTrigger, "id", id.span, message).label(*first, "first used here");
         table.report(finding.reference(&*id.value).help("give one of them another id"));
         return;
     }

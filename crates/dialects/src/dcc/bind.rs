@@ -163,8 +163,8 @@ impl<'a> Binder<'a> {
     /// The element of one of the loops around.
     fn element(&self, place: usize, span: Span) -> Expr {
         match &self.loops[place].step {
+            _ if place + 1 == self.loops.len() => read(Namespace::Item, span),
             Some(id) => member(member(read(Namespace::Loops, span), id, span), "item", span),
-            None if place + 1 == self.loops.len() => read(Namespace::Item, span),
             None => null(span),
         }
     }

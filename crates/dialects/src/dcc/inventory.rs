@@ -5,8 +5,10 @@ use super::inputs;
 use super::table::is_null;
 use crate::text::{Kind, Mapping, Node};
 use indexmap::IndexMap;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use windlass_ir::suggest::GUESSES_MAX;
 use windlass_ir::workflow::Parameter;
 
 #[derive(Debug, Default)]
@@ -18,6 +20,8 @@ pub struct Inventory {
     pub parameters: IndexMap<Arc<str>, Parameter>,
     /// Every key that stands where inputs are declared, whether it is one or only describes them.
     pub input_words: HashSet<Arc<str>>,
+    /// How often somebody looked for an id that was meant.
+    guessed: Cell<usize>,
 }
 
 /// Where a step, or a branch that is a list, stands.
@@ -46,8 +50,11 @@ impl Inventory {
         self.by_id.contains_key(id)
     }
 
+    /// All ids, to guess what was meant by another; none once enough was guessed.
     pub fn step_ids(&self) -> impl Iterator<Item = &str> {
-        self.by_id.keys().map(|id| &**id)
+        let guessed = self.guessed.replace(self.guessed.get() + 1);
+        let ids = (guessed < GUESSES_MAX).then(|| self.by_id.keys().map(|id| &**id));
+        ids.into_iter().flatten()
     }
 
     /// Whether the step `first` is done whenever `second` starts.

@@ -81,13 +81,14 @@ fn read_retry(table: &Table<'_>) -> Option<Retry> {
     check_delays(table, initial, max);
     let classes = table.has("retry_on").then(|| table.plain_texts("retry_on"));
     let nothing = classes.as_ref().is_some_and(Vec::is_empty) && table.list("retry_on").is_some();
+    let jitter = jitter(table);
     let backoff = Backoff {
         initial: Duration::from_millis(initial),
         growth,
         min: Duration::ZERO,
         max: Duration::from_millis(max),
-        jitter: jitter(table),
-        spread: Spread::Around,
+        jitter,
+        spread: if jitter > 0.0 { Spread::Around } else { Spread::Above },
     };
     table.known(&["retry_on"]);
     table.finish_all();

@@ -1,29 +1,45 @@
 //! Puts the keys of a [`Node`] into their canonical order, and comments where the printer can write them.
 
-use super::order::KeyOrder;
+use super::order::{KeyOrder, MapOrder};
 use super::tree::{Collection, Content, Layout, Line, Member, Node, Shape};
 
 /// Trees are as deep as the reader allows, which bounds the recursion.
 pub(super) fn arrange(node: &mut Node<'_>, order: KeyOrder) {
     let Content::Collection(collection) = &mut node.content else { return };
-    if collection.shape == Shape::Map {
-        sort(collection, order);
-    }
-    for member in &mut collection.members {
-        let below = match &member.key {
-            Some(key) => order.below(key.text()),
-            None => order.item(),
-        };
-        arrange(&mut member.value, below);
+    match collection.shape {
+        Shape::Map => arrange_map(collection, &order.mapping(entries(&collection.members))),
+        Shape::List => collection.members.iter_mut().for_each(|item| arrange(&mut item.value, order.item())),
     }
     if collection.layout == Layout::Block && collection.shape == Shape::List {
         collection.members.iter_mut().for_each(lift_comments);
     }
 }
 
+fn arrange_map(map: &mut Collection<'_>, order: &MapOrder) {
+    sort(map, order);
+    for member in &mut map.members {
+        let below = order.below(name(member));
+        arrange(&mut member.value, below);
+    }
+}
+
+fn entries<'a>(members: &'a [Member<'_>]) -> impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone {
+    members.iter().map(|member| {
+        let text = match &member.value.content {
+            Content::Scalar(scalar) => Some(scalar.text.as_str()),
+            Content::Absent | Content::Alias(_) | Content::Block(_) | Content::Collection(_) => None,
+        };
+        (name(member), text)
+    })
+}
+
+fn name<'a>(member: &'a Member<'_>) -> &'a str {
+    member.key.as_ref().map_or("", Node::text)
+}
+
 /// An alias must stay behind its anchor, so members that hold one or the other never pass each other.
-fn sort(map: &mut Collection<'_>, order: KeyOrder) {
-    let rank = |member: &Member<'_>| order.rank(member.key.as_ref().map_or("", Node::text));
+fn sort(map: &mut Collection<'_>, order: &MapOrder) {
+    let rank = |member: &Member<'_>| order.rank(name(member));
     let mut tied = map.members.iter().filter(|member| member.is_tied()).map(rank);
     if map.members.iter().map(rank).is_sorted() || !tied.by_ref().is_sorted() {
         return;

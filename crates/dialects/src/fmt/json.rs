@@ -2,6 +2,7 @@
 //! texts stays on one line.
 
 use super::order::KeyOrder;
+use super::same::texts;
 use crate::text::{Entry, Kind, Mapping, Node};
 use windlass_ir::Span;
 
@@ -70,6 +71,7 @@ impl<'a> Printer<'a> {
             self.out.push_str("{}");
             return;
         }
+        let order = order.mapping(texts(map));
         let mut entries: Vec<&Entry> = map.entries.iter().collect();
         entries.sort_by_key(|entry| order.rank(&entry.key.text));
         self.out.push('{');

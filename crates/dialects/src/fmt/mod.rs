@@ -8,9 +8,8 @@ mod json;
 mod order;
 mod print;
 mod same;
-mod scalar;
+pub(crate) mod scalar;
 mod scan;
-mod tables;
 mod tree;
 mod yaml;
 
@@ -47,7 +46,7 @@ pub fn format(text: &str, format: Format, kind: Option<FileKind>) -> Result<Stri
     readable(text, format)?;
     let text = with_plain_line_ends(text);
     let root = readable(&text, format)?;
-    let order = kind.or_else(|| FileKind::guess(&root)).map_or(KeyOrder::Author, tables::order);
+    let order = kind.or_else(|| FileKind::guess(&root)).map_or(KeyOrder::Author, KeyOrder::of);
     let formatted = match format {
         Format::Yaml => print_yaml(&text, order).map_err(|unfit| vec![not_formatted(&unfit)])?,
         Format::Json => json::print(&text, &root, order),

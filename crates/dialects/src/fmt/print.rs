@@ -285,7 +285,9 @@ fn without_blanks<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
 fn write_line(collection: &Collection<'_>, out: &mut String, length_max: usize) -> Option<()> {
     let (open, close) = brackets(collection.shape);
     let has_lines = |lines: &[Line<'_>]| lines.iter().any(|line| *line != Line::Blank);
+    let space = if collection.shape == Shape::Map && !collection.members.is_empty() { " " } else { "" };
     out.push(open);
+    out.push_str(space);
     for (number, member) in collection.members.iter().enumerate() {
         if has_lines(&member.above) || member.value.comment.is_some() || out.len() > length_max {
             return None;
@@ -293,6 +295,7 @@ fn write_line(collection: &Collection<'_>, out: &mut String, length_max: usize) 
         out.push_str(if number > 0 { ", " } else { "" });
         write_member(member, out, length_max)?;
     }
+    out.push_str(space);
     out.push(close);
     (!has_lines(&collection.tail)).then_some(())
 }

@@ -20,6 +20,7 @@ pub(super) fn is_same(one: &Node, other: &Node, order: KeyOrder) -> bool {
 
 /// Where keys have an order both sides are compared in any order: what a merge brings in may have moved with it.
 fn is_same_map(one: &Mapping, other: &Mapping, order: KeyOrder) -> bool {
+    let order = order.mapping(texts(one));
     let sorted = |map: &Mapping| {
         let mut numbers: Vec<usize> = (0..map.entries.len()).collect();
         numbers.sort_by_key(|number| {
@@ -36,6 +37,17 @@ fn is_same_map(one: &Mapping, other: &Mapping, order: KeyOrder) -> bool {
                 a.key.text == b.key.text && is_same_style(a.key.style, b.key.style, &a.key.text);
             is_same_key && is_same(&a.value, &b.value, order.below(&a.key.text))
         })
+}
+
+/// The keys of a mapping, each with its value if that is a scalar.
+pub(super) fn texts(map: &Mapping) -> impl Iterator<Item = (&str, Option<&str>)> + Clone {
+    map.entries.iter().map(|entry| {
+        let text = match &entry.value.kind {
+            Kind::Scalar(scalar) => Some(&*scalar.text),
+            Kind::List(_) | Kind::Map(_) => None,
+        };
+        (&*entry.key.text, text)
+    })
 }
 
 fn is_same_scalar(one: &Scalar, other: &Scalar) -> bool {

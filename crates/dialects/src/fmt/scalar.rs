@@ -7,16 +7,18 @@ use std::borrow::Cow;
 
 /// Where a scalar stands. Between brackets and in keys more characters have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Block,
     Flow,
     Key,
 }
 
-/// A scalar of one line in its canonical form. What is plain stays as it is: quotes would change what it means.
+/// A scalar of one line in its canonical form. What is plain stays as it is: quotes would change what it means, unless it
+/// is text anyway, and one that not every reader takes without them.
 pub(super) fn canonical<'a>(scalar: &'a Scalar<'_>, is_tagged: bool, place: Place) -> Cow<'a, str> {
     let is_fixed = match scalar.style {
-        Style::Plain | Style::Literal | Style::Folded => true,
+        Style::Plain => !(is_torn(&scalar.text, place) && is_text(&scalar.text)),
+        Style::Literal | Style::Folded => true,
         Style::SingleQuoted => false,
         Style::DoubleQuoted => has_escapes(scalar.raw),
     };
@@ -49,6 +51,19 @@ fn is_visible(c: char) -> bool {
     !c.is_control() && !hidden
 }
 
+/// True if a text can stand without quotes and is the same text to every reader.
+pub(crate) fn is_bare(text: &str, place: Place) -> bool {
+    text.chars().all(is_visible) && is_plain(text, place)
+}
+
+/// Some readers of YAML end a text at a question mark between brackets, wherever it stands.
+fn is_torn(text: &str, place: Place) -> bool {
+    match place {
+        Place::Block => false,
+        Place::Flow | Place::Key => text.contains('?'),
+    }
+}
+
 fn is_plain(text: &str, place: Place) -> bool {
     let begins = text.starts_with(|c: char| c.is_whitespace() || "-?:,[]{}#&*!|>'\"%@`".contains(c));
     // An expression in braces is quoted everywhere, so that one can move it into brackets or add a `: ` to it.
@@ -56,9 +71,14 @@ fn is_plain(text: &str, place: Place) -> bool {
         text.contains(": ") || text.contains(" #") || text.contains(['{', '}']) || text.ends_with(':');
     let more = match place {
         Place::Block => false,
-        Place::Flow | Place::Key => text.contains([',', '[', ']', ':']),
+        Place::Flow | Place::Key => text.contains([',', '[', ']', ':', '?']),
     };
     !begins && !marks && !more && !text.ends_with(char::is_whitespace) && is_text(text)
+}
+
+/// Of a number in any base.
+fn is_digit(c: char) -> bool {
+    c.is_ascii_hexdigit() || c == '_'
 }
 
 /// True if the text, without quotes, is text in YAML 1.1 and 1.2 alike: no number, date, boolean or null.
@@ -68,9 +88,13 @@ pub(super) fn is_text(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_word = WORDS.iter().any(|word| unsigned.eq_ignore_ascii_case(word));
     let begins = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    let is_numeric = |c: char| c.is_ascii_hexdigit() || "xXoO_.:,+- tTzZ".contains(c);
+    let is_numeric = |c: char| c.is_ascii_digit() || "eE_.:,+- tTzZ".contains(c);
     let is_number = begins && text.chars().all(is_numeric);
-    !is_word && !is_number
+    let is_based = ["0x", "0o", "0b"].iter().any(|base| {
+        let start = unsigned.get(..base.len()).unwrap_or_default();
+        start.eq_ignore_ascii_case(base) && unsigned.chars().skip(base.len()).all(is_digit)
+    });
+    !is_word && !is_number && !is_based
 }
 
 #[cfg(test)]
@@ -105,6 +129,8 @@ mod tests {
         check("'${{ a }}'", "\"${{ a }}\"", "\"${{ a }}\"");
         check("\"tab\\t\"", "\"tab\\t\"", "\"tab\\t\"");
         check("''", "\"\"", "\"\"");
+        check("'why?'", "why?", "\"why?\"");
+        check("why? so", "why? so", "\"why? so\"");
         for raw in ["'a: b'", "'a #b'", "'a:'", "' a'", "'a '", "'- a'", "'@a'", "'#a'", "'%a'"] {
             let quoted = raw.replace('\'', "\"");
             check(raw, &quoted, &quoted);
@@ -155,7 +181,10 @@ mod tests {
             "---",
         ];
         others.iter().for_each(|text| assert!(!is_text(text), "{text}"));
-        let texts = ["30m", "a", "yess", "v1", "./x", "1st", "nil", "None", "1 apple", "inf", "--flag"];
+        let texts = [
+            "30m", "1d", "0a", "0xyz", "a", "yess", "v1", "./x", "1st", "nil", "None", "1 apple", "inf",
+            "--flag",
+        ];
         texts.iter().for_each(|text| assert!(is_text(text), "{text}"));
     }
 }

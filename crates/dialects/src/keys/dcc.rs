@@ -1,7 +1,7 @@
 //! The keys of dcc: workflow files of DCC-MCP, with their six kinds of steps and their policies.
 
 use super::{
-    ANY_COUNT, Block, COUNT, Form, Key, Language, NOTHING, Rule, Shape, TEXTS, Variants, block, key,
+    ANY_COUNT, Block, COUNT, Form, Key, Language, NOTHING, Part, Rule, Shape, TEXTS, Variants, block, key,
 };
 
 pub const LANGUAGE: Language = Language {
@@ -9,6 +9,7 @@ pub const LANGUAGE: Language = Language {
     title: "DCC-MCP workflow (dcc)",
     about: "`*.workflow.yaml` of DCC-MCP: tools of MCP servers one after the other, with loops, branches and approvals",
     opens: "{{",
+    any_case: false,
     blocks: &[DOCUMENT, STEPS],
     foreign: &[],
 };
@@ -112,7 +113,7 @@ const POLICY: Key = key("policy", Shape::Block("policy"), "the policy keys, in a
 
 /// A word of another language for a key of this one.
 const fn misnamed(name: &'static str, note: &'static str) -> Key {
-    key(name, Shape::Any, "").warned(note)
+    key(name, Shape::Any, "").warned(note).stands(Part::Rest)
 }
 
 const STEPS: &[Block] = &[
@@ -142,7 +143,8 @@ const STEPS: &[Block] = &[
             POLICY,
             key("dcc", Shape::Any, "which server has it")
                 .example("maya")
-                .warned("`kind: tool_remote` names a server"),
+                .warned("`kind: tool_remote` names a server")
+                .stands(Part::Rest),
         ],
     )
     .includes(&["policy"])
@@ -165,8 +167,8 @@ const STEPS: &[Block] = &[
         &[
             key("items", PATH, "the items").required(),
             key("as", Shape::String, "what an item is called").default("item"),
-            key("steps", STEP_LIST, "what is done with each"),
             key("concurrency", COUNT, "items at once").default("1"),
+            key("steps", STEP_LIST, "what is done with each"),
             POLICY,
             misnamed("body", "it is called `steps`"),
             misnamed("do", "it is called `steps`"),
@@ -180,14 +182,14 @@ const STEPS: &[Block] = &[
         "parallel_step",
         "steps at the same time, `kind: parallel`",
         &[
+            key("on_any_fail", Shape::Words(&["abort", "continue"]), "what the failure of a branch means")
+                .otherwise("wait for all, then fail"),
             key("steps", STEP_LIST, "each is a branch"),
             key(
                 "branches",
                 Shape::List(&Shape::Either(&[Shape::Block("step"), STEP_LIST])),
                 "each is a step, or a list of steps",
             ),
-            key("on_any_fail", Shape::Words(&["abort", "continue"]), "what the failure of a branch means")
-                .otherwise("wait for all, then fail"),
             POLICY,
         ],
     )

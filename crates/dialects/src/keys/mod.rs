@@ -31,6 +31,8 @@ pub struct Language {
     pub about: &'static str,
     /// What opens an expression; empty where there are none.
     pub opens: &'static str,
+    /// Keys may be written in capital letters.
+    pub any_case: bool,
     pub blocks: &'static [&'static [Block]],
     /// The values of `config.semantics` under which names and bounds are those of another dialect, and the tables say
     /// which keys there are but not what they may hold.
@@ -95,6 +97,22 @@ pub struct Key {
     /// It means something only beside this other key.
     pub beside: Option<&'static str>,
     pub status: Status,
+    pub stands: Part,
+}
+
+/// Where in its mapping a key stands in the canonical form. Within a part the order is that of the rows: those of a block,
+/// of the blocks that it includes, and of its variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Who it is.
+    Who,
+    /// When it is done, and what.
+    Work,
+    /// What it is given, and what it gives.
+    Data,
+    /// Time, attempts, limits.
+    Policy,
+    Rest,
 }
 
 /// What holds when an optional key is left out.
@@ -201,6 +219,7 @@ const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
         example: "",
         beside: None,
         status: Status::Honoured,
+        stands: Part::Work,
     }
 }
 
@@ -236,6 +255,10 @@ impl Key {
 
     const fn warned(self, note: &'static str) -> Self {
         Self { status: Status::Warned(note), ..self }
+    }
+
+    const fn stands(self, part: Part) -> Self {
+        Self { stands: part, ..self }
     }
 
     const fn refused(self, note: &'static str) -> Self {

@@ -7,6 +7,7 @@ pub const LANGUAGE: Language = Language {
     title: "DCC-MCP schedules",
     about: "`schedules.yaml` and `*.schedules.yaml` of DCC-MCP: workflows that start by the clock or on a request",
     opens: "{{",
+    any_case: false,
     blocks: &[DOCUMENT],
     foreign: &[],
 };
@@ -37,10 +38,10 @@ const DOCUMENT: &[Block] = &[
         &[
             key("id", FILLED, "unique over all files").required(),
             key("workflow", FILLED, "the name of the workflow").required().example("tidy-up"),
+            key("enabled", Shape::Boolean, "whether it fires").default("true"),
+            key("trigger", Shape::Block("trigger"), "what starts it").required(),
             key("inputs", Shape::Template, "what the run is given; may read `trigger`")
                 .example(r#"{"path": "{{trigger.payload.path}}"}"#),
-            key("trigger", Shape::Block("trigger"), "what starts it").required(),
-            key("enabled", Shape::Boolean, "whether it fires").default("true"),
             key("max_concurrent", COUNT, "runs at once; 0 is no limit").default("1"),
         ],
     ),

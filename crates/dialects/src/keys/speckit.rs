@@ -1,12 +1,13 @@
 //! The keys of speckit: `workflow.yml` of Spec Kit, and its fourteen types of steps.
 
-use super::{Block, COUNT, Form, Key, Language, NOTHING, Shape, Variants, block, key};
+use super::{Block, COUNT, Form, Key, Language, NOTHING, Part, Shape, Variants, block, key};
 
 pub const LANGUAGE: Language = Language {
     name: "speckit",
     title: "Spec Kit workflow (speckit)",
     about: "`workflow.yml` of Spec Kit: steps one after the other, with loops, gates and calls of assistants",
     opens: "{{",
+    any_case: false,
     blocks: &[DOCUMENT, STEPS],
     foreign: &[],
 };
@@ -91,13 +92,13 @@ const DOCUMENT: &[Block] = &[
             key("requires", Shape::Block("requires"), "what the author says is needed; advice only")
                 .not_null(),
             key("inputs", Shape::Map(&Shape::Block("input")), "what a run is started with").not_null(),
+            key("steps", Shape::Several(&Shape::Block("step")), "the work, in order").required(),
             key(
                 "outputs",
                 Shape::Named(OUTPUT_NAME, &Shape::Block("output")),
                 "what a call of this workflow gives back",
             )
             .not_null(),
-            key("steps", Shape::Several(&Shape::Block("step")), "the work, in order").required(),
         ],
     ),
     block(
@@ -173,7 +174,8 @@ const WORDS: &[&str] = &[
 
 const GO_ON: Key = key("continue_on_error", Shape::Boolean, "whether the run goes on when it fails")
     .not_null()
-    .default("false");
+    .default("false")
+    .stands(Part::Rest);
 const NO_GO_ON: Key = GO_ON.warned("failures of the steps inside are not caught");
 const INTEGRATION: Key = key("integration", Shape::StringTemplate, "which assistant")
     .otherwise("that of the workflow")
@@ -196,8 +198,11 @@ const STEPS: &[Block] = &[
         "step",
         "one step of a list",
         &[
-            key("id", STEP_ID, "unique in the whole file").required(),
-            key("type", Shape::Words(WORDS), "what kind of step").not_null().default("command"),
+            key("id", STEP_ID, "unique in the whole file").required().stands(Part::Who),
+            key("type", Shape::Words(WORDS), "what kind of step")
+                .not_null()
+                .default("command")
+                .stands(Part::Who),
         ],
     )
     .variants(TYPES),
@@ -301,13 +306,13 @@ const STEPS: &[Block] = &[
     block(
         "while_step",
         "steps that are repeated while a condition holds, `type: while`",
-        &[NO_GO_ON, key("condition", CONDITION, "asked before each round").required(), BODY, ROUNDS],
+        &[NO_GO_ON, key("condition", CONDITION, "asked before each round").required(), ROUNDS, BODY],
     )
     .part(),
     block(
         "do_while_step",
         "steps that are done once and repeated while a condition holds, `type: do-while`",
-        &[NO_GO_ON, key("condition", CONDITION, "asked after each round").required(), BODY, ROUNDS],
+        &[NO_GO_ON, key("condition", CONDITION, "asked after each round").required(), ROUNDS, BODY],
     )
     .part(),
     block(
@@ -318,8 +323,8 @@ const STEPS: &[Block] = &[
             key("items", Shape::AnyOrNull, "a list, or an expression that gives one")
                 .required()
                 .example(r#"["a", "b"]"#),
-            key("step", Shape::Block("step"), "what is done; reads `item`").required(),
             key("max_concurrency", Shape::Any, "items at once").default("1"),
+            key("step", Shape::Block("step"), "what is done; reads `item`").required(),
         ],
     )
     .part(),

@@ -66,6 +66,10 @@ impl Binder<'_> {
                 findings.push(outputs_for_output(span));
                 null(span)
             }
+            (Node::Member { of: steps, .. }, field) if is_steps(steps) && !RECORD.contains(&field) => {
+                findings.push(no_such_field(field, span));
+                null(span)
+            }
             (_, _) => Expr::new(Node::Member { of, name }, span),
         }
     }
@@ -113,6 +117,29 @@ fn no_such_context(name: &str, span: Span) -> Diagnostic {
         .reference(name)
         .suggest(windlass_ir::suggest::nearest(name, KNOWN))
         .help("the fields are run_id and workflow_dir")
+}
+
+/// What the record of a step holds.
+const RECORD: [&str; 10] = [
+    "output",
+    "status",
+    "error",
+    "type",
+    "input",
+    "integration",
+    "model",
+    "options",
+    "integration_args",
+    "integration_options",
+];
+
+fn no_such_field(field: &str, span: Span) -> Diagnostic {
+    let near = windlass_ir::suggest::nearest(field, RECORD).map(str::to_owned);
+    Diagnostic::warning(Code::UnknownField, format!("a step has no field `{field}`: this is null"))
+        .at(span)
+        .reference(field)
+        .suggest(Some(near.unwrap_or_else(|| format!("output.{field}"))))
+        .help("what a step gave is in `output`")
 }
 
 fn outputs_for_output(span: Span) -> Diagnostic {

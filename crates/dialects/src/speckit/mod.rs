@@ -13,6 +13,7 @@ mod fan;
 mod field;
 mod gate;
 mod inputs;
+mod literal;
 mod overlays;
 mod project;
 mod scope;
@@ -21,6 +22,7 @@ mod step;
 mod yaml11;
 
 pub use overlays::overlay_folder;
+pub(crate) use step::is_step_type;
 
 use crate::table::{Context, Keys};
 use crate::text::Node;

@@ -8,6 +8,7 @@ use super::document::{RESERVED_IDS, is_id};
 use super::field::{self, as_text, bad, given, needed, present, what};
 use crate::table::{Context, Place, Table, wrong_shape};
 use crate::text::{Kind, Mapping, Node};
+use indexmap::IndexMap;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use windlass_ir::suggest::nearest;
@@ -142,14 +143,14 @@ fn bodies_mut(step: &mut Node) -> Vec<&mut Vec<Node>> {
     lists
 }
 
-/// The steps of the workflow that an edit can name, each with the one around it.
+/// The steps of the workflow that an edit can name, in the order of the file, each with the one around it.
 struct Known {
-    around: HashMap<Arc<str>, Option<Arc<str>>>,
+    around: IndexMap<Arc<str>, Option<Arc<str>>>,
 }
 
 impl Known {
     fn of(steps: &[Node]) -> Self {
-        let mut known = Self { around: HashMap::new() };
+        let mut known = Self { around: IndexMap::new() };
         known.enter(steps, None);
         known
     }

@@ -4,6 +4,7 @@ use super::bind::{Binder, call, text};
 use super::document::python_text;
 use super::field::{self, OPENS, as_text, bad, condition, evaluated, given, mapping, needed, nothing};
 use super::step::{self, Around};
+use super::yaml11::python_key;
 use crate::table::Table;
 use crate::text::{Kind, Node};
 use indexmap::IndexMap;
@@ -33,7 +34,7 @@ pub fn switch(table: &Table<'_>, around: &Around<'_>) -> Choose<Vec<Step>> {
     let table_of_cases = node.and_then(|node| mapping(table, "cases", node));
     let mut cases: IndexMap<Arc<str>, Vec<Step>> = IndexMap::new();
     for entry in table_of_cases.iter().flat_map(|cases| &cases.map.entries) {
-        cases.insert(entry.key.text.clone(), case(table, &entry.key.text, &entry.value, around));
+        cases.insert(python_key(&entry.key), case(table, &entry.key.text, &entry.value, around));
     }
     // In alphabetical order, like everything that comes from a mapping.
     cases.sort_keys();

@@ -2,12 +2,11 @@
 
 use super::document::Document;
 use super::field::{self, as_text, present, what};
-use super::{assistant, call, fan, gate, project, scope, shell};
+use super::{assistant, call, fan, gate, literal, project, scope, shell};
 use crate::table::{Context, Place, StepOf, Table};
 use crate::text::{Kind as NodeKind, Mapping, Node};
 use indexmap::IndexMap;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::policy::{OnFailure, Policy};
@@ -19,8 +18,8 @@ use windlass_ir::{Code, Diagnostic, Duration, Span, Spanned, Value};
 #[derive(Debug)]
 pub struct Around<'a> {
     pub document: &'a Document,
-    /// Each with its place. The template of a fan-out has a set of its own.
-    ids: RefCell<HashMap<Arc<str>, Span>>,
+    /// In the order of the file, each with its place. The template of a fan-out has a set of its own.
+    ids: RefCell<IndexMap<Arc<str>, Span>>,
     pub in_fan_out: bool,
     /// How many lists of steps stand around the one that is being read.
     depth: Cell<usize>,
@@ -84,6 +83,10 @@ const TYPES: [(&str, StepType); 14] = [
     ("github", StepType::Github),
     ("workflow", StepType::Workflow),
 ];
+
+pub fn is_step_type(word: &str) -> bool {
+    TYPES.iter().any(|(known, _)| *known == word)
+}
 
 /// What a step does, and the bound on doing it once.
 pub type Work = (Kind<Vec<Step>>, Option<Duration>);
@@ -236,7 +239,10 @@ fn build(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, around: &Arou
     let on_failure = read_on_failure(table, ty);
     match ty {
         Some(StepType::Github) => project::refuse_other_keys(table),
-        Some(_) => table.finish_all(),
+        Some(_) => {
+            literal::check(table);
+            table.finish_all();
+        }
         // Which keys belong to an unknown type, nobody knows.
         None => {}
     }

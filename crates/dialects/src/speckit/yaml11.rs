@@ -1,8 +1,9 @@
 //! YAML 1.1 as Python's safe loader reads it. Spec Kit files are written for it, while the tree comes from a reader of
-//! YAML 1.2: this goes over the tree once and corrects every plain scalar and key that the two take for different things.
+//! YAML 1.2: this goes over the tree once and corrects every plain scalar that the two take for different things.
 //!
 //! A corrected scalar says what it is by its tag and, where need be, by a spelling that both versions share; its place is
-//! kept. A key that is no text becomes the text that Python prints for it, because case keys are compared by that.
+//! kept. Keys stay as they were written; only two that are one to Python are reported here. Where a key is compared with
+//! values, as the cases of a switch are, [`python_key`] gives the text that counts.
 
 use crate::text::{Entry, Key, Kind, Mapping, Node, Scalar, Style};
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ pub fn resolve(node: &mut Node, findings: &mut Vec<Diagnostic>) {
         Kind::Scalar(scalar) => resolve_scalar(scalar, node.span, findings),
         Kind::List(items) => items.iter_mut().for_each(|item| resolve(item, findings)),
         Kind::Map(map) => {
-            resolve_keys(map, findings);
+            drop_equal_keys(map, findings);
             map.entries.iter_mut().for_each(|entry| resolve(&mut entry.value, findings));
         }
     }
@@ -55,21 +56,13 @@ fn float_text(float: f64) -> Arc<str> {
     }
 }
 
-fn resolve_keys(map: &mut Mapping, findings: &mut Vec<Diagnostic>) {
-    let mut changed = false;
-    for Entry { key, .. } in &mut map.entries {
-        if let Some(text) = python_key(key) {
-            key.text = text;
-            changed = true;
-        }
-    }
-    if changed {
-        drop_equal_keys(map, findings);
-    }
+/// The text of a key that is compared with values: what Python prints for it.
+pub fn python_key(key: &Key) -> Arc<str> {
+    printed(key).unwrap_or_else(|| key.text.clone())
 }
 
 /// What Python prints for a key that is no text.
-fn python_key(key: &Key) -> Option<Arc<str>> {
+fn printed(key: &Key) -> Option<Arc<str>> {
     if key.style != Style::Plain {
         return None;
     }
@@ -84,10 +77,14 @@ fn python_key(key: &Key) -> Option<Arc<str>> {
 
 /// `1` and `"1"`, or `yes` and `true`, are one key once they are compared by their text.
 fn drop_equal_keys(map: &mut Mapping, findings: &mut Vec<Diagnostic>) {
+    if map.entries.iter().all(|entry| printed(&entry.key).is_none()) {
+        return;
+    }
     let mut first: HashMap<Arc<str>, Span> = HashMap::new();
     map.entries.retain(|Entry { key, .. }| {
-        let Some(earlier) = first.get(&key.text) else {
-            first.insert(key.text.clone(), key.span);
+        let text = python_key(key);
+        let Some(earlier) = first.get(&text) else {
+            first.insert(text, key.span);
             return true;
         };
         let message = format!("the key `{}` is given twice, spelled in two ways", key.text);
@@ -138,45 +135,72 @@ fn integer(text: &str) -> Option<Value> {
     let (negative, digits) = unsigned(text);
     let plain = digits.replace('_', "");
     let magnitude = match digits.as_bytes() {
-        [b'0'] => Some(0.0),
         [b'0', b'b', ..] => in_radix(plain.get(2..)?, 2),
         [b'0', b'x', ..] => in_radix(plain.get(2..)?, 16),
-        [b'0', ..] => in_radix(plain.get(1..)?, 8).or((plain == "0").then_some(0.0)),
+        [b'0', ..] if plain == "0" => Some(Magnitude::ZERO),
+        [b'0', ..] => in_radix(plain.get(1..)?, 8),
         [b'1'..=b'9', ..] if digits.contains(':') => base_sixty(digits),
         [b'1'..=b'9', ..] => in_radix(&plain, 10),
         _ => None,
-    }?;
-    exact(negative, &plain).or_else(|| Some(from_magnitude(negative, magnitude)))
+    };
+    magnitude.map(|magnitude| magnitude.signed(negative))
 }
 
-/// Decimal digits are read without the detour over a float, which would lose the last of many.
-fn exact(negative: bool, digits: &str) -> Option<Value> {
-    let is_decimal = digits == "0" || !digits.starts_with('0');
-    let text = format!("{}{digits}", if negative { "-" } else { "" });
-    text.parse().ok().filter(|_| is_decimal).map(Value::Int)
+/// A number without its sign: exact as long as it can be, then as near as a float comes.
+#[derive(Clone, Copy)]
+enum Magnitude {
+    Exact(u128),
+    Rough(f64),
 }
 
-/// An integer beyond 64 signed bits keeps its magnitude as a float.
-fn from_magnitude(negative: bool, magnitude: f64) -> Value {
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    let value = if negative { -magnitude } else { magnitude };
-    if magnitude <= EXACT_MAX { Value::Int(value as i64) } else { Value::Float(value) }
+impl Magnitude {
+    const ZERO: Self = Self::Exact(0);
+
+    /// With one more digit at its end.
+    fn then(self, base: u32, digit: u32) -> Self {
+        let exact = match self {
+            Self::Exact(number) => number.checked_mul(base.into()).and_then(|n| n.checked_add(digit.into())),
+            Self::Rough(_) => None,
+        };
+        let rough = || Self::Rough(self.float() * f64::from(base) + f64::from(digit));
+        exact.map_or_else(rough, Self::Exact)
+    }
+
+    fn float(self) -> f64 {
+        match self {
+            Self::Exact(number) => number as f64,
+            Self::Rough(number) => number,
+        }
+    }
+
+    /// An integer beyond 64 signed bits keeps its magnitude as a float.
+    fn signed(self, negative: bool) -> Value {
+        let exact = match self {
+            Self::Exact(number) => i128::try_from(number).ok(),
+            Self::Rough(_) => None,
+        };
+        let exact = exact.and_then(|number| i64::try_from(if negative { -number } else { number }).ok());
+        let float = if negative { -self.float() } else { self.float() };
+        exact.map_or(Value::Float(float), Value::Int)
+    }
 }
 
-fn in_radix(digits: &str, radix: u32) -> Option<f64> {
-    let values: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(radix)).collect();
-    let values = values.filter(|values| !values.is_empty())?;
-    Some(values.into_iter().fold(0.0, |sum, digit| sum * f64::from(radix) + f64::from(digit)))
+fn in_radix(digits: &str, radix: u32) -> Option<Magnitude> {
+    if digits.is_empty() {
+        return None;
+    }
+    let mut digits = digits.chars().map(|digit| digit.to_digit(radix));
+    digits.try_fold(Magnitude::ZERO, |number, digit| Some(number.then(radix, digit?)))
 }
 
 /// `1:30` is ninety. All parts but the first are one or two digits below sixty.
-fn base_sixty(digits: &str) -> Option<f64> {
+fn base_sixty(digits: &str) -> Option<Magnitude> {
     let mut parts = digits.split(':');
     let first = in_radix(&parts.next()?.replace('_', ""), 10)?;
-    parts.try_fold(first, |sum, part| Some(sum * 60.0 + sixtieth(part)?))
+    parts.try_fold(first, |number, part| Some(number.then(60, sixtieth(part)?)))
 }
 
-fn sixtieth(part: &str) -> Option<f64> {
+fn sixtieth(part: &str) -> Option<u32> {
     let is_short = matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']);
     if is_short { part.parse().ok() } else { None }
 }
@@ -192,7 +216,7 @@ fn float(text: &str) -> Option<f64> {
     }
     let (whole, fraction) = digits.split_once('.')?;
     if whole.contains(':') {
-        return Some(sign * (base_sixty(whole)? + fraction_of(fraction)?));
+        return Some(sign * (base_sixty(whole)?.float() + fraction_of(fraction)?));
     }
     let (fraction, exponent) = match fraction.find(['e', 'E']) {
         Some(at) => (&fraction[..at], Some(&fraction[at + 1..])),
@@ -297,7 +321,13 @@ mod tests {
         check("-12 -0b1100 -014 -0xC", &Value::Int(-12));
         check("1:30 +1:30 0x5A", &Value::Int(90));
         check("1:30:00", &Value::Int(5400));
-        check("9223372036854775807", &Value::Int(i64::MAX));
+        check("9223372036854775807 0x7fffffffffffffff 0777777777777777777777", &Value::Int(i64::MAX));
+        check("-9223372036854775808 -0x8000000000000000 -01000000000000000000000", &Value::Int(i64::MIN));
+        check("9007199254740993 0x20000000000001 0400000000000000001", &Value::Int(9_007_199_254_740_993));
+        check(&format!("0b1{}1", "0".repeat(52)), &Value::Int(9_007_199_254_740_993));
+        check("150119987579016:33", &Value::Int(9_007_199_254_740_993));
+        check("9223372036854775808 0x8000000000000000", &Value::Float(9_223_372_036_854_775_808.0));
+        check(&format!("0x1{}", "0".repeat(64)), &Value::Float(2.0_f64.powi(256)));
         check("0 -0 00 0_", &Value::Int(0));
         check("1.5 +1.5 1.5_0 0.15e+1 15.e-1 01.5", &Value::Float(1.5));
         check(".5 0.5 5.0e-1", &Value::Float(0.5));
@@ -340,10 +370,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_what_python_prints() {
-        let check = |key: &str, expected: &str| {
-            let (value, _) = resolved(&format!("{key}: 1\n"));
-            assert_eq!(value, format!("{:?}", Value::map([(expected, Value::Int(1))])), "{key}");
+    fn keys_stay_as_they_are_and_count_as_python_prints_them() {
+        let check = |written: &str, expected: &str| {
+            let source = Source::new("f", format!("{written}: 1\n"));
+            let mut root =
+                read(&source, SourceId(0), Format::Yaml, &Limits::default()).root.expect("readable");
+            resolve(&mut root, &mut Vec::new());
+            let Kind::Map(map) = &root.kind else { panic!("a mapping") };
+            let key = &map.entries[0].key;
+            assert_eq!((&*key.text, &*python_key(key)), (written.trim_matches('"'), expected));
         };
         check("yes", "True");
         check("off", "False");

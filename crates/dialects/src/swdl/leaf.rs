@@ -7,6 +7,7 @@ use crate::text::Kind;
 use std::sync::Arc;
 use windlass_ir::expr::Template;
 use windlass_ir::policy::Bindings;
+use windlass_ir::trigger::CronSyntax;
 use windlass_ir::workflow::{Bound, Finish, FinishStatus, Wait, WaitFor, WaitTimeout};
 use windlass_ir::{Code, Spanned, Value};
 
@@ -79,12 +80,7 @@ fn on_timeout(table: &Table<'_>) -> WaitTimeout {
 }
 
 fn checked_cron(table: &Table<'_>, pattern: Spanned<Arc<str>>) -> Arc<str> {
-    let fields = pattern.value.split_whitespace().count();
-    if fields != 5 {
-        let message = format!("`{}` has {fields} fields instead of 5", pattern.value);
-        let finding = table.error(Code::BadCron, "cron", pattern.span, message).reference(&*pattern.value);
-        table.report(finding.help("write minute, hour, day, month and weekday, such as `0 9 * * 1-5`"));
-    }
+    table.check_cron("cron", &pattern, CronSyntax::Posix);
     pattern.value
 }
 

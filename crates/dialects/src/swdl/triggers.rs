@@ -1,41 +1,126 @@
 //! What starts runs by itself: one source for each trigger, and what the run is given.
 
 use super::table::Table;
+use crate::dcc::schedules::route_shape;
 use crate::text::{Kind, Node};
+use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_ir::trigger::{
     CronSyntax, CronTrigger, Debounce, HttpTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource,
 };
-use windlass_ir::{Code, Value};
+use windlass_ir::{Code, Diagnostic, Span, Spanned, Value};
 
 const SOURCES: [&str; 5] = ["cron", "webhook", "http", "message", "external"];
+const METHODS: [(&str, &str); 5] =
+    [("GET", "GET"), ("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
 
 pub fn read(top: &Table<'_>) -> Vec<Trigger> {
     let items = top.list("triggers").unwrap_or_default();
-    let listed = items.iter().enumerate();
-    listed.filter_map(|(index, node)| read_trigger(top, index, node)).collect()
+    let mut seen = Seen::default();
+    let mut triggers = Vec::new();
+    for (index, node) in items.iter().enumerate() {
+        let place = top.place.child(&format!("triggers[{index}]"));
+        let Some(table) = Table::of(top.context, node, place) else { continue };
+        let id = table.text("id");
+        seen.note_id(&table, id.as_ref());
+        let trigger = read_trigger(top, &table, index, id);
+        trigger.iter().for_each(|trigger| seen.note_path(&table, trigger));
+        triggers.extend(trigger);
+    }
+    triggers
 }
 
-fn read_trigger(top: &Table<'_>, index: usize, node: &Node) -> Option<Trigger> {
-    let table = Table::of(top.context, node, top.place.child(&format!("triggers[{index}]")))?;
-    let cron = cron(&table);
+fn read_trigger(
+    top: &Table<'_>,
+    table: &Table<'_>,
+    index: usize,
+    id: Option<Spanned<Arc<str>>>,
+) -> Option<Trigger> {
+    let cron = cron(table);
     let webhook = table.table("webhook").and_then(|table| webhook(&table));
     let http = table.table("http").and_then(|table| http(&table));
     let message = table.plain_text("message").map(|name| TriggerSource::Message { name });
     let external = table.table("external").and_then(|table| external(&table));
-    let (id, enabled) = (table.text("id"), table.boolean("enabled").unwrap_or(true));
-    let input = input(&table);
+    let enabled = table.boolean("enabled").unwrap_or(true);
+    let input = input(table);
     let runs_max = table.count("max_concurrent");
     let debounce = table.table("debounce").and_then(|table| debounce(&table));
     table.finish_all();
-    one_source(top, &table, index, node)?;
-    only_with_cron(&table);
+    one_source(top, table, index)?;
+    only_with_cron(table);
+    not_with_cron(table);
     let source = cron.or(webhook).or(http).or(message).or(external)?;
-    Some(Trigger { id, enabled, source, input, runs_max, debounce, span: node.span })
+    Some(Trigger { id, enabled, source, input, runs_max, debounce, span: table.span })
+}
+
+/// What one trigger of a file has and no other may have.
+#[derive(Default)]
+struct Seen {
+    ids: HashMap<Arc<str>, Span>,
+    /// By what is served: the way of asking and the shape of the path.
+    paths: HashMap<(Arc<str>, String), Listener>,
+}
+
+#[derive(Clone, Copy)]
+struct Listener {
+    span: Span,
+    enabled: bool,
+}
+
+impl Seen {
+    fn note_id(&mut self, table: &Table<'_>, id: Option<&Spanned<Arc<str>>>) {
+        let Some(id) = id else { return };
+        let first = *self.ids.entry(id.value.clone()).or_insert(id.span);
+        if first != id.span {
+            let message = format!("two triggers have the id `{}`", id.value);
+            let finding = table.error(Code::DuplicateTrigger, "id", id.span, message);
+            let finding = finding.label(first, "the first one").reference(&*id.value);
+            table.report(finding.help("give one of them another id"));
+        }
+    }
+
+    /// Two routes of the same shape cannot both be served. One that is switched off has no route, but is in the way of
+    /// being switched on. Files of other dialects do not say on which server they are served.
+    fn note_path(&mut self, table: &Table<'_>, trigger: &Trigger) {
+        let Some((kind, method, path)) = route(&trigger.source).filter(|_| !table.context.foreign) else {
+            return;
+        };
+        let written = table.table(kind).and_then(|inner| inner.lookup("path")).map(|entry| entry.value.span);
+        let here = Listener { span: written.unwrap_or(table.span), enabled: trigger.enabled };
+        let shape = route_shape(path.strip_prefix('/').unwrap_or(path));
+        let first = *self.paths.entry((method.clone(), shape)).or_insert(here);
+        if first.span != here.span {
+            table.report(same_path(table, kind, path, first, here));
+        }
+    }
+}
+
+/// The key of a trigger that listens, the way in which it is asked, and its path.
+fn route(source: &TriggerSource) -> Option<(&'static str, Arc<str>, &Arc<str>)> {
+    match source {
+        TriggerSource::Webhook { path, .. } => Some(("webhook", "POST".into(), path)),
+        TriggerSource::Http(http) => Some(("http", http.method.clone(), &http.path)),
+        TriggerSource::Cron(_) | TriggerSource::Message { .. } | TriggerSource::External { .. } => None,
+    }
+}
+
+fn same_path(table: &Table<'_>, kind: &str, path: &str, first: Listener, here: Listener) -> Diagnostic {
+    let field = format!("{kind}.path");
+    let finding = match first.enabled && here.enabled {
+        true => {
+            let message = format!("two triggers listen on `{path}`");
+            table.error(Code::DuplicateTrigger, &field, here.span, message)
+        }
+        false => {
+            let message = format!("two triggers would listen on `{path}` if both were enabled");
+            table.warning(Code::DuplicateTrigger, &field, here.span, message)
+        }
+    };
+    finding.label(first.span, "the first one").reference(path).help("give one of them another path")
 }
 
 /// Exactly one thing fires a trigger.
-fn one_source(top: &Table<'_>, table: &Table<'_>, index: usize, node: &Node) -> Option<()> {
+fn one_source(top: &Table<'_>, table: &Table<'_>, index: usize) -> Option<()> {
     let given = SOURCES.into_iter().filter(|key| table.has(key)).count();
     if given == 0 {
         table.missing("cron", "say what fires it: `cron`, `webhook`, `http`, `message` or `external`");
@@ -45,7 +130,7 @@ fn one_source(top: &Table<'_>, table: &Table<'_>, index: usize, node: &Node) -> 
         let finding = top.error(
             Code::ConflictingKeys,
             &format!("triggers[{index}]"),
-            node.span,
+            table.span,
             "a trigger has one of `cron`, `webhook`, `http`, `message` and `external`",
         );
         top.report(finding.help("split it into one trigger for each"));
@@ -61,6 +146,14 @@ fn only_with_cron(table: &Table<'_>) {
         let finding =
             table.warning(Code::IgnoredKey, key, span, format!("`{key}` has no effect without `cron`"));
         table.report(finding.reference(key).help("take it out"));
+    }
+}
+
+fn not_with_cron(table: &Table<'_>) {
+    if table.has("cron") && table.has("debounce") {
+        let message = "`debounce` gathers events, and `cron` has none";
+        let finding = table.error(Code::ConflictingKeys, "debounce", table.key_span("debounce"), message);
+        table.report(finding.help("take `debounce` out"));
     }
 }
 
@@ -88,9 +181,14 @@ fn webhook(table: &Table<'_>) -> Option<TriggerSource> {
 }
 
 fn path(table: &Table<'_>) -> Option<Arc<str>> {
-    let path = table.plain_text("path");
-    table.demand("path", "say where it listens: `path: deploys`");
-    path
+    const HELP: &str = "say where it listens: `path: deploys`";
+    let path = table.text("path");
+    table.demand("path", HELP);
+    if let Some(path) = path.as_ref().filter(|path| path.value.is_empty()) {
+        let message = format!("`{}` is empty", table.place.field("path"));
+        table.report(table.error(Code::MissingField, "path", path.span, message).help(HELP));
+    }
+    path.map(|path| path.value).filter(|path| !path.is_empty())
 }
 
 /// The name of a declared secret, `{env: NAME}` or `{literal: TEXT}`.
@@ -113,7 +211,7 @@ fn http(table: &Table<'_>) -> Option<TriggerSource> {
     let path = path(table);
     let trigger = HttpTrigger {
         path: path.clone().unwrap_or_default(),
-        method: table.plain_text("method").unwrap_or_else(|| "POST".into()),
+        method: table.word("method", &METHODS).unwrap_or("POST").into(),
         timeout: table.duration("timeout"),
         body_bytes_max: table.integer("max_body_bytes", 0, u64::MAX),
         secret: secret(table),
@@ -137,7 +235,14 @@ fn debounce(table: &Table<'_>) -> Option<Debounce> {
     table.demand("period", "say how long it must be quiet: `period: 5s`");
     let (timeout, key) = (table.duration("timeout"), table.plain_text("key"));
     table.finish_all();
-    Some(Debounce { period: period?, timeout, key })
+    let period = period?;
+    if let Some(timeout) = timeout.filter(|timeout| *timeout < period) {
+        let span = table.node("timeout").map_or(table.span, |node| node.span);
+        let message = format!("{timeout} is shorter than the period of {period}");
+        let finding = table.error(Code::BadDuration, "timeout", span, message);
+        table.report(finding.help("let it be at least as long as `period`"));
+    }
+    Some(Debounce { period, timeout, key })
 }
 
 /// `with` gives parameters, `input` the whole input, `envelope` what fired it with a few words about it.

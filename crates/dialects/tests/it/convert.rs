@@ -6,6 +6,7 @@ use crate::support::{folder, read};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use windlass_dialects::convert::{self, difference, to_swdl};
+use windlass_dialects::fmt::format_file;
 use windlass_dialects::{Dialect, Loaded, Options, Text, load};
 use windlass_ir::{Plan, resolve};
 
@@ -26,6 +27,7 @@ fn problems(original: &Text, options: &Options) -> Vec<String> {
     let back = load(file(&converted.text), swdl());
     let mut problems: Vec<String> = errors(&back);
     problems.extend(difference(&converted.loaded, &back));
+    problems.extend(not_in_form(&converted.text));
     match to_swdl(file(&converted.text), swdl()) {
         Ok(again) if again.text == converted.text => {}
         Ok(again) => problems.push(changed(&converted.text, &again.text)),
@@ -34,6 +36,15 @@ fn problems(original: &Text, options: &Options) -> Vec<String> {
     match problems.is_empty() {
         true => problems,
         false => vec![format!("{}\n{}", problems.join("\n"), converted.text)],
+    }
+}
+
+/// What the formatter would change, as it would for a file that a person wrote.
+fn not_in_form(text: &str) -> Option<String> {
+    match format_file(file(text)).text {
+        Ok(formatted) if formatted == text => None,
+        Ok(formatted) => Some(format!("in canonical form: {}", changed(text, &formatted))),
+        Err(findings) => Some(format!("not formatted: {findings:#?}")),
     }
 }
 
@@ -102,7 +113,7 @@ fn lost(seed: u64) -> Result<String, String> {
         convert::plan_difference(&Plan::lower(workflow), plan)
             .or_else(|| convert::trigger_difference(&triggers, &back.triggers))
     });
-    let again = wrong.or_else(|| match to_swdl(file(&text), swdl()) {
+    let again = wrong.or_else(|| not_in_form(&text)).or_else(|| match to_swdl(file(&text), swdl()) {
         Ok(again) if again.text == text => None,
         Ok(again) => Some(changed(&text, &again.text)),
         Err(loaded) => errors(&loaded).into_iter().next(),

@@ -305,3 +305,43 @@ fn check_answer(loaded: &Loaded, what: &str) {
         assert!(finding.span.is_some() && !finding.help.is_empty(), "{what}: {finding:?}");
     }
 }
+
+#[test]
+fn a_cancelled_run_is_undone_when_the_file_says_so() {
+    let check = |more: &Json, expected: Result<bool, &str>| {
+        let mut file = json!({"name": "a", "version": "1", "steps": [{"id": "a", "task": "t"}]});
+        let keys = more.as_object().expect("an object").clone();
+        file.as_object_mut().expect("an object").extend(keys);
+        let loaded = load_json(&file);
+        let found = match (&loaded.plan, loaded.diagnostics.first()) {
+            (Some(plan), None) => Ok(plan.policy.compensate_on_cancel),
+            (_, Some(finding)) => Err(finding.code.as_str()),
+            (None, None) => panic!("a plan or a finding"),
+        };
+        assert_eq!(found, expected, "{more}");
+    };
+    check(&json!({}), Ok(false));
+    check(&json!({"compensate_on_cancel": false}), Ok(false));
+    check(&json!({"compensate_on_cancel": true}), Ok(true));
+    check(&json!({"compensate_on_cancel": "yes"}), Err("wrong_shape"));
+}
+
+#[test]
+fn what_is_laid_over_other_dialects_is_reported() {
+    let file = |name: &str, text: &str| Text { name: name.into(), bytes: text.as_bytes().to_vec() };
+    let workflow = r#"{"name": "a", "version": "1", "steps": [{"id": "a", "task": "t"}]}"#;
+    let options = Options {
+        dialect: None,
+        overrides: Some(file("project.yaml", "overrides: {}")),
+        overlays: vec![file("more.yml", "id: more\nextends: a\nedits: []")],
+    };
+    let loaded = load(file("a.json", workflow), options);
+    let found: Vec<(&str, &str)> =
+        loaded.diagnostics.iter().map(|finding| (finding.code.as_str(), &*finding.message)).collect();
+    let expected = [
+        ("unused_override", "overrides are laid over swdl workflows only, and this one is dagnats"),
+        ("unused_override", "overlays edit speckit workflows only, and this one is dagnats"),
+    ];
+    assert_eq!(found, expected);
+    assert!(loaded.is_valid() && loaded.diagnostics.iter().all(|finding| !finding.help.is_empty()));
+}

@@ -148,7 +148,9 @@ fn loops_see_their_elements_as_the_sixth_case_says() {
             "steps": {"pick": {"output": {"last": true}}}}),
     };
     assert_eq!(at(0, 1).items("outer"), groups.to_string());
-    assert_eq!((at(0, 1).items("inner"), at(1, 3).items("inner")), ("[1,2]".into(), "[3]".into()));
+    // The items of the inner loop are found where the outer one is the innermost.
+    let outer = |group: usize| Run { plan: &plan, context: json!({"item": groups[group]}) };
+    assert_eq!((outer(0).items("inner"), outer(1).items("inner")), ("[1,2]".into(), "[3]".into()));
     assert_eq!(at(0, 2).args("pick"), r#"{"g":"a","x":2,"inner":2}"#);
     assert_eq!(at(1, 3).args("pick"), r#"{"g":"b","x":3,"inner":3}"#);
     assert_eq!(at(1, 3).args("after"), r#"{"last":{"last":true}}"#);

@@ -18,7 +18,7 @@ use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, S
 const OVERRIDES: &str = ".overrides.yaml";
 
 /// Codes that no file in the folder can give.
-const WITHOUT_FIXTURE: [(Code, &str); 10] = [
+const WITHOUT_FIXTURE: [(Code, &str); 9] = [
     (Code::Unreadable, "a file that can be committed can be read"),
     (Code::TooLarge, "the file would have more than 16 MiB"),
     (Code::TooManySteps, "the file would have more than 100,000 stages"),
@@ -26,7 +26,6 @@ const WITHOUT_FIXTURE: [(Code, &str); 10] = [
     (Code::NotFormatted, "only the formatter gives it; its fixtures are in a folder of their own"),
     (Code::BadParameter, "parameters come from the command line, not from a file"),
     (Code::BadPath, "only schedules and skills name paths"),
-    (Code::DuplicateTrigger, "only schedules have ids"),
     (Code::UnknownWorkflow, "only a skill knows all workflows that its schedules may start"),
     (Code::NotConvertible, "only writing in another dialect gives it"),
 ];

@@ -174,7 +174,7 @@ fn large_and_deep_files_take_no_longer_than_they_must() {
 fn comments_stay_with_what_they_are_about() {
     check(
         "# top\n\n# b\nstages: [] # s\n# w\nworkflow: {name: n, id: i}\n# end\n",
-        "# top\n\n# w\nworkflow: {id: i, name: n}\n\n# b\nstages: []  # s\n# end\n",
+        "# top\n\n# w\nworkflow: { id: i, name: n }\n\n# b\nstages: []  # s\n# end\n",
     );
     check("# top\nstages: []\nworkflow: {}\n", "# top\nworkflow: {}\nstages: []\n");
     check(
@@ -209,15 +209,15 @@ fn texts_over_lines_keep_their_lines() {
 
 #[test]
 fn anchors_come_before_their_aliases() {
-    check("stages: [ &x {id: a} ]\n", "stages: [&x {id: a}]\n");
-    check("x: &x {b: 1}\nstages:\n- <<: *x\n  id: a\n", "x: &x {b: 1}\nstages:\n  - <<: *x\n    id: a\n");
+    check("stages: [ &x {id: a} ]\n", "stages: [&x { id: a }]\n");
+    check("x: &x {b: 1}\nstages:\n- <<: *x\n  id: a\n", "x: &x { b: 1 }\nstages:\n  - <<: *x\n    id: a\n");
     check(
         "stages:\n- name: n\n  id: a\n  env: &e\n    b: 1\n- &s\n  id: b\n  env: *e\n",
         "stages:\n  - id: a\n    name: n\n    env: &e\n      b: 1\n  - &s\n    id: b\n    env: *e\n",
     );
     check(
         "x: &x {k: 1}\nstages:\n- id: a\n  own: 2\n  <<: *x\n",
-        "x: &x {k: 1}\nstages:\n  - <<: *x\n    id: a\n    own: 2\n",
+        "x: &x { k: 1 }\nstages:\n  - <<: *x\n    id: a\n    own: 2\n",
     );
     check("a: !!str 1\nb: !!int \"2\"\nc: &k k\n*k : 3\n", "a: !!str 1\nb: !!int \"2\"\nc: &k k\n*k : 3\n");
 }
@@ -228,8 +228,56 @@ fn indentation_brackets_and_line_ends_become_canonical() {
         "a:\r\n    - b\r\n    -   c:   1\r\n        d: 2\r\n\r\n\r\n    - - e\r\n      - f\r\n",
         "a:\n  - b\n  - c: 1\n    d: 2\n\n  - - e\n    - f\n",
     );
-    check("a: { x: 1,\n  y: [ 2,3 ], z }\n", "a: {x: 1, y: [2, 3], z}\n");
-    check("a: [b: c, {}, [], ? d]\n", "a: [{b: c}, {}, [], {d}]\n");
+    check("a: { x: 1,\n  y: [ 2,3 ], z }\n", "a: { x: 1, y: [2, 3], z }\n");
+    check("a: [b: c, {}, [], ? d]\n", "a: [{ b: c }, {}, [], { d }]\n");
+    check("a: [why?, 'or: ?', {why?: 1}, b ?]\n", "a: [\"why?\", \"or: ?\", { \"why?\": 1 }, \"b ?\"]\n");
+    check("a: why? so\n", "a: why? so\n");
     check("? a\n: b\n? c\n", "a: b\nc:\n");
     check("a:\nb: ~\nc: ''\nd: 'yes'\ne: yes\n", "a:\nb: ~\nc: \"\"\nd: \"yes\"\ne: yes\n");
+}
+
+/// In a step of each dialect, and where nobody has said what kind of step it is.
+#[test]
+fn keys_stand_in_the_order_of_their_tables() {
+    let check = |kind: FileKind, input: &str, expected: &str| {
+        let formatted = format(input, Format::Yaml, Some(kind)).unwrap_or_else(|found| panic!("{found:#?}"));
+        assert_eq!(formatted, expected, "{input}");
+    };
+    let swdl = FileKind::Workflow(Dialect::Swdl);
+    check(
+        swdl,
+        "stages: [{finally: {run: x, type: shell}, error_policy: {}, env: {z: 1, a: 2}, run: y, x: {b: 1, a: 2}, condition: c, depends_on: [], type: shell, name: n, id: i}]",
+        "stages: [{ id: i, name: n, type: shell, depends_on: [], condition: c, run: y, env: { z: 1, a: 2 }, error_policy: {}, finally: { type: shell, run: x }, x: { b: 1, a: 2 } }]\n",
+    );
+    check(
+        swdl,
+        "stages: [{error_policy: {}, run: y, loop: {stages: [{run: x, id: j}], max: 2}, type: no-such, id: i}]",
+        "stages: [{ id: i, type: no-such, run: y, loop: { max: 2, stages: [{ id: j, run: x }] }, error_policy: {} }]\n",
+    );
+    check(
+        swdl,
+        "stages: [{branch: {cases: {z: [{type: slot, id: b}], a: []}, switch: s}, type: branch, id: i}]",
+        "stages: [{ id: i, type: branch, branch: { switch: s, cases: { z: [{ id: b, type: slot }], a: [] } } }]\n",
+    );
+    check(
+        FileKind::Workflow(Dialect::Speckit),
+        "steps: [{continue_on_error: true, steps: [{run: x, type: shell, id: b}], condition: c, type: while, id: a}]",
+        "steps: [{ id: a, type: while, condition: c, steps: [{ id: b, type: shell, run: x }], continue_on_error: true }]\n",
+    );
+    check(
+        FileKind::Workflow(Dialect::Dagnats),
+        "Steps: [{Compensate: u, Retry: {Strategy: s, max_attempts: 1}, Config: {}, TASK: t, skip_if: {}, Depends_On: [], Type: agent, ID: a}]",
+        "Steps: [{ ID: a, Type: agent, Depends_On: [], skip_if: {}, TASK: t, Config: {}, Retry: { max_attempts: 1, Strategy: s }, Compensate: u }]\n",
+    );
+    check(
+        FileKind::Workflow(Dialect::Dcc),
+        "steps: [{timeout_secs: 1, branches: [[{tool: t, id: c}], {tool: t, id: b}], kind: parallel, id: a}]",
+        "steps: [{ id: a, kind: parallel, branches: [[{ id: c, tool: t }], { id: b, tool: t }], timeout_secs: 1 }]\n",
+    );
+    check(
+        FileKind::Schedules,
+        "schedules: [{inputs: {b: 1, a: 2}, trigger: {timezone: UTC, expression: e, kind: cron}, id: a}]",
+        "schedules: [{ id: a, trigger: { kind: cron, expression: e, timezone: UTC }, inputs: { b: 1, a: 2 } }]\n",
+    );
+    check(FileKind::Overlay, "edits: []\nextends: a\nid: b\n", "edits: []\nextends: a\nid: b\n");
 }

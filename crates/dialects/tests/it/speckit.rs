@@ -214,6 +214,50 @@ fn case_keys_are_what_python_prints() {
     assert_eq!(shown["expression"]["call"]["args"][0]["call"]["function"], "text", "{shown}");
 }
 
+/// Several ids come equally near; every run of the program offers the same one.
+#[test]
+fn the_first_of_equally_near_steps_is_suggested() {
+    let ids = ["step-1", "step-3", "step-5", "step-7", "step-8", "step-9"];
+    let steps: String = ids.iter().map(|id| format!("- {{id: {id}, type: shell, run: x}}\n")).collect();
+    let join = format!("{steps}- {{id: join, type: fan-in, wait_for: [step-x]}}\n");
+    let loaded = load_steps(&join);
+    assert_eq!(errors(&loaded)[0].suggest.as_deref(), Some("step-1"), "{:#?}", loaded.diagnostics);
+    let text = |name: &str, text: String| Text { name: name.into(), bytes: text.into_bytes() };
+    let header = "schema_version: '1.0'\nworkflow: {id: w, name: W, version: 1.0.0}\n";
+    let overlay = text("o.yml", "id: o\nextends: w\nedits: [{remove: step-x}]\n".into());
+    let base = text("workflow.yml", format!("{header}steps:\n{steps}"));
+    let loaded = load(base, Options { overlays: vec![overlay], ..Options::default() });
+    assert_eq!(errors(&loaded)[0].suggest.as_deref(), Some("step-1"), "{:#?}", loaded.diagnostics);
+}
+
+#[test]
+fn keys_are_shown_as_they_were_written() {
+    let check = |steps: &str, expected: &str| {
+        let loaded = load_steps(steps);
+        let messages: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.message.as_str()).collect();
+        assert!(messages.contains(&expected), "{steps}: {messages:#?}");
+    };
+    check("- {id: a, type: shell, run: x, on: push}\n", "`on` is no key here and has no effect");
+    check("- {id: a, type: shell, run: x, 0x10: y}\n", "`0x10` is no key here and has no effect");
+    let switch = "- {id: a, type: switch, expression: '{{ inputs.x }}', cases: {CASES}}\n";
+    check(&switch.replace("CASES", "off: 7"), "the case `off` must be a list of steps, not the number `7`");
+    check(&switch.replace("CASES", "on: [], yes: []"), "the key `yes` is given twice, spelled in two ways");
+}
+
+#[test]
+fn overrides_are_for_another_dialect() {
+    let file = |name: &str, text: &str| Text { name: name.into(), bytes: text.as_bytes().to_vec() };
+    let base = "schema_version: '1.0'\nworkflow: {id: w, name: W, version: 1.0.0}\nsteps: [{id: a, type: shell, run: x}]\n";
+    let overrides = Some(file("project.yaml", "# ours\noverrides: {w: {}}\n"));
+    let loaded = load(file("workflow.yml", base), Options { overrides, ..Options::default() });
+    let [finding] = loaded.diagnostics.as_slice() else { panic!("{:#?}", loaded.diagnostics) };
+    assert_eq!((finding.code.as_str(), finding.severity), ("unused_override", Severity::Warning));
+    assert_eq!(finding.message, "overrides are laid over swdl workflows only, and this one is speckit");
+    let span = finding.span.expect("a place");
+    assert_eq!((&*loaded.sources.get(span.source).name, span.start), ("project.yaml", 7));
+    assert!(loaded.is_valid());
+}
+
 #[test]
 fn a_fan_in_knows_what_it_gathers() {
     let plan = plan_of(

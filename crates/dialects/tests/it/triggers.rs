@@ -315,11 +315,15 @@ fn files_are_told_apart() {
         assert_eq!(file_kind(&file(name, text)), expected, "{name}: {text}");
     };
     check("a.yaml", "schedules: []", FileKind::Schedules);
-    check("a.yaml", "schedules: []\nsteps: []", FileKind::Workflow(Dialect::Swdl));
+    check("a.yaml", "schedules: []\nsteps: []", FileKind::Workflow(Dialect::Dcc));
     check("schedules.yaml", "", FileKind::Schedules);
     check("x/night.schedules.yml", "{", FileKind::Schedules);
     check("schedules.yaml", "- a", FileKind::Schedules);
-    check("schedules.yaml", "name: w\nsteps: []", FileKind::Workflow(Dialect::Swdl));
+    check("schedules.yaml", "name: w\nsteps: []", FileKind::Workflow(Dialect::Dcc));
+    check("w.json", r#"{"name": "w", "steps": []}"#, FileKind::Workflow(Dialect::Dagnats));
+    check("WORKFLOW.json", r#"{"workflow": {}, "stage": []}"#, FileKind::Workflow(Dialect::Swdl));
+    check("WORKFLOW.json", "", FileKind::Workflow(Dialect::Swdl));
+    check("w.yaml", "steps: [{id: a, run: make}]", FileKind::Workflow(Dialect::Speckit));
     check("Skill.md", "", FileKind::Skill);
     check("o.yml", "id: o\nextends: w\nedits: []", FileKind::Overlay);
     check("w.yaml", "stages: []", FileKind::Workflow(Dialect::Swdl));

@@ -33,6 +33,10 @@ pub enum Unrunnable {
     Kind { step: String, kind: String },
     #[error("`{step}` uses `{feature}`, which this version does not do yet")]
     Feature { step: String, feature: &'static str },
+    #[error(
+        "`{workflow}` goes by the rules of another dialect ({dialect}): this version reads and converts such workflows, and cannot run them yet"
+    )]
+    Rules { workflow: String, dialect: String },
     #[error("a type of step `{step}` cannot be checked: {message}")]
     Contract { step: String, message: String },
 }
@@ -53,9 +57,12 @@ impl Program {
 
     /// Nothing is started that could not be finished, and nothing that was asked for is left out in silence.
     fn check_kinds(&self) -> Result<(), Unrunnable> {
+        let id = || self.plan.header.id.to_string();
+        if self.plan.semantics != Semantics::HOUSE {
+            return Err(Unrunnable::Rules { workflow: id(), dialect: self.plan.dialect.to_string() });
+        }
         let policy = &self.plan.policy;
         let unkept = [
-            (self.plan.semantics != Semantics::HOUSE, "the rules of another dialect"),
             (
                 self.plan.input != RunInput::Declared || self.plan.result.is_some(),
                 "an input or output as a whole",
@@ -65,11 +72,12 @@ impl Program {
             (policy.sticky.is_some(), "sticky"),
             (!policy.cancel_on.is_empty(), "cancel_on"),
             (policy.start_key.is_some(), "start_key"),
+            (policy.compensate_on_cancel, "compensate_on_cancel"),
             (!policy.budget.is_unlimited(), "config.budget"),
             (policy.concurrency.runs_per_workflow.is_some(), "config.concurrency.per_workflow"),
         ];
         if let Some((_, feature)) = unkept.into_iter().find(|(asked, _)| *asked) {
-            return Err(Unrunnable::Feature { step: self.plan.header.id.to_string(), feature });
+            return Err(Unrunnable::Feature { step: id(), feature });
         }
         for step in &self.plan.steps {
             let id = || step.id.to_string();

@@ -179,13 +179,19 @@ fn parse_seconds_first(text: &str, error: impl Fn(String) -> CronError) -> Resul
 /// two forms differ by one.
 fn five_fields(words: &[Word<'_>], error: &impl Fn(String) -> CronError) -> CronError {
     let mut texts: Vec<String> = words.iter().map(|word| word.text.to_owned()).collect();
-    if let Some(weekday) = texts.last_mut()
-        && let Some(named) = fields::named_weekdays(weekday)
-    {
+    let cause = error("seconds are missing: a pattern has 6 or 7 fields, this one has 5".to_owned());
+    let named = texts.last().and_then(|weekday| fields::named_weekdays(weekday));
+    // Weekdays that cannot be named would mean other days with seconds in front, and so would both kinds of days at once.
+    let is_open = |text: &String| matches!(text.as_str(), "*" | "?");
+    let keeps_days = texts.last().is_some_and(|weekday| !weekday.contains(|c: char| c.is_ascii_digit()));
+    let both = texts.len() == 5 && !is_open(&texts[2]) && !is_open(&texts[4]);
+    if both || (named.is_none() && !keeps_days) {
+        return cause;
+    }
+    if let (Some(weekday), Some(named)) = (texts.last_mut(), named) {
         *weekday = named;
     }
     let meant = format!("0 {}", texts.join(" "));
-    let cause = error("seconds are missing: a pattern has 6 or 7 fields, this one has 5".to_owned());
     match Cron::parse(&meant, CronSyntax::SecondsFirst) {
         Ok(_) => {
             let help = format!("put the seconds in front: `{meant}`");

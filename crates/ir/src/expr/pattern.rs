@@ -9,6 +9,9 @@ const COMPILE_STEPS: usize = 50_000;
 /// A compiled pattern that is larger than this matches nothing.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 
+/// A longer pattern than this matches nothing.
+const PATTERN_BYTES_MAX: usize = 4096;
+
 /// The patterns of one search; none for what is no pattern.
 #[derive(Default)]
 pub(super) struct Patterns(HashMap<(String, bool), Option<Regex>>);
@@ -23,6 +26,9 @@ impl Patterns {
         meter: &mut Meter,
     ) -> Result<bool, EvalError> {
         meter.work(1 + text.len() / 16)?;
+        if pattern.len() > PATTERN_BYTES_MAX {
+            return Ok(false);
+        }
         let key = (pattern.to_owned(), entire);
         if !self.0.contains_key(&key) {
             meter.work(COMPILE_STEPS)?;

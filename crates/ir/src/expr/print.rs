@@ -93,8 +93,11 @@ impl Printer<'_> {
             Node::Call { function: Function::ShellQuote, args } => {
                 args.iter().take(1).for_each(|arg| self.write(arg, Binding::Choice, out));
             }
-            // Where nothing is quoted, nobody asks for it.
-            Node::Call { function: Function::Raw, args } if self.words.opens == "{{" => {
+            // A reader puts these in where its dialect says them by itself.
+            Node::Call {
+                function: Function::Raw | Function::Trim | Function::Text | Function::AsList,
+                args,
+            } if self.words.opens == "{{" => {
                 args.iter().for_each(|arg| self.write(arg, Binding::Choice, out));
             }
             Node::Call { function, args } => {

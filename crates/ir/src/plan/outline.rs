@@ -191,7 +191,10 @@ fn step_outline(
             _ => None,
         },
         labels: labels(plan, number),
-        compensate: handlers(plan, named, printer, "compensate"),
+        compensate: match &step.policy.compensate {
+            Some(target) => vec![target.value.to_string()],
+            None => handlers(plan, named, printer, "compensate"),
+        },
         finally: handlers(plan, named, printer, "finally"),
         inside: named.parent.map(|parent| visible(plan, parent)),
         bodies: bodies(plan, number, ids),
@@ -273,7 +276,10 @@ fn labels(plan: &Plan, number: StepId) -> Vec<String> {
         labels.push("conditional");
     }
     if step.takes_over {
-        labels.push("on_failure");
+        let undoes = siblings.iter().any(|other| {
+            plan.step(*other).policy.compensate.as_ref().is_some_and(|target| target.value == step.id)
+        });
+        labels.push(if undoes { "undoes" } else { "on_failure" });
     }
     match &plan.step(plan.unguarded(number)).kind {
         Kind::Gate(_) => labels.push("gate"),
@@ -417,7 +423,9 @@ impl Time {
 
 fn time_of(plan: &Plan, list: &[StepId]) -> Time {
     plan.batches(list).iter().fold(Time::default(), |sum, batch| {
-        let longest = batch.iter().map(|id| time_of_step(plan, *id)).fold(Time::default(), Time::longest);
+        // What runs only when something fails is no part of a run that goes well.
+        let planned = batch.iter().filter(|id| !plan.step(**id).takes_over);
+        let longest = planned.map(|id| time_of_step(plan, *id)).fold(Time::default(), Time::longest);
         Time { work: sum.work.plus(longest.work), gates: sum.gates.plus(longest.gates) }
     })
 }

@@ -77,10 +77,13 @@ impl Plan {
     ) -> Result<Parameters, Vec<Diagnostic>> {
         let mut values = IndexMap::new();
         for (name, given) in given {
-            let known = self.parameters.get(name.as_str()).map_or(&Type::Any, |parameter| &parameter.ty);
+            let known = match self.parameters.get(name.as_str()) {
+                Some(parameter) => parameter.ty.clone(),
+                None => property(ty, name),
+            };
             let value = match given {
                 Given::Value(value) => value.clone(),
-                Given::Text(text) => from_text(text, known).unwrap_or_else(|_| Value::text(text.as_str())),
+                Given::Text(text) => from_text(text, &known).unwrap_or_else(|_| Value::text(text.as_str())),
             };
             values.insert(Arc::from(name.as_str()), (value, Origin::Given));
         }
@@ -98,6 +101,9 @@ impl Plan {
 
     /// The parameters as a JSON Schema, for programs that ask a person for them.
     pub fn parameters_schema(&self) -> serde_json::Value {
+        if let RunInput::Open(Type::Schema(schema)) = &self.input {
+            return (**schema).clone();
+        }
         let properties: serde_json::Map<String, serde_json::Value> = self
             .parameters
             .iter()
@@ -110,8 +116,18 @@ impl Plan {
             "type": "object",
             "properties": properties,
             "required": required,
-            "additionalProperties": false,
+            "additionalProperties": self.input != RunInput::Declared,
         })
+    }
+}
+
+/// The type of one property as far as a schema says it by a word.
+fn property(ty: &Type, name: &str) -> Type {
+    let Type::Schema(schema) = ty else { return Type::Any };
+    match schema["properties"][name]["type"].as_str() {
+        Some("array") => Type::Array(Box::new(Type::Any)),
+        Some(word) => Type::parse(word).unwrap_or(Type::Any),
+        None => Type::Any,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::expr::StepId;
 use crate::policy::OnFailure;
 use crate::produces::Produces;
 use crate::source::{Span, Spanned};
-use crate::suggest::nearest;
+use crate::suggest::{GUESSES_MAX, nearest};
 use crate::workflow::{Choose, Items, Kind, Step, Words};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -200,7 +200,10 @@ impl Catalog {
             for need in &step.needs {
                 match places.get(&*need.value) {
                     Some(place) => needs.push(*place),
-                    None => diagnostics.push(self.unknown_sibling(step, need, words.needs, words)),
+                    None => {
+                        let finding = self.unknown_sibling(step, need, words.needs, words, diagnostics.len());
+                        diagnostics.push(finding);
+                    }
                 }
             }
             before.push(needs);
@@ -241,7 +244,13 @@ impl Catalog {
             let OnFailure::Goto(target) = &step.policy.on_failure else { continue };
             match places.get(&*target.value) {
                 None => {
-                    diagnostics.push(self.unknown_sibling(step, target, "error_policy.on_failure", words));
+                    diagnostics.push(self.unknown_sibling(
+                        step,
+                        target,
+                        "error_policy.on_failure",
+                        words,
+                        diagnostics.len(),
+                    ));
                 }
                 Some(to) => edges.push((from, *to, target)),
             }
@@ -267,7 +276,15 @@ impl Catalog {
         for step in steps {
             let Some(target) = &step.policy.compensate else { continue };
             match places.get(&*target.value) {
-                None => diagnostics.push(self.unknown_sibling(step, target, "compensate", words)),
+                None => {
+                    diagnostics.push(self.unknown_sibling(
+                        step,
+                        target,
+                        "compensate",
+                        words,
+                        diagnostics.len(),
+                    ));
+                }
                 Some(to) if steps[*to as usize].number == step.number => {
                     diagnostics.push(undoing_itself(step, target, words));
                 }
@@ -282,6 +299,7 @@ impl Catalog {
         name: &Spanned<Arc<str>>,
         field: &str,
         words: &Words,
+        found: usize,
     ) -> Diagnostic {
         let (stage, id, wanted) = (words.step, &step.id.value, &name.value);
         let elsewhere = self.find(wanted, Some(step.number));
@@ -291,7 +309,8 @@ impl Catalog {
             format!("{stage} `{id}` names `{wanted}`, but there is no {stage} with that id")
         };
         let siblings = self.scope_of(step.number).steps.iter().map(|sibling| &*self.card(*sibling).id);
-        let suggest = nearest(wanted, siblings.filter(|sibling| **sibling != **id));
+        let siblings = siblings.filter(|sibling| **sibling != **id && found < GUESSES_MAX);
+        let suggest = nearest(wanted, siblings);
         let diagnostic = Diagnostic::error(Code::UnknownStage, message)
             .at(name.span)
             .step(&**id)

@@ -12,7 +12,7 @@ use crate::expr::{
 use crate::policy::Bindings;
 use crate::produces::Produces;
 use crate::source::Span;
-use crate::suggest::nearest;
+use crate::suggest::{GUESSES_MAX, nearest};
 use crate::value::Value;
 use crate::workflow::{Bound, RunInput, Words, Workflow};
 use indexmap::IndexMap;
@@ -635,6 +635,12 @@ impl<'a> Names<'a> {
         self.report(finding, *span, reader);
     }
 
+    /// The id that was probably meant, as long as guesses are worth their cost.
+    fn guess(&self, id: &str, reader: &Reader<'_>) -> Option<&'a str> {
+        let catalog = self.catalog;
+        (self.diagnostics.len() < GUESSES_MAX).then(|| catalog.suggest(id, reader.step)).flatten()
+    }
+
     /// `stages.<id>.outputs…` or `stages.<id>.status`: the step must exist and come before, the output be declared.
     fn step_path(&mut self, links: &[Link], expr: &mut Expr, reader: &Reader<'_>) -> Type {
         let words = self.declared.words;
@@ -655,7 +661,7 @@ impl<'a> Names<'a> {
             }
             let finding = Diagnostic::error(Code::UnknownStage, format!("there is no {stage} `{id}`"))
                 .reference(&**id)
-                .suggest(self.catalog.suggest(id, reader.step));
+                .suggest(self.guess(id, reader));
             let finding = match finding.help.is_empty() {
                 true => finding.help(format!("add a {stage} with that id, or read one that exists")),
                 false => finding,

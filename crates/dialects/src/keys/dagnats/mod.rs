@@ -11,6 +11,7 @@ pub const LANGUAGE: Language = Language {
     title: "DagNats workflow (dagnats)",
     about: "JSON definitions of DagNats: a graph of worker tasks with compensations, agent loops and triggers",
     opens: "",
+    any_case: true,
     blocks: &[DOCUMENT, steps::STEPS, steps::CONFIGS, triggers::TRIGGERS],
     foreign: &[],
 };
@@ -73,12 +74,7 @@ const DOCUMENT: &[Block] = &[
             key("$schema", Shape::Any, "where an editor finds the schema; never looked at"),
             key("name", NAME, "identifies the workflow").required(),
             key("version", Shape::Text, "for people").example("1.0"),
-            key("steps", Shape::Several(&Shape::Block("step")), "the work").required(),
-            key("default_retry", Shape::Block("retry"), "retry policy of steps without one"),
-            key("concurrency", Shape::Block("concurrency"), "limits on runs and steps"),
             key("timeout", LENGTH, "bounds the run").otherwise("none"),
-            key("input_schema", Shape::Schema, "what the input of a run must look like"),
-            key("output_schema", Shape::Schema, "what the output of a run must look like"),
             key(
                 "idempotency_key",
                 PATH,
@@ -87,15 +83,22 @@ const DOCUMENT: &[Block] = &[
             key("sticky", Shape::Words(&["", "soft", "hard"]), "whether one worker does all steps")
                 .example("soft"),
             key("priority", Shape::Block("priority"), "which waiting run starts first"),
+            key("singleton", Shape::Block("singleton"), "one run at a time"),
+            key("concurrency", Shape::Block("concurrency"), "limits on runs and steps"),
             key(
                 "cancel_on",
                 Shape::Sized(&Shape::List(&Shape::Block("cancel_on")), 0, 5),
                 "messages that cancel the run",
             ),
-            key("singleton", Shape::Block("singleton"), "one run at a time"),
+            key("compensate_on_cancel", Shape::Boolean, "whether a cancelled run is undone too")
+                .default("false"),
+            key("default_retry", Shape::Block("retry"), "retry policy of steps without one"),
+            key("input_schema", Shape::Schema, "what the input of a run must look like"),
+            key("output_schema", Shape::Schema, "what the output of a run must look like"),
             key("triggers", Shape::List(&Shape::Block("trigger")), "what starts runs by itself"),
             key("aux_steps", Shape::Any, "which steps only undo or take over")
                 .no_effect("`on_failure` and `compensate` say it already"),
+            key("steps", Shape::Several(&Shape::Block("step")), "the work").required(),
         ],
     )
     .rules(&[Rule::NeedsWhen("sticky", "hard", "timeout")])

@@ -2,7 +2,7 @@
 //! has under `config`.
 
 use super::{ANY_LIMIT, DURATION, FILLED, FILLED_PATH, LENGTH, LIMIT, PATH, TEXT_MAP};
-use crate::keys::{Block, Form, Key, NOTHING, Rule, Shape, TEXTS, Variants, block, key};
+use crate::keys::{Block, Form, Key, NOTHING, Part, Rule, Shape, TEXTS, Variants, block, key};
 
 const TYPES: Variants = Variants {
     by: "type",
@@ -39,32 +39,42 @@ const ID: Shape = Shape::Form(Form {
     also: crate::keys::WORD_OR_NUMBER,
 });
 
-const AFTER: Key = key("depends_on", TEXTS, "ids of steps that must be done first").example("[]");
-const NO_CONFIG: Key =
-    key("config", Shape::Any, "what a type needs").example(r#"{"x": 1}"#).warned("this type needs nothing");
-const NO_LOOP: Key = key("loop", Shape::Any, "bounds of a loop").refused("only an agent loop goes round");
-const TIMEOUT: Key = key("timeout", LENGTH, "bounds one attempt").otherwise("none");
+const AFTER: Key =
+    key("depends_on", TEXTS, "ids of steps that must be done first").example("[]").stands(Part::Who);
+const NO_CONFIG: Key = key("config", Shape::Any, "what a type needs")
+    .example(r#"{"x": 1}"#)
+    .warned("this type needs nothing")
+    .stands(Part::Data);
+const NO_LOOP: Key =
+    key("loop", Shape::Any, "bounds of a loop").refused("only an agent loop goes round").stands(Part::Data);
+const TIMEOUT: Key = key("timeout", LENGTH, "bounds one attempt").otherwise("none").stands(Part::Policy);
 const NO_TIMEOUT: Key = TIMEOUT.warned("the type has its own, or takes no time");
 const NO_TASK: Key =
     key("task", Shape::Any, "the name workers subscribe to").example("x").no_effect("no worker does it");
 
-const RETRIES: Key =
-    key("retries", Shape::Integer { min: 0, max: 100_000 }, "further attempts, 5 s apart").default("0");
-const RETRY: Key =
-    key("retry", Shape::Block("retry"), "retry policy").otherwise("`default_retry`, else `retries`");
-const METADATA: Key = key("metadata", TEXT_MAP, "given to the worker");
-const GROUP: Key =
-    key("worker_group", Shape::Text, "which group of workers; not with `sticky`").example("gpu");
-const CAPABILITIES: Key =
-    key("required_capabilities", TEXTS, "what a worker must be able to do").example(r#"["control-plane"]"#);
-const RATE: Key = key("rate_limit", Shape::Block("rate_limit"), "how often it starts");
+const RETRIES: Key = key("retries", Shape::Integer { min: 0, max: 100_000 }, "further attempts, 5 s apart")
+    .default("0")
+    .stands(Part::Policy);
+const RETRY: Key = key("retry", Shape::Block("retry"), "retry policy")
+    .otherwise("`default_retry`, else `retries`")
+    .stands(Part::Policy);
+const METADATA: Key = key("metadata", TEXT_MAP, "given to the worker").stands(Part::Data);
+const GROUP: Key = key("worker_group", Shape::Text, "which group of workers; not with `sticky`")
+    .example("gpu")
+    .stands(Part::Data);
+const CAPABILITIES: Key = key("required_capabilities", TEXTS, "what a worker must be able to do")
+    .example(r#"["control-plane"]"#)
+    .stands(Part::Data);
+const RATE: Key = key("rate_limit", Shape::Block("rate_limit"), "how often it starts").stands(Part::Policy);
 const KEYED_RATE: Key =
-    key("keyed_rate_limit", Shape::Block("keyed_rate_limit"), "how often it starts for each value of a key");
+    key("keyed_rate_limit", Shape::Block("keyed_rate_limit"), "how often it starts for each value of a key")
+        .stands(Part::Policy);
 const JOBS: Key = key(
     "max_task_concurrency",
     Shape::Integer { min: 0, max: 1000 },
     "jobs of the same task at once, over all runs; 0 is no limit",
-);
+)
+.stands(Part::Policy);
 const NO_WORKER: &str = "no worker does it";
 
 pub(super) const STEPS: &[Block] = &[
@@ -72,12 +82,18 @@ pub(super) const STEPS: &[Block] = &[
         "step",
         "one step of the graph",
         &[
-            key("id", ID, "unique in the workflow").required(),
-            key("type", Shape::Words(WORDS), "what kind of step").default("normal"),
+            key("id", ID, "unique in the workflow").required().stands(Part::Who),
+            key("type", Shape::Words(WORDS), "what kind of step").default("normal").stands(Part::Who),
             key("skip_if", Shape::Block("skip_if"), "the step is skipped if this holds"),
-            key("on_failure", Shape::Text, "the step that takes over when this one fails").example("other"),
-            key("compensate", Shape::Text, "the step that undoes this one").example("other"),
-            key("singleton", Shape::Boolean, "one at a time").warned("it never had an effect on a step"),
+            key("on_failure", Shape::Text, "the step that takes over when this one fails")
+                .example("other")
+                .stands(Part::Rest),
+            key("compensate", Shape::Text, "the step that undoes this one")
+                .example("other")
+                .stands(Part::Rest),
+            key("singleton", Shape::Boolean, "one at a time")
+                .warned("it never had an effect on a step")
+                .stands(Part::Rest),
         ],
     )
     .variants(TYPES),
@@ -122,8 +138,8 @@ pub(super) const STEPS: &[Block] = &[
         "a job that is repeated until the worker says it is done, `type: agent_loop`",
         &[
             AFTER,
-            key("config", Shape::Block("agent_loop"), "bounds of the loop"),
-            key("loop", Shape::Block("agent_loop"), "the same, as older files write it"),
+            key("config", Shape::Block("agent_loop"), "bounds of the loop").stands(Part::Data),
+            key("loop", Shape::Block("agent_loop"), "the same, as older files write it").stands(Part::Data),
         ],
     )
     .rules(&[ONE_RATE, Rule::AnyOf(&["config", "loop"])]),
@@ -133,22 +149,29 @@ pub(super) const STEPS: &[Block] = &[
         &[
             key("depends_on", Shape::Sized(&TEXTS, 1, 1), "the id of that step")
                 .required()
+                .stands(Part::Who)
                 .example(r#"["before"]"#),
-            key("config", Shape::Block("map"), "bounds of the list").required(),
+            key("config", Shape::Block("map"), "bounds of the list").required().stands(Part::Data),
             NO_LOOP,
         ],
     ),
     worker(
         "planner_step",
         "a job whose worker answers with steps, `type: planner`",
-        &[AFTER, key("config", Shape::Block("planner"), "bounds of the answer").required(), NO_LOOP],
+        &[
+            AFTER,
+            key("config", Shape::Block("planner"), "bounds of the answer").required().stands(Part::Data),
+            NO_LOOP,
+        ],
     ),
     other(
         "sub_workflow_step",
         "another workflow, as a run of its own, `type: sub_workflow`",
         &[
             TIMEOUT,
-            key("config", Shape::Block("sub_workflow"), "which one").example(r#"{"workflow": "child"}"#),
+            key("config", Shape::Block("sub_workflow"), "which one")
+                .example(r#"{"workflow": "child"}"#)
+                .stands(Part::Data),
             key("task", FILLED, "the name of the other workflow, as older files write it").example("child"),
         ],
     )
@@ -156,22 +179,34 @@ pub(super) const STEPS: &[Block] = &[
     other(
         "sleep_step",
         "a wait for time, `type: sleep`",
-        &[NO_TIMEOUT, NO_TASK, key("config", Shape::Block("sleep"), "how long").required()],
+        &[
+            NO_TIMEOUT,
+            NO_TASK,
+            key("config", Shape::Block("sleep"), "how long").required().stands(Part::Data),
+        ],
     ),
     other(
         "wait_for_event_step",
         "a wait for a message, `type: wait_for_event`",
-        &[NO_TIMEOUT, NO_TASK, key("config", Shape::Block("wait_for_event"), "which one").required()],
+        &[
+            NO_TIMEOUT,
+            NO_TASK,
+            key("config", Shape::Block("wait_for_event"), "which one").required().stands(Part::Data),
+        ],
     ),
     other(
         "approval_step",
         "a step where a person decides, `type: approval`",
-        &[NO_TIMEOUT, NO_TASK, key("config", Shape::Block("approval"), "whom to ask, and what").required()],
+        &[
+            NO_TIMEOUT,
+            NO_TASK,
+            key("config", Shape::Block("approval"), "whom to ask, and what").required().stands(Part::Data),
+        ],
     ),
     other(
         "respond_step",
         "the answer to the request that started the run, `type: respond`",
-        &[NO_TIMEOUT, NO_TASK, key("config", Shape::Block("respond"), "what is answered")],
+        &[NO_TIMEOUT, NO_TASK, key("config", Shape::Block("respond"), "what is answered").stands(Part::Data)],
     ),
 ];
 
@@ -252,8 +287,8 @@ pub(super) const CONFIGS: &[Block] = &[
         "how long a step sleeps",
         &[
             key("duration", DURATION, "so long, at most 365 days").example("2s"),
-            key("cron", Shape::Text, "until a pattern of five fields is due").example("0 9 * * *"),
-            key("until_input_path", PATH, "a path to a point in time, or to milliseconds"),
+            key("cron", FILLED, "until a pattern of five fields is due").example("0 9 * * *"),
+            key("until_input_path", FILLED_PATH, "a path to a point in time, or to milliseconds"),
         ],
     )
     .rules(&[Rule::OneOf(&["duration", "cron", "until_input_path"])]),

@@ -1,8 +1,14 @@
 //! The keys of swdl around a run: hooks, and the triggers that start runs.
 
 use super::{DURATION, LIMIT};
-use crate::keys::{ANY_COUNT, Block, Key, Rule, Shape, block, key};
+use crate::keys::{ANY_COUNT, Block, Form, Key, Rule, Shape, WORD_OR_NUMBER, block, key};
 
+const PATH: Shape = Shape::Form(Form {
+    what: "text that is not empty",
+    pattern: r"[\s\S]",
+    example: "orders",
+    also: WORD_OR_NUMBER,
+});
 const SECRET: Key = key(
     "secret",
     Shape::Either(&[Shape::Text, Shape::Block("secret")]),
@@ -33,15 +39,10 @@ pub(super) const AROUND: &[Block] = &[
         "trigger",
         "one entry of `triggers`",
         &[
-            key("cron", Shape::Text, "minute, hour, day, month, weekday; with six fields seconds come first")
-                .example("0 9 * * 1-5"),
-            key("webhook", Shape::Block("webhook"), "a POST request"),
-            key("http", Shape::Block("http_trigger"), "a request that waits for the answer"),
-            key("message", Shape::Text, "the name of a message"),
-            key("external", Shape::Block("external"), "a kind that a worker brings"),
             key("id", Shape::Text, "identifies the trigger"),
             key("enabled", Shape::Boolean, "whether it fires").default("true"),
-            key("timezone", Shape::Text, "a name of the tz database").beside("cron").example("Europe/Berlin"),
+            key("cron", Shape::Text, "minute, hour, day, month, weekday; with six fields seconds come first")
+                .example("0 9 * * 1-5"),
             key(
                 "syntax",
                 Shape::Words(&["house", "posix", "seconds_first"]),
@@ -49,10 +50,15 @@ pub(super) const AROUND: &[Block] = &[
             )
             .beside("cron")
             .default("house"),
+            key("timezone", Shape::Text, "a name of the tz database").beside("cron").example("Europe/Berlin"),
             key("jitter", DURATION, "each fire is put off by a random time up to this").beside("cron"),
             key("backfill", Shape::Boolean, "whether missed fires are made up for")
                 .beside("cron")
                 .default("false"),
+            key("webhook", Shape::Block("webhook"), "a POST request"),
+            key("http", Shape::Block("http_trigger"), "a request that waits for the answer"),
+            key("message", Shape::Text, "the name of a message"),
+            key("external", Shape::Block("external"), "a kind that a worker brings"),
             key(
                 "with",
                 Shape::Map(&Shape::Template),
@@ -64,17 +70,19 @@ pub(super) const AROUND: &[Block] = &[
                 .default("false"),
             key("max_concurrent", LIMIT, "runs of this trigger at once; further fires are skipped")
                 .otherwise("unlimited"),
-            key("debounce", Shape::Block("debounce"), "gathers fires that follow each other"),
+            key("debounce", Shape::Block("debounce"), "gathers fires that follow each other")
+                .beside("message"),
         ],
     )
     .rules(&[
         Rule::OneOf(&["cron", "webhook", "http", "message", "external"]),
         Rule::AtMostOneOf(&["with", "input"]),
+        Rule::AtMostOneOf(&["cron", "debounce"]),
     ]),
     block(
         "webhook",
         "a webhook that starts runs",
-        &[key("path", Shape::Text, "where it listens").required().example("deploys"), SECRET],
+        &[key("path", PATH, "where it listens").required().example("deploys"), SECRET],
     ),
     block(
         "secret",
@@ -89,8 +97,9 @@ pub(super) const AROUND: &[Block] = &[
         "http_trigger",
         "a request that starts a run and waits for its answer",
         &[
-            key("path", Shape::Text, "where it listens").required().example("orders"),
-            key("method", Shape::Text, "how it is asked").default("POST"),
+            key("path", PATH, "where it listens").required().example("orders"),
+            key("method", Shape::Words(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "how it is asked")
+                .default("POST"),
             key("timeout", DURATION, "longest wait for the answer"),
             key("max_body_bytes", ANY_COUNT, "largest request"),
             SECRET,

@@ -12,6 +12,7 @@ pub const LANGUAGE: Language = Language {
     title: "Windlass workflow (swdl)",
     about: "the house dialect: `WORKFLOW.yaml`, `WORKFLOW.yml` or `WORKFLOW.json`, a graph of stages with contracts and gates",
     opens: "${{",
+    any_case: false,
     blocks: &[DOCUMENT, PORTS, POLICIES, around::AROUND, stages::STAGES, scopes::SCOPES],
     foreign: &["speckit", "dagnats", "dcc"],
 };
@@ -89,12 +90,12 @@ const DOCUMENT: &[Block] = &[
             key("workflow", Shape::Block("workflow"), "who this is").required(),
             key("config", Shape::Block("config"), "parameters, time, environment, secrets, limits"),
             key("context", Shape::Block("global_context"), "modules and memories for every agent"),
+            key("triggers", Shape::List(&Shape::Block("trigger")), "what starts runs by itself"),
             key("stages", STAGE_LIST, "the work").required(),
-            key("error_policy", Shape::Block("default_policy"), "what holds for stages that say nothing"),
             key("outputs", Shape::Named(NAME, &Shape::Block("computed_output")), "what a run gives back"),
             key("output", Shape::Block("computed_output"), "what a run gives back, as one value"),
+            key("error_policy", Shape::Block("default_policy"), "what holds for stages that say nothing"),
             key("hooks", Shape::Block("hooks"), "what is done around a run"),
-            key("triggers", Shape::List(&Shape::Block("trigger")), "what starts runs by itself"),
         ],
     ),
     block(
@@ -116,7 +117,14 @@ const DOCUMENT: &[Block] = &[
         "config",
         "what holds for a whole run, `config`",
         &[
+            key(
+                "semantics",
+                Shape::Words(&["house", "speckit", "dagnats", "dcc"]),
+                "whose rules hold for expressions, names and bounds",
+            )
+            .default("house"),
             key("parameters", Shape::Named(NAME, &Shape::Block("parameter")), "what a run is started with"),
+            key("input", Shape::Block("whole_input"), "a run is started with one value of this type"),
             key("timeout", TIMEOUT, "bounds the run; time spent waiting at gates does not count")
                 .default("2h"),
             key("env", ENV, "environment of every stage, evaluated once at the start"),
@@ -129,13 +137,6 @@ const DOCUMENT: &[Block] = &[
                 "stages of a run at once, as a number, or limits on stages and runs",
             )
             .otherwise("3 agent stages"),
-            key(
-                "semantics",
-                Shape::Words(&["house", "speckit", "dagnats", "dcc"]),
-                "whose rules hold for expressions, names and bounds",
-            )
-            .default("house"),
-            key("input", Shape::Block("whole_input"), "a run is started with one value of this type"),
             key("priority", Shape::Block("priority"), "which waiting run starts first"),
             key("singleton", Shape::Block("singleton"), "one run at a time"),
             key("sticky", Shape::Words(&["soft", "hard"]), "one worker does all the work of a run"),
@@ -237,8 +238,8 @@ const PORTS: &[Block] = &[
             SCHEMA_KEY,
             key("required", Shape::Boolean, "whether it must be given").default("false"),
             key("default", Shape::Any, "the value when it is not given"),
-            DESCRIPTION,
             key("choices", Shape::List(&Shape::Any), "the values allowed").example(r#"["small", "large"]"#),
+            DESCRIPTION,
         ],
     )
     .rules(&[SCHEMA_OR_TYPE]),
@@ -260,10 +261,10 @@ const PORTS: &[Block] = &[
         &[
             TYPE_KEY,
             SCHEMA_KEY,
+            key("source", Shape::Template, "the value").warned("the work itself gives the value"),
             key("required", Shape::Boolean, "whether null is a failure").default("true"),
             key("default", Shape::Any, "the value of a stage that was skipped or failed"),
             DESCRIPTION,
-            key("source", Shape::Template, "the value").warned("the work itself gives the value"),
         ],
     )
     .rules(&[SCHEMA_OR_TYPE]),
@@ -288,9 +289,9 @@ const PORTS: &[Block] = &[
             SCHEMA_KEY,
             key("required", Shape::Boolean, "whether it must be filled in").default("true"),
             key("default", Shape::Any, "the value when it is left empty"),
-            DESCRIPTION,
             key("choices", Shape::List(&Shape::Any), "the values to choose from")
                 .example(r#"["small", "large"]"#),
+            DESCRIPTION,
         ],
     )
     .rules(&[SCHEMA_OR_TYPE]),
@@ -359,18 +360,18 @@ const POLICIES: &[Block] = &[
         "scope_policy",
         "the `error_policy` of a loop or a branch",
         &[
+            RETRY.warned("the stages inside are tried again, not the whole"),
             key("timeout", TIMEOUT, "bounds the whole").otherwise("none"),
             ON_FAILURE,
-            RETRY.warned("the stages inside are tried again, not the whole"),
         ],
     ),
     block(
         "failure_policy",
         "the `error_policy` of a gate, a wait, an assignment or a finish",
         &[
-            ON_FAILURE,
             RETRY.warned("nothing is attempted"),
             key("timeout", DURATION, "bounds one attempt").warned("gates and waits have their own"),
+            ON_FAILURE,
         ],
     ),
     block(

@@ -40,14 +40,14 @@ pub(super) const SCOPES: &[Block] = &[
                 .example(r#"["a", "b"]"#),
             key("matrix", Shape::Map(&AXIS), "the items are all combinations, with one value for each name")
                 .example(r#"{"os": ["linux", "mac"]}"#),
-            key("stage_template", Shape::Block("single_stage"), "what is done; reads `item` and `index`"),
-            key("stages", STAGE_LIST, "the same as a list of stages"),
+            key("max_items", COUNT, "more items are refused").otherwise("unlimited"),
             key("concurrency", LIMIT, "items at once").otherwise("unlimited"),
             key("on_failure", Shape::Words(&["halt", "continue"]), "what the failure of an item means")
                 .default("halt"),
-            key("max_items", COUNT, "more items are refused").otherwise("unlimited"),
             key("isolated", Shape::Boolean, "whether items see only what was there before the stage")
                 .default("false"),
+            key("stage_template", Shape::Block("single_stage"), "what is done; reads `item` and `index`"),
+            key("stages", STAGE_LIST, "the same as a list of stages"),
         ],
     )
     .rules(&[Rule::OneOf(&["source", "matrix"]), Rule::OneOf(&["stage_template", "stages"])]),
@@ -172,13 +172,13 @@ pub(super) const SCOPES: &[Block] = &[
         "parallel",
         "branches, and what the failure of one means",
         &[
-            key("branches", Shape::Several(&BRANCH), "each a stage, or a list of stages").required(),
             key(
                 "on_failure",
                 Shape::Words(&["wait", "abort", "continue"]),
                 "wait for all and fail, stop the others, or go on",
             )
             .default("wait"),
+            key("branches", Shape::Several(&BRANCH), "each a stage, or a list of stages").required(),
         ],
     ),
     block(

@@ -1,7 +1,7 @@
 //! The keys of the stages of swdl: those of all stages, and those of stages in which somebody does some work.
 
 use super::{ARTIFACT, DURATION, ENV, ID, LIMIT, MODULE, NAME, TIMEOUT};
-use crate::keys::{Block, Form, Key, NOTHING, Rule, Shape, TEXTS, Variants, block, key};
+use crate::keys::{Block, Form, Key, NOTHING, Part, Rule, Shape, TEXTS, Variants, block, key};
 
 const TYPES: Variants = Variants {
     by: "type",
@@ -63,22 +63,28 @@ const STATUS_CODE: Shape = Shape::Integer { min: 100, max: 599 };
 pub(super) const BINDINGS: Shape = Shape::Map(&Shape::Template);
 
 pub(super) const OUTPUTS: Key =
-    key("outputs", Shape::Named(NAME, &Shape::Block("output")), "what the work must produce");
+    key("outputs", Shape::Named(NAME, &Shape::Block("output")), "what the work must produce")
+        .stands(Part::Data);
 const COMPUTED: Key = key(
     "outputs",
     Shape::Named(NAME, &Shape::Block("computed_output")),
     "what can be read of it from outside",
-);
+)
+.stands(Part::Data);
 pub(super) const NO_OUTPUTS: Key = OUTPUTS.warned("the type alone says what this stage gives");
-pub(super) const ATTEMPTS: Key = key("error_policy", Shape::Block("attempts_policy"), "when it fails");
-const WHOLE: Key = key("error_policy", Shape::Block("scope_policy"), "when it fails");
-const FAILURE_ONLY: Key = key("error_policy", Shape::Block("failure_policy"), "when it fails");
+pub(super) const ATTEMPTS: Key =
+    key("error_policy", Shape::Block("attempts_policy"), "when it fails").stands(Part::Policy);
+const WHOLE: Key = key("error_policy", Shape::Block("scope_policy"), "when it fails").stands(Part::Policy);
+const FAILURE_ONLY: Key =
+    key("error_policy", Shape::Block("failure_policy"), "when it fails").stands(Part::Policy);
 const IDEMPOTENCY: Key =
-    key("idempotency", Shape::Block("idempotency"), "takes over the outcome of equal work done before");
+    key("idempotency", Shape::Block("idempotency"), "takes over the outcome of equal work done before")
+        .stands(Part::Policy);
 pub(super) const NO_IDEMPOTENCY: Key = IDEMPOTENCY.warned("nothing is attempted that could be taken over");
-const RATE: Key = key("rate_limit", Shape::Block("rate_limit"), "how often it starts");
+const RATE: Key = key("rate_limit", Shape::Block("rate_limit"), "how often it starts").stands(Part::Policy);
 pub(super) const NO_RATE: Key = RATE.warned("only work can be limited");
-const TASK_LIMIT: Key = key("task_concurrency", LIMIT, "jobs of the same task at once, over all runs");
+const TASK_LIMIT: Key =
+    key("task_concurrency", LIMIT, "jobs of the same task at once, over all runs").stands(Part::Policy);
 pub(super) const NO_TASK_LIMIT: Key = TASK_LIMIT.warned("only work can be limited");
 
 pub(super) const STAGES: &[Block] = &[
@@ -86,7 +92,10 @@ pub(super) const STAGES: &[Block] = &[
         "stage",
         "one stage of a list",
         &[
-            key("id", ID, "unique in the whole file, nested stages included").required().example("work"),
+            key("id", ID, "unique in the whole file, nested stages included")
+                .required()
+                .stands(Part::Who)
+                .example("work"),
             key("depends_on", TEXTS, "ids of stages of the same list that must be done first").example("[]"),
         ],
     )
@@ -96,7 +105,7 @@ pub(super) const STAGES: &[Block] = &[
         "single_stage",
         "the only stage at its place: a template, a branch",
         &[
-            key("id", ID, "what it is called").otherwise("the id of the stage around it"),
+            key("id", ID, "what it is called").otherwise("the id of the stage around it").stands(Part::Who),
             key("depends_on", TEXTS, "ids of stages").warned("there is no other stage beside it"),
         ],
     )
@@ -106,7 +115,7 @@ pub(super) const STAGES: &[Block] = &[
         "inline_stage",
         "a stage without a name of its own: a template, a compensation, a last act",
         &[
-            key("id", ID, "names a stage").warned("such a stage has no name of its own"),
+            key("id", ID, "names a stage").warned("such a stage has no name of its own").stands(Part::Who),
             key("depends_on", TEXTS, "ids of stages").warned("nothing comes before such a stage"),
         ],
     )
@@ -116,24 +125,37 @@ pub(super) const STAGES: &[Block] = &[
         "any_stage",
         "the keys of every stage",
         &[
-            key("name", Shape::Text, "for people").otherwise("the id"),
-            key("description", Shape::Text, "for people"),
-            key("type", Shape::Words(WORDS), "what kind of stage").default("agent"),
+            key("name", Shape::Text, "for people").otherwise("the id").stands(Part::Who),
+            key("description", Shape::Text, "for people").stands(Part::Who),
+            key("type", Shape::Words(WORDS), "what kind of stage").default("agent").stands(Part::Who),
             key("condition", Shape::Condition, "the stage is skipped if it does not hold")
                 .otherwise("always"),
-            key("inputs", Shape::Named(NAME, &Shape::Block("input")), "what the stage is given"),
-            key("env", ENV, "environment of this stage and the stages in it, added to what is around"),
+            key("inputs", Shape::Named(NAME, &Shape::Block("input")), "what the stage is given")
+                .stands(Part::Data),
+            key("env", ENV, "environment of this stage and the stages in it, added to what is around")
+                .stands(Part::Data),
             key("compensate", UNDO, "how the stage is undone: a stage, stages, or the id of another one")
-                .example(HANDLER_EXAMPLE),
-            key("finally", HANDLER, "what follows whatever became of the stage").example(HANDLER_EXAMPLE),
-            key("ui", Shape::Any, "whatever an editor keeps there; never looked into"),
-            key("parallel_group", Shape::Text, "").warned("independence is what `depends_on` leaves out"),
-            key("timeout", DURATION, "").warned("it belongs to `error_policy.timeout`"),
-            key("retry", Shape::Any, "").warned("it belongs to `error_policy.retry`"),
-            key("on_failure", Shape::Any, "").warned("it belongs to `error_policy.on_failure`"),
-            key("max_attempts", LIMIT, "").warned("it belongs to `error_policy.retry.max_attempts`"),
-            key("retries", LIMIT, "").warned("it belongs to `error_policy.retry.max_attempts`"),
-            key("artifact", ARTIFACT, "").warned("it belongs to `roles.primary.artifact`"),
+                .example(HANDLER_EXAMPLE)
+                .stands(Part::Rest),
+            key("finally", HANDLER, "what follows whatever became of the stage")
+                .example(HANDLER_EXAMPLE)
+                .stands(Part::Rest),
+            key("ui", Shape::Any, "whatever an editor keeps there; never looked into").stands(Part::Rest),
+            key("parallel_group", Shape::Text, "")
+                .warned("independence is what `depends_on` leaves out")
+                .stands(Part::Rest),
+            key("timeout", DURATION, "").warned("it belongs to `error_policy.timeout`").stands(Part::Rest),
+            key("retry", Shape::Any, "").warned("it belongs to `error_policy.retry`").stands(Part::Rest),
+            key("on_failure", Shape::Any, "")
+                .warned("it belongs to `error_policy.on_failure`")
+                .stands(Part::Rest),
+            key("max_attempts", LIMIT, "")
+                .warned("it belongs to `error_policy.retry.max_attempts`")
+                .stands(Part::Rest),
+            key("retries", LIMIT, "")
+                .warned("it belongs to `error_policy.retry.max_attempts`")
+                .stands(Part::Rest),
+            key("artifact", ARTIFACT, "").warned("it belongs to `roles.primary.artifact`").stands(Part::Rest),
         ],
     )
     .part(),
@@ -160,8 +182,9 @@ pub(super) const STAGES: &[Block] = &[
         "a stage that an agent does, `type: agent`",
         &[
             key("roles", Shape::Block("roles"), "who does the work").required(),
-            key("context", Shape::Block("stage_context"), "modules and memories of this stage"),
-            key("handoff", Shape::Block("handoff"), "how the outputs are passed on"),
+            key("context", Shape::Block("stage_context"), "modules and memories of this stage")
+                .stands(Part::Policy),
+            key("handoff", Shape::Block("handoff"), "how the outputs are passed on").stands(Part::Policy),
         ],
     )
     .includes(&["work"])
@@ -311,15 +334,15 @@ pub(super) const STAGES: &[Block] = &[
         "http",
         "a request",
         &[
-            key("url", Shape::TextTemplate, "where it goes").required().example("https://example.org"),
             key("method", Shape::Words(&["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]), "how")
                 .otherwise("`GET`; with a body `POST`"),
-            key("headers", BINDINGS, "headers of the request"),
+            key("url", Shape::TextTemplate, "where it goes").required().example("https://example.org"),
             key("query", BINDINGS, "what is added to the URL"),
+            key("headers", BINDINGS, "headers of the request"),
+            key("auth", Shape::Block("auth"), "who asks"),
             key("json", Shape::Template, "the body, as JSON"),
             key("form", BINDINGS, "the body, as fields of a form"),
             key("body", Shape::TextTemplate, "the body, as text"),
-            key("auth", Shape::Block("auth"), "who asks"),
             key(
                 "expect",
                 Shape::Either(&[STATUS_CODE, Shape::List(&STATUS_CODE)]),

@@ -198,6 +198,17 @@ impl Dice {
         hooks
     }
 
+    /// A text that no other is equal to.
+    fn unique(&mut self) -> Arc<str> {
+        self.names += 1;
+        let (number, text) = (self.names, self.text());
+        format!("/{number}/{text}").into()
+    }
+
+    fn some_unless<T>(&mut self, never: bool, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        self.some(make).filter(|_| !never)
+    }
+
     fn trigger(&mut self, secrets: &[Arc<str>]) -> Trigger {
         let declared =
             secrets.first().map(|name| SigningSecret::Declared(Spanned::new(name.clone(), Span::default())));
@@ -223,9 +234,9 @@ impl Dice {
                     backfill: self.maybe(),
                 })
             }
-            1 => TriggerSource::Webhook { path: self.text(), secret },
+            1 => TriggerSource::Webhook { path: self.unique(), secret },
             2 => TriggerSource::Http(HttpTrigger {
-                path: self.text(),
+                path: self.unique(),
                 method: self.pick(&["POST", "GET"]).to_owned().into(),
                 timeout: self.some(Self::duration),
                 body_bytes_max: self.some(|dice| u64::from(dice.count())),
@@ -236,9 +247,10 @@ impl Dice {
             3 => TriggerSource::Message { name: self.text() },
             _ => TriggerSource::External { kind: self.text(), config: self.value(2) },
         };
+        let timed = matches!(source, TriggerSource::Cron(_));
         let constant = Self::bound_to(Template::Constant(self.value(2)));
         Trigger {
-            id: self.some(|dice| Spanned::new(dice.text(), Span::default())),
+            id: self.some(|dice| Spanned::new(dice.unique(), Span::default())),
             enabled: self.maybe(),
             source,
             input: match self.roll(3) {
@@ -249,10 +261,10 @@ impl Dice {
                 ),
             },
             runs_max: self.some(Self::count),
-            debounce: self.some(|dice| Debounce {
-                period: dice.duration(),
-                timeout: dice.some(Self::duration),
-                key: dice.some(Self::text),
+            debounce: self.some_unless(timed, |dice| {
+                let period = dice.duration();
+                let timeout = dice.some(|dice| period.plus(dice.duration()));
+                Debounce { period, timeout, key: dice.some(Self::text) }
             }),
             span: Span::default(),
         }

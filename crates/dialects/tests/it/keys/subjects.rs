@@ -48,6 +48,8 @@ pub fn subjects() -> impl Iterator<Item = &'static Subject> {
 const SWDL: &[&str] = &[
     // Names that must exist, and graphs
     "duplicate_stage_id",
+    "duplicate_trigger",
+    "bad_duration",
     "unknown_stage",
     "cycle",
     "bad_target",
@@ -97,6 +99,7 @@ const SPECKIT: &[&str] = &[
 const DAGNATS: &[&str] = &[
     // Names that must exist, and graphs
     "duplicate_stage_id",
+    "duplicate_trigger",
     "unknown_stage",
     "cycle",
     "bad_target",
