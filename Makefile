@@ -10,6 +10,8 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 120
 FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit_expressions yaml_reader
 EXAMPLE := examples/ship-a-feature/WORKFLOW.yaml
+DIALECTS := examples/speckit-tour/workflow.yml examples/dagnats/code-review.json examples/dcc/vendor-intake.workflow.yaml
+SCHEDULES := examples/dcc-schedules/schedules.yaml
 SCRIPT := examples/ship-a-feature/script.yaml
 PIPELINE := examples/release-pipeline
 WINDLASS = $(CARGO) run --quiet --release -p windlass-cli --bin windlass --
@@ -25,6 +27,10 @@ run: toolchain ## Build the program and show what it makes of the examples
 	@$(WINDLASS) plan $(EXAMPLE) -p feature_name=auth-redesign
 	@printf '\n== windlass graph %s\n\n' $(EXAMPLE)
 	@$(WINDLASS) graph $(EXAMPLE)
+	@printf '\n== windlass validate %s\n\n' '$(DIALECTS)'
+	@$(WINDLASS) validate $(DIALECTS)
+	@printf '\n== windlass triggers next %s -n 2\n\n' $(SCHEDULES)
+	@$(WINDLASS) triggers next $(SCHEDULES) -n 2
 	@data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; export WINDLASS_DATA="$$data"; \
 	heading() { printf '\n== windlass %s\n\n' "$$*"; }; \
 	say() { heading "$$@"; $(WINDLASS) "$$@"; }; \

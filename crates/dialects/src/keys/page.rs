@@ -11,7 +11,7 @@ row against the reader of its dialect. What the keys of the house dialect mean t
 
 | here | what it means |
 |---|---|
-| honoured | the key does what the column before says |
+| honoured | the key is read, checked and kept in the plan as the column before says; what of a plan runs today is told in the README |
 | hint | the key is accepted without effect, and a hint says so |
 | warning | the key has no effect, and a warning says so |
 | error | the file is refused |
