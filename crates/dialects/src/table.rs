@@ -6,7 +6,7 @@ use crate::text::{Entry, Kind, Mapping, Node, Scalar, Style};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use windlass_ir::suggest::nearest;
+use windlass_ir::suggest::{GUESSES_MAX, nearest};
 use windlass_ir::{Code, Diagnostic, Severity, Sources, Span, Spanned, Value};
 
 /// What all tables of one file share: its text, and the findings so far.
@@ -104,6 +104,11 @@ impl<'a> Table<'a> {
         if !self.has(key) {
             self.missing(key, help);
         }
+    }
+
+    /// Whether a guess at what was meant is still worth its cost.
+    pub fn may_guess(&self) -> bool {
+        self.context.diagnostics.borrow().len() < GUESSES_MAX
     }
 
     // Reading

@@ -116,7 +116,8 @@ fn waited(table: &Table<'_>, item: &Node, around: &Around<'_>) -> Option<Spanned
                 }
                 Some(_) | None => "name a step that comes before this one".to_owned(),
             };
-            finding.reference(&**id).suggest(around.suggest(id, own)).help(help)
+            let meant = table.may_guess().then(|| around.suggest(id, own)).flatten();
+            finding.reference(&**id).suggest(meant).help(help)
         }
     };
     table.report(finding);

@@ -99,7 +99,8 @@ fn verdict_input(table: &Table<'_>, on_reject: OnReject, around: &Around<'_>) ->
     }
     if let Some((code, message, help)) = verdict_problem(&name.value, on_reject, around) {
         let inputs = around.document.inputs.iter().flat_map(|inputs| inputs.keys().map(|known| &**known));
-        let suggest = (code == Code::VerdictInputUndeclared).then(|| nearest(&name.value, inputs)).flatten();
+        let guess = code == Code::VerdictInputUndeclared && table.may_guess();
+        let suggest = guess.then(|| nearest(&name.value, inputs)).flatten();
         let finding = table.error(code, "verdict_input", name.span, message).reference(&*name.value);
         table.report(finding.suggest(suggest).help(help));
     }

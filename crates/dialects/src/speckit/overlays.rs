@@ -11,7 +11,7 @@ use crate::text::{Kind, Mapping, Node};
 use indexmap::IndexMap;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use windlass_ir::suggest::nearest;
+use windlass_ir::suggest::{GUESSES_MAX, nearest};
 use windlass_ir::{Code, Diagnostic, Span, Spanned, Value};
 
 const PRIORITY: i64 = 10;
@@ -183,7 +183,7 @@ impl<'a> Edits<'a> {
             for edit in &overlay.edits {
                 let anchor = &edit.anchor;
                 if !known.around.contains_key(&anchor.value) {
-                    findings.push(no_anchor(anchor, known));
+                    findings.push(no_anchor(anchor, known, findings.len() < GUESSES_MAX));
                     continue;
                 }
                 if edit.operation.decides()
@@ -255,14 +255,14 @@ impl<'a> Edits<'a> {
     }
 }
 
-fn no_anchor(anchor: &Spanned<Arc<str>>, known: &Known) -> Diagnostic {
+fn no_anchor(anchor: &Spanned<Arc<str>>, known: &Known, may_guess: bool) -> Diagnostic {
     let id = &*anchor.value;
     let message = format!("the workflow has no step `{id}` that an overlay can name");
     Diagnostic::error(Code::OverlayAnchorMissing, message)
         .at(anchor.span)
         .field("edits")
         .reference(id)
-        .suggest(nearest(id, known.around.keys().map(|known| &**known)))
+        .suggest(nearest(id, known.around.keys().map(|known| &**known).filter(|_| may_guess)))
         .help("name a step of the workflow itself; steps of other overlays and of fan-outs cannot be named")
 }
 

@@ -535,7 +535,9 @@ impl<'a> Names<'a> {
             return Type::Any;
         }
         let word = self.declared.words.parameter;
-        let suggest = nearest(name, self.declared.parameters.keys().map(|key| &**key)).map(str::to_owned);
+        let may_guess = self.diagnostics.len() < GUESSES_MAX;
+        let known = self.declared.parameters.keys().filter(|_| may_guess);
+        let suggest = nearest(name, known.map(|key| &**key)).map(str::to_owned);
         let hyphen =
             name.split_once('-').filter(|(before, _)| self.declared.parameters.contains_key(*before));
         let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"));
