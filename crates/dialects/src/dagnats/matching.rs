@@ -54,7 +54,7 @@ fn reference(table: &Table<'_>, right: &Spanned<Arc<str>>, sees: Sees<'_>) -> Op
             let finding = table
                 .error(Code::UnknownStage, "right", right.span, format!("there is no step `{id}`"))
                 .reference(id)
-                .suggest(nearest(id, roster.ids().filter(|_| table.may_guess())));
+                .suggest(table.may_guess().then(|| nearest(id, roster.ids())).flatten());
             table.report(finding.help("name a step of this file"));
             None
         }

@@ -262,7 +262,7 @@ fn no_anchor(anchor: &Spanned<Arc<str>>, known: &Known, may_guess: bool) -> Diag
         .at(anchor.span)
         .field("edits")
         .reference(id)
-        .suggest(nearest(id, known.around.keys().map(|known| &**known).filter(|_| may_guess)))
+        .suggest(may_guess.then(|| nearest(id, known.around.keys().map(|known| &**known))).flatten())
         .help("name a step of the workflow itself; steps of other overlays and of fan-outs cannot be named")
 }
 

@@ -309,8 +309,8 @@ impl Catalog {
             format!("{stage} `{id}` names `{wanted}`, but there is no {stage} with that id")
         };
         let siblings = self.scope_of(step.number).steps.iter().map(|sibling| &*self.card(*sibling).id);
-        let siblings = siblings.filter(|sibling| **sibling != **id && found < GUESSES_MAX);
-        let suggest = nearest(wanted, siblings);
+        let others = siblings.filter(|sibling| **sibling != **id);
+        let suggest = (found < GUESSES_MAX).then(|| nearest(wanted, others)).flatten();
         let diagnostic = Diagnostic::error(Code::UnknownStage, message)
             .at(name.span)
             .step(&**id)

@@ -536,8 +536,8 @@ impl<'a> Names<'a> {
         }
         let word = self.declared.words.parameter;
         let may_guess = self.diagnostics.len() < GUESSES_MAX;
-        let known = self.declared.parameters.keys().filter(|_| may_guess);
-        let suggest = nearest(name, known.map(|key| &**key)).map(str::to_owned);
+        let known = self.declared.parameters.keys().map(|key| &**key);
+        let suggest = may_guess.then(|| nearest(name, known)).flatten().map(str::to_owned);
         let hyphen =
             name.split_once('-').filter(|(before, _)| self.declared.parameters.contains_key(*before));
         let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"));
