@@ -8,7 +8,7 @@ SHELL := bash
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
-FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit_expressions yaml_reader
+FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit speckit_expressions yaml_reader
 EXAMPLE := examples/ship-a-feature/WORKFLOW.yaml
 DIALECTS := examples/speckit-tour/workflow.yml examples/dagnats/code-review.json examples/dcc/vendor-intake.workflow.yaml
 SCHEDULES := examples/dcc-schedules/schedules.yaml
