@@ -122,6 +122,10 @@ fn parse(file: Text, options: Options) -> Parsed {
     let detected = || other.as_ref().map_or_else(|| detect::dialect(root.as_ref(), &name), |(of, _)| *of);
     let dialect = options.dialect.unwrap_or_else(detected);
     let root = root.filter(|_| other.is_none());
+    let root = match dialect {
+        Dialect::Speckit => root.and_then(|root| with_typed_keys(root, &sources, &mut diagnostics)),
+        Dialect::Swdl | Dialect::Dagnats | Dialect::Dcc => root,
+    };
     diagnostics.extend(other.map(|(_, finding)| finding));
     let overrides = options.overrides.and_then(|file| read(file, &mut sources, &mut diagnostics));
     let overlays: Vec<text::Node> =
@@ -201,6 +205,23 @@ fn read(file: Text, sources: &mut Sources, diagnostics: &mut Vec<Diagnostic>) ->
     };
     let read = text::read(sources.get(id), id, format, &limits);
     diagnostics.extend(read.diagnostics);
+    read.root
+}
+
+/// The keys of Spec Kit have types, so that `yes` and `"yes"` are two. Which dialect a file is written in is known only once it
+/// was read, so a file with keys that looked the same is read a second time.
+fn with_typed_keys(
+    root: text::Node,
+    sources: &Sources,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<text::Node> {
+    let id = SourceId(0);
+    let is_double = |finding: &Diagnostic| finding.code == Code::DuplicateKey;
+    let format = format_of(sources.get(id)).filter(|_| diagnostics.iter().any(is_double));
+    let Some(format) = format else { return Some(root) };
+    let limits = Limits { typed_keys: true, ..Limits::default() };
+    let read = text::read(sources.get(id), id, format, &limits);
+    *diagnostics = read.diagnostics;
     read.root
 }
 

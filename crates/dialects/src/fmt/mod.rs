@@ -14,7 +14,7 @@ mod tree;
 mod yaml;
 
 use crate::text::{self, Format, Limits, Node};
-use crate::{FileKind, Text};
+use crate::{Dialect, FileKind, Text};
 use order::KeyOrder;
 use windlass_ir::{Code, Diagnostic, Source, SourceId, Sources, Span};
 use yaml::Unfit;
@@ -61,11 +61,20 @@ pub fn format(text: &str, format: Format, kind: Option<FileKind>) -> Result<Stri
 }
 
 fn readable(text: &str, format: Format) -> Result<Node, Vec<Diagnostic>> {
-    let read = text::read(&Source::new("", text), SourceId(0), format, &Limits::default());
+    let source = Source::new("", text);
+    let read = text::read(&source, SourceId(0), format, &Limits::default());
     match read.root {
         Some(root) if !read.diagnostics.iter().any(Diagnostic::is_error) => Ok(root),
-        Some(_) | None => Err(read.diagnostics),
+        Some(_) | None => with_typed_keys(&source, format).ok_or(read.diagnostics),
     }
+}
+
+/// The keys of Spec Kit have types, so that `yes` and `"yes"` are two.
+fn with_typed_keys(source: &Source, format: Format) -> Option<Node> {
+    let limits = Limits { typed_keys: true, ..Limits::default() };
+    let read = text::read(source, SourceId(0), format, &limits);
+    let root = read.root.filter(|_| !read.diagnostics.iter().any(Diagnostic::is_error))?;
+    (FileKind::guess(&root) == Some(FileKind::Workflow(Dialect::Speckit))).then_some(root)
 }
 
 /// Comments and blank lines, and nothing that would have a form.

@@ -1,6 +1,6 @@
 //! What both readers need while they build a tree: the list of findings, and mappings with unique keys.
 
-use super::{Entry, Key, Mapping, Node};
+use super::{Entry, Key, Mapping, Node, Style};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use windlass_ir::{Code, Diagnostic, SourceId, Span};
@@ -64,7 +64,9 @@ pub(super) fn shorten(text: &str) -> String {
 pub(super) struct MapBuilder {
     entries: Vec<Entry>,
     /// Where each key stands, kept only for mappings that are too large to search from the front.
-    index: HashMap<Arc<str>, usize>,
+    index: HashMap<(Arc<str>, bool), usize>,
+    /// Whether quotes make another key of the same text.
+    typed: bool,
     merge: Option<Merge>,
 }
 
@@ -79,9 +81,13 @@ struct Merge {
 impl MapBuilder {
     const SEARCH_MAX: usize = 12;
 
+    pub(super) fn new(typed: bool) -> Self {
+        Self { typed, ..Self::default() }
+    }
+
     /// Adds an entry, or gives back the key with the place of the one that already stands there.
     pub(super) fn insert(&mut self, key: Key, value: Node) -> Result<(), (Key, Span)> {
-        if let Some(position) = self.position(&key.text) {
+        if let Some(position) = self.position(&key) {
             return Err((key, self.entries[position].key.span));
         }
         self.entries.push(Entry { key, value });
@@ -101,20 +107,27 @@ impl MapBuilder {
     pub(super) fn finish(mut self) -> Mapping {
         let merged = self.merge.as_ref().map(|merge| merge.span);
         if let Some(merge) = self.merge.take() {
-            let mut seen: HashSet<Arc<str>> =
-                self.entries.iter().map(|entry| entry.key.text.clone()).collect();
+            let mut seen: HashSet<(Arc<str>, bool)> =
+                self.entries.iter().map(|entry| self.identity(&entry.key)).collect();
             let brought = merge.maps.into_iter().flat_map(|map| map.entries);
-            let fresh: Vec<Entry> = brought.filter(|entry| seen.insert(entry.key.text.clone())).collect();
+            let fresh: Vec<Entry> = brought.filter(|entry| seen.insert(self.identity(&entry.key))).collect();
             self.entries.splice(merge.position..merge.position, fresh);
         }
         Mapping { entries: self.entries, merged }
     }
 
-    fn position(&self, text: &str) -> Option<usize> {
+    fn position(&self, key: &Key) -> Option<usize> {
         if self.entries.len() <= Self::SEARCH_MAX {
-            return self.entries.iter().position(|entry| &*entry.key.text == text);
+            let quoted = |key: &Key| self.typed && key.style != Style::Plain;
+            let same = |entry: &Entry| entry.key.text == key.text && quoted(&entry.key) == quoted(key);
+            return self.entries.iter().position(same);
         }
-        self.index.get(text).copied()
+        self.index.get(&self.identity(key)).copied()
+    }
+
+    /// What makes a key the same as another.
+    fn identity(&self, key: &Key) -> (Arc<str>, bool) {
+        (key.text.clone(), self.typed && key.style != Style::Plain)
     }
 
     fn keep_index(&mut self) {
@@ -124,7 +137,10 @@ impl MapBuilder {
             count if self.index.is_empty() => 0..count,
             count => count - 1..count,
         };
-        self.index.extend(unindexed.map(|at| (self.entries[at].key.text.clone(), at)));
+        for at in unindexed {
+            let identity = self.identity(&self.entries[at].key);
+            self.index.insert(identity, at);
+        }
     }
 }
 

@@ -98,7 +98,7 @@ pub enum Format {
     Json,
 }
 
-/// How much of a file is read before it is refused.
+/// How a file is read, and how much of it before it is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub bytes_max: usize,
@@ -107,6 +107,8 @@ pub struct Limits {
     pub depth_max: usize,
     /// How many nodes all aliases of a file together may copy.
     pub alias_nodes_max: usize,
+    /// Whether `1` and `"1"` are two keys of a mapping, as they are in a language whose keys have types.
+    pub typed_keys: bool,
 }
 
 impl Limits {
@@ -119,7 +121,7 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes_max: 16 << 20, depth_max: 256, alias_nodes_max: 100_000 }
+        Self { bytes_max: 16 << 20, depth_max: 256, alias_nodes_max: 100_000, typed_keys: false }
     }
 }
 

@@ -38,7 +38,7 @@ enum Content {
     Template,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OpenMap {
     map: MapBuilder,
     state: State,
@@ -86,8 +86,8 @@ impl<'a> Tree<'a> {
         }
         let content = match shape {
             Shape::List => Content::List(Vec::new()),
-            Shape::BlockMap => Content::BlockMap(OpenMap::default()),
-            Shape::FlowMap => Content::FlowMap(OpenMap::default()),
+            Shape::BlockMap => Content::BlockMap(OpenMap::new(self.limits)),
+            Shape::FlowMap => Content::FlowMap(OpenMap::new(self.limits)),
         };
         self.frames.push(Frame { start, alias, content });
         Ok(())
@@ -139,6 +139,10 @@ impl<'a> Tree<'a> {
 }
 
 impl OpenMap {
+    fn new(limits: &Limits) -> Self {
+        Self { map: MapBuilder::new(limits.typed_keys), state: State::Key }
+    }
+
     fn place(&mut self, node: Node) -> Option<Problem> {
         match std::mem::take(&mut self.state) {
             State::Key => match node.kind {

@@ -251,13 +251,18 @@ fn reversed(json: Json) -> Json {
     }
 }
 
-/// The same file as JSON, with the keys of every mapping in the opposite order.
-pub fn turned_over(file: &Text) -> Text {
+/// The same file as JSON, with the keys of every mapping in the opposite order; nothing for a file with keys that differ only in
+/// type, which JSON cannot hold.
+pub fn turned_over(file: &Text) -> Option<Text> {
     let source = Source::new(&*file.name, String::from_utf8_lossy(&file.bytes));
     let format = if file.name.ends_with(".json") { Format::Json } else { Format::Yaml };
-    let root = text::read(&source, SourceId(0), format, &Limits::default()).root.expect("a valid file");
-    let json = reversed(root.to_value().to_json().expect("a file holds no secret"));
-    Text { name: "turned-over.json".into(), bytes: json.to_string().into_bytes() }
+    let read = text::read(&source, SourceId(0), format, &Limits::default());
+    let is_double = |finding: &Diagnostic| finding.code == Code::DuplicateKey;
+    if read.diagnostics.iter().any(is_double) {
+        return None;
+    }
+    let json = reversed(read.root.expect("a valid file").to_value().to_json().expect("a file holds no secret"));
+    Some(Text { name: "turned-over.json".into(), bytes: json.to_string().into_bytes() })
 }
 
 #[test]
@@ -269,7 +274,8 @@ fn the_order_of_keys_and_the_format_mean_nothing() {
             if name(&path).ends_with(OVERRIDES) || path.with_extension(&OVERRIDES[1..]).is_file() {
                 continue;
             }
-            let other = load(turned_over(&file), options());
+            let Some(other) = turned_over(&file) else { continue };
+            let other = load(other, options());
             assert_eq!(digest(&load(file, options())), digest(&other), "{}", name(&path));
         }
     }
