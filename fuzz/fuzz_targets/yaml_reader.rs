@@ -7,7 +7,7 @@ use std::ops::Range;
 use windlass_dialects::text::{Format, Kind, Limits, Locator, Node, decode_within, read};
 use windlass_ir::{Source, SourceId, Span};
 
-const LIMITS: Limits = Limits { bytes_max: 1 << 16, depth_max: 64, alias_nodes_max: 1000 };
+const LIMITS: Limits = Limits { bytes_max: 1 << 16, depth_max: 64, alias_nodes_max: 1000, typed_keys: false };
 
 fuzz_target!(|data: &[u8]| {
     let Some((choice, bytes)) = data.split_first() else { return };

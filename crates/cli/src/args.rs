@@ -31,6 +31,7 @@ pub enum Command {
     Events(Events),
     Approve(Decide),
     Reject(Decide),
+    Signal(Signal),
     Cancel(Cancel),
     Pause(Pause),
     Triggers(Triggers),
@@ -47,10 +48,10 @@ pub struct Data {
 /// How a run is driven and shown.
 #[derive(Debug, clap::Args)]
 pub struct Driving {
-    /// Wait for people too: gates, pauses
+    /// Wait for people too: gates, signals, pauses
     #[arg(long)]
     pub wait: bool,
-    /// Answer for agents, tools and tasks from a file
+    /// Answer from a file for all that needs somebody else: agents, tools, tasks, requests, other workflows
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
     /// Let the clock jump from deadline to deadline (with --script)
@@ -104,7 +105,7 @@ pub struct Resume {
     /// The run: its id, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// Change a parameter of a failed run
+    /// Change a parameter, for what has not been evaluated yet
     #[arg(short = 'p', long = "param", visible_short_alias = 'i', visible_alias = "input", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub params: Vec<(String, String)>,
     /// Who goes on with it
@@ -173,7 +174,7 @@ pub struct Decide {
     /// The gate; may be left out when one waits
     #[arg(value_name = "STAGE")]
     pub step: Option<String>,
-    /// What is chosen: approve or reject; without it, what the command says
+    /// What is chosen: one of the options of the gate; without it, what the command says
     #[arg(long, value_name = "OPTION")]
     pub choice: Option<String>,
     /// Who decides [default: the login name]
@@ -185,6 +186,31 @@ pub struct Decide {
     /// Fill in a field of the gate's form; numbers, lists and objects as JSON
     #[arg(long = "field", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub fields: Vec<(String, String)>,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// Send something to a run that waits for it, or will
+///
+/// Exit status: 0 sent, 2 refused: no such run, or it is finished.
+#[derive(Debug, clap::Args)]
+#[command(after_help = SIGNAL_EXAMPLES)]
+pub struct Signal {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// What the run waits for
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// What is sent, as JSON [default: null]
+    #[arg(value_name = "JSON")]
+    pub value: Option<String>,
+    /// Tells two signals of the same name apart; the same id sent twice is heard once
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Who sends it [default: the login name]
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
     #[command(flatten)]
     pub data: Data,
 }
@@ -250,7 +276,13 @@ const DECIDE_EXAMPLES: &str = "\
 EXAMPLES:
   windlass approve last
   windlass approve release-7 sign-off --by dana
+  windlass approve release-7 review --choice 'approve with changes'
   windlass reject release-7 sign-off --reason 'too early'";
+
+const SIGNAL_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass signal last build-finished
+  windlass signal release-7 payment '{\"order\": 12, \"paid\": true}'";
 
 const CANCEL_EXAMPLES: &str = "\
 EXAMPLES:

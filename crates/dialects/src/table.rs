@@ -299,12 +299,23 @@ impl<'a> Table<'a> {
     }
 
     /// One of a few words.
-    pub fn word<T: Copy>(&self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
+    pub fn word<T: Clone>(&self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
+        self.word_or(key, words, &[])
+    }
+
+    /// The same where another shape can stand instead, of which these are the forms.
+    pub fn word_or<T: Clone>(
+        &self,
+        key: &'static str,
+        words: &[(&'static str, T)],
+        forms: &[&'static str],
+    ) -> Option<T> {
         let text = self.text(key)?;
         match words.iter().find(|(word, _)| **word == *text.value) {
-            Some((_, value)) => Some(*value),
+            Some((_, value)) => Some(value.clone()),
             None => {
-                self.report(self.bad_word(key, &text, words.iter().map(|(word, _)| *word)));
+                let all = words.iter().map(|(word, _)| *word).chain(forms.iter().copied());
+                self.report(self.bad_word(key, &text, all));
                 None
             }
         }

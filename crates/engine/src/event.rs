@@ -1,15 +1,16 @@
 //! What has happened: the only thing that is ever remembered about a run. Every decision is in its event, so that
 //! applying one needs no expression, no policy and no clock.
 
+use crate::input::Lineage;
 use crate::job::Work;
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::{Failure, Outcome};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use windlass_ir::value::Sealable;
+use windlass_ir::value::{Map, Sealable};
 use windlass_ir::workflow::OnTimeout;
-use windlass_ir::{Duration, Value};
+use windlass_ir::{Duration, Plan, Value};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -28,8 +29,14 @@ pub enum What {
         seed: u64,
         /// What whoever drives the run wants to know when it is taken up again; the engine never looks at it.
         about: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Lineage::is_root")]
+        lineage: Lineage,
     },
-    /// A scope or a gate was entered, with what was decided about it.
+    /// An earlier run has done this step, and it is not done again.
+    Kept(Box<Kept>),
+    /// A step that takes more than an attempt went on, with what was decided about it.
     Entered {
         path: Path,
         decision: Decision,
@@ -57,6 +64,17 @@ pub enum What {
         failure: Failure,
         delay: Duration,
     },
+    /// A job is gone. The same attempt is handed out again.
+    Lost {
+        path: Path,
+        attempt: u32,
+        delivery: u32,
+    },
+    /// The step has the key of another one, and takes over what becomes of it.
+    Joined {
+        path: Path,
+        key: Arc<str>,
+    },
     TimerSet {
         path: Path,
         reason: Reason,
@@ -66,21 +84,40 @@ pub enum What {
         path: Path,
         reason: Reason,
     },
-    /// A decision was made at a gate.
-    Signalled {
+    /// Somebody decided at a gate.
+    Decided {
         id: Arc<str>,
         path: Path,
         by: Arc<str>,
         value: Value,
     },
+    /// A signal came: for the wait at `path`, or to be kept until a wait takes it.
+    Signalled {
+        id: Arc<str>,
+        name: Arc<str>,
+        by: Arc<str>,
+        value: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<Path>,
+    },
+    /// A step and everything in it is told to stop; the path of the run itself is the whole of it.
     CancelRequested {
+        path: Path,
         why: Arc<str>,
         by: Arc<str>,
+        /// Only what is in it is, because a part of it failed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        inside: bool,
     },
     Paused {
         by: Arc<str>,
     },
     Resumed {
+        by: Arc<str>,
+    },
+    /// What the run was started with is different from here on.
+    InputsChanged {
+        inputs: Value,
         by: Arc<str>,
     },
     /// The failed leaves and what was cancelled because of them are open again.
@@ -89,45 +126,159 @@ pub enum What {
         inputs: Value,
         by: Arc<str>,
     },
-    Settled {
-        path: Path,
-        outcome: Outcome,
-        /// Whether nothing new is started in its scope because of this failure.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        halts: bool,
-        /// Whether its scope has failed because of this failure, even if the rest of it goes on.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        fails: bool,
-        /// The attempt did not answer within its grace and is not waited for.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        abandoned: bool,
+    /// A no at a gate: these steps, from the one it goes back to up to the gate itself, are done once more.
+    SentBack {
+        gate: Path,
+        steps: Vec<Path>,
+        /// Which pass begins, from 2.
+        pass: u32,
+        because: Value,
     },
+    Settled(Box<Settled>),
     /// The result is fixed.
     Concluded {
         outcome: Outcome,
         has_failures: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undone: Option<Undone>,
     },
     /// Nothing more will be written.
     Closed,
 }
 
-/// What was decided when a scope or a gate was entered.
+/// The end of a step, and what it means for the steps around it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settled {
+    pub path: Path,
+    pub outcome: Outcome,
+    /// Nothing new is started in its scope because of this failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub halts: bool,
+    /// Its scope has failed because of this failure, even if the rest of it goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fails: bool,
+    /// Another step took over its failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
+    /// The attempt did not answer within its grace and is not waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub abandoned: bool,
+    /// What it does can be undone, and now there is something to undo.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undoable: bool,
+    /// The signal that it took from those that were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took: Option<Arc<str>>,
+}
+
+/// A step that an earlier run has done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    pub path: Path,
+    pub outcome: Outcome,
+    /// Its place in the order of completion.
+    pub order: u64,
+    /// What the step was and what it was given, as a number: it is kept only as long as that has not changed.
+    pub seen: u64,
+}
+
+/// Whether what was done has been undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undone {
+    /// All of it.
+    Wholly,
+    /// Some of it could not be, or a step that was to take over a failure failed itself.
+    Partly,
+}
+
+/// What was decided about a step that takes more than an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// All steps of the scope.
     Steps,
-    /// The arm that was taken.
-    Arm(Arc<str>),
-    Gate(Question),
+    /// The arm that was taken, and the value that decided.
+    Arm {
+        arm: Arc<str>,
+        value: Value,
+    },
+    /// The items of a fan-out, and how many are worked on at once.
+    Items {
+        items: Value,
+        at_once: Option<u32>,
+    },
+    /// Another round of a loop, from 0.
+    Round {
+        number: u32,
+        value: Value,
+    },
+    /// Another round of a task that asked for one, from 1, with its input.
+    Again {
+        number: u32,
+        input: Value,
+        delay: Duration,
+    },
+    Gate(Box<Question>),
+    Wait(Box<Waiting>),
+    /// The steps of another workflow.
+    Fragment {
+        plan: Arc<Plan>,
+        inputs: Value,
+        env: Sealable,
+    },
+    /// Steps that a worker added, to run beside the one that added them.
+    Planned {
+        plan: Arc<Plan>,
+        output: Value,
+    },
+    /// Another step takes over this failure.
+    TakenOver {
+        by: Arc<str>,
+        failure: Failure,
+    },
+    /// What is done whatever became of the body.
+    Finally,
+    /// What was done is undone, because of the failure or the cancel that is told here.
+    Undo {
+        because: Value,
+    },
+    /// The run ends early.
+    Finish {
+        outcome: Outcome,
+    },
 }
 
 /// What a gate asks, rendered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     pub message: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub show_file: Option<Value>,
     pub input: Value,
     pub on_timeout: OnTimeout,
+    /// An input that held the last answer and is empty from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empties: Option<Arc<str>>,
+}
+
+/// What a step waits for, rendered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Listening>,
+}
+
+/// A signal or a message that is waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listening {
+    pub name: Arc<str>,
+    /// Dotted paths into the value, and what must stand there.
+    pub matching: Map,
+    /// Whether it is published to nobody in particular, so that one that came earlier is gone.
+    pub message: bool,
 }
 
 /// What an attempt is given, rendered once.
@@ -139,4 +290,13 @@ pub struct Assignment {
     /// Added to the environment of whatever is started; may hold secrets.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<Arc<str>, Sealable>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Promise>,
+}
+
+/// While the outcome under this key is fresh, no other step with the key is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promise {
+    pub key: Arc<str>,
+    pub ttl: Option<Duration>,
 }

@@ -1,19 +1,16 @@
 //! What the world says to a run, and what a run asks of the world.
 
+use crate::event::Kept;
 use crate::job::Job;
 use crate::keys::{JobKey, Path};
 use crate::outcome::Outcome;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use windlass_ir::Value;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// `seed` is what every random choice of the run is drawn from; `about` is kept for whoever drives the run.
-    Start {
-        inputs: Value,
-        seed: u64,
-        about: Value,
-    },
+    Start(Box<Start>),
     /// An executor is done with a job.
     Reported {
         job: JobKey,
@@ -35,11 +32,21 @@ pub enum Input {
         path: Path,
         decision: GateDecision,
     },
+    /// Something that was sent to this run; `to` is the wait that it was delivered to, where somebody else has matched it.
+    Signal {
+        id: Arc<str>,
+        name: Arc<str>,
+        by: Arc<str>,
+        value: Value,
+        to: Option<Path>,
+    },
     /// Somebody drives the run again after nobody did: the time in between does not count as its own.
     TakenUp,
     /// Time has passed.
     Tick,
+    /// Stop what is below a path; that of the run itself is all of it.
     Cancel {
+        path: Path,
         why: Arc<str>,
         by: Arc<str>,
     },
@@ -49,6 +56,11 @@ pub enum Input {
     Resume {
         by: Arc<str>,
     },
+    /// Lay these over what the run was started with, for whatever has not been evaluated yet.
+    Change {
+        inputs: Value,
+        by: Arc<str>,
+    },
     /// Go on with a failed run, with these inputs laid over the first ones.
     Reopen {
         inputs: Value,
@@ -56,13 +68,56 @@ pub enum Input {
     },
 }
 
+/// How a run begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    pub inputs: Value,
+    /// What every random choice of the run is drawn from.
+    pub seed: u64,
+    /// Kept for whoever drives the run.
+    pub about: Value,
+    pub by: Option<Arc<str>>,
+    pub lineage: Lineage,
+    /// What an earlier run has done already.
+    pub keep: Vec<Kept>,
+}
+
+impl Start {
+    /// A run that nobody called and that takes nothing over.
+    pub fn with(inputs: Value) -> Self {
+        Self { inputs, seed: 0, about: Value::Null, by: None, lineage: Lineage::default(), keep: Vec::new() }
+    }
+}
+
+/// The runs that a run was called by: the ids of their workflows, the outermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Lineage(pub Vec<Arc<str>>);
+
+impl Lineage {
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateDecision {
-    pub approve: bool,
+    pub choice: Choice,
     pub by: Arc<str>,
     pub reason: Option<Arc<str>>,
     /// What was filled into the form.
     pub form: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// The first option that says yes.
+    Approve,
+    /// The first option that says no.
+    Reject,
+    /// One of the options, in any case.
+    Option(Arc<str>),
 }
 
 /// What must be done because of what was decided. Carried out only once its record is durable.
@@ -82,6 +137,8 @@ pub enum Refused {
     AlreadyStarted,
     #[error("the environment of the run cannot be made: {0}")]
     BadEnvironment(Arc<str>),
+    #[error("the input of the run is refused: {0}")]
+    BadInput(String),
     #[error("the run has not been started")]
     NotStarted,
     #[error("the run is finished")]
@@ -90,16 +147,26 @@ pub enum Refused {
     StaleJob(JobKey),
     #[error("no gate waits at {0}")]
     NoGate(Path),
+    #[error("nothing waits for this at {0}")]
+    NoWait(Path),
     #[error("gate {path} was already decided by {by}")]
     AlreadyDecided { path: Path, by: Arc<str> },
     #[error("{by} is not an approver of {path}: {}", approvers.join(", "))]
     NotAnApprover { path: Path, by: Arc<str>, approvers: Vec<Arc<str>> },
+    #[error("{by} started this run, and gate {path} is for somebody else to decide")]
+    OwnRun { path: Path, by: Arc<str> },
+    #[error("`{choice}` is none of the options of gate {path}: {}", options.join(", "))]
+    NoSuchOption { path: Path, choice: Arc<str>, options: Vec<Arc<str>> },
     #[error("the form of gate {path} is not filled in: {problem}")]
     BadForm { path: Path, problem: String },
+    #[error("nothing is under way at {0}")]
+    NothingThere(Path),
     #[error("the run is not paused")]
     NotPaused,
     #[error("the run is already paused")]
     AlreadyPaused,
     #[error("the run has not failed, so there is nothing to open again")]
     NotFailed,
+    #[error("the run has begun to undo what it did, so it cannot be opened again")]
+    Undoing,
 }

@@ -87,9 +87,40 @@ impl<'de> Deserialize<'de> for Segment {
 #[serde(transparent)]
 pub struct Path(Arc<[Segment]>);
 
+/// What no id of a step begins with.
+const HOOK: &str = "hook:";
+
 impl Path {
     pub fn child(&self, name: Arc<str>, ordinal: Option<u32>) -> Self {
         Self(self.0.iter().cloned().chain([Segment { name, ordinal }]).collect())
+    }
+
+    /// The path of one item or round of the step at this path.
+    pub fn frame(&self, number: u32) -> Self {
+        let (last, around) = self.0.split_last().expect("the run itself has no frames");
+        let last = Segment { name: last.name.clone(), ordinal: Some(number) };
+        Self(around.iter().cloned().chain([last]).collect())
+    }
+
+    /// The items and rounds on the way to this path, itself included, the outermost first: the path of each, and of the step that
+    /// has it.
+    pub fn frames(&self) -> impl Iterator<Item = (Self, Self, u32)> {
+        let numbered = self.0.iter().enumerate().filter_map(|(end, segment)| Some((end, segment.ordinal?)));
+        numbered.map(|(end, number)| {
+            let frame = Self(self.0[..=end].into());
+            let owner = Segment { name: self.0[end].name.clone(), ordinal: None };
+            let owner = Self(self.0[..end].iter().cloned().chain([owner]).collect());
+            (frame, owner, number)
+        })
+    }
+
+    /// The path of something that is done around the run, not in it.
+    pub fn hook(moment: &str, number: u32) -> Self {
+        Self(Arc::new([Segment { name: format!("{HOOK}{moment}").into(), ordinal: Some(number) }]))
+    }
+
+    pub fn is_hook(&self) -> bool {
+        self.0.first().is_some_and(|first| first.name.starts_with(HOOK))
     }
 
     /// Whether this is the path of the run itself.

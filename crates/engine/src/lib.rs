@@ -6,15 +6,19 @@
 mod event;
 mod input;
 mod job;
+mod keep;
 mod keys;
 mod outcome;
 mod run;
 mod view;
 
-pub use event::{Assignment, Decision, Event, Question, What};
-pub use input::{Effect, GateDecision, Input, Refused};
-pub use job::{Job, Work};
+pub use event::{
+    Assignment, Decision, Event, Kept, Listening, Promise, Question, Settled, Undone, Waiting, What,
+};
+pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
+pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};
+pub use keep::kept;
 pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, TimerKey, Timestamp};
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
-pub use run::{Answer, Program, Run, Unrunnable, status_word};
+pub use run::{Answer, Program, Run, Unrunnable, fits, is_abort, says_no, status_word};
 pub use view::{RunPhase, StepPhase, StepView, View};

@@ -50,12 +50,13 @@ pub mod class {
     pub const GATE_REJECTED: &str = "gate_rejected";
     pub const BUDGET_EXCEEDED: &str = "budget_exceeded";
     pub const CANCELLED: &str = "cancelled";
+    pub const FAN_OUT_SOURCE: &str = "fan_out_source";
     pub const LOST: &str = "lost";
     pub const NO_SCRIPTED_ANSWER: &str = "no_scripted_answer";
     pub const ERROR: &str = "error";
 
     /// All of the above, each of which has a page.
-    pub const ALL: [&str; 11] = [
+    pub const ALL: [&str; 12] = [
         TIMEOUT,
         TRANSIENT,
         AUTH_FAILURE,
@@ -64,6 +65,7 @@ pub mod class {
         GATE_REJECTED,
         BUDGET_EXCEEDED,
         CANCELLED,
+        FAN_OUT_SOURCE,
         LOST,
         NO_SCRIPTED_ANSWER,
         ERROR,
@@ -91,6 +93,8 @@ pub enum SkipReason {
     DependencyFailed,
     BranchNotTaken,
     RunCancelled,
+    /// A place where others put steps, and nobody did.
+    EmptySlot,
 }
 
 impl SkipReason {
@@ -101,6 +105,7 @@ impl SkipReason {
             Self::DependencyFailed => "dependency_failed",
             Self::BranchNotTaken => "branch_not_taken",
             Self::RunCancelled => "run_cancelled",
+            Self::EmptySlot => "empty_slot",
         }
     }
 }

@@ -1,18 +1,20 @@
 //! What an onlooker knows: the same events, folded for reading instead of deciding.
 
-use crate::event::{Decision, Event, What};
+use crate::event::{Assignment, Decision, Event, Settled, Undone, What};
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::Outcome;
-use crate::run::Program;
+use crate::run::{Program, Role};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
+use windlass_ir::plan::PlanStep;
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug)]
 pub struct View {
-    program: Arc<Program>,
+    /// The workflows of this run: its own, and those that run inside it.
+    programs: Vec<Arc<Program>>,
     pub phase: RunPhase,
     pub inputs: Value,
     /// What was said about the run when it was started.
@@ -20,6 +22,7 @@ pub struct View {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub has_failures: bool,
+    pub undone: Option<Undone>,
     pub paused: bool,
     pub cancel_requested: bool,
     /// Where the failure that ended the run happened.
@@ -41,22 +44,35 @@ pub enum RunPhase {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepView {
+    /// Which workflow of the run it belongs to: the run's own is 0.
+    pub unit: u32,
     pub step: StepId,
+    /// The number of the item or round that this is.
+    pub frame: Option<u32>,
     pub phase: StepPhase,
     pub attempts: u32,
+    /// The rounds that a task has asked for.
+    pub rounds: u32,
     /// The waits that were decided between attempts.
     pub delays: Vec<Duration>,
     pub input: Option<Value>,
+    /// What its last attempt was given.
+    pub assignment: Option<Arc<Assignment>>,
+    /// What was decided when it was entered: the arm, the items, what was asked or is waited for.
+    pub entered: Option<Arc<Decision>>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
+    pub recovered: bool,
     pub abandoned: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepPhase {
+    /// It runs only when it is called for.
+    Dormant,
     Pending,
     Running,
-    /// Between two attempts.
+    /// Between two attempts, or two rounds.
     Backoff {
         until: Timestamp,
     },
@@ -65,6 +81,13 @@ pub enum StepPhase {
         message: Option<Value>,
         until: Option<Timestamp>,
     },
+    /// For time, a signal or a message.
+    Waiting {
+        signal: Option<Arc<str>>,
+        until: Option<Timestamp>,
+    },
+    /// Another step with the same key does the work.
+    Joined,
     /// A scope with steps at work.
     Inside,
     Settled(Outcome),
@@ -73,13 +96,14 @@ pub enum StepPhase {
 impl View {
     pub fn new(program: Arc<Program>) -> Self {
         Self {
-            program,
+            programs: vec![program],
             phase: RunPhase::Pending,
             inputs: Value::Null,
             about: Value::Null,
             started_at: None,
             ended_at: None,
             has_failures: false,
+            undone: None,
             paused: false,
             cancel_requested: false,
             failed_at: None,
@@ -102,7 +126,7 @@ impl View {
                 view.phase.clone(),
                 view.inputs.clone(),
                 (view.started_at, view.ended_at),
-                (view.has_failures, view.paused, view.cancel_requested, view.events),
+                (view.has_failures, view.paused, view.cancel_requested, view.events, view.undone),
                 view.failed_at.clone(),
             )
         };
@@ -110,20 +134,30 @@ impl View {
     }
 
     pub fn program(&self) -> &Arc<Program> {
-        &self.program
+        &self.programs[0]
+    }
+
+    /// The step of the plan that an instance is of.
+    pub fn plan_step(&self, step: &StepView) -> &PlanStep {
+        self.programs[step.unit as usize].step(step.step)
     }
 
     pub fn apply(&mut self, event: &Event) {
         self.events += 1;
         let at = event.at;
+        if let What::Entered { path, .. } | What::Scheduled { path, .. } | What::Joined { path, .. } =
+            &event.what
+        {
+            self.open_frames(path, at);
+        }
         match &event.what {
             What::Started { inputs, about, .. } => {
                 self.phase = RunPhase::Running;
                 self.inputs = inputs.clone();
                 self.about = about.clone();
                 self.started_at = Some(at);
-                let program = self.program.clone();
-                self.open(&Path::default(), &program.plan.roots);
+                let program = self.program().clone();
+                self.open(&Path::default(), 0, &program.plan.roots, Role::Body);
             }
             What::Entered { path, decision } => self.entered(path, decision, at),
             What::Scheduled { path, attempt, assignment, .. } => self.change(path, |step| {
@@ -132,106 +166,258 @@ impl View {
                 step.started_at.get_or_insert(at);
                 if let Some(assignment) = assignment {
                     step.input = Some(assignment.input.clone());
+                    step.assignment = Some(assignment.clone());
                 }
             }),
             What::AttemptFailed { path, delay, .. } => self.change(path, |step| {
                 step.delays.push(*delay);
                 step.phase = StepPhase::Backoff { until: at.plus(*delay) };
             }),
+            What::Lost { path, .. } => {
+                self.change(path, |step| step.phase = StepPhase::Backoff { until: at });
+            }
+            What::Joined { path, .. } => self.change(path, |step| {
+                step.phase = StepPhase::Joined;
+                step.started_at.get_or_insert(at);
+            }),
             What::TimerSet { path, reason: Reason::Wait, until: end } => self.change(path, |step| {
                 if let StepPhase::Asking { until, .. } = &mut step.phase {
                     *until = Some(*end);
                 }
             }),
-            What::CancelRequested { .. } => self.cancel_requested = true,
+            What::CancelRequested { path, .. } => {
+                self.cancel_requested |= path.is_run();
+                self.paused &= !path.is_run();
+            }
             What::Paused { .. } => self.paused = true,
             What::Resumed { .. } => self.paused = false,
-            What::Reopened { paths, inputs, .. } => {
-                self.phase = RunPhase::Running;
-                self.ended_at = None;
-                self.failed_at = None;
-                self.inputs = inputs.clone();
-                self.halted.clear();
-                for path in paths {
-                    let scope = self.is_scope(path);
-                    self.change(path, |step| {
-                        step.phase = if scope && step.started_at.is_some() {
-                            StepPhase::Inside
-                        } else {
-                            StepPhase::Pending
-                        };
-                        step.ended_at = None;
-                    });
-                }
-            }
-            What::Settled { path, outcome, halts, fails, abandoned } => {
-                if let (true, Some(scope)) = (*fails, path.parent()) {
-                    match halts {
-                        true => drop(self.halted.insert(scope, path.clone())),
-                        false => drop(self.halted.entry(scope).or_insert_with(|| path.clone())),
-                    }
-                }
-                self.change(path, |step| {
-                    step.phase = StepPhase::Settled(outcome.clone());
-                    step.ended_at = Some(at);
-                    step.abandoned = *abandoned;
-                });
-            }
-            What::Concluded { outcome, has_failures } => {
+            What::InputsChanged { inputs, .. } => self.inputs = inputs.clone(),
+            What::Reopened { paths, inputs, .. } => self.reopened(paths, inputs),
+            What::SentBack { gate, steps, pass, .. } => self.sent_back(gate, steps, *pass),
+            What::Settled(settled) => self.settled(settled, at),
+            What::Concluded { outcome, has_failures, undone } => {
                 self.phase = RunPhase::Ended(outcome.clone());
                 self.ended_at = Some(at);
                 self.has_failures = *has_failures;
+                self.undone = *undone;
                 self.failed_at = self.first_failure();
             }
-            What::Noted { .. }
+            What::Kept(_)
+            | What::Noted { .. }
             | What::TimerSet { .. }
             | What::TimerFired { .. }
+            | What::Decided { .. }
             | What::Signalled { .. }
             | What::Closed => {}
         }
     }
 
-    fn open(&mut self, around: &Path, list: &[StepId]) {
+    /// The steps of a list come into being. Those that only take over or undo sleep until they are called for.
+    fn open(&mut self, around: &Path, unit: u32, list: &[StepId], role: Role) {
+        let program = self.programs[unit as usize].clone();
         for id in list {
-            let path = around.child(self.program.plan.step(*id).id.clone(), None);
-            self.steps.insert(
-                path,
-                StepView {
-                    step: *id,
-                    phase: StepPhase::Pending,
-                    attempts: 0,
-                    delays: Vec::new(),
-                    input: None,
-                    started_at: None,
-                    ended_at: None,
-                    abandoned: false,
-                },
-            );
+            let step = program.step(*id);
+            let phase = match step.takes_over && role == Role::Body {
+                true => StepPhase::Dormant,
+                false => StepPhase::Pending,
+            };
+            self.add(around.child(role.name_of(&program, *id), None), unit, *id, phase);
         }
     }
 
+    fn add(&mut self, path: Path, unit: u32, step: StepId, phase: StepPhase) {
+        let attempts = self.steps.get(&path).map_or(0, |before| before.attempts);
+        let view = StepView {
+            unit,
+            step,
+            frame: None,
+            phase,
+            attempts,
+            rounds: 0,
+            delays: Vec::new(),
+            input: None,
+            assignment: None,
+            entered: None,
+            started_at: None,
+            ended_at: None,
+            recovered: false,
+            abandoned: false,
+        };
+        self.steps.insert(path, view);
+    }
+
     fn entered(&mut self, path: &Path, decision: &Decision, at: Timestamp) {
-        let Some(id) = self.steps.get(path).map(|step| step.step) else { return };
-        let program = self.program.clone();
-        let kind = &program.plan.step(id).kind;
-        let (phase, input) = match decision {
-            Decision::Gate(question) => {
-                let phase = StepPhase::Asking { message: question.message.clone(), until: None };
-                (phase, Some(question.input.clone()))
+        let Some((unit, id)) = self.steps.get(path).map(|step| (step.unit, step.step)) else { return };
+        let program = self.programs[unit as usize].clone();
+        let kind = &program.step(id).kind;
+        let body = |word: &str| {
+            let bodies = kind.bodies().into_iter();
+            bodies
+                .into_iter()
+                .find(|(name, _)| *name == word)
+                .map(|(_, list)| list.clone())
+                .unwrap_or_default()
+        };
+        match decision {
+            Decision::Steps => {
+                self.inside(path, decision, at);
+                let word = match kind {
+                    Kind::Parallel(_) => "branches",
+                    Kind::Guard(_) => "body",
+                    _ => "steps",
+                };
+                self.open(path, unit, &body(word), Role::Body);
             }
-            Decision::Steps | Decision::Arm(_) => (StepPhase::Inside, None),
-        };
+            Decision::Arm { arm, .. } => {
+                self.inside(path, decision, at);
+                self.open(path, unit, &body(arm), Role::Body);
+            }
+            Decision::Items { .. } => self.inside(path, decision, at),
+            Decision::Round { number, .. } => {
+                if *number == 0 {
+                    self.inside(path, decision, at);
+                }
+                self.change(path, |step| step.rounds = number + 1);
+            }
+            Decision::Again { number, delay, .. } => self.change(path, |step| {
+                step.rounds = *number;
+                step.phase = StepPhase::Backoff { until: at.plus(*delay) };
+            }),
+            Decision::Gate(question) => {
+                self.change(path, |step| {
+                    step.phase = StepPhase::Asking { message: question.message.clone(), until: None };
+                    step.input = Some(question.input.clone());
+                    step.entered = Some(Arc::new(decision.clone()));
+                    step.started_at.get_or_insert(at);
+                });
+            }
+            Decision::Wait(waiting) => self.change(path, |step| {
+                let signal = waiting.signal.as_ref().map(|signal| signal.name.clone());
+                step.phase = StepPhase::Waiting { signal, until: waiting.until };
+                step.entered = Some(Arc::new(decision.clone()));
+                step.started_at.get_or_insert(at);
+            }),
+            Decision::Fragment { plan, .. } => {
+                let Ok(program) = Program::new((**plan).clone()) else { return };
+                self.programs.push(Arc::new(program));
+                self.change(path, |step| step.phase = StepPhase::Inside);
+                self.open(path, self.programs.len() as u32 - 1, &plan.roots, Role::Body);
+            }
+            Decision::Planned { plan, .. } => {
+                let Ok(program) = Program::new((**plan).clone()) else { return };
+                self.programs.push(Arc::new(program));
+                let around = path.parent().unwrap_or_default();
+                self.open(&around, self.programs.len() as u32 - 1, &plan.roots, Role::Body);
+            }
+            Decision::TakenOver { by, .. } => {
+                self.change(path, |step| step.phase = StepPhase::Inside);
+                self.call_for(path, unit, by);
+            }
+            Decision::Finally => self.open(path, unit, &body("finally"), Role::Finally),
+            Decision::Undo { .. } => {
+                let list = body("compensate");
+                match program.step(id).policy.compensate.as_ref().filter(|_| list.is_empty()) {
+                    Some(target) => self.call_for(path, unit, &target.value),
+                    None => self.open(path, unit, &list, Role::Undo),
+                }
+            }
+            Decision::Finish { .. } => {}
+        }
+    }
+
+    fn inside(&mut self, path: &Path, decision: &Decision, at: Timestamp) {
         self.change(path, |step| {
-            step.phase = phase;
-            step.input = input;
-            step.started_at = Some(at);
+            step.phase = StepPhase::Inside;
+            step.entered = Some(Arc::new(decision.clone()));
+            step.started_at.get_or_insert(at);
         });
-        let taken = |word: &str| match decision {
-            Decision::Steps => true,
-            Decision::Arm(arm) => **arm == *word,
-            Decision::Gate(_) => false,
+    }
+
+    /// A step that takes over or undoes comes into being inside the one that calls for it.
+    fn call_for(&mut self, caller: &Path, unit: u32, id: &Arc<str>) {
+        let around = caller.parent().unwrap_or_default();
+        let sleeper = self.steps.get(&around.child(id.clone(), None)).map(|step| step.step);
+        if let Some(step) = sleeper {
+            self.add(caller.child(id.clone(), None), unit, step, StepPhase::Pending);
+        }
+    }
+
+    /// Items and rounds come into being when the first thing happens in them.
+    fn open_frames(&mut self, path: &Path, at: Timestamp) {
+        if self.steps.contains_key(path) {
+            return;
+        }
+        for (frame, owner, number) in path.frames() {
+            if self.steps.contains_key(&frame) {
+                continue;
+            }
+            let Some((unit, id)) = self.steps.get(&owner).map(|step| (step.unit, step.step)) else { return };
+            self.add(frame.clone(), unit, id, StepPhase::Inside);
+            self.change(&frame, |step| (step.frame, step.started_at) = (Some(number), Some(at)));
+            // What settles before anything happened in it has nothing inside.
+            if frame != *path {
+                self.open_body(&frame, unit, id);
+            }
+        }
+    }
+
+    fn open_body(&mut self, frame: &Path, unit: u32, id: StepId) {
+        let program = self.programs[unit as usize].clone();
+        let list = match &program.step(id).kind {
+            Kind::ForEach(each) => &each.body,
+            Kind::Repeat(repeat) => &repeat.body,
+            _ => return,
         };
-        kind.bodies().into_iter().filter(|(word, _)| taken(word)).for_each(|(_, list)| self.open(path, list));
+        self.open(frame, unit, list, Role::Body);
+    }
+
+    fn reopened(&mut self, paths: &[Path], inputs: &Value) {
+        self.phase = RunPhase::Running;
+        self.ended_at = None;
+        self.failed_at = None;
+        self.inputs = inputs.clone();
+        self.halted.clear();
+        for path in paths {
+            let inner = self.steps.get(path).is_some_and(|step| self.has_inside(step));
+            self.change(path, |step| {
+                step.phase = if inner { StepPhase::Inside } else { StepPhase::Pending };
+                step.ended_at = None;
+                step.recovered = false;
+            });
+        }
+    }
+
+    fn has_inside(&self, step: &StepView) -> bool {
+        let scope = !self.plan_step(step).kind.bodies().is_empty();
+        step.frame.is_some() || scope && step.started_at.is_some() && step.entered.is_some()
+    }
+
+    fn sent_back(&mut self, gate: &Path, steps: &[Path], pass: u32) {
+        self.change(gate, |step| step.phase = StepPhase::Dormant);
+        for path in steps {
+            let Some((unit, id)) = self.steps.get(path).map(|step| (step.unit, step.step)) else { continue };
+            let name = format!("{}#{pass}", self.programs[unit as usize].step(id).id);
+            let around = path.parent().unwrap_or_default();
+            self.add(around.child(name.into(), None), unit, id, StepPhase::Pending);
+        }
+    }
+
+    fn settled(&mut self, settled: &Settled, at: Timestamp) {
+        let path = &settled.path;
+        self.open_frames(path, at);
+        // The scope of an item or a round is the step that has it.
+        let frame = path.frames().last().filter(|(frame, ..)| frame == path);
+        let scope = frame.map(|(_, owner, _)| owner).or_else(|| path.parent());
+        if let (true, Some(scope)) = (settled.fails, scope) {
+            match settled.halts {
+                true => drop(self.halted.insert(scope, path.clone())),
+                false => drop(self.halted.entry(scope).or_insert_with(|| path.clone())),
+            }
+        }
+        let Some(step) = self.steps.get_mut(path) else { return };
+        step.phase = StepPhase::Settled(settled.outcome.clone());
+        step.ended_at = Some(at);
+        (step.abandoned, step.recovered) = (settled.abandoned, settled.recovered);
     }
 
     /// The failure behind the end of the run: inside the scope that failed, inside the scope in it, and so on.
@@ -241,11 +427,6 @@ impl View {
             failed = inner;
         }
         Some(failed.clone())
-    }
-
-    fn is_scope(&self, path: &Path) -> bool {
-        let step = self.steps.get(path).map(|step| self.program.plan.step(step.step));
-        step.is_some_and(|step| matches!(step.kind, Kind::Block(_) | Kind::Choose(_)))
     }
 
     fn change(&mut self, path: &Path, change: impl FnOnce(&mut StepView)) {

@@ -19,6 +19,6 @@ mod shell;
 pub use children::{Children, EndError, end_orphans};
 pub use context::{Context, Environment, Line, NotKept, Note, Notes, Output, Stream};
 pub use executor::{BoxFuture, Executor};
-pub use scripted::{Answer, Choice, GateAnswer, Gates, Problem, Script, Signal};
+pub use scripted::{Answer, Asker, GateAnswer, Gates, Problem, Script, Signal};
 pub use secrets::Secrets;
 pub use shell::Shell;

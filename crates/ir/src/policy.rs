@@ -74,6 +74,17 @@ pub struct Retry {
     pub never: Vec<Arc<str>>,
     /// Tried again only if this holds for the failed attempt.
     pub when: Option<Condition>,
+    pub after: RetryAfter,
+}
+
+/// What it means when a failure itself says how long to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryAfter {
+    /// The longer of the two waits.
+    AtLeast,
+    /// That wait, brought between these bounds, in place of the computed one.
+    Instead { min: Duration, max: Duration },
 }
 
 impl Retry {
@@ -86,7 +97,14 @@ impl Retry {
             jitter: 0.0,
             spread: Spread::Above,
         };
-        Self { attempts_max: 1, backoff, only: Vec::new(), never: Vec::new(), when: None }
+        Self {
+            attempts_max: 1,
+            backoff,
+            only: Vec::new(),
+            never: Vec::new(),
+            when: None,
+            after: RetryAfter::AtLeast,
+        }
     }
 }
 

@@ -38,7 +38,7 @@ impl Step {
 fn implied(kind: &Kind<Vec<Step>>) -> (IndexMap<Arc<str>, Type>, bool) {
     let fields =
         |list: &[(&str, Type)]| list.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect();
-    let decision = [("decision", Type::String), ("by", Type::String), ("reason", Type::String)];
+    let decision = ["decision", "by", "reason", "choice"].map(|name| (name, Type::String));
     let streams = [("exit_code", Type::Integer), ("stdout", Type::String), ("stderr", Type::String)];
     let response = [("status", Type::Integer), ("headers", Type::Object), ("body", Type::Any)];
     match kind {

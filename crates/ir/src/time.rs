@@ -11,6 +11,11 @@ const UNITS: [(u64, &str); 6] = [
     (1, "us"),
 ];
 
+/// An instant such as `2027-01-31T09:00:00Z`, in microseconds since the Unix epoch.
+pub fn instant(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_microsecond)
+}
+
 /// A length that somebody writes down and that is longer than this is a mistake: ten years.
 const WRITTEN_MAX: u64 = 10 * 366 * 86_400 * 1_000_000;
 

@@ -411,6 +411,10 @@ pub enum CallMode {
 pub struct Gate {
     /// Empty means anyone who may decide at all.
     pub approvers: Vec<Arc<str>>,
+    /// How many must say yes; at least 1. One no is a no.
+    pub quorum: u32,
+    /// Whether who started the run may decide, too.
+    pub self_approval: bool,
     pub timeout: Option<Duration>,
     pub on_timeout: OnTimeout,
     pub message: Option<Bound>,
@@ -432,6 +436,8 @@ impl Gate {
     pub fn plain() -> Self {
         Self {
             approvers: Vec::new(),
+            quorum: 1,
+            self_approval: true,
             timeout: None,
             on_timeout: OnTimeout::Halt,
             message: None,
@@ -447,7 +453,7 @@ impl Gate {
 }
 
 /// What a no means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnReject {
     /// The gate fails, with the class `gate_rejected`.
@@ -458,6 +464,9 @@ pub enum OnReject {
     Skip,
     /// The question is asked anew.
     Retry,
+    /// A step of the same list that the gate waits for, and all between the two, are done again, with the comment, at most
+    /// so many times; then a no is a failure.
+    Back { to: Spanned<Arc<str>>, times_max: u32 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

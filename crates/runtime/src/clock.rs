@@ -16,6 +16,15 @@ impl Clock {
         Self::Virtual(Self::Real.now())
     }
 
+    /// The same clock, and one that jumps does not go back behind an instant that a run has seen.
+    #[must_use]
+    pub(crate) fn not_before(self, seen: Option<Timestamp>) -> Self {
+        match (self, seen) {
+            (Self::Virtual(now), Some(seen)) => Self::Virtual(now.max(seen)),
+            (clock, _) => clock,
+        }
+    }
+
     pub fn now(&self) -> Timestamp {
         match self {
             Self::Virtual(now) => *now,

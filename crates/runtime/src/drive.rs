@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::host::Host;
+use crate::report::ids::{self, Name};
 use crate::report::{self, Standing};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +10,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use windlass_engine::{
-    Answer, Decision, Effect, Event, GateDecision, Input, Job, JobKey, Outcome, Path, Program, Refused, Run,
-    StepPhase, Timestamp, View, What,
+    Answer, Decision, Effect, Event, Failure, GateDecision, Input, Job, JobKey, Outcome, Path, Program,
+    Refused, Run, StepPhase, Timestamp, View, What, class, fits,
 };
-use windlass_executors::{Choice, Context, GateAnswer, Line, Notes, Output};
+use windlass_executors::{Asker, Context, GateAnswer, Line, Notes, Output};
 use windlass_ir::{Duration, Value};
 use windlass_store::{Append, Appended, Error, Lsn, Store};
 
@@ -101,6 +102,11 @@ pub(crate) struct Driver {
     /// What a script will do, by when. The number keeps what falls on one instant in order.
     pub agenda: BTreeMap<(Timestamp, u64), Planned>,
     pub planned: u64,
+    /// How many decisions of the script each gate has had, by the id that the user sees.
+    pub decided: HashMap<String, usize>,
+    /// What is to be done around the run and nobody does.
+    pub hooks: Vec<JobKey>,
+    pub said_hooks: bool,
     /// The next instant worth waiting for.
     pub due_at: Option<Timestamp>,
     /// Nothing is carried out: whoever takes the run up will do it.
@@ -111,7 +117,9 @@ pub(crate) struct Driver {
 #[derive(Debug)]
 pub(crate) enum Planned {
     Report(JobKey, Outcome),
-    Decide { path: Path, step: Arc<str>, number: usize },
+    Decide(Path),
+    /// The signal with this number.
+    Signal(usize),
 }
 
 enum Wake {
@@ -124,6 +132,7 @@ impl Driver {
     /// Drives the run until it has ended, or until only people could move it and nobody waits for them.
     pub async fn drive(mut self) -> Result<Standing, Fatal> {
         self.plan_open_gates();
+        self.plan_signals();
         loop {
             if self.run.outcome().is_some() && self.jobs.is_empty() {
                 return Ok(report::standing(&self.view));
@@ -183,12 +192,15 @@ impl Driver {
         planned.into_iter().chain(timer).min()
     }
 
-    /// Attempts and the waits between them always are. A gate alone is, if its time is up soon or everything is waited for.
+    /// Attempts, the waits between them and time that has to pass always are. A gate or a signal alone is, if its time is up
+    /// soon or everything is waited for.
     fn is_worth_waiting_for(&self, due: Timestamp) -> bool {
         let working = self.run.is_working();
+        if self.run.is_paused() && !working {
+            return false;
+        }
         let soon = due <= self.clock.now().plus(SHORT);
-        let moves = !self.run.is_paused() || working;
-        moves && (working || soon || self.patience == Patience::Everything)
+        working || soon || self.patience == Patience::Everything || report::moves_by_itself(&self.view)
     }
 
     /// The time has come for something: a step of the script, or a timer of the run.
@@ -199,7 +211,8 @@ impl Driver {
             Some(Planned::Report(job, outcome)) => {
                 self.offer(Input::Reported { job, outcome }).await.map(drop)
             }
-            Some(Planned::Decide { path, step, number }) => self.decide(path, step, number).await,
+            Some(Planned::Decide(path)) => self.decide(path).await,
+            Some(Planned::Signal(number)) => self.signal(number).await,
             None => self.offer(Input::Tick).await.map(drop),
         }
     }
@@ -213,8 +226,39 @@ impl Driver {
         Ok(())
     }
 
-    /// Hands an input to the run, makes what follows durable, and only then carries it out.
+    /// Hands an input to the run, with all that follows from it at once.
     pub async fn offer(&mut self, input: Input) -> Result<Result<(), Refused>, Fatal> {
+        let input = self.addressed(input);
+        let answered = self.hand_over(input).await?;
+        while let Some(job) = self.hooks.pop() {
+            if !std::mem::replace(&mut self.said_hooks, true) {
+                self.notice("hooks are not carried out yet".to_owned());
+            }
+            let failure = Failure::new(class::ERROR, "hooks are not carried out yet");
+            // It cannot change the run, so that it was refused would not either.
+            let _ = self.hand_over(Input::Reported { job, outcome: Outcome::Failed(failure) }).await?;
+        }
+        Ok(answered)
+    }
+
+    /// A message that comes as a signal is delivered to the first step that waits for such a one.
+    fn addressed(&self, input: Input) -> Input {
+        let Input::Signal { id, name, by, value, to: None } = input else { return input };
+        let listens = |entered: Option<&Decision>| match entered {
+            Some(Decision::Wait(waiting)) => waiting.signal.as_ref().is_some_and(|signal| {
+                signal.message && signal.name == name && fits(&signal.matching, &value)
+            }),
+            _ => false,
+        };
+        let waiting = self.view.steps.iter().find(|(_, step)| {
+            matches!(step.phase, StepPhase::Waiting { .. }) && listens(step.entered.as_deref())
+        });
+        let to = waiting.map(|(path, _)| path.clone());
+        Input::Signal { id, name, by, value, to }
+    }
+
+    /// Hands an input to the run, makes what follows durable, and only then carries it out.
+    async fn hand_over(&mut self, input: Input) -> Result<Result<(), Refused>, Fatal> {
         let mut next = Some(input);
         while let Some(input) = next.take() {
             let now = self.clock.now();
@@ -270,22 +314,29 @@ impl Driver {
     }
 
     fn replay(&mut self) -> Result<(), Fatal> {
-        let (run, view, tail) = replayed(&self.store, self.run.id(), self.run.program()).map_err(Fatal)?;
-        (self.run, self.view, self.tail) = (run, view, tail);
+        let replayed = replayed(&self.store, self.run.id(), self.run.program()).map_err(Fatal)?;
+        (self.run, self.view, self.tail) = (replayed.run, replayed.view, replayed.tail);
         Ok(())
     }
 
     fn carry_out(&mut self, answer: Answer) {
         for event in answer.events {
             self.view.apply(&event);
-            if let What::Entered { path, decision: Decision::Gate(_) } = &event.what {
-                self.plan_decision(path.clone(), 0);
+            match &event.what {
+                What::Entered { path, decision: Decision::Gate(_) } => self.plan_decision(path),
+                // Another instance of the gate will ask.
+                What::SentBack { gate, .. } => {
+                    self.agenda
+                        .retain(|_, planned| !matches!(planned, Planned::Decide(path) if path == gate));
+                }
+                _ => {}
             }
             self.followers.tell(&Update::Event { seq: self.view.events, event });
         }
-        let effects = if self.only_record { Vec::new() } else { answer.effects };
-        for effect in effects {
+        for effect in answer.effects {
             match effect {
+                Effect::Dispatch(job) if job.key.path.is_hook() => self.hooks.push(job.key),
+                Effect::Dispatch(_) | Effect::Abort(_) if self.only_record => {}
                 Effect::Dispatch(job) => self.dispatch(*job),
                 Effect::Abort(key) => self.abort(&key),
                 Effect::Conclude(_) => {}
@@ -293,12 +344,17 @@ impl Driver {
         }
     }
 
-    fn dispatch(&mut self, job: Job) {
-        let answer = self.host.script.as_ref().and_then(|script| script.answer(&job));
+    fn dispatch(&mut self, mut job: Job) {
+        let Name { id, plain } = ids::name(&self.view, &job.key.path);
+        let attempt = job.key.attempt + ids::attempts_before(&self.view, &job.key.path);
+        let asker = Asker { id: &id, plain: &plain, attempt };
+        let answer = self.host.script.as_ref().and_then(|script| script.answer(&job, asker));
         if let Some(answer) = answer {
-            let at = self.clock.now().plus(answer.after);
-            return self.plan(at, Planned::Report(job.key, answer.outcome));
+            // What hangs loses against whatever falls due at the same instant.
+            let after = answer.after.plus(Duration(u64::from(answer.hangs)));
+            return self.plan(self.clock.now().plus(after), Planned::Report(job.key, answer.outcome));
         }
+        job.step = id.into();
         let abort = CancellationToken::new();
         let environment = self.host.environment.clone();
         let (output, notes) = (self.output.clone(), self.notes.clone());
@@ -329,51 +385,58 @@ impl Driver {
         let asking =
             self.view.steps.iter().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
         let open: Vec<Path> = asking.map(|(path, _)| path.clone()).collect();
-        open.into_iter().for_each(|path| self.plan_decision(path, 0));
+        open.iter().for_each(|path| self.plan_decision(path));
     }
 
-    fn plan_decision(&mut self, path: Path, number: usize) {
-        let Some(script) = self.host.script.clone() else { return };
-        let Some(step) =
-            self.view.steps.get(&path).map(|step| self.run.program().plan.step(step.step).id.clone())
-        else {
-            return;
-        };
-        if let Some(answer) = script.gates.for_step(&step, &path, number) {
-            let at = self.clock.now().plus(answer.after);
-            self.plan(at, Planned::Decide { path, step, number });
+    /// Signals are counted from the start of the run. One that came before the run was taken up again is not heard twice.
+    fn plan_signals(&mut self) {
+        let (Some(script), Some(started)) = (self.host.script.clone(), self.view.started_at) else { return };
+        for (number, signal) in script.signals.iter().enumerate() {
+            self.plan(started.plus(signal.at), Planned::Signal(number));
         }
     }
 
-    async fn decide(&mut self, path: Path, step: Arc<str>, number: usize) -> Result<(), Fatal> {
-        let script = self.host.script.clone();
-        let answer = script.as_ref().and_then(|script| script.gates.for_step(&step, &path, number));
-        let Some(GateAnswer { choice, by, reason, .. }) = answer else { return Ok(()) };
-        let approve = match choice {
-            Choice::Approve => true,
-            Choice::Reject => false,
-            Choice::Option(word) => match &**word {
-                "approve" => true,
-                "reject" => false,
-                other => {
-                    self.notice(format!(
-                        "the script chooses `{other}` at gate `{step}`, which offers approve and reject"
-                    ));
-                    self.plan_decision(path, number + 1);
-                    return Ok(());
-                }
-            },
-        };
-        let decision = GateDecision {
-            approve,
-            by: by.clone().unwrap_or_else(|| "script".into()),
-            reason: reason.clone(),
-            form: Value::Null,
-        };
-        let id = format!("script-{step}-{number}").into();
+    /// The decision that a gate is given next, if there is one and it is not planned already.
+    fn scripted_decision(&self, path: &Path) -> Option<(String, usize, GateAnswer)> {
+        let script = self.host.script.as_ref()?;
+        let Name { id, plain } = ids::name(&self.view, path);
+        let number = self.decided.get(&id).copied().unwrap_or_default();
+        let answer = script.gates.decision(&id, &plain, number)?.clone();
+        Some((id, number, answer))
+    }
+
+    fn plan_decision(&mut self, path: &Path) {
+        let is_planned = |planned: &Planned| matches!(planned, Planned::Decide(other) if other == path);
+        if self.agenda.values().any(is_planned) {
+            return;
+        }
+        if let Some((_, _, answer)) = self.scripted_decision(path) {
+            self.plan(self.clock.now().plus(answer.after), Planned::Decide(path.clone()));
+        }
+    }
+
+    async fn decide(&mut self, path: Path) -> Result<(), Fatal> {
+        let Some((step, number, answer)) = self.scripted_decision(&path) else { return Ok(()) };
+        let GateAnswer { choice, by, reason, .. } = answer;
+        let by = by.unwrap_or_else(|| "script".into());
+        let id = format!("{SCRIPT}{step}-{number}").into();
+        let decision = GateDecision { choice, by, reason, form: Value::Null };
+        self.decided.insert(step, number + 1);
         // Before what follows from this one, so that it is heard even if the run ends at once.
-        self.plan_decision(path.clone(), number + 1);
+        self.plan_decision(&path);
         if let Err(refused) = self.offer(Input::Decide { id, path, decision }).await? {
+            self.notice(refused.to_string());
+        }
+        Ok(())
+    }
+
+    async fn signal(&mut self, number: usize) -> Result<(), Fatal> {
+        let signal = self.host.script.as_ref().and_then(|script| script.signals.get(number).cloned());
+        let Some(signal) = signal else { return Ok(()) };
+        let id = format!("{SCRIPT}signal-{number}").into();
+        let input =
+            Input::Signal { id, name: signal.name, by: "script".into(), value: signal.value, to: None };
+        if let Err(refused) = self.offer(input).await? {
             self.notice(refused.to_string());
         }
         Ok(())
@@ -417,12 +480,25 @@ async fn sleep(length: Option<std::time::Duration>) {
     }
 }
 
+/// What the ids of decisions and signals of a script begin with.
+const SCRIPT: &str = "script-";
+
 /// A run as its journal tells it.
+pub(crate) struct Replayed {
+    pub run: Run,
+    pub view: View,
+    pub tail: Option<Lsn>,
+    /// The time of its last event.
+    pub last_at: Option<Timestamp>,
+    /// How many decisions of a script each gate has had, by the id that the user sees.
+    pub decided: HashMap<String, usize>,
+}
+
 pub(crate) fn replayed(
     store: &Store,
     id: &windlass_engine::RunId,
     program: &Arc<Program>,
-) -> Result<(Run, View, Option<Lsn>), Error> {
+) -> Result<Replayed, Error> {
     let records = store.journal.read(id, None)?;
     let mut events: Vec<Event> = Vec::new();
     for record in &records {
@@ -430,5 +506,14 @@ pub(crate) fn replayed(
     }
     let run = Run::replay(id.clone(), program.clone(), &events);
     let view = View::of(program.clone(), &events);
-    Ok((run, view, records.last().map(|record| record.lsn)))
+    let mut decided = HashMap::new();
+    for event in &events {
+        if let What::Decided { id, path, .. } = &event.what
+            && id.starts_with(SCRIPT)
+        {
+            *decided.entry(ids::name(&view, path).id).or_default() += 1;
+        }
+    }
+    let last_at = events.last().map(|event| event.at);
+    Ok(Replayed { run, view, tail: records.last().map(|record| record.lsn), last_at, decided })
 }

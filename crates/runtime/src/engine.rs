@@ -1,10 +1,10 @@
 //! A data folder, opened: runs are started, taken up again and looked at here.
 
 use crate::clock::Clock;
-use crate::drive::{Driver, Fatal, Followers, Mail, Patience, Update, channels, replayed};
+use crate::drive::{Driver, Fatal, Followers, Mail, Patience, Replayed, Update, channels, replayed};
 use crate::host::Host;
 use crate::lock::Lock;
-use crate::report::Standing;
+use crate::report::{Standing, ids};
 use crate::rows::Rows;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path as FilePath, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_engine::{
-    BadRunId, Effect, Event, Input, Path, Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
+    BadRunId, Effect, Event, Input, Lineage, Path, Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
 };
 use windlass_executors::{Children, EndError, Problem, Shell, end_orphans};
 use windlass_ir::plan::FORMAT;
@@ -47,10 +47,6 @@ pub enum Error {
     Orphans(#[from] EndError),
     #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
     Script(Vec<Problem>),
-    #[error(
-        "run `{0}` has not failed, so its parameters cannot be changed: resume it without `-p`, or start a new one"
-    )]
-    NotFailed(RunId),
     #[error("nothing here does `{step}` (type {kind}): answer for it with `--script`")]
     NobodyFor { step: String, kind: String },
     #[error("no gate of run `{0}` waits for a decision")]
@@ -84,6 +80,8 @@ impl Error {
         "orphans",
         "bad_script",
         "no_gate",
+        "no_such_option",
+        "bad_parameter",
         "owner_gone",
         "unreachable",
         "bad_request",
@@ -96,11 +94,12 @@ impl Error {
             Self::Store(_) => "storage",
             Self::RunId(_) => "bad_run_id",
             Self::Unrunnable(_) | Self::NobodyFor { .. } => "not_runnable",
-            Self::Refused(Refused::NotAnApprover { .. }) => "not_an_approver",
+            Self::Refused(Refused::NotAnApprover { .. } | Refused::OwnRun { .. }) => "not_an_approver",
             Self::Refused(Refused::AlreadyDecided { .. }) => "already_decided",
             Self::Refused(Refused::Finished) | Self::RunFinished { .. } => "run_finished",
-            Self::NotFailed(_) => "refused",
             Self::Refused(Refused::NoGate(_)) => "no_gate",
+            Self::Refused(Refused::NoSuchOption { .. }) => "no_such_option",
+            Self::Refused(Refused::BadInput(_)) => "bad_parameter",
             Self::Refused(_) => "refused",
             Self::RunExists(_) => "run_exists",
             Self::NoRun(_) | Self::WhichRun { .. } => "no_run",
@@ -161,6 +160,8 @@ type Live = Arc<Mutex<HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>>>
 pub struct Start {
     pub run: Option<RunId>,
     pub inputs: Value,
+    /// Who starts it, where that is known.
+    pub by: Option<Arc<str>>,
     /// What the plan was made of, kept for whoever looks at the run later.
     pub source: String,
     pub overrides: String,
@@ -256,10 +257,23 @@ impl Engine {
         ]);
         let program = self.stored(plan, start.source, start.overrides).await?;
         let id = self.free_id(start.run.as_ref(), &start.clock)?;
-        let run = Run::new(id, program.clone());
-        let mut opened = self.driver(run, View::new(program), None, start.host, start.clock, start.patience);
-        let input = Input::Start { inputs: start.inputs, seed: rand::random(), about };
-        match opened.driver.offer(input).await {
+        let fresh = Replayed {
+            run: Run::new(id, program.clone()),
+            view: View::new(program),
+            tail: None,
+            last_at: None,
+            decided: HashMap::new(),
+        };
+        let mut opened = self.driver(fresh, start.host, start.clock, start.patience);
+        let beginning = windlass_engine::Start {
+            inputs: start.inputs,
+            seed: rand::random(),
+            about,
+            by: start.by,
+            lineage: Lineage::default(),
+            keep: Vec::new(),
+        };
+        match opened.driver.offer(Input::Start(Box::new(beginning))).await {
             Ok(Ok(())) => Ok(opened.go()),
             // Another start with the same id came between.
             Ok(Err(Refused::AlreadyStarted)) => Err(Error::RunExists(opened.driver.run.id().clone())),
@@ -299,7 +313,7 @@ impl Engine {
         }
     }
 
-    /// Takes a run up again, whatever stopped it: a crash, a pause, a failure.
+    /// Takes a run up again, whatever stopped it: a crash, a pause, a failure. `changes` are laid over what it was started with.
     pub async fn resume(
         &self,
         id: &RunId,
@@ -311,25 +325,25 @@ impl Engine {
     ) -> Result<Handle, Error> {
         // One at a time, so that two who want the same run do not both drive it.
         let _taking_up = self.taking_up.lock().await;
-        if let Some(driven) = self.join(id, by).await? {
+        if let Some(driven) = self.join(id, &changes, by).await? {
             return Ok(driven);
         }
         let program = self.program(id)?;
-        let (run, view, tail) = replayed(&self.store, id, &program)?;
+        let replayed = replayed(&self.store, id, &program)?;
+        let run = &replayed.run;
         if self.children.is_some() {
             // What an earlier owner left running must be gone before its step starts again.
             end_orphans(&self.folder, |run| run == id)?;
         }
         let owed: Vec<Input> = run.outstanding().into_iter().filter_map(lost).collect();
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
-        if !ended && matches!(&changes, Value::Map(map) if !map.is_empty()) {
-            return Err(Error::NotFailed(id.clone()));
-        }
-        let mut opened = self.driver(run, view, tail, host, clock, patience);
+        let mut opened = self.driver(replayed, host, clock, patience);
         let by: Arc<str> = by.into();
         let mut inputs = vec![Input::TakenUp];
         if ended {
             inputs.push(Input::Reopen { inputs: changes, by: by.clone() });
+        } else if is_change(&changes) {
+            inputs.push(Input::Change { inputs: changes, by: by.clone() });
         }
         if paused {
             inputs.push(Input::Resume { by });
@@ -337,7 +351,7 @@ impl Engine {
         for input in inputs.into_iter().chain(owed) {
             match opened.driver.offer(input).await {
                 Ok(Ok(())) => {}
-                Ok(Err(Refused::NotFailed | Refused::Finished)) => {
+                Ok(Err(Refused::NotFailed | Refused::Finished | Refused::Undoing)) => {
                     let status = crate::report::result(id, &opened.driver.view)["status"]
                         .as_str()
                         .unwrap_or_default()
@@ -352,12 +366,17 @@ impl Engine {
     }
 
     /// Follows a run that is driven here already, and lets it go on if it was paused. None when nobody drives it.
-    async fn join(&self, id: &RunId, by: &str) -> Result<Option<Handle>, Error> {
+    async fn join(&self, id: &RunId, changes: &Value, by: &str) -> Result<Option<Handle>, Error> {
         let found = lock(&self.live)
             .get(id)
             .map(|(mail, followers)| (mail.clone(), followers.add(), followers.add()));
         let Some((mail, updates, mut ending)) = found else { return Ok(None) };
         let (reply, answer) = oneshot::channel();
+        if is_change(changes) {
+            let change = Input::Change { inputs: changes.clone(), by: by.into() };
+            // That the run has ended meanwhile is what the next answer tells.
+            let _ = mail.send(Mail { input: change, reply: None });
+        }
         let sent = mail.send(Mail { input: Input::Resume { by: by.into() }, reply: Some(reply) }).is_ok();
         if !(sent && matches!(answer.await, Ok(Ok(()) | Err(Refused::NotPaused)))) {
             // It is just being left. Once that is over it can be taken up as any other.
@@ -367,8 +386,8 @@ impl Engine {
         let (store, program, run) = (self.store.clone(), self.program(id)?, id.clone());
         let done = tokio::spawn(async move {
             while ending.recv().await.is_some() {}
-            let (_, view, _) = replayed(&store, &run, &program).map_err(Fatal)?;
-            Ok(crate::report::standing(&view))
+            let replayed = replayed(&store, &run, &program).map_err(Fatal)?;
+            Ok(crate::report::standing(&replayed.view))
         });
         Ok(Some(Handle { id: id.clone(), updates, done, mail }))
     }
@@ -389,20 +408,25 @@ impl Engine {
     /// The gate that a decision is meant for: the one of this step, or the only one that waits.
     pub fn gate(&self, id: &RunId, step: Option<&str>) -> Result<Path, Error> {
         let view = self.view(id)?;
-        let name =
-            |path: &Path| path.segments().last().map(|segment| segment.name.to_string()).unwrap_or_default();
-        if let Some(step) = step {
-            let found = view.steps.keys().find(|path| name(path) == step || path.to_string() == step);
-            return found.cloned().ok_or_else(|| Error::NoGate(id.clone()));
-        }
-        let asking = view.steps.iter().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
-        let gates: Vec<&Path> = asking.map(|(path, _)| path).collect();
+        let is_asking = |path: &Path| matches!(view.steps[path].phase, StepPhase::Asking { .. });
+        let meant = |path: &Path| {
+            step.is_none_or(|step| {
+                let name = ids::name(&view, path);
+                name.id == step
+                    || *name.plain == *step
+                    || ids::rough(path) == step
+                    || path.to_string() == step
+            })
+        };
+        let gates: Vec<&Path> = view.steps.keys().filter(|path| is_asking(path) && meant(path)).collect();
+        // One that was decided already can be named all the same, and is told so.
+        let settled = || view.steps.keys().rev().find(|path| step.is_some() && meant(path));
         match gates.as_slice() {
             [only] => Ok((*only).clone()),
-            [] => Err(Error::NoGate(id.clone())),
+            [] => settled().cloned().ok_or_else(|| Error::NoGate(id.clone())),
             several => Err(Error::WhichGate {
                 run: id.clone(),
-                gates: several.iter().map(|path| name(path)).collect(),
+                gates: several.iter().map(|path| ids::name(&view, path).id).collect(),
             }),
         }
     }
@@ -444,9 +468,9 @@ impl Engine {
     /// Writes one input of a run down without driving it.
     async fn write(&self, id: &RunId, input: Input) -> Result<(), Error> {
         let program = self.program(id)?;
-        let (run, view, tail) = replayed(&self.store, id, &program)?;
+        let replayed = replayed(&self.store, id, &program)?;
         let host = Host::new(windlass_executors::Environment::default());
-        let mut opened = self.driver(run, view, tail, host, Clock::Real, Patience::Work);
+        let mut opened = self.driver(replayed, host, Clock::Real, Patience::Work);
         opened.driver.only_record = true;
         match opened.driver.offer(input).await {
             Ok(Ok(())) => Ok(()),
@@ -458,7 +482,7 @@ impl Engine {
     /// A run as it stands.
     pub fn view(&self, id: &RunId) -> Result<View, Error> {
         let program = self.program(id)?;
-        Ok(replayed(&self.store, id, &program)?.1)
+        Ok(replayed(&self.store, id, &program)?.view)
     }
 
     pub fn events(&self, id: &RunId) -> Result<Vec<Event>, Error> {
@@ -505,15 +529,8 @@ impl Engine {
         Ok(program)
     }
 
-    fn driver(
-        &self,
-        run: Run,
-        view: View,
-        tail: Option<windlass_store::Lsn>,
-        mut host: Host,
-        clock: Clock,
-        patience: Patience,
-    ) -> Opened {
+    fn driver(&self, replayed: Replayed, mut host: Host, clock: Clock, patience: Patience) -> Opened {
+        let Replayed { run, view, tail, last_at, decided } = replayed;
         if let Some(children) = &self.children {
             host.shell = Arc::new(Shell { children: Some(children.clone()), ..Shell::default() });
         }
@@ -527,7 +544,7 @@ impl Engine {
             tail,
             store: self.store.clone(),
             host,
-            clock,
+            clock: clock.not_before(last_at),
             patience,
             mail,
             followers: followers.clone(),
@@ -538,6 +555,9 @@ impl Engine {
             notes,
             agenda: BTreeMap::new(),
             planned: 0,
+            decided,
+            hooks: Vec::new(),
+            said_hooks: false,
             due_at: None,
             only_record: false,
         };
@@ -587,6 +607,11 @@ impl Drop for Leaving {
         self.ended.notify_waiters();
         self.followers.dismiss();
     }
+}
+
+/// Whether anything is to be changed.
+fn is_change(changes: &Value) -> bool {
+    matches!(changes, Value::Map(map) if !map.is_empty())
 }
 
 /// What a crash left unanswered is lost.

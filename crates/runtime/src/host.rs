@@ -7,7 +7,7 @@ use windlass_executors::{BoxFuture, Context, Environment, Executor, Script, Shel
 #[derive(Clone)]
 pub struct Host {
     pub shell: Arc<dyn Executor>,
-    /// For agents, tools and tasks.
+    /// For everything that is no command.
     pub others: Arc<dyn Executor>,
     pub script: Option<Arc<Script>>,
     pub environment: Arc<Environment>,
@@ -32,7 +32,14 @@ impl Host {
     pub(crate) fn executor(&self, job: &Job) -> Arc<dyn Executor> {
         match job.work.work {
             Work::Shell { .. } => self.shell.clone(),
-            Work::Agent { .. } | Work::Tool { .. } | Work::Task { .. } => self.others.clone(),
+            Work::Agent { .. }
+            | Work::Tool { .. }
+            | Work::Task { .. }
+            | Work::Http(_)
+            | Work::Call { .. }
+            | Work::Assistant(_)
+            | Work::Builtin { .. }
+            | Work::Notify { .. } => self.others.clone(),
         }
     }
 }
@@ -42,13 +49,18 @@ struct Nobody;
 
 impl Executor for Nobody {
     fn run(&self, job: Job, _: Context) -> BoxFuture<'_, Outcome> {
-        let kind = match &job.work.work {
-            Work::Agent { .. } => "agents",
-            Work::Tool { .. } => "tools",
-            Work::Task { .. } => "tasks",
-            Work::Shell { .. } => "commands",
+        let nothing = match &job.work.work {
+            Work::Agent { .. } => "nothing here does agents",
+            Work::Tool { .. } => "nothing here does tools",
+            Work::Task { .. } => "nothing here does tasks",
+            Work::Shell { .. } => "nothing here does commands",
+            Work::Http(_) => "nothing here sends requests",
+            Work::Call { .. } => "nothing here starts other workflows yet",
+            Work::Assistant(_) => "nothing here asks assistants",
+            Work::Builtin { .. } => "nothing here does builtins",
+            Work::Notify { .. } => "nothing here notifies anybody",
         };
-        let message = format!("nothing here does {kind}: answer for `{}` with a script", job.step);
+        let message = format!("{nothing}: answer for `{}` with a script", job.step);
         Box::pin(async move { Outcome::Failed(Failure::new(class::ERROR, message)) })
     }
 }

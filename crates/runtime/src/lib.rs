@@ -24,8 +24,8 @@ pub use owner::{Door, Following, Order, Request, Surroundings, listen};
 pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
 
 pub use windlass_engine::{
-    Event, Failure, GateDecision, Input, Job, Outcome, Path, Program, Refused, RunId, RunPhase, StepPhase,
-    Timestamp, View, What, Work,
+    Choice, Decision, Event, Failure, GateDecision, Input, Job, Outcome, Path, Program, Refused, RunId,
+    RunPhase, StepPhase, Timestamp, View, What, Work,
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
 pub use windlass_store::{Durability, Lsn, Query, RunRow};

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
-use windlass_engine::{Event, GateDecision, Input, RunId};
-use windlass_executors::{Environment, Line, Problem, Script, Stream};
+use windlass_engine::{Choice, Event, GateDecision, Input, RunId};
+use windlass_executors::{Environment, Line, Script, Stream};
 use windlass_ir::{Plan, Value};
 use windlass_store::Durability;
 
@@ -50,12 +50,7 @@ impl Surroundings {
         let variables = self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut host = Host::new(Environment { variables, directory: self.directory.clone() });
         if let Some(script) = &self.script {
-            let script = Script::parse(script).map_err(Error::Script)?;
-            if !script.signals.is_empty() {
-                let message = "no step that this version runs waits for a signal: take them out".to_owned();
-                return Err(Error::Script(vec![Problem { place: "signals".into(), message }]));
-            }
-            host.script = Some(Arc::new(script));
+            host.script = Some(Arc::new(Script::parse(script).map_err(Error::Script)?));
         }
         Ok(host)
     }
@@ -78,6 +73,7 @@ pub enum Request {
         source: String,
         overrides: String,
         inputs: Value,
+        by: Option<String>,
         run: Option<RunId>,
         from: Surroundings,
     },
@@ -101,10 +97,17 @@ pub enum Order {
     Decide {
         id: String,
         step: Option<String>,
-        approve: bool,
+        choice: Choice,
         by: String,
         reason: Option<String>,
         form: Value,
+    },
+    /// Send something to the run; `id` tells it apart from others of the same name.
+    Signal {
+        id: String,
+        name: String,
+        value: Value,
+        by: String,
     },
     Cancel {
         why: String,
@@ -309,10 +312,11 @@ async fn send(writing: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> std:
 
 async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error> {
     match request {
-        Request::Start { plan, source, overrides, inputs, run, from } => {
+        Request::Start { plan, source, overrides, inputs, by, run, from } => {
             let start = Start {
                 run,
                 inputs,
+                by: by.map(Into::into),
                 source,
                 overrides,
                 host: from.host()?,
@@ -330,12 +334,17 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
 
 async fn give(engine: &Engine, run: &RunId, order: Order) -> Result<(), Error> {
     let input = match order {
-        Order::Decide { id, step, approve, by, reason, form } => {
+        Order::Decide { id, step, choice, by, reason, form } => {
             let path = engine.gate(run, step.as_deref())?;
-            let decision = GateDecision { approve, by: by.into(), reason: reason.map(Into::into), form };
+            let decision = GateDecision { choice, by: by.into(), reason: reason.map(Into::into), form };
             Input::Decide { id: id.into(), path, decision }
         }
-        Order::Cancel { why, by } => Input::Cancel { why: why.into(), by: by.into() },
+        Order::Signal { id, name, value, by } => {
+            Input::Signal { id: id.into(), name: name.into(), by: by.into(), value, to: None }
+        }
+        Order::Cancel { why, by } => {
+            Input::Cancel { path: windlass_engine::Path::default(), why: why.into(), by: by.into() }
+        }
         Order::Pause { by } => Input::Pause { by: by.into() },
     };
     engine.tell(run, input).await

@@ -1,6 +1,7 @@
 //! What lists of runs show, folded from the events of each run without its plan.
 
-use windlass_engine::{Decision, Event, Outcome, RunId, What};
+use crate::report::{Dialect, ids};
+use windlass_engine::{Decision, Event, Outcome, Path, RunId, Undone, What, is_abort};
 use windlass_ir::Value;
 use windlass_store::{Projection, Row};
 
@@ -9,7 +10,7 @@ pub struct Rows;
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        1
+        2
     }
 
     fn apply(&self, _: &RunId, row: &mut Row, events: &[Event]) {
@@ -27,42 +28,94 @@ fn apply(row: &mut Row, event: &Event) {
             row.status = "running".into();
             row.started_at = Some(event.at);
         }
-        What::Entered { path, decision: Decision::Gate(_) } => row.waiting.push(name(path)),
-        What::Settled { path, .. } => {
-            let settled = name(path);
-            row.waiting.retain(|waiting| *waiting != settled);
+        What::Entered { path, decision } => match decision {
+            Decision::Gate(_) => wait(row, path),
+            Decision::Wait(waiting) if waiting.signal.is_some() => wait(row, path),
+            Decision::Wait(_)
+            | Decision::Steps
+            | Decision::Arm { .. }
+            | Decision::Items { .. }
+            | Decision::Round { .. }
+            | Decision::Again { .. }
+            | Decision::Fragment { .. }
+            | Decision::Planned { .. }
+            | Decision::TakenOver { .. }
+            | Decision::Finally
+            | Decision::Undo { .. }
+            | Decision::Finish { .. } => {}
+        },
+        What::Settled(settled) => go_on(row, &settled.path),
+        What::SentBack { gate, .. } => go_on(row, gate),
+        What::Paused { .. } if Dialect::named(&row.dialect) == Dialect::Speckit => {
+            row.status = "paused".into();
         }
+        What::Paused { .. } => {}
+        What::Resumed { .. } => row.status = waiting_word(row).into(),
         What::Reopened { .. } => {
             row.status = "running".into();
             row.ended_at = None;
             row.reason = None;
         }
-        What::Concluded { outcome, has_failures } => {
+        What::Concluded { outcome, has_failures, undone } => {
             row.ended_at = Some(event.at);
             row.has_failures = *has_failures;
             row.waiting.clear();
-            (row.status, row.reason) = match outcome {
-                Outcome::Failed(failure) => {
-                    ("failed".into(), Some(format!("{}: {}", failure.class, failure.message)))
-                }
-                Outcome::Cancelled(why) => ("cancelled".into(), Some(why.to_string())),
-                Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => ("success".into(), None),
+            row.status = ended(Dialect::named(&row.dialect), outcome, *undone).into();
+            row.reason = match outcome {
+                Outcome::Failed(failure) => Some(format!("{}: {}", failure.class, failure.message)),
+                Outcome::Cancelled(why) => Some(why.to_string()),
+                Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => None,
             };
         }
-        What::Entered { .. }
+        What::Kept(_)
         | What::Scheduled { .. }
         | What::Noted { .. }
         | What::AttemptFailed { .. }
+        | What::Lost { .. }
+        | What::Joined { .. }
         | What::TimerSet { .. }
         | What::TimerFired { .. }
+        | What::Decided { .. }
         | What::Signalled { .. }
         | What::CancelRequested { .. }
-        | What::Paused { .. }
-        | What::Resumed { .. }
+        | What::InputsChanged { .. }
         | What::Closed => {}
     }
 }
 
-fn name(path: &windlass_engine::Path) -> String {
-    path.segments().last().map(|segment| segment.name.to_string()).unwrap_or_default()
+fn wait(row: &mut Row, path: &Path) {
+    let name = ids::rough(path);
+    if !row.waiting.contains(&name) {
+        row.waiting.push(name);
+    }
+    row.status = waiting_word(row).into();
+}
+
+fn go_on(row: &mut Row, path: &Path) {
+    let name = ids::rough(path);
+    row.waiting.retain(|waiting| *waiting != name);
+    if row.ended_at.is_none() {
+        row.status = waiting_word(row).into();
+    }
+}
+
+/// The word for a run that has not ended.
+fn waiting_word(row: &Row) -> &'static str {
+    match Dialect::named(&row.dialect) {
+        Dialect::Speckit if !row.waiting.is_empty() => "paused",
+        Dialect::Swdl | Dialect::Speckit | Dialect::Dagnats | Dialect::Dcc => "running",
+    }
+}
+
+fn ended(dialect: Dialect, outcome: &Outcome, undone: Option<Undone>) -> &'static str {
+    match (outcome, dialect, undone) {
+        (_, Dialect::Dagnats, Some(Undone::Wholly)) => "compensated",
+        (_, Dialect::Dagnats, Some(Undone::Partly)) => "compensate_failed",
+        (Outcome::Failed(failure), Dialect::Speckit, _) if is_abort(failure) => "aborted",
+        (Outcome::Failed(_), _, _) => "failed",
+        (Outcome::Cancelled(_), Dialect::Speckit, _) => "aborted",
+        (Outcome::Cancelled(_), _, _) => "cancelled",
+        (Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_), Dialect::Swdl, _) => "success",
+        (Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_), _, _) => "completed",
+    }
 }

@@ -1,87 +1,253 @@
-//! Not shipped: a deterministic simulator of runs. `plan` makes random plans, `world` lives them badly, and every promise
-//! of the engine is checked after every step. A failing seed is a bug report: the same seed fails again.
+//! Not shipped: a deterministic simulator of runs. `sketch` draws random plans and makes them smaller, `plan` lowers them, `world`
+//! lives them badly, `oracle` knows what should come of it, and every promise of the engine is checked after every step. A
+//! failing seed is a bug report: the same seed fails again.
 
+pub mod exhaustive;
+mod oracle;
 mod plan;
 mod random;
+mod sketch;
+pub mod story;
+mod tally;
 mod world;
 
 pub use random::Random;
+use sketch::{Pencil, Sketch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+pub use tally::{ALL, Tally};
 use windlass_engine::Program;
-pub use world::{Tally, World};
+use windlass_ir::Plan;
+pub use world::{Trouble, World};
 
-/// Lives the run of one seed. An error is what was broken, with the last things that happened.
+/// Lives the run of one seed. An error is what was broken, with the smallest plan that breaks it and the last things that
+/// happened.
 pub fn live(seed: u64) -> Result<Tally, String> {
     let mut random = Random::new(seed);
-    let size = 1 + random.below(6);
-    let plan = plan::generate(&mut random, size);
-    let program = Arc::new(Program::new(plan).map_err(|error| error.to_string())?);
-    let mut world = World::new(random.draw(), program.clone());
-    let lived = catch_unwind(AssertUnwindSafe(|| world.live()));
-    lived.map(|()| world.tally.clone()).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
-        let tail = world.log.iter().rev().take(30).rev().cloned().collect::<Vec<_>>().join("\n");
-        let steps: Vec<String> = program.plan.steps.iter().map(describe).collect();
-        format!("seed {seed}: {text}\nplan:\n{}\nlast inputs:\n{tail}\nrepeat: cargo run --release -p windlass-sim -- --seeds {seed}..{}", steps.join("\n"), seed + 1)
+    let size = 1 + random.below(5);
+    let sketch = Pencil::new(&mut random).draw(size);
+    let world_seed = random.draw();
+    live_sketch(&sketch, seed, world_seed).map_err(|_| {
+        let broken = shrink(sketch, seed, world_seed);
+        format!("{broken}\nrepeat: cargo run --release -p windlass-sim -- --seeds {seed}..{}", seed + 1)
     })
 }
 
+/// Lives one run of a plan of one's own.
+pub fn live_plan(plan: Plan, seed: u64) -> Result<Tally, String> {
+    let program = Program::new(plan).map_err(|error| error.to_string())?;
+    lived(&Arc::new(program), seed, seed)
+}
+
+fn live_sketch(sketch: &Sketch, seed: u64, world_seed: u64) -> Result<Tally, String> {
+    let plan = plan::plan(sketch)?;
+    let program = Arc::new(Program::new(plan).map_err(|error| error.to_string())?);
+    lived(&program, seed, world_seed)
+}
+
+fn lived(program: &Arc<Program>, seed: u64, world_seed: u64) -> Result<Tally, String> {
+    let mut world = World::new(world_seed, program.clone());
+    let lived = catch_unwind(AssertUnwindSafe(|| {
+        world.live();
+        if seed.is_multiple_of(100) {
+            world.check_prefixes();
+        }
+    }));
+    lived.map(|()| world.tally.clone()).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        let tail = world
+            .log
+            .iter()
+            .filter(|line| !line.contains("signal"))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .take(LINES)
+            .rev()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n");
+        let steps: Vec<String> = program.plan.steps.iter().map(describe).collect();
+        let text = text.unwrap_or_default();
+        let policy = &program.plan.policy;
+        let limits = format!(
+            "timeout {:?}, agents {}, steps {:?}, flat {}",
+            policy.timeout.map(|timeout| timeout.to_string()),
+            policy.concurrency.agents_per_run,
+            policy.concurrency.steps_per_run,
+            program.is_flat(),
+        );
+        format!("seed {seed}: {text}\nplan: {limits}\n{}\nlast inputs and events:\n{tail}", steps.join("\n"))
+    })
+}
+
+/// Makes the sketch smaller as long as something breaks, in this world or in one of a few others.
+fn shrink(sketch: Sketch, seed: u64, world_seed: u64) -> String {
+    let broken = live_sketch(&sketch, seed, world_seed).err().unwrap_or_default();
+    let mut best = (sketch, world_seed, broken);
+    let mut tries = 0;
+    'smaller: loop {
+        for candidate in best.0.smaller() {
+            for world in [best.1, 1, 2, 3] {
+                tries += 1;
+                if tries > 4_000 {
+                    return best.2;
+                }
+                match live_sketch(&candidate, seed, world) {
+                    Err(broken) if !broken.starts_with("the generator") => {
+                        best = (candidate, world, broken);
+                        continue 'smaller;
+                    }
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        }
+        return best.2;
+    }
+}
+
+/// Runs that have nothing but good answers come to the same in any order.
+pub fn in_any_order(seed: u64) -> Result<bool, String> {
+    let mut random = Random::new(seed);
+    let size = 1 + random.below(5);
+    let sketch = Pencil::new(&mut random).draw(size);
+    if !sketch.is_order_free() {
+        return Ok(false);
+    }
+    let plan = plan::plan(&sketch)?;
+    let program = Arc::new(Program::new(plan).map_err(|error| error.to_string())?);
+    let ends = [1, 2, 3].map(|world| {
+        let mut world = World::new(seed.wrapping_mul(31).wrapping_add(world), program.clone());
+        world.trouble = Trouble::OnlyOrder;
+        world.live();
+        world.end()
+    });
+    match ends[0] == ends[1] && ends[1] == ends[2] {
+        true => Ok(true),
+        false => Err(format!("seed {seed}: the order of answers matters:\n{:#?}\n{:#?}", ends[0], ends[1])),
+    }
+}
+
+/// How much of what happened is shown.
+const LINES: usize = 80;
+
 fn describe(step: &windlass_ir::plan::PlanStep) -> String {
     let needs: Vec<String> = step.needs.iter().map(|need| need.0.to_string()).collect();
-    let kind = format!("{:?}", step.kind);
-    let kind = kind.split(['(', ' ', '{']).take(2).collect::<Vec<_>>().join(" ");
+    let parent = step.parent.map(|parent| parent.0.to_string()).unwrap_or_default();
+    let policy = &step.policy;
+    let timeout = policy.timeout.map(|timeout| format!(" timeout {timeout}")).unwrap_or_default();
+    let undo = policy.compensate.as_ref().map(|by| format!(" undone by {}", by.value)).unwrap_or_default();
+    let after = match &policy.on_failure {
+        windlass_ir::policy::OnFailure::Goto(to) => format!("goto {}", to.value),
+        other => format!("{other:?}"),
+    };
     format!(
-        "  {:<5} needs [{}] {kind} {:?} attempts {}",
+        "  {:<5} in {parent:<3} needs [{}] {:<8} {after} attempts {}{timeout}{undo}{}{}",
         step.id,
         needs.join(" "),
-        step.policy.on_failure,
-        step.policy.retry.attempts_max
+        step.word,
+        policy.retry.attempts_max,
+        if step.implicit { " implicit" } else { "" },
+        if step.takes_over { " target" } else { "" },
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::{Path, PathBuf};
+
+    fn stories() -> Vec<PathBuf> {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("stories");
+        let files = std::fs::read_dir(folder).expect("the folder of stories");
+        let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+        files.sort();
+        files
+    }
+
+    fn ends_with(path: &Path, ending: &str) -> bool {
+        path.extension().is_some_and(|found| found == ending)
+    }
+
+    /// The journals are written anew with `UPDATE_JOURNALS=1`; the old ones must stay readable all the same.
+    #[test]
+    fn every_story_is_true_and_its_journal_is_the_one_that_was_kept() {
+        let update = std::env::var_os("UPDATE_JOURNALS").is_some();
+        let mut wrong = Vec::new();
+        for path in stories().into_iter().filter(|path| ends_with(path, "story")) {
+            let text = std::fs::read_to_string(&path).expect("a story");
+            let journal = path.with_extension("journal");
+            let told = story::tell(&text).and_then(|told| {
+                told.check_prefixes()?;
+                if update {
+                    std::fs::write(&journal, told.written()).map_err(|error| error.to_string())?;
+                }
+                let kept =
+                    std::fs::read_to_string(&journal).map_err(|error| format!("its journal: {error}"))?;
+                match kept == told.written() {
+                    true => Ok(()),
+                    false => {
+                        Err("its journal is another one now; if that is right, UPDATE_JOURNALS=1".into())
+                    }
+                }
+            });
+            wrong.extend(told.err().map(|problem| format!("{}: {problem}", path.display())));
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    }
+
+    #[test]
+    fn every_journal_that_was_kept_can_be_replayed() {
+        let journals: Vec<PathBuf> =
+            stories().into_iter().filter(|path| ends_with(path, "journal")).collect();
+        assert!(!journals.is_empty(), "there are journals");
+        for path in journals {
+            let written = std::fs::read_to_string(&path).expect("a journal");
+            let replayed = story::replay(&written);
+            assert!(replayed.is_ok(), "{}: {replayed:?}", path.display());
+            assert!(path.with_extension("story").is_file(), "{} belongs to no story", path.display());
+        }
+    }
 
     #[test]
     fn a_range_of_seeds_keeps_every_promise() {
         let mut all = Tally::default();
-        for seed in 0..1_500 {
+        for seed in 0..2_000 {
             match live(seed) {
                 Ok(tally) => all.add(&tally),
                 Err(broken) => panic!("{broken}"),
             }
         }
-        let names = [
-            "started",
-            "entered",
-            "scheduled",
-            "attempt_failed",
-            "timer_set",
-            "timer_fired",
-            "signalled",
-            "cancel_requested",
-            "paused",
-            "resumed",
-            "reopened",
-            "settled",
-            "concluded",
-            "closed",
-        ];
-        for name in names {
-            assert!(all.events.contains(name), "no run ever had the event {name}");
-        }
-        let faults = [
-            all.crashes,
-            all.conflicts,
-            all.failed_appends,
-            all.duplicates,
-            all.losses,
-            all.cancels,
-            all.reopens,
-        ];
+        let missing: Vec<&&str> = ALL.iter().filter(|name| !all.seen.contains_key(**name)).collect();
+        assert!(missing.is_empty(), "never occurred: {missing:?}");
+        let faults = [all.crashes, all.conflicts, all.failed_appends, all.duplicates, all.losses];
         assert!(faults.iter().all(|count| *count > 0), "some fault never occurred: {all:?}");
+    }
+
+    /// Small plans, each lived in every way.
+    #[test]
+    fn small_plans_keep_every_promise_in_every_order() {
+        let mut states = 0;
+        for seed in 0..120 {
+            let mut random = Random::new(seed);
+            let sketch = Pencil::new(&mut random).draw(2);
+            let plan = plan::plan(&sketch).expect("a valid plan");
+            let program = Arc::new(Program::new(plan).expect("a plan that can be run"));
+            states += exhaustive::explore(&program, exhaustive::Bounds { depth: 7, states: 1_500 });
+        }
+        assert!(states > 20_000, "only {states} states were seen");
+    }
+
+    #[test]
+    fn good_answers_lead_to_the_same_end_in_any_order() {
+        let mut compared = 0;
+        for seed in 0..1_500 {
+            match in_any_order(seed) {
+                Ok(order_free) => compared += u32::from(order_free),
+                Err(broken) => panic!("{broken}"),
+            }
+        }
+        assert!(compared > 50, "only {compared} plans were free of order");
     }
 }

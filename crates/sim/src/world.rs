@@ -1,47 +1,18 @@
 //! A world that answers a run badly: late, twice, never, out of order; that loses its memory and its disk; that cancels,
-//! pauses and decides when nobody expects it. Whatever it does, the run must keep its promises.
+//! pauses, signals and decides when nobody expects it. Whatever it does, the run must keep its promises.
 
+use crate::oracle::Oracle;
+use crate::plan::{ITEMS, VERDICT};
 use crate::random::Random;
+use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use windlass_engine::{
-    Answer, Effect, Event, Failure, GateDecision, Input, JobKey, Outcome, Path, Program, Refused, Run, RunId,
-    StepPhase, Timestamp, View, What,
+    Answer, Choice, Effect, Event, Failure, GateDecision, Input, JobKey, Outcome, Path, Program, Refused,
+    Run, RunId, Start, StepPhase, Timestamp, View, What,
 };
+use windlass_ir::Duration;
 use windlass_ir::value::Value;
-
-/// What happened in one simulated run, for the totals.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    pub steps: u64,
-    pub crashes: u64,
-    pub conflicts: u64,
-    pub failed_appends: u64,
-    pub duplicates: u64,
-    pub losses: u64,
-    pub cancels: u64,
-    pub pauses: u64,
-    pub reopens: u64,
-    pub refusals: u64,
-    /// Which events occurred, by name.
-    pub events: BTreeSet<&'static str>,
-}
-
-impl Tally {
-    pub fn add(&mut self, other: &Self) {
-        self.steps += other.steps;
-        self.crashes += other.crashes;
-        self.conflicts += other.conflicts;
-        self.failed_appends += other.failed_appends;
-        self.duplicates += other.duplicates;
-        self.losses += other.losses;
-        self.cancels += other.cancels;
-        self.pauses += other.pauses;
-        self.reopens += other.reopens;
-        self.refusals += other.refusals;
-        self.events.extend(&other.events);
-    }
-}
 
 #[derive(Debug)]
 pub struct World {
@@ -50,20 +21,48 @@ pub struct World {
     run: Run,
     now: Timestamp,
     journal: Vec<Event>,
+    /// What the run took in, each with the time and how many events the journal had before it.
+    taken: Vec<Taken>,
     view: View,
+    /// What should come of it; nobody knows for some plans.
+    oracle: Option<Oracle>,
     /// Jobs that executors are at work on; some were told to stop.
     working: BTreeMap<JobKey, bool>,
     /// Reports that were given and may arrive again.
     delivered: Vec<(JobKey, Outcome)>,
     accepted: BTreeSet<JobKey>,
+    notes: BTreeMap<Path, Value>,
     reopened: u32,
+    signals: u32,
     calm: bool,
+    /// Whether answers are late, lost and wrong.
+    pub trouble: Trouble,
     pub tally: Tally,
     pub log: Vec<String>,
 }
 
+#[derive(Clone, Debug)]
+struct Taken {
+    now: Timestamp,
+    input: Input,
+    quiet: bool,
+    /// How long the journal was after it.
+    journal: usize,
+}
+
+/// How bad a world is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Everything that can go wrong does.
+    All,
+    /// Answers come in any order, and all of them are good.
+    OnlyOrder,
+}
+
 /// More steps than this without an end is a run that hangs.
-const STEPS_MAX: u64 = 20_000;
+const STEPS_MAX: u64 = 2_500;
+/// From here on a world is calm, and must let every run end.
+const CALM_AFTER: u64 = 300;
 
 impl World {
     pub fn new(seed: u64, program: Arc<Program>) -> Self {
@@ -71,15 +70,20 @@ impl World {
         Self {
             random: Random::new(seed),
             view: View::new(program.clone()),
+            oracle: Oracle::knows(&program.plan).then(|| Oracle::new(program.plan.clone(), run_id())),
             run,
             program,
             now: Timestamp(1_000_000),
             journal: Vec::new(),
+            taken: Vec::new(),
             working: BTreeMap::new(),
             delivered: Vec::new(),
             accepted: BTreeSet::new(),
+            notes: BTreeMap::new(),
             reopened: 0,
+            signals: 0,
             calm: false,
+            trouble: Trouble::All,
             tally: Tally::default(),
             log: Vec::new(),
         }
@@ -87,18 +91,32 @@ impl World {
 
     /// Lives one run from start to end. Panics with a message when a promise is broken.
     pub fn live(&mut self) {
-        self.offer(Input::Start { inputs: Value::map::<&str>([]), seed: 1, about: Value::Null });
+        let inputs = self.inputs();
+        let by = self.random.chance(50).then(|| Arc::from("ann"));
+        self.offer(Input::Start(Box::new(Start { by, seed: 1, ..Start::with(inputs) })));
         loop {
             self.tally.steps += 1;
             assert!(self.tally.steps < STEPS_MAX, "the run does not come to an end");
-            // A world that is calm from here on must let every run end.
-            self.calm = self.tally.steps > 300;
+            self.calm = self.tally.steps > CALM_AFTER || self.trouble == Trouble::OnlyOrder;
             if self.run.outcome().is_some() && !self.reopen() {
                 break;
             }
             self.step();
         }
         self.check_end();
+    }
+
+    fn inputs(&mut self) -> Value {
+        let items = match self.random.below(3) {
+            0 if self.trouble == Trouble::All => Value::text("no list"),
+            _ => Value::list((0..self.random.below(3) as i64).map(Value::Int)),
+        };
+        let words = ["", "", "", "approve", "REJECT", "what?"];
+        let verdict = match self.trouble {
+            Trouble::All => *self.random.pick(&words),
+            Trouble::OnlyOrder => "approve",
+        };
+        Value::map([(VERDICT, Value::text(verdict)), (ITEMS, items)])
     }
 
     fn step(&mut self) {
@@ -108,12 +126,13 @@ impl World {
             6..=9 if trouble => self.repeat(),
             10..=14 if trouble => self.lose(),
             15..=16 if trouble => self.pause_or_resume(),
-            17 if trouble && self.random.chance(10) => {
-                self.tally.cancels += 1;
-                self.offer(Input::Cancel { why: "enough".into(), by: "bob".into() });
-            }
-            0..=59 if !self.working.is_empty() => self.report(),
-            60..=74 => self.decide(),
+            17 if trouble && self.random.chance(10) => self.cancel(Path::default()),
+            18 if trouble && self.random.chance(30) => self.cancel_somewhere(),
+            19 if trouble => self.change_inputs(),
+            20..=22 if trouble => self.note(),
+            0..=54 if !self.working.is_empty() => self.report(),
+            55..=69 => self.decide(),
+            70..=76 => self.signal(),
             _ => self.pass_time(),
         }
         if self.calm && self.run.is_paused() {
@@ -123,11 +142,12 @@ impl World {
 
     /// Hands an input to the run and lives with the answer, unless the journal refuses or fails.
     fn offer(&mut self, input: Input) {
-        let shown = format!("{input:?}");
         // Some inputs are only written down, by a process that does not drive the run.
-        let quiet = !self.calm
-            && matches!(input, Input::Decide { .. } | Input::Pause { .. })
-            && self.random.chance(20);
+        let may_be_quiet = matches!(
+            input,
+            Input::Decide { .. } | Input::Pause { .. } | Input::Signal { .. } | Input::Change { .. }
+        );
+        let quiet = !self.calm && may_be_quiet && self.random.chance(20);
         let handled = match quiet {
             true => self.run.record(self.now, input.clone()),
             false => self.run.handle(self.now, input.clone()),
@@ -135,27 +155,33 @@ impl World {
         match handled {
             Err(refused) => {
                 self.tally.refusals += 1;
+                self.log.push(format!("{:>9} refused  {}", self.now.0 / 1_000_000, shown(&input)));
                 self.check_refusal(&input, &refused);
             }
             Ok(answer) => {
-                self.log.push(format!("{:>12} {shown:.100}", self.now.0 / 1000));
-                self.append(answer, input);
+                let word = if quiet { "recorded" } else { "taken" };
+                // Time that changes nothing is not worth a line.
+                if input != Input::Tick || !answer.events.is_empty() {
+                    self.log.push(format!("{:>9} {word:<8} {}", self.now.0 / 1_000_000, shown(&input)));
+                }
+                self.append(answer, input, quiet);
             }
         }
         self.check_always();
     }
 
-    fn append(&mut self, answer: Answer, input: Input) {
+    fn append(&mut self, answer: Answer, input: Input, quiet: bool) {
         let again = answer.again;
+        let fails = !self.calm && !answer.events.is_empty();
         match self.random.below(100) {
             // Somebody else wrote first: what is in memory is worth nothing.
-            0..=2 if !self.calm && !answer.events.is_empty() => {
+            0..=2 if fails => {
                 self.tally.conflicts += 1;
                 self.replay();
                 return self.offer(input);
             }
             // The disk is full for a while: nothing was remembered, the input is kept and tried again.
-            3..=5 if !self.calm && !answer.events.is_empty() => {
+            3..=5 if fails => {
                 self.tally.failed_appends += 1;
                 self.replay();
                 return self.offer(input);
@@ -166,15 +192,24 @@ impl World {
             let first = self.accepted.insert(job.clone());
             assert!(first, "two reports of {job} were accepted");
         }
+        if let Input::Noted { job, value, .. } = &input {
+            self.notes.insert(job.path.clone(), value.clone());
+        }
+        self.tally.input(&input);
         for event in &answer.events {
-            assert!(
-                self.journal.last().is_none_or(|last| last.at <= event.at),
-                "time went backwards: {event:?}"
-            );
-            self.tally.events.insert(name(&event.what));
+            let forwards = self.journal.last().is_none_or(|last| last.at <= event.at);
+            assert!(forwards, "time went backwards: {event:?}");
+            self.tally.event(event, &self.view);
+            self.log.push(format!("{:>9}          -> {}", "", told(event)));
             self.view.apply(event);
         }
+        // Time never goes back behind the last thing that is known to have happened.
+        let heard = self.journal.last().map_or(self.now, |last| last.at);
         self.journal.extend(answer.events);
+        if let Some(oracle) = &mut self.oracle {
+            oracle.accept(self.now.max(heard), heard, &input, quiet);
+        }
+        self.taken.push(Taken { now: self.now, input, quiet, journal: self.journal.len() });
         answer.effects.into_iter().for_each(|effect| self.carry_out(effect));
         if again {
             self.offer(Input::Tick);
@@ -185,6 +220,9 @@ impl World {
         match effect {
             Effect::Dispatch(job) => {
                 self.check_dispatch(&job.key);
+                let noted = job.notes.get("memory").cloned();
+                let expected = self.notes.get(&job.key.path).cloned();
+                assert_eq!(noted, expected, "{} was dispatched with other notes than were made", job.key);
                 self.working.insert(job.key, false);
             }
             Effect::Abort(key) => {
@@ -227,15 +265,42 @@ impl World {
         let keys: Vec<&JobKey> = self.working.keys().collect();
         let job = (*self.random.pick(&keys)).clone();
         let told = self.working.remove(&job).unwrap_or(false);
-        let outcome = match self.random.below(10) {
+        let number = Value::map([("n", Value::Int(i64::from(job.attempt)))]);
+        let failed = |class: &str| Outcome::Failed(Failure::new(class, "it broke"));
+        let outcome = match self.random.below(20) {
+            _ if self.trouble == Trouble::OnlyOrder => Outcome::Done(Value::map([("n", Value::Int(1))])),
             _ if told && self.random.chance(80) => Outcome::Cancelled("told to".into()),
-            0..=5 => Outcome::Done(Value::map([("n", Value::Int(1))])),
-            6 => Outcome::Done(Value::map([("n", Value::text("not a number"))])),
-            7 => Outcome::Failed(Failure::new("fatal", "broken")),
-            _ => Outcome::Failed(Failure::new("transient", "try again")),
+            0..=9 => Outcome::Done(number),
+            10..=12 if self.has_rounds(&job.path) => Outcome::Continue(Value::Int(i64::from(job.attempt))),
+            10 => Outcome::Done(Value::map([("n", Value::text("not a number"))])),
+            11 => Outcome::Done(Value::Null),
+            12 | 13 => failed("fatal"),
+            14 => failed("auth_failure"),
+            15 => {
+                let retry_after = Some(Duration::from_secs(self.random.below(90) as u64));
+                Outcome::Failed(Failure { retry_after, ..Failure::new("rate_limit", "later") })
+            }
+            16 => Outcome::Cancelled("gave up".into()),
+            17 => Outcome::Continue(number),
+            _ => failed("transient"),
         };
         self.delivered.push((job.clone(), outcome.clone()));
         self.offer(Input::Reported { job, outcome });
+    }
+
+    fn has_rounds(&self, path: &Path) -> bool {
+        self.view.steps.get(path).is_some_and(|step| &*self.view.plan_step(step).word == "rounds")
+    }
+
+    /// A job wants something remembered. Later attempts, deliveries and rounds of the step must be told.
+    fn note(&mut self) {
+        let keys: Vec<&JobKey> = self.working.keys().collect();
+        if keys.is_empty() {
+            return;
+        }
+        let job = (*self.random.pick(&keys)).clone();
+        let value = Value::Int(self.random.below(1000) as i64);
+        self.offer(Input::Noted { job, key: "memory".into(), value });
     }
 
     /// A report arrives once more, or one from long ago.
@@ -265,6 +330,35 @@ impl World {
         self.offer(if self.run.is_paused() { Input::Resume { by } } else { Input::Pause { by } });
     }
 
+    fn cancel(&mut self, path: Path) {
+        self.tally.cancels += 1;
+        self.offer(Input::Cancel { path, why: "enough".into(), by: "bob".into() });
+    }
+
+    fn cancel_somewhere(&mut self) {
+        let open = self.view.steps.iter().filter(|(_, step)| match step.phase {
+            StepPhase::Settled(_) | StepPhase::Dormant => false,
+            StepPhase::Pending
+            | StepPhase::Running
+            | StepPhase::Backoff { .. }
+            | StepPhase::Asking { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Joined
+            | StepPhase::Inside => true,
+        });
+        let paths: Vec<Path> = open.map(|(path, _)| path.clone()).collect();
+        if !paths.is_empty() {
+            let path = self.random.pick(&paths).clone();
+            self.cancel(path);
+        }
+    }
+
+    fn change_inputs(&mut self) {
+        let word = *self.random.pick(&["", "approve", "reject"]);
+        let inputs = Value::map([(VERDICT, Value::text(word))]);
+        self.offer(Input::Change { inputs, by: "bob".into() });
+    }
+
     fn decide(&mut self) {
         let asking =
             self.view.steps.iter().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
@@ -273,10 +367,39 @@ impl World {
             return self.pass_time();
         }
         let path = self.random.pick(&paths).clone();
-        let by: Arc<str> = (*self.random.pick(&["ann", "ann", "mallory"])).into();
+        let by: Arc<str> = (*self.random.pick(&["ann", "cid", "dan", "mallory"])).into();
         let id: Arc<str> = format!("d{}", self.random.below(1000)).into();
-        let decision = GateDecision { approve: self.random.chance(80), by, reason: None, form: Value::Null };
+        let choice = match self.random.below(10) {
+            _ if self.trouble == Trouble::OnlyOrder => Choice::Approve,
+            0..=4 => Choice::Approve,
+            5..=7 => Choice::Reject,
+            8 => Choice::Option("APPROVE".into()),
+            _ => Choice::Option("perhaps".into()),
+        };
+        let decision = GateDecision { choice, by, reason: None, form: Value::Null };
         self.offer(Input::Decide { id, path, decision });
+    }
+
+    /// Something is sent to the run, or delivered to a wait for a message.
+    fn signal(&mut self) {
+        if self.signals > 20 && self.calm && self.random.chance(90) {
+            return self.pass_time();
+        }
+        self.signals += 1;
+        let waiting = self.view.steps.iter().filter(|(_, step)| {
+            matches!(&step.phase, StepPhase::Waiting { signal: Some(name), .. } if &**name == "news")
+        });
+        let waiting: Vec<Path> = waiting.map(|(path, _)| path.clone()).collect();
+        let (name, to) = match waiting.is_empty() || self.random.chance(50) {
+            true => ("go", None),
+            false => ("news", Some(self.random.pick(&waiting).clone())),
+        };
+        // A few come twice.
+        let id = if self.random.chance(15) { self.signals.saturating_sub(1) } else { self.signals };
+        let inner = Value::map([("v", Value::Int(self.random.below(2) as i64))]);
+        let value = Value::map([("k", inner)]);
+        let (id, name, by) = (format!("signal{id}").into(), Arc::from(name), Arc::from("eve"));
+        self.offer(Input::Signal { id, name, by, value, to });
     }
 
     /// To the next deadline, past it, or only a little; sometimes back.
@@ -319,80 +442,174 @@ impl World {
         for key in &owed {
             assert!(!self.accepted.contains(key), "{key} was answered and is still owed");
         }
+        for path in self.run.timers() {
+            let settled =
+                self.view.steps.get(path).is_some_and(|step| matches!(step.phase, StepPhase::Settled(_)));
+            assert!(!settled, "a timer is set at {path}, which has settled");
+        }
+        self.check_oracle(&owed);
+    }
+
+    /// The interpreter that was written apart comes to the same.
+    fn check_oracle(&self, owed: &BTreeSet<JobKey>) {
+        let Some(oracle) = &self.oracle else { return };
+        let theirs = oracle.jobs();
+        assert_eq!(*owed, theirs, "the run waits for other jobs (left) than it should (right)");
+        let settled = oracle.settled();
+        for (path, step) in &self.view.steps {
+            let ours = match &step.phase {
+                StepPhase::Settled(outcome) => Some(outcome),
+                _ => None,
+            };
+            let (ours, theirs) = (ours.map(summary), settled.get(path).map(summary));
+            assert_eq!(ours, theirs, "{path} is (left) not what it should be (right)");
+        }
+        let (ours, theirs) = (self.run.outcome().map(summary), oracle.outcome().map(summary));
+        assert_eq!(ours, theirs, "the run ended as (left) and not as it should (right)");
     }
 
     /// Nothing is started under a path that has settled, and no attempt while another one is at work that was not told to
     /// stop and given the time to do so.
     fn check_dispatch(&self, key: &JobKey) {
         let step = self.view.steps.get(&key.path).expect("a dispatched step is in the view");
-        assert!(
-            !matches!(step.phase, StepPhase::Settled(_)),
-            "{key} was dispatched after its step had settled"
-        );
+        let settled = matches!(step.phase, StepPhase::Settled(_));
+        assert!(!settled, "{key} was dispatched after its step had settled");
         let twice = self.working.iter().any(|(other, told)| other.path == key.path && other != key && !told);
         assert!(!twice, "{key} was dispatched while another attempt of it runs");
     }
 
     fn check_refusal(&self, input: &Input, refused: &Refused) {
         let expected = match (input, refused) {
-            (Input::Reported { job, .. } | Input::Lost { job }, Refused::StaleJob(stale)) => {
+            (
+                Input::Reported { job, .. } | Input::Lost { job } | Input::Noted { job, .. },
+                Refused::StaleJob(stale),
+            ) => {
                 assert_eq!(job, stale);
                 true
             }
-            (Input::Decide { decision, .. }, Refused::NotAnApprover { by, .. }) => *by == decision.by,
+            (
+                Input::Decide { decision, .. },
+                Refused::NotAnApprover { by, .. } | Refused::OwnRun { by, .. },
+            ) => *by == decision.by,
             (
                 Input::Decide { .. },
-                Refused::NoGate(_) | Refused::AlreadyDecided { .. } | Refused::Finished,
+                Refused::NoGate(_)
+                | Refused::AlreadyDecided { .. }
+                | Refused::Finished
+                | Refused::NoSuchOption { .. },
             ) => true,
-            (Input::Reopen { .. }, Refused::NotFailed | Refused::Finished) => true,
-            (Input::Cancel { .. } | Input::Pause { .. } | Input::Resume { .. }, Refused::Finished) => true,
+            (Input::Signal { .. }, Refused::NoWait(_) | Refused::Finished) => true,
+            (Input::Reopen { .. }, Refused::NotFailed | Refused::Undoing) => true,
+            (Input::Cancel { .. }, Refused::NothingThere(_) | Refused::Finished) => true,
+            (Input::Pause { .. } | Input::Resume { .. } | Input::Change { .. }, Refused::Finished) => true,
             _ => false,
         };
         assert!(expected, "{input:?} was refused: {refused}");
     }
 
     fn check_end(&self) {
-        assert!(
-            self.run.outstanding().is_empty(),
-            "the run ended and still owes {:?}",
-            self.run.outstanding()
-        );
+        let owed = self.run.outstanding();
+        assert!(owed.is_empty(), "the run ended and still owes {owed:?}");
         assert_eq!(self.run.next_deadline(), None, "a timer survived the end of the run");
         for (path, step) in &self.view.steps {
-            assert!(matches!(step.phase, StepPhase::Settled(_)), "{path} has not settled: {:?}", step.phase);
+            let over = matches!(step.phase, StepPhase::Settled(_) | StepPhase::Dormant);
+            assert!(over, "{path} has not settled: {:?}", step.phase);
         }
-        let settled = self.journal.iter().filter(|event| matches!(event.what, What::Reopened { .. })).count();
-        if settled == 0 {
+        let reopened = self.journal.iter().any(|event| matches!(event.what, What::Reopened { .. }));
+        if !reopened {
             let mut seen = BTreeSet::new();
             for event in &self.journal {
-                if let What::Settled { path, .. } = &event.what {
-                    assert!(seen.insert(path), "{path} settled twice");
+                if let What::Settled(settled) = &event.what {
+                    assert!(seen.insert(&settled.path), "{} settled twice", settled.path);
                 }
             }
         }
     }
+
+    /// From every point of the journal on, the same answers lead to the same end.
+    pub fn check_prefixes(&self) {
+        for (cut, taken) in self.taken.iter().enumerate() {
+            let mut run = Run::replay(run_id(), self.program.clone(), &self.journal[..taken.journal]);
+            for later in &self.taken[cut + 1..] {
+                let handled = match later.quiet {
+                    true => run.record(later.now, later.input.clone()),
+                    false => run.handle(later.now, later.input.clone()),
+                };
+                assert!(handled.is_ok(), "after a crash {:?} was refused: {:?}", later.input, handled.err());
+            }
+            assert!(run == self.run, "going on from event {} led to another end", taken.journal);
+        }
+    }
+
+    /// What became of every step, for runs that must come to the same in any order.
+    pub fn end(&self) -> BTreeMap<Path, String> {
+        let settled = self.view.steps.iter().filter_map(|(path, step)| match &step.phase {
+            StepPhase::Settled(outcome) => Some((path.clone(), summary(outcome))),
+            _ => None,
+        });
+        settled.chain([(Path::default(), self.run.outcome().map(summary).unwrap_or_default())]).collect()
+    }
 }
 
-fn run_id() -> RunId {
+pub fn run_id() -> RunId {
     RunId::new("sim").expect("a good name")
 }
 
-fn name(what: &What) -> &'static str {
-    match what {
-        What::Started { .. } => "started",
-        What::Entered { .. } => "entered",
-        What::Scheduled { .. } => "scheduled",
-        What::Noted { .. } => "noted",
-        What::AttemptFailed { .. } => "attempt_failed",
-        What::TimerSet { .. } => "timer_set",
-        What::TimerFired { .. } => "timer_fired",
-        What::Signalled { .. } => "signalled",
-        What::CancelRequested { .. } => "cancel_requested",
-        What::Paused { .. } => "paused",
-        What::Resumed { .. } => "resumed",
-        What::Reopened { .. } => "reopened",
-        What::Settled { .. } => "settled",
-        What::Concluded { .. } => "concluded",
-        What::Closed => "closed",
+/// What an outcome comes to, without the words of messages.
+pub fn summary(outcome: &Outcome) -> String {
+    let json = |value: &Value| value.to_json_text().unwrap_or_default();
+    match outcome {
+        Outcome::Done(value) => format!("done {}", json(value)),
+        Outcome::Continue(value) => format!("continue {}", json(value)),
+        Outcome::Failed(failure) => format!("failed {}", failure.class),
+        Outcome::Skipped(skip) => {
+            format!("skipped {} {}", skip.reason.word(), skip.because_of.as_deref().unwrap_or_default())
+        }
+        Outcome::Cancelled(_) => "cancelled".into(),
     }
+}
+
+/// One line about an input.
+fn shown(input: &Input) -> String {
+    match input {
+        Input::Start(start) => format!("start     {}", start.inputs.to_json_text().unwrap_or_default()),
+        Input::Reported { job, outcome } => format!("reported  {job} {}", summary(outcome)),
+        Input::Lost { job } => format!("lost      {job}"),
+        Input::Noted { job, .. } => format!("noted     {job}"),
+        Input::Decide { path, decision, .. } => {
+            format!("decide    {path} {:?} by {}", decision.choice, decision.by)
+        }
+        Input::Signal { id, name, to, value, .. } => {
+            let to = to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
+            format!("signal    {name} {id} {}{to}", value.to_json_text().unwrap_or_default())
+        }
+        Input::TakenUp => "taken up".into(),
+        Input::Tick => "tick".into(),
+        Input::Cancel { path, .. } => format!("cancel    {path}"),
+        Input::Pause { .. } => "pause".into(),
+        Input::Resume { .. } => "resume".into(),
+        Input::Change { inputs, .. } => format!("change    {}", inputs.to_json_text().unwrap_or_default()),
+        Input::Reopen { .. } => "reopen".into(),
+    }
+}
+
+/// One line about an event.
+fn told(event: &Event) -> String {
+    let json = serde_json::to_value(event).unwrap_or_default();
+    let word = json.get("event").and_then(|word| word.as_str()).unwrap_or_default().to_owned();
+    let path = match &event.what {
+        What::Settled(settled) => format!("{} {}", settled.path, summary(&settled.outcome)),
+        What::Entered { path, decision } => {
+            let decision = format!("{decision:?}");
+            let short: String = decision.chars().take(60).collect();
+            format!("{path} {short}")
+        }
+        What::Concluded { outcome, .. } => summary(outcome),
+        What::Scheduled { path, attempt, delivery, .. } => format!("{path} #{attempt}.{delivery}"),
+        What::TimerSet { path, reason, until } => format!("{path} {reason:?} {}", until.0 / 1_000_000),
+        What::TimerFired { path, reason } => format!("{path} {reason:?}"),
+        What::AttemptFailed { path, failure, delay, .. } => format!("{path} {} {delay}", failure.class),
+        _ => json.get("path").map(ToString::to_string).unwrap_or_default(),
+    };
+    format!("{word:<16} {path}")
 }

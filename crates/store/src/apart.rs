@@ -9,7 +9,7 @@ use crate::error::Error;
 use serde_json::{Map, Value as Json, json};
 
 /// The fields of events that hold data of the workflow; below them everything is data.
-const DATA: [&str; 11] = [
+const DATA: [&str; 16] = [
     "inputs",
     "about",
     "value",
@@ -18,10 +18,25 @@ const DATA: [&str; 11] = [
     "continue",
     "detail",
     "plain",
-    "command",
     "cwd",
     "instructions",
+    "because",
+    "matching",
+    "options",
+    "output",
+    "prompt",
+    "settings",
 ];
+
+/// The same for names that are also the name of something around: only inside of this do they hold data.
+const DATA_INSIDE: [(&str, &str); 2] = [("shell", "command"), ("items", "items")];
+
+fn is_data(around: &str, key: &str) -> bool {
+    DATA.contains(&key) || DATA_INSIDE.contains(&(around, key))
+}
+
+/// A plan stays whole in its record: what stands in it must be read as a plan by whoever folds events without blobs.
+const WHOLE: &str = "plan";
 
 /// Stands for a value that is kept apart. Data that has this key itself is wrapped, so that it reads back as it was.
 const MARK: &str = "$blob";
@@ -34,15 +49,30 @@ pub(crate) fn take_out(
     json: Json,
     put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>,
 ) -> Result<Json, Error> {
+    each_data("", json, &mut |data| smaller(data, put).map(|(data, _)| data))
+}
+
+pub(crate) fn put_back(json: Json, get: &mut dyn FnMut(&str) -> Result<Json, Error>) -> Result<Json, Error> {
+    each_data("", json, &mut |data| whole(data, get))
+}
+
+/// Changes the data in events and leaves the frame around it as it is. `around` is the name of the field that this is.
+fn each_data(
+    around: &str,
+    json: Json,
+    change: &mut dyn FnMut(Json) -> Result<Json, Error>,
+) -> Result<Json, Error> {
     match json {
         Json::Array(items) => {
-            items.into_iter().map(|item| take_out(item, put)).collect::<Result<_, _>>().map(Json::Array)
+            let items = items.into_iter().map(|item| each_data(around, item, change));
+            items.collect::<Result<_, _>>().map(Json::Array)
         }
         Json::Object(map) => {
             let fields = map.into_iter().map(|(key, field)| {
-                let field = match DATA.contains(&key.as_str()) {
-                    true => smaller(field, put)?.0,
-                    false => take_out(field, put)?,
+                let field = match key.as_str() {
+                    WHOLE => field,
+                    name if is_data(around, name) => change(field)?,
+                    name => each_data(name, field, change)?,
                 };
                 Ok((key, field))
             });
@@ -90,31 +120,32 @@ fn smaller(data: Json, put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>) -> R
     Ok((json!({MARK: id.as_str()}), REFERENCE_BYTES))
 }
 
-pub(crate) fn put_back(json: Json, get: &mut dyn FnMut(&str) -> Result<Json, Error>) -> Result<Json, Error> {
-    match json {
+/// The value with everything that was taken out of it.
+fn whole(data: Json, get: &mut dyn FnMut(&str) -> Result<Json, Error>) -> Result<Json, Error> {
+    match data {
         Json::Array(items) => {
-            items.into_iter().map(|item| put_back(item, get)).collect::<Result<_, _>>().map(Json::Array)
+            items.into_iter().map(|item| whole(item, get)).collect::<Result<_, _>>().map(Json::Array)
         }
         Json::Object(mut map) => match map.get(MARK) {
             Some(Json::String(id)) => {
                 let content = get(id)?;
-                put_back(content, get)
+                whole(content, get)
             }
             Some(Json::Null) => match map.remove(WRAPPED) {
-                Some(Json::Object(inner)) => fields_back(inner, get),
+                Some(Json::Object(inner)) => whole_fields(inner, get),
                 other => Ok(other.unwrap_or(Json::Null)),
             },
-            _ => fields_back(map, get),
+            _ => whole_fields(map, get),
         },
         other => Ok(other),
     }
 }
 
-fn fields_back(
+fn whole_fields(
     map: Map<String, Json>,
     get: &mut dyn FnMut(&str) -> Result<Json, Error>,
 ) -> Result<Json, Error> {
-    let fields = map.into_iter().map(|(key, field)| Ok((key, put_back(field, get)?)));
+    let fields = map.into_iter().map(|(key, field)| Ok((key, whole(field, get)?)));
     fields.collect::<Result<_, Error>>().map(Json::Object)
 }
 
@@ -149,12 +180,20 @@ mod tests {
         check(json!([{"event": "noted", "value": {"a": large, "b": 1, "c": [large.clone() + "y"]}}]), 2);
         check(json!([{"event": "noted", "value": (0..20_000).collect::<Vec<_>>()}]), 1);
         check(json!([{"event": "failed", "message": large}]), 0);
+        check(json!([{"event": "entered", "decision": {"items": {"items": [large], "at_once": 1}}}]), 1);
+        check(json!([{"event": "scheduled", "work": {"shell": {"command": large}}}]), 1);
+        check(json!([{"event": "scheduled", "ask": {"command": {"command": large, "input": large}}}]), 1);
+        check(
+            json!([{"event": "entered", "decision": {"planned": {"plan": {"inputs": large}, "output": large}}}]),
+            1,
+        );
     }
 
     #[test]
     fn data_that_looks_like_a_reference_stays_data() {
         let large = "x".repeat(BLOB_BYTES_MIN);
         there_and_back(&json!([{"value": {"$blob": "abc"}, "about": large}]));
+        there_and_back(&json!([{"plan": {"value": {"$blob": "abc"}}, "about": large}]));
         there_and_back(&json!([{"value": {"$blob": null, "map": {"$blob": {"$blob": 1}}}, "about": large}]));
     }
 }

@@ -14,8 +14,8 @@ use windlass_runtime as runtime;
 pub use windlass_ir::{Code, Diagnostic, Duration, Plan, Severity, Sources, Value};
 pub use windlass_runtime::report;
 pub use windlass_runtime::{
-    Clock, Context, Environment, Error, Event, Executor, Failure, GateDecision, Host, Input, Job, Outcome,
-    Patience, RunId, Script, Update, View, Work,
+    Choice, Clock, Context, Environment, Error, Event, Executor, Failure, GateDecision, Host, Input, Job,
+    Outcome, Patience, RunId, Script, Update, View, Work,
 };
 
 /// A workflow file, read and checked.
@@ -98,17 +98,24 @@ impl Engine {
         Self { engine: runtime::Engine::in_memory(), host: Host::new(here()) }
     }
 
-    /// Does agents, tools and tasks with this.
+    /// Does everything that is no command with this.
     #[must_use]
     pub fn with_executor(mut self, executor: impl Executor + 'static) -> Self {
         self.host.others = Arc::new(executor);
         self
     }
 
-    /// Answers for agents, tools and tasks, and for the commands it mentions, with a script.
+    /// Answers with a script: for all that needs somebody else, and for the commands and calls that it mentions.
     #[must_use]
     pub fn with_script(mut self, script: Script) -> Self {
         self.host.script = Some(Arc::new(script));
+        self
+    }
+
+    /// Lets commands run elsewhere or with other variables than those of this process.
+    #[must_use]
+    pub fn with_environment(mut self, environment: Environment) -> Self {
+        self.host.environment = Arc::new(environment);
         self
     }
 
@@ -127,6 +134,7 @@ impl Engine {
         let start = runtime::Start {
             run: None,
             inputs,
+            by: None,
             source: String::new(),
             overrides: String::new(),
             host: self.host.clone(),
@@ -136,7 +144,7 @@ impl Engine {
         self.engine.start(plan.clone(), start).await.map(RunHandle::of)
     }
 
-    /// Goes on with a run, whatever stopped it, with changed inputs laid over the first ones if it had failed.
+    /// Goes on with a run, whatever stopped it, with changed inputs laid over the first ones.
     pub async fn resume(
         &self,
         run: &RunId,
@@ -175,7 +183,8 @@ impl RunHandle {
 
     /// Stops the run: what is at work is told to end, nothing new is started.
     pub async fn cancel(&self, why: &str) -> Result<(), runtime::Refused> {
-        self.handle.tell(Input::Cancel { why: why.into(), by: "host".into() }).await
+        let path = runtime::Path::default();
+        self.handle.tell(Input::Cancel { path, why: why.into(), by: "host".into() }).await
     }
 
     /// Tells the run something else.

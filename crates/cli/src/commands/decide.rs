@@ -1,29 +1,23 @@
-//! `windlass approve`, `reject`, `cancel` and `pause`: one word to a run, heard by its owner or written into its journal.
+//! `windlass approve`, `reject`, `signal`, `cancel` and `pause`: one word to a run, heard by its owner or written into its journal.
 
 use super::refused;
 use crate::answer::{Answer, Status};
 use crate::{args, data};
 use windlass_ir::Value;
-use windlass_runtime::{Clock, Door, Durability, Engine, Error, Order, RunId, report};
+use windlass_runtime::{Choice, Clock, Door, Durability, Engine, Error, Order, RunId, report};
 
 pub fn decide(args: &args::Decide, approve: bool) -> Answer {
-    let approve = match args.choice.as_deref() {
-        None => approve,
-        Some("approve") => true,
-        Some("reject") => false,
-        Some(other) => {
-            let stderr =
-                format!("error[no_gate]: `{other}` is no option of this gate: choose approve or reject\n");
-            return Answer { stderr, ..Answer::new(Status::Refused) };
-        }
+    let (choice, word) = match (args.choice.as_deref(), approve) {
+        (Some(option), _) => (Choice::Option(option.into()), option),
+        (None, true) => (Choice::Approve, "approved"),
+        (None, false) => (Choice::Reject, "rejected"),
     };
     let form = Value::map(args.fields.iter().map(|(name, text)| (name.as_str(), field(text))));
-    let word = if approve { "approved" } else { "rejected" };
     let order = |by: String| Order::Decide {
         // The same decision sent twice is one decision.
         id: format!("{by}-{}", Clock::Real.now().0),
         step: args.step.clone(),
-        approve,
+        choice: choice.clone(),
         by,
         reason: args.reason.clone(),
         form: form.clone(),
@@ -34,6 +28,21 @@ pub fn decide(args: &args::Decide, approve: bool) -> Answer {
 /// JSON where it reads as JSON, else text.
 fn field(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::text(text))
+}
+
+pub fn signal(args: args::Signal) -> Answer {
+    let value = match args.value.as_deref().map(serde_json::from_str).transpose() {
+        Ok(value) => value.unwrap_or(Value::Null),
+        Err(error) => {
+            let stderr = format!("error: what is sent must be JSON: {error}\n");
+            return Answer { stderr, ..Answer::new(Status::Refused) };
+        }
+    };
+    let order = |by: String| {
+        let id = args.id.unwrap_or_else(|| format!("{by}-{}", Clock::Real.now().0));
+        Order::Signal { id, name: args.name, value, by }
+    };
+    tell(&args.data, &args.run, args.by, order, "sent")
 }
 
 pub fn cancel(args: args::Cancel) -> Answer {

@@ -35,6 +35,7 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Events(args) => events::run(&args),
         Command::Approve(args) => decide::decide(&args, true),
         Command::Reject(args) => decide::decide(&args, false),
+        Command::Signal(args) => decide::signal(args),
         Command::Cancel(args) => decide::cancel(args),
         Command::Pause(args) => decide::pause(args),
         Command::Triggers(args) => triggers::run(&args, &screens),

@@ -10,9 +10,10 @@ use serde_json::{Value as Value_, json};
 use std::io::IsTerminal;
 use std::path::Path;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use windlass_dialects::Dialect;
 use windlass_ir::Value;
 use windlass_ir::plan::{Given, PlanStep};
-use windlass_ir::workflow::{Action, Kind};
+use windlass_ir::workflow::{Action, Kind, Words};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
     Door, Durability, Engine, Error, Following, Program, Query, Request, RunId, Surroundings, Update, listen,
@@ -53,15 +54,13 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
     if !note.is_empty() {
         answer::remark(note.trim_end());
     }
-    if !opened.plan.hooks.is_empty() {
-        answer::remark("`hooks` are checked, but this version does not carry them out yet");
-    }
     let texts: Vec<String> = opened.sources.iter().map(|source| source.text.to_string()).collect();
     let request = Request::Start {
         source: texts.first().cloned().unwrap_or_default(),
         overrides: texts.get(1).cloned().unwrap_or_default(),
         plan: Box::new(opened.plan),
         inputs: parameters.to_value(),
+        by: Some(data::login(None)),
         run,
         from,
     };
@@ -70,7 +69,29 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
 
 /// Work that this program has no executor for yet.
 fn is_for_others(step: &PlanStep) -> bool {
-    matches!(step.kind, Kind::Action(Action::Agent(_) | Action::Tool(_) | Action::Task(_)))
+    match &step.kind {
+        Kind::Action(action) => match action {
+            Action::Shell(_) => false,
+            Action::Agent(_)
+            | Action::Tool(_)
+            | Action::Task(_)
+            | Action::Http(_)
+            | Action::Call(_)
+            | Action::Assistant(_)
+            | Action::Builtin(_) => true,
+        },
+        Kind::Gate(_)
+        | Kind::Wait(_)
+        | Kind::Assign(_)
+        | Kind::Finish(_)
+        | Kind::Slot(_)
+        | Kind::Block(_)
+        | Kind::Parallel(_)
+        | Kind::ForEach(_)
+        | Kind::Repeat(_)
+        | Kind::Choose(_)
+        | Kind::Guard(_) => false,
+    }
 }
 
 pub fn resume(args: args::Resume) -> Answer {
@@ -107,12 +128,19 @@ fn changed_inputs(engine: &Engine, run: &RunId, params: Vec<(String, String)>) -
         Value::Map(inputs) => {
             inputs.iter().map(|(name, value)| (name.to_string(), Given::Value(value.clone()))).collect()
         }
-        _ => indexmap::IndexMap::new(),
+        Value::Null => indexmap::IndexMap::new(),
+        other => {
+            let stderr = format!(
+                "error[bad_parameter]: the run was started with {}, so no single value of it can be changed\n",
+                other.kind()
+            );
+            return Err(Box::new(Answer { stderr, ..Answer::new(Status::Refused) }));
+        }
     };
     let names: Vec<String> = params.iter().map(|(name, _)| name.clone()).collect();
     given.extend(params.into_iter().map(|(name, text)| (name, Given::Text(text))));
-    let words = &windlass_dialects::swdl::WORDS;
-    let all = view.program().plan.parameters(&given, words).map_err(|findings| {
+    let plan = &view.program().plan;
+    let all = plan.parameters(&given, words(&plan.dialect)).map_err(|findings| {
         let lines: Vec<String> = findings
             .iter()
             .map(|finding| format!("error[{}]: {} ({})\n", finding.code, finding.message, finding.help))
@@ -121,6 +149,11 @@ fn changed_inputs(engine: &Engine, run: &RunId, params: Vec<(String, String)>) -
     })?;
     let changed = all.values.into_iter().filter(|(name, _)| names.iter().any(|changed| **changed == **name));
     Ok(Value::map(changed.map(|(name, (value, _))| (name, value))))
+}
+
+/// The words of the dialect that a plan was written in.
+fn words(dialect: &str) -> &'static Words {
+    Dialect::by_name(dialect).unwrap_or(Dialect::Swdl).words()
 }
 
 fn surroundings(driving: &Driving) -> Result<Surroundings, Refusal> {
@@ -224,6 +257,7 @@ async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -
 
 /// Shows what happens until nobody drives the run any more.
 async fn attend(mut following: Following, driving: &Driving) -> Result<Standing, Error> {
+    let mut progress = show::progress::Progress::default();
     while let Some(update) = following.updates.recv().await {
         match (driving.json, update) {
             (Some(Json::All), Update::Event { seq, event }) => {
@@ -231,7 +265,7 @@ async fn attend(mut following: Following, driving: &Driving) -> Result<Standing,
             }
             (_, Update::Notice(text)) => answer::remark(&text),
             (None, Update::Event { event, .. }) => {
-                show::progress::progress(&event).iter().for_each(|line| answer::remark(line));
+                progress.line(&event).iter().for_each(|line| answer::remark(line));
             }
             (None, Update::Line(line)) => answer::remark(&show::progress::output(&line)),
             (Some(_), Update::Event { .. } | Update::Line(_)) => {}
@@ -268,7 +302,7 @@ fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, json: bool
     if json {
         answer.stdout = format!("{result}\n");
     } else {
-        answer.stderr = show::progress::ending(id, &result);
+        answer.stderr = show::progress::ending(id, &result, report::is_resumable(&view));
         answer.stderr += &others(engine, id);
     }
     answer

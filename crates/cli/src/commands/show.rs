@@ -1,4 +1,4 @@
-//! `windlass show`: how a run stands, stage by stage.
+//! `windlass show`: how a run stands, step by step.
 
 use super::refused;
 use crate::answer::{Answer, Status};
@@ -57,10 +57,11 @@ fn page(result: &Json, screen: &Screen) -> String {
 fn line(id: &str, step: &Json, screen: &Screen) -> String {
     let status = step["status"].as_str().unwrap_or_default();
     let mark = match status {
-        "success" => "+",
+        "success" | "completed" => "+",
         "failed" | "timed_out" => "x",
         "running" => ">",
-        "waiting" => "?",
+        "waiting" | "paused" => "?",
+        "recovered" => "~",
         "skipped" => "-",
         "cancelled" => "!",
         _ => ".",

@@ -2,7 +2,9 @@
 
 use super::words::{clean, one_line, shorten};
 use serde_json::{Value as Json, json};
-use windlass_runtime::{Event, Line, Outcome, Path, RunId, Timestamp, What};
+use windlass_ir::Value;
+use windlass_runtime::report::ids;
+use windlass_runtime::{Decision, Event, Line, Outcome, Path, RunId, Timestamp, What};
 
 /// The contract that programs read: the event with its number, time and run.
 pub fn event_json(run: &RunId, seq: u64, event: &Event) -> Json {
@@ -12,12 +14,17 @@ pub fn event_json(run: &RunId, seq: u64, event: &Event) -> Json {
         object[&key] = value;
     }
     let instants = match &event.what {
-        What::Scheduled { deadline, .. } => deadline.map(|at| ("deadline", at)),
-        What::TimerSet { until, .. } => Some(("until", *until)),
+        What::Scheduled { deadline, .. } => deadline.map(|at| ("/deadline", at)),
+        What::TimerSet { until, .. } => Some(("/until", *until)),
+        What::Entered { decision: Decision::Wait(waiting), .. } => {
+            waiting.until.map(|at| ("/decision/wait/until", at))
+        }
         _ => None,
     };
-    if let Some((key, at)) = instants {
-        object[key] = if at == Timestamp::NEVER { Json::Null } else { json!(at.to_string()) };
+    if let Some((place, at)) = instants
+        && let Some(field) = object.pointer_mut(place)
+    {
+        *field = if at == Timestamp::NEVER { Json::Null } else { json!(at.to_string()) };
     }
     if let Some(path) = path_of(&event.what) {
         object["path"] = json!(path.to_string());
@@ -32,14 +39,20 @@ fn path_of(what: &What) -> Option<&Path> {
         | What::Scheduled { path, .. }
         | What::Noted { path, .. }
         | What::AttemptFailed { path, .. }
+        | What::Lost { path, .. }
+        | What::Joined { path, .. }
         | What::TimerSet { path, .. }
         | What::TimerFired { path, .. }
-        | What::Signalled { path, .. }
-        | What::Settled { path, .. } => Some(path),
+        | What::Decided { path, .. } => Some(path),
+        What::Settled(settled) => Some(&settled.path),
+        What::Kept(kept) => Some(&kept.path),
+        What::SentBack { gate, .. } => Some(gate),
+        What::Signalled { path, .. } => path.as_ref(),
+        What::CancelRequested { path, .. } => Some(path).filter(|path| !path.is_run()),
         What::Started { .. }
-        | What::CancelRequested { .. }
         | What::Paused { .. }
         | What::Resumed { .. }
+        | What::InputsChanged { .. }
         | What::Reopened { .. }
         | What::Concluded { .. }
         | What::Closed => None,
@@ -56,25 +69,59 @@ pub fn event_line(event: &Event) -> String {
     let word = json["event"].as_str().unwrap_or_default();
     let about = path_of(&event.what).map(|path| format!(" {path}")).unwrap_or_default();
     let detail = match &event.what {
-        What::Settled { outcome, .. } | What::Concluded { outcome, .. } => {
-            format!(": {}", outcome_words(outcome))
-        }
+        What::Settled(settled) => format!(": {}", outcome_words(&settled.outcome)),
+        What::Concluded { outcome, .. } => format!(": {}", outcome_words(outcome)),
         What::AttemptFailed { failure, delay, .. } => {
             format!(": {} ({}), next attempt in {delay}", failure.class, one_line(&failure.message))
         }
-        What::Scheduled { attempt, delivery, .. } => format!(": attempt {attempt}, delivery {delivery}"),
+        What::Scheduled { attempt, delivery, .. } | What::Lost { attempt, delivery, .. } => {
+            format!(": attempt {attempt}, delivery {delivery}")
+        }
         What::TimerSet { until, .. } if *until == Timestamp::NEVER => ": stands still".to_owned(),
         What::TimerSet { until, .. } => format!(": until {until}"),
-        What::CancelRequested { why, by } => format!(" by {by}: {}", one_line(why)),
-        What::Paused { by } | What::Resumed { by } | What::Reopened { by, .. } => format!(" by {by}"),
+        What::Entered { decision, .. } => {
+            decision_words(decision).map(|words| format!(": {words}")).unwrap_or_default()
+        }
+        What::Joined { key, .. } => format!(": {}", one_line(key)),
+        What::Decided { by, .. } => format!(" by {by}"),
+        What::Signalled { name, by, .. } => format!(" {} by {by}", one_line(name)),
+        What::SentBack { pass, .. } => format!(": pass {pass}"),
+        What::CancelRequested { why, by, .. } => format!(" by {by}: {}", one_line(why)),
+        What::Paused { by }
+        | What::Resumed { by }
+        | What::InputsChanged { by, .. }
+        | What::Reopened { by, .. } => format!(" by {by}"),
         What::Started { .. }
-        | What::Entered { .. }
+        | What::Kept(_)
         | What::Noted { .. }
         | What::TimerFired { .. }
-        | What::Signalled { .. }
         | What::Closed => String::new(),
     };
     format!("{}  {word}{about}{detail}", event.at)
+}
+
+/// What was decided, where that is more than that it goes on.
+fn decision_words(decision: &Decision) -> Option<String> {
+    Some(match decision {
+        Decision::Steps => return None,
+        Decision::Arm { arm, .. } => one_line(arm),
+        Decision::Items { items: Value::List(items), .. } => format!("{} items", items.len()),
+        Decision::Items { .. } => "no items".to_owned(),
+        Decision::Round { number, .. } => format!("round {}", number + 1),
+        Decision::Again { number, delay, .. } => format!("round {} in {delay}", number + 1),
+        Decision::Gate(_) => "waits for a decision".to_owned(),
+        Decision::Wait(waiting) => match (&waiting.signal, waiting.until) {
+            (Some(signal), _) => format!("waits for {}", one_line(&signal.name)),
+            (None, Some(until)) => format!("waits until {until}"),
+            (None, None) => "waits".to_owned(),
+        },
+        Decision::Fragment { plan, .. } => format!("workflow {}", plan.header.id),
+        Decision::Planned { plan, .. } => format!("adds {} steps", plan.steps.len()),
+        Decision::TakenOver { by, .. } => format!("taken over by {by}"),
+        Decision::Finally => "finally".to_owned(),
+        Decision::Undo { .. } => "undone".to_owned(),
+        Decision::Finish { outcome } => outcome_words(outcome),
+    })
 }
 
 fn outcome_words(outcome: &Outcome) -> String {
@@ -88,58 +135,89 @@ fn outcome_words(outcome: &Outcome) -> String {
     }
 }
 
-/// What a person wants to see while a run goes on, if this is such a thing.
-pub fn progress(event: &Event) -> Option<String> {
+/// What people are told while a run goes on.
+#[derive(Debug, Default)]
+pub struct Progress {
+    last: Option<String>,
+}
+
+impl Progress {
+    /// What a person wants to see, if this is such a thing. A step and what stands for it say the same only once.
+    pub fn line(&mut self, event: &Event) -> Option<String> {
+        let line = progress(event)?;
+        let again = self.last.as_ref() == Some(&line);
+        self.last = Some(line.clone());
+        (!again).then_some(line)
+    }
+}
+
+fn progress(event: &Event) -> Option<String> {
+    if path_of(&event.what).is_some_and(Path::is_hook) {
+        return None;
+    }
     Some(match &event.what {
-        What::Scheduled { path, attempt: 1, .. } => format!("  > {}", name(path)),
-        What::Scheduled { path, attempt, .. } => format!("  > {} (attempt {attempt})", name(path)),
+        What::Scheduled { path, attempt: 1, .. } => format!("  > {}", numbered(path)),
+        What::Scheduled { path, attempt, .. } => format!("  > {} (attempt {attempt})", numbered(path)),
         What::AttemptFailed { path, failure, delay, .. } => {
-            format!("  ~ {} failed ({}), next attempt in {delay}", name(path), one_line(&failure.message))
+            format!("  ~ {} failed ({}), next attempt in {delay}", numbered(path), one_line(&failure.message))
         }
-        What::Entered { path, decision }
-            if serde_json::to_value(decision).is_ok_and(|json| json.get("gate").is_some()) =>
-        {
-            format!("  ? {} waits for a decision", name(path))
+        What::Entered { path, decision: decision @ (Decision::Gate(_) | Decision::Wait(_)) } => {
+            format!("  ? {} {}", numbered(path), decision_words(decision).unwrap_or_default())
         }
-        What::Settled { path, outcome, .. } => {
-            let mark = match outcome {
+        What::SentBack { gate, steps, .. } => {
+            let steps: Vec<String> = steps.iter().map(numbered).collect();
+            format!("  < {} sends back: {}", numbered(gate), steps.join(", "))
+        }
+        What::Settled(settled) => {
+            let mark = match &settled.outcome {
                 Outcome::Done(_) | Outcome::Continue(_) => '+',
                 Outcome::Failed(_) => 'x',
                 Outcome::Skipped(_) => '-',
                 Outcome::Cancelled(_) => '!',
             };
-            format!("  {mark} {}: {}", name(path), outcome_words(outcome))
+            format!("  {mark} {}: {}", numbered(&settled.path), outcome_words(&settled.outcome))
         }
         What::Started { .. }
+        | What::Kept(_)
         | What::Entered { .. }
         | What::Noted { .. }
+        | What::Lost { .. }
+        | What::Joined { .. }
         | What::TimerSet { .. }
         | What::TimerFired { .. }
+        | What::Decided { .. }
         | What::Signalled { .. }
         | What::CancelRequested { .. }
         | What::Paused { .. }
         | What::Resumed { .. }
+        | What::InputsChanged { .. }
         | What::Reopened { .. }
         | What::Concluded { .. }
         | What::Closed => return None,
     })
 }
 
+/// The step with the numbers of the items and rounds that it is in.
+fn numbered(path: &Path) -> String {
+    ids::rough(path)
+}
+
 /// A line that a job printed.
 pub fn output(line: &Line) -> String {
     let text = String::from_utf8_lossy(&line.bytes);
-    format!("    {} | {}", name(&line.job.path), clean(text.trim_end_matches('\n')))
+    format!("    {} | {}", numbered(&line.job.path), clean(text.trim_end_matches('\n')))
 }
 
 /// The last words about a run.
-pub fn ending(id: &RunId, result: &Json) -> String {
+pub fn ending(id: &RunId, result: &Json, resumable: bool) -> String {
     let status = result["status"].as_str().unwrap_or_default();
     let mut text = match result["error"].as_object() {
         Some(error) => {
             let step = error["step"].as_str().map(|step| format!(" in `{step}`")).unwrap_or_default();
             let cause = error["message"].as_str().map(one_line).unwrap_or_default();
             let advice = match error["code"].as_str() {
-                Some("gate_rejected" | "cancelled") => String::new(),
+                Some("gate_rejected") => String::new(),
+                _ if !resumable => String::new(),
                 _ => format!("go on with `windlass resume {id}`\n"),
             };
             format!("run {id} {status}{step}: {cause}\n{advice}")
@@ -170,6 +248,12 @@ pub fn ending(id: &RunId, result: &Json) -> String {
         if wait["kind"] == "gate" {
             text += &format!(
                 "waiting at gate `{step}`{by}{message}\ndecide with `windlass approve {id} {step}{fields}`, then `windlass resume {id}`\n"
+            );
+        }
+        if wait["kind"] == "signal" {
+            let signal = wait["message"].as_str().map(one_line).unwrap_or_default();
+            text += &format!(
+                "waiting at `{step}` for `{signal}`\nsend it with `windlass signal {id} {signal}`, then `windlass resume {id}`\n"
             );
         }
     }

@@ -49,6 +49,7 @@ stages:
     roles: {primary: {artifact: "agent:cashier"}}
     compensate:
       - {id: refund, type: task, task: refund}
+error_policy: {on_stage_failure: rollback}
 "##;
 
 #[test]

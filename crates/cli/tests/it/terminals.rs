@@ -226,6 +226,70 @@ fn a_decision_without_an_owner_is_recorded_and_resume_goes_on() {
     assert!(desk.file("released").exists());
 }
 
+const PAID: &str = "\
+workflow: { id: paid, name: Paid }
+stages:
+  - { id: pay, type: wait, wait: { signal: paid, match: { order: 7 } } }
+  - { id: ship, type: shell, run: echo shipped >> shipped, depends_on: [pay] }
+";
+
+#[test]
+fn a_signal_from_another_terminal_is_what_the_run_waited_for() {
+    let desk = Desk::new("signal", PAID);
+    let mut owner = desk.open("run w.yaml --run-id r --wait");
+    owner.until("entered", "pay");
+    let wait = desk.result("r")["waiting_on"][0].clone();
+    assert_eq!((&wait["kind"], &wait["message"]), (&"signal".into(), &"paid".into()));
+    desk.check("signal r paid {\"order\":8}", 0, "sent: r");
+    assert!(!desk.file("shipped").exists(), "that was another order");
+    desk.check("signal r paid {\"order\":7,\"by\":\"card\"}", 0, "sent: r");
+    let (result, _) = owner.ends(0);
+    assert_eq!(result["steps"]["pay"]["output"]["value"]["by"], "card");
+    desk.check("signal r paid", 2, "error[run_finished]");
+}
+
+#[test]
+fn a_signal_without_an_owner_is_kept_until_the_run_goes_on() {
+    let desk = Desk::new("letter", PAID);
+    desk.check("run w.yaml --run-id r", 3, "windlass signal r paid");
+    desk.check("signal r paid nonsense", 2, "must be JSON");
+    desk.check("signal r paid {\"order\":7}", 0, "`windlass resume r` goes on");
+    assert!(!desk.file("shipped").exists());
+    desk.check("resume r", 0, "");
+    assert!(desk.file("shipped").exists());
+}
+
+/// Spec Kit: the gate of the second case looks at an input.
+const SPEC: &str = "\
+schema_version: \"1.0\"
+workflow: { id: spec, name: Spec, version: \"1.0.0\" }
+inputs: { verdict: { type: string, default: \"\" } }
+steps:
+  - { id: draft, type: shell, run: echo d >> trace }
+  - { id: review, type: gate, message: fine?, options: [approve, later, reject], on_reject: skip, verdict_input: verdict }
+  - { id: done, type: shell, run: \"echo {{ steps.review.output.choice }} >> trace\" }
+";
+
+#[test]
+fn a_gate_of_spec_kit_takes_an_option_or_an_input() {
+    let desk = Desk::new("speckit", SPEC);
+    let trace = || std::fs::read_to_string(desk.file("trace")).expect("a step ran");
+    desk.check("run w.yaml --run-id a", 3, "waiting at gate `review`");
+    let result = desk.result("a");
+    assert_eq!((&result["status"], &result["current_step"]), (&"paused".into(), &"review".into()));
+    assert_eq!(result["waiting_on"][0]["options"], serde_json::json!(["approve", "later", "reject"]));
+    assert!(desk.check("runs", 0, "").stdout.contains("paused"));
+    desk.check("approve a --choice never", 2, "error[no_such_option]");
+    desk.check("approve a review --choice LATER", 0, "LATER: a");
+    desk.check("resume a", 0, "run a completed");
+    assert_eq!(trace(), "d\nlater\n");
+    desk.check("run w.yaml --run-id b", 3, "");
+    desk.check("resume b -p verdict=approve", 0, "run b completed");
+    assert_eq!(trace(), "d\nlater\nd\napprove\n");
+    assert_eq!(desk.result("b")["inputs"]["verdict"], "approve");
+    assert!(desk.check("runs", 0, "").stdout.contains("completed"));
+}
+
 #[test]
 fn cancel_ends_the_step_at_work_and_the_run() {
     let desk = held("cancel");

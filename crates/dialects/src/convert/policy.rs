@@ -5,7 +5,7 @@ use super::yaml::{Map, Yaml};
 use crate::swdl::defaults;
 use std::sync::Arc;
 use windlass_ir::expr::Semantics;
-use windlass_ir::policy::{Growth, IdempotencyScope, OnFailure, Policy, Retry, Spread};
+use windlass_ir::policy::{Growth, IdempotencyScope, OnFailure, Policy, Retry, RetryAfter, Spread};
 use windlass_ir::workflow::{Action, Agent, Kind, Memory, Step, Workflow};
 
 /// More ways of retrying than this are not compared with each other.
@@ -47,8 +47,8 @@ impl Shared {
         map
     }
 
-    /// `error_policy` of a stage.
-    pub fn of_stage(&self, step: &Step) -> Map {
+    /// `error_policy` of a stage. `outer` says what a failure means; it is another one when the stage is guarded.
+    pub fn of_stage(&self, outer: &Step, step: &Step) -> Map {
         let works = matches!(step.kind, Kind::Action(_));
         let policy = &step.policy;
         let mut map = Map::new();
@@ -58,8 +58,8 @@ impl Shared {
         if policy.timeout != timeout {
             map.put("timeout", policy.timeout.map_or(Yaml::from("none"), Yaml::from));
         }
-        if policy.on_failure != self.on_failure {
-            map.put("on_failure", on_failure(&policy.on_failure));
+        if outer.policy.on_failure != self.on_failure {
+            map.put("on_failure", on_failure(&outer.policy.on_failure));
         }
         map
     }
@@ -127,7 +127,22 @@ fn retry(retry: &Retry, usual: &Retry) -> Map {
         }
     }
     map.put_some("when", retry.when.as_ref().map(condition));
+    if retry.after != usual.after {
+        map.put("retry_after", retry_after(retry.after));
+    }
     map
+}
+
+fn retry_after(after: RetryAfter) -> Yaml {
+    match after {
+        RetryAfter::AtLeast => "at_least".into(),
+        RetryAfter::Instead { min, max } => {
+            let mut map = Map::new();
+            map.put("min", min);
+            map.put("max", max);
+            map.into()
+        }
+    }
 }
 
 /// A number without a fraction is written as people write it.
@@ -179,18 +194,32 @@ struct Found<'a> {
 impl<'a> Found<'a> {
     fn look(&mut self, steps: &'a [Step]) {
         for step in steps {
-            let continues = step.policy.on_failure == OnFailure::Continue;
-            self.all_continue = continues && (self.steps == 0 || self.all_continue);
-            self.rolls_back |= step.policy.on_failure == OnFailure::Rollback;
-            self.steps += 1;
-            if let Kind::Action(action) = &step.kind {
-                self.count(&step.policy.retry);
-                if let Action::Agent(agent) = action {
-                    self.agents.push(agent);
-                }
-            }
-            step.kind.bodies().into_iter().for_each(|(_, body)| self.look(body));
+            self.look_at_failure(step);
+            self.look_inside(step);
         }
+    }
+
+    fn look_at_failure(&mut self, step: &Step) {
+        let continues = step.policy.on_failure == OnFailure::Continue;
+        self.all_continue = continues && (self.steps == 0 || self.all_continue);
+        self.rolls_back |= step.policy.on_failure == OnFailure::Rollback;
+        self.steps += 1;
+    }
+
+    fn look_inside(&mut self, step: &'a Step) {
+        if let Kind::Action(action) = &step.kind {
+            self.count(&step.policy.retry);
+            if let Action::Agent(agent) = action {
+                self.agents.push(agent);
+            }
+        }
+        if let Kind::Guard(guard) = &step.kind {
+            // What the failure of its body means is said by the guard.
+            guard.body.iter().for_each(|body| self.look_inside(body));
+            guard.compensate.iter().chain(&guard.finally).for_each(|list| self.look(list));
+            return;
+        }
+        step.kind.bodies().into_iter().for_each(|(_, body)| self.look(body));
     }
 
     fn count(&mut self, retry: &'a Retry) {

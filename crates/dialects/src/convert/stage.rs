@@ -61,8 +61,8 @@ fn parts(outer: &Step, inner: &Step, shared: &Shared) -> Map {
     map.put_filled("inputs", ports(&inner.inputs, input));
     map.put_filled("outputs", ports(&inner.outputs, output));
     map.put_filled("env", bindings(&outer.env));
-    map.put_filled("error_policy", shared.of_stage(inner));
-    map.put_some("compensate", inner.policy.compensate.as_ref().map(|target| &target.value));
+    map.put_filled("error_policy", shared.of_stage(outer, inner));
+    map.put_some("compensate", outer.policy.compensate.as_ref().map(|target| &target.value));
     limits(&inner.policy, &mut map);
     map
 }

@@ -216,6 +216,12 @@ fn argument(bound: &Bound) -> Yaml {
 pub fn gate(gate: &Gate, foreign: bool) -> Map {
     let mut map = Map::new();
     map.put_filled("approvers", texts(&gate.approvers));
+    if gate.quorum != 1 {
+        map.put("quorum", gate.quorum);
+    }
+    if !gate.self_approval {
+        map.put("self_approval", false);
+    }
     if gate.timeout != (!foreign).then_some(defaults::GATE_TIMEOUT) {
         map.put("timeout", gate.timeout.map_or(Yaml::from("none"), Yaml::from));
     }
@@ -229,16 +235,26 @@ pub fn gate(gate: &Gate, foreign: bool) -> Map {
     if gate.options != Gate::plain().options {
         map.put("options", texts(&gate.options));
     }
-    match gate.on_reject {
+    match &gate.on_reject {
         OnReject::Fail => {}
         OnReject::Abort => map.put("on_reject", "abort"),
         OnReject::Skip => map.put("on_reject", "skip"),
         OnReject::Retry => map.put("on_reject", "retry"),
+        OnReject::Back { to, times_max } => map.put("on_reject", back(&to.value, *times_max)),
     }
     map.put_some("verdict_input", gate.verdict_input.as_ref().map(|name| &name.value));
     map.put_some("subject", gate.subject.as_ref());
     map.put_filled("metadata", labels(&gate.metadata));
     map.put_filled("form", ports(&gate.form, form_field));
+    map
+}
+
+fn back(to: &Arc<str>, times_max: u32) -> Map {
+    let mut map = Map::new();
+    map.put("back_to", to);
+    if times_max != defaults::TIMES_BACK {
+        map.put("max", times_max);
+    }
     map
 }
 

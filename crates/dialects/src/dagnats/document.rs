@@ -29,6 +29,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         default_retry: top.table("default_retry").map(|table| retry::read(&table)),
         is_sticky: run_policy::is_sticky(&top),
     };
+    check_start(&top, &document.roster);
     let input = schema(&top, "input_schema");
     let workflow = Workflow {
         words: &DAGNATS_WORDS,
@@ -90,6 +91,15 @@ fn read_list<'a>(top: &Table<'a>) -> &'a [Node] {
         }
         items.unwrap_or_default()
     })
+}
+
+/// Something must start without another step having failed before.
+fn check_start(top: &Table<'_>, roster: &Roster<'_>) {
+    if roster.is_stuck() {
+        let message = "every step runs only when another one failed, so nothing would ever start";
+        let finding = top.error(Code::BadTarget, "steps", top.key_span("steps"), message);
+        top.report(finding.help("add a step that no other one names in `on_failure` or `compensate`"));
+    }
 }
 
 /// A JSON Schema, or any value when there is none.

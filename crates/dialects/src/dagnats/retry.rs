@@ -4,13 +4,15 @@ use super::duration;
 use super::field::{ignored, optional_count};
 use super::step::Draft;
 use crate::table::Table;
-use windlass_ir::policy::{Backoff, Growth, Retry, Spread};
+use windlass_ir::policy::{Backoff, Growth, Retry, RetryAfter, Spread};
 use windlass_ir::{Code, Duration, Severity};
 
 const ATTEMPTS_MAX: u32 = 100_000;
 /// Whatever the formula gives, a wait is not shorter and not longer than these.
 const DELAY_MIN: Duration = Duration::from_millis(1);
 const DELAY_MAX: Duration = Duration::from_secs(3_600);
+/// A wait that a worker asks for takes the place of the computed one, within these bounds.
+const RETRY_AFTER: RetryAfter = RetryAfter::Instead { min: Duration::from_millis(100), max: DELAY_MAX };
 /// The wait of the older `retries`.
 const LEGACY_DELAY: Duration = Duration::from_secs(5);
 /// The class of failures that a worker says are not worth another try.
@@ -47,6 +49,8 @@ pub fn read(table: &Table<'_>) -> Retry {
     let strategy = table.word("strategy", &STRATEGIES).unwrap_or(Strategy::Fixed);
     let initial = duration::length(table, "initial_delay").unwrap_or(Duration::ZERO);
     let max = duration::optional(table, "max_delay").unwrap_or(DELAY_MAX);
+    check_cap(table, "initial_delay", initial);
+    check_cap(table, "max_delay", max);
     let multiplier = table.number("multiplier", "a number of at least 0", |factor| factor >= 0.0);
     table.finish_all();
     if !table.has("max_attempts") {
@@ -72,7 +76,19 @@ fn retry(count: u32, initial: Duration, growth: Growth, max: Duration) -> Retry 
     }
     let max = max.min(DELAY_MAX).max(DELAY_MIN);
     let backoff = Backoff { initial, growth, min: DELAY_MIN, max, jitter: 0.0, spread: Spread::Above };
-    Retry { attempts_max: 1 + count, backoff, never: vec![NEVER.into()], ..Retry::once() }
+    let never = vec![NEVER.into()];
+    Retry { attempts_max: 1 + count, backoff, never, after: RETRY_AFTER, ..Retry::once() }
+}
+
+/// A longer wait than the cap can be written, and never comes.
+fn check_cap(table: &Table<'_>, key: &'static str, delay: Duration) {
+    if delay <= DELAY_MAX {
+        return;
+    }
+    let Some((scalar, span)) = table.scalar(key, "a duration") else { return };
+    let message = format!("`{}` is above the cap: no wait is longer than {DELAY_MAX}", scalar.text);
+    let finding = table.warning(Code::BadDuration, key, span, message).reference(&*scalar.text);
+    table.report(finding.help(format!("write at most {DELAY_MAX}")));
 }
 
 /// Without a multiplier the formula gives nothing from the second wait on.

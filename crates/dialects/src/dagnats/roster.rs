@@ -84,6 +84,11 @@ impl<'a> Roster<'a> {
         self.card(id).is_some_and(Card::is_target)
     }
 
+    /// Whether no step starts by itself: each waits for another one to fail.
+    pub fn is_stuck(&self) -> bool {
+        !self.cards.is_empty() && self.cards.values().all(Card::is_target)
+    }
+
     pub fn ids(&self) -> impl Iterator<Item = &'a str> {
         self.cards.keys().copied()
     }

@@ -6,7 +6,7 @@ use super::key::{self, KeyText};
 use super::step::Around;
 use super::table::{Context, Table, whole};
 use std::sync::Arc;
-use windlass_ir::policy::{Backoff, Growth, Policy, Retry, Spread};
+use windlass_ir::policy::{Backoff, Growth, Policy, Retry, RetryAfter, Spread};
 use windlass_ir::{Code, Duration, Value};
 
 pub const KEYS: [&str; 5] =
@@ -98,6 +98,7 @@ fn read_retry(table: &Table<'_>) -> Option<Retry> {
         only: classes.unwrap_or_default(),
         never: Vec::new(),
         when: None,
+        after: RetryAfter::AtLeast,
     })
 }
 

@@ -19,16 +19,16 @@ pub fn read(table: &Table<'_>, around: &Around<'_>) -> Gate {
     let message = message(table);
     let options = options(table);
     let on_reject = on_reject(table);
-    if let (Some(options), Some(on_reject)) = (&options, on_reject) {
+    if let (Some(options), Some(on_reject)) = (&options, &on_reject) {
         check_reject_option(table, options, on_reject);
     }
     let on_reject = on_reject.unwrap_or(OnReject::Abort);
     Gate {
         message,
         options: options.unwrap_or_else(|| Gate::plain().options),
+        verdict_input: verdict_input(table, &on_reject, around),
         on_reject,
         show_file: given(table, "show_file").and_then(|node| evaluated_text(table, "show_file", node)),
-        verdict_input: verdict_input(table, on_reject, around),
         ..Gate::plain()
     }
 }
@@ -69,7 +69,7 @@ fn options(table: &Table<'_>) -> Option<Vec<Arc<str>>> {
 fn on_reject(table: &Table<'_>) -> Option<OnReject> {
     let Some(node) = present(table, "on_reject") else { return Some(OnReject::Abort) };
     let word = field::as_text(node).map_or("", |word| word);
-    let found = ON_REJECT.iter().find(|(known, _)| *known == word).map(|(_, value)| *value);
+    let found = ON_REJECT.iter().find(|(known, _)| *known == word).map(|(_, value)| value.clone());
     if found.is_none() {
         let message = format!("`on_reject` takes abort, skip or retry, not {}", field::what(table, node));
         let finding = table.error(Code::BadField, "on_reject", node.span, message).reference(word);
@@ -80,9 +80,9 @@ fn on_reject(table: &Table<'_>) -> Option<OnReject> {
 }
 
 /// A no that ends the run, or that asks again, must be one that can be said.
-fn check_reject_option(table: &Table<'_>, options: &[Arc<str>], on_reject: OnReject) {
+fn check_reject_option(table: &Table<'_>, options: &[Arc<str>], on_reject: &OnReject) {
     let says_no = |option: &Arc<str>| ["reject", "abort"].iter().any(|no| option.eq_ignore_ascii_case(no));
-    if on_reject == OnReject::Skip || options.iter().any(says_no) {
+    if *on_reject == OnReject::Skip || options.iter().any(says_no) {
         return;
     }
     let message = "none of the options says no, so nobody can reject here";
@@ -90,7 +90,7 @@ fn check_reject_option(table: &Table<'_>, options: &[Arc<str>], on_reject: OnRej
     table.report(finding.help("add the option `reject`, or say `on_reject: skip`"));
 }
 
-fn verdict_input(table: &Table<'_>, on_reject: OnReject, around: &Around<'_>) -> Option<Spanned<Arc<str>>> {
+fn verdict_input(table: &Table<'_>, on_reject: &OnReject, around: &Around<'_>) -> Option<Spanned<Arc<str>>> {
     let node = present(table, "verdict_input")?;
     let name = text(table, "verdict_input", node)?;
     if name.value.is_empty() {
@@ -109,7 +109,7 @@ fn verdict_input(table: &Table<'_>, on_reject: OnReject, around: &Around<'_>) ->
 
 fn verdict_problem(
     name: &str,
-    on_reject: OnReject,
+    on_reject: &OnReject,
     around: &Around<'_>,
 ) -> Option<(Code, String, &'static str)> {
     if around.in_fan_out {
@@ -131,7 +131,7 @@ fn verdict_problem(
     };
     let empty = Value::text("");
     let refused = !input.choices.is_empty() && !input.choices.contains(&empty);
-    (on_reject == OnReject::Retry && refused).then(|| {
+    (*on_reject == OnReject::Retry && refused).then(|| {
         let message = format!("a rejection empties the input `{name}`, but its `enum` does not allow that");
         (
             Code::VerdictInputCannotReset,

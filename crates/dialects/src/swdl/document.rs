@@ -13,6 +13,7 @@ use crate::text::{Kind, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::expr::Semantics;
+use windlass_ir::policy::OnFailure;
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{
     Header, Hook, HookAction, HookMoment, Kind as StepKind, RunInput, Step, Words, Workflow,
@@ -32,7 +33,9 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let config = top.table("config");
     let defaults = Defaults::read(top.table("error_policy").as_ref());
     let around = Surroundings::read(top.table("context").as_ref());
-    let document = Document { defaults: &defaults, around: &around };
+    let policy = config.as_ref().map_or_else(config::default_policy, config::run_policy);
+    let undoes = defaults.on_failure == OnFailure::Rollback || policy.compensate_on_cancel;
+    let document = Document { defaults: &defaults, around: &around, undoes };
     let workflow = Workflow {
         words: &SWDL_WORDS,
         semantics: config.as_ref().map_or(Semantics::HOUSE, config::semantics),
@@ -47,7 +50,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
             .map(|s| (s.value, s.span))
             .collect(),
         env: config.as_ref().map(|c| c.bindings_named("env", is_variable, VARIABLE_RULE)).unwrap_or_default(),
-        policy: config.as_ref().map_or_else(config::default_policy, config::run_policy),
+        policy,
         steps: read_stages(&top, &document),
         outputs: ports::outputs(&top, Outputs::Computed),
         result: ports::result(&top),

@@ -1,14 +1,19 @@
 //! Gates: who decides, until when, what they are asked, and what a no means.
 
 use super::ports;
-use super::table::Table;
+use super::table::{StepOf, Table, wrong_shape};
+use crate::text::Kind;
 use indexmap::IndexMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use windlass_ir::workflow::{Gate, OnReject, OnTimeout};
 use windlass_ir::{Code, Duration};
 
 /// How long a gate waits unless the file says otherwise.
 pub const TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often a gate sends the run back unless the file says otherwise, and the most that it can say.
+pub const TIMES_BACK: u32 = 3;
+const TIMES_BACK_MAX: u64 = 1_000;
 
 pub const ON_TIMEOUT: [(&str, OnTimeout); 3] =
     [("halt", OnTimeout::Halt), ("auto_approve", OnTimeout::AutoApprove), ("reject", OnTimeout::Reject)];
@@ -34,14 +39,17 @@ pub fn read(stage: &Table<'_>) -> Gate {
         return Gate::plain();
     };
     table.word("kind", &[("manual_approval", ())]);
+    let approvers = table.plain_texts("approvers");
     let gate = Gate {
-        approvers: table.plain_texts("approvers"),
+        quorum: quorum(&table, &approvers),
+        self_approval: table.boolean("self_approval").unwrap_or(true),
+        approvers,
         timeout: table.timeout("timeout", (!stage.context.foreign).then_some(TIMEOUT)),
         on_timeout: table.word("on_timeout", &ON_TIMEOUT).unwrap_or(OnTimeout::Halt),
         message: table.bound_text("message"),
         form: ports::form(&table),
         options: options(&table),
-        on_reject: table.word("on_reject", &ON_REJECT).unwrap_or(OnReject::Fail),
+        on_reject: on_reject(&table).unwrap_or(OnReject::Fail),
         show_file: table.bound_text("show_file"),
         verdict_input: table.text("verdict_input"),
         subject: table.plain_text("subject"),
@@ -49,6 +57,41 @@ pub fn read(stage: &Table<'_>) -> Gate {
     };
     table.finish_all();
     gate
+}
+
+/// How many must say yes: no more than there are.
+fn quorum(table: &Table<'_>, approvers: &[Arc<str>]) -> u32 {
+    let quorum = table.count("quorum").unwrap_or(1);
+    let people = approvers.iter().collect::<HashSet<_>>().len();
+    if people > 0 && quorum as usize > people {
+        let span = table.node("quorum").map_or(table.span, |node| node.span);
+        let message = format!("{quorum} approvers must say yes, but only {people} may decide");
+        let finding = table.error(Code::BadNumber, "quorum", span, message).reference(quorum.to_string());
+        let finding = finding.label(table.key_span("approvers"), "these may decide");
+        table.report(finding.help(format!("write a number up to {people}, or name more under `approvers`")));
+    }
+    quorum
+}
+
+/// A word, or `{back_to: STAGE}`.
+fn on_reject(table: &Table<'_>) -> Option<OnReject> {
+    let node = table.node("on_reject")?;
+    match &node.kind {
+        Kind::Scalar(_) => table.word_or("on_reject", &ON_REJECT, &["{back_to: STAGE}"]),
+        Kind::Map(_) => {
+            let inner = table.table("on_reject")?;
+            let (to, times) = (inner.text("back_to"), inner.integer("max", 1, TIMES_BACK_MAX));
+            inner.demand("back_to", "name the stage to go back to: `on_reject: {back_to: STAGE}`");
+            inner.finish_all();
+            let times_max = times.map_or(TIMES_BACK, |times| u32::try_from(times).unwrap_or(u32::MAX));
+            to.map(|to| OnReject::Back { to, times_max })
+        }
+        Kind::List(_) => {
+            let finding = wrong_shape(node, "a word or `{back_to: STAGE}`");
+            table.report(finding.step_of(&table.place).field(table.place.field("on_reject")));
+            None
+        }
+    }
 }
 
 /// What can be chosen. Where a no means something, one of the choices must say no.

@@ -34,7 +34,7 @@ pub(crate) mod defaults {
     pub(crate) use super::agent::MODEL;
     pub(crate) use super::config::{AGENTS_PER_RUN, RUN_TIMEOUT};
     pub(crate) use super::document::VERSION;
-    pub(crate) use super::gate::TIMEOUT as GATE_TIMEOUT;
+    pub(crate) use super::gate::{TIMEOUT as GATE_TIMEOUT, TIMES_BACK};
     pub(crate) use super::policy::{TIMEOUT, base_retry as retry, no_retry};
 }
 

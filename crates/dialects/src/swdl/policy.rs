@@ -6,7 +6,7 @@ use super::table::{StepOf, Table, wrong_shape};
 use crate::text::{Kind, Node};
 use std::sync::Arc;
 use windlass_ir::policy::{
-    Backoff, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Rate, Retry, Spread,
+    Backoff, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Rate, Retry, RetryAfter, Spread,
 };
 use windlass_ir::workflow::Condition;
 use windlass_ir::{Code, Duration, Spanned};
@@ -15,6 +15,8 @@ use windlass_ir::{Code, Duration, Spanned};
 pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const ATTEMPTS_MAX: u64 = 1_000;
 const MULTIPLIER: f64 = 2.0;
+/// The longest wait that a failure can ask for where it may ask for any.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// What is written about retrying; everything left out comes from further out.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +32,7 @@ pub struct RetryDraft {
     only: Option<Vec<Arc<str>>>,
     never: Option<Vec<Arc<str>>>,
     when: Option<Condition>,
+    after: Option<RetryAfter>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +60,7 @@ impl RetryDraft {
             only: table.has("retryable_errors").then(|| table.plain_texts("retryable_errors")),
             never: table.has("non_retryable_errors").then(|| table.plain_texts("non_retryable_errors")),
             when: table.condition("when"),
+            after: read_after(table),
         };
         table.known(&["retryable_errors", "non_retryable_errors"]);
         table.finish_all();
@@ -77,6 +81,7 @@ impl RetryDraft {
             only: self.only.or_else(|| outer.only.clone()),
             never: self.never.or_else(|| outer.never.clone()),
             when: self.when.or_else(|| outer.when.clone()),
+            after: self.after.or(outer.after),
         }
     }
 
@@ -100,6 +105,7 @@ impl RetryDraft {
             only: self.only.unwrap_or(base.only),
             never: self.never.unwrap_or(base.never),
             when: self.when,
+            after: self.after.unwrap_or(base.after),
         }
     }
 }
@@ -121,6 +127,34 @@ fn read_growth(table: &Table<'_>, multiplier: Option<f64>) -> Option<GrowthWord>
         table.report(finding.reference(key).help("take it out, or write `backoff: exponential`"));
     }
     growth.or(multiplier.map(|_| GrowthWord::Exponential))
+}
+
+/// What a wait that the failure itself asks for means: a word, or the bounds between which it takes the place of the delay.
+fn read_after(table: &Table<'_>) -> Option<RetryAfter> {
+    let node = table.node("retry_after")?;
+    match &node.kind {
+        Kind::Scalar(_) => {
+            table.word_or("retry_after", &[("at_least", RetryAfter::AtLeast)], &["{min: 1s, max: 1h}"])
+        }
+        Kind::Map(_) => Some(read_bounds(&table.table("retry_after")?)),
+        Kind::List(_) => {
+            let finding = wrong_shape(node, "the word `at_least` or a mapping with `min` and `max`");
+            table.report(finding.step_of(&table.place).field(table.place.field("retry_after")));
+            None
+        }
+    }
+}
+
+fn read_bounds(table: &Table<'_>) -> RetryAfter {
+    let min = table.pause("min").unwrap_or(Duration::ZERO);
+    let max = table.duration("max").unwrap_or(RETRY_AFTER_MAX);
+    table.finish_all();
+    if let Some(node) = table.node("min").filter(|_| min > max) {
+        let message = format!("the shortest wait of {min} is longer than the longest of {max}");
+        let finding = table.error(Code::BadDuration, "min", node.span, message);
+        table.report(finding.help("let `min` be at most `max`, which is 1h when it is left out"));
+    }
+    RetryAfter::Instead { min, max }
 }
 
 /// What holds for work that says nothing about retrying: two attempts, or under the rules of another dialect one.

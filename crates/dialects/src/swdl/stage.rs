@@ -10,15 +10,17 @@ use crate::text::{Kind as NodeKind, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
-use windlass_ir::policy::Policy;
+use windlass_ir::policy::{OnFailure, Policy};
 use windlass_ir::workflow::{Action, Condition, Guard, Kind, Step};
-use windlass_ir::{Code, Span, Spanned, Value};
+use windlass_ir::{Code, Diagnostic, Span, Spanned, Value};
 
 /// What the top of the file says about every stage.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
     pub defaults: &'a Defaults,
     pub around: &'a Surroundings,
+    /// Whether anything can bring a run to undo what was done.
+    pub undoes: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -319,6 +321,9 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, standing: Standing, document:
         id,
     };
     let step = guarded(step, table, document);
+    if table.has("compensate") && !document.undoes && !table.context.foreign {
+        table.report(never_undone(table));
+    }
     table.known(&["ui"]);
     match ty {
         None if table.has("type") => table.known(&KEYS),
@@ -418,17 +423,26 @@ fn guarded(step: Step, table: &Table<'_>, document: &Document<'_>) -> Step {
         policy: Policy { timeout: None, idempotency: None, ..step.policy.clone() },
         span: step.span,
         kind: Kind::Guard(Guard {
+            // What a failure means, and who undoes it, is said by the guard alone.
             body: vec![Step {
                 implicit: true,
                 needs: Vec::new(),
                 condition: None,
                 env: IndexMap::new(),
+                policy: Policy { on_failure: OnFailure::Halt, compensate: None, ..step.policy },
                 ..step
             }],
             compensate,
             finally,
         }),
     }
+}
+
+fn never_undone(table: &Table<'_>) -> Diagnostic {
+    let key = "compensate";
+    let message = "`compensate` never runs: no failure of this workflow is rolled back";
+    let help = "write `on_stage_failure: rollback` into the `error_policy` of the file, or take it out";
+    table.warning(Code::IgnoredKey, key, table.key_span(key), message).reference(key).help(help)
 }
 
 /// One stage without a name, or a list of stages.

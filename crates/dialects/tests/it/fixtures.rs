@@ -261,7 +261,8 @@ pub fn turned_over(file: &Text) -> Option<Text> {
     if read.diagnostics.iter().any(is_double) {
         return None;
     }
-    let json = reversed(read.root.expect("a valid file").to_value().to_json().expect("a file holds no secret"));
+    let json =
+        reversed(read.root.expect("a valid file").to_value().to_json().expect("a file holds no secret"));
     Some(Text { name: "turned-over.json".into(), bytes: json.to_string().into_bytes() })
 }
 

@@ -1,13 +1,18 @@
 //! Attempts: what the answer of an executor leads to, and whether another attempt is made.
 
 use super::Turn;
-use super::state::{Abort, Doing, Phase, Place};
+use super::state::{Abort, Doing, Place};
 use super::values::{Sight, contracted};
-use crate::event::What;
+use crate::event::{Assignment, What};
 use crate::input::{Effect, Refused};
-use crate::keys::JobKey;
+use crate::job::Work;
+use crate::keys::{JobKey, Path};
 use crate::outcome::{Failure, Outcome, class};
-use windlass_ir::policy::OnFailure;
+use std::hash::{Hash as _, Hasher as _};
+use std::sync::Arc;
+use windlass_ir::plan::PlanStep;
+use windlass_ir::policy::{Backoff, RetryAfter, Spread};
+use windlass_ir::workflow::{Action, CallMode, Kind};
 use windlass_ir::{Duration, Value};
 
 /// The same attempt is handed out at most this often; then it counts as lost.
@@ -17,36 +22,45 @@ impl Turn<'_> {
     /// The instance that a job belongs to, if its answer is still waited for.
     pub(super) fn outstanding(&self, job: &JobKey) -> Result<Place, Refused> {
         let place = self.state().find(&job.path).filter(|_| job.run == self.run.id);
-        let current = place.filter(|place| match &self.at(*place).phase {
-            Phase::Attempt(attempt) => {
-                let waited_for = !matches!(attempt.doing, Doing::Backoff { .. });
+        let current = place.filter(|place| {
+            self.at(*place).attempt().is_some_and(|attempt| {
+                let waited_for = !matches!(attempt.doing, Doing::Between { .. });
                 waited_for && attempt.attempt == job.attempt && attempt.delivery == job.delivery
-            }
-            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => {
-                false
-            }
+            })
         });
         current.ok_or_else(|| Refused::StaleJob(job.clone()))
     }
 
     pub(super) fn reported(&mut self, job: &JobKey, outcome: Outcome) -> Result<(), Refused> {
+        if self.hook_of(job) {
+            self.hook_reported(job.path.clone());
+            return Ok(());
+        }
         let place = self.outstanding(job)?;
         match (self.aborting(place), outcome) {
             (Some(abort), _) => self.stopped(place, abort, false),
-            (None, Outcome::Done(value) | Outcome::Continue(value)) => self.produced(place, value),
+            (None, Outcome::Done(value)) => self.produced(place, value),
+            (None, Outcome::Continue(value)) => self.asks_for_more(place, value),
             (None, Outcome::Failed(failure)) => self.failed(place, failure),
             (None, Outcome::Cancelled(why)) => self.failed(place, Failure::new(class::CANCELLED, why)),
-            (None, Outcome::Skipped(_)) => self.settle(place, Outcome::Done(Value::Null), false),
+            (None, Outcome::Skipped(_)) => self.settle(place, Outcome::Done(Value::Null)),
         }
         Ok(())
     }
 
     /// A job is gone. It used up no attempt, so it is handed out again, a few times.
     pub(super) fn lost(&mut self, job: &JobKey) -> Result<(), Refused> {
+        if self.hook_of(job) {
+            self.hook_reported(job.path.clone());
+            return Ok(());
+        }
         let place = self.outstanding(job)?;
         match self.aborting(place) {
             Some(abort) => self.stopped(place, abort, false),
-            None if job.delivery < DELIVERIES_MAX => self.dispatch(place, job.attempt, job.delivery + 1),
+            None if job.delivery < DELIVERIES_MAX => {
+                let (path, attempt, delivery) = (job.path.clone(), job.attempt, job.delivery);
+                self.emit(What::Lost { path, attempt, delivery });
+            }
             None => {
                 let message = format!("the job was lost {DELIVERIES_MAX} times");
                 self.failed(place, Failure::new(class::LOST, message));
@@ -56,65 +70,132 @@ impl Turn<'_> {
     }
 
     fn aborting(&self, place: Place) -> Option<Abort> {
-        match &self.at(place).phase {
-            Phase::Attempt(attempt) => match attempt.doing {
-                Doing::Aborting(abort) => Some(abort),
-                Doing::Running | Doing::Backoff { .. } => None,
-            },
-            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => {
-                None
-            }
+        match self.at(place).attempt()?.doing {
+            Doing::Aborting(abort) => Some(abort),
+            Doing::Running | Doing::Between { .. } => None,
         }
     }
 
-    /// An attempt that was told to stop has stopped, or was given up.
-    pub(super) fn stopped(&mut self, place: Place, abort: Abort, abandoned: bool) {
-        match abort {
-            Abort::Cancel => {
-                let why = self.state().cancelling.clone().unwrap_or_else(|| "cancelled".into());
-                self.settle(place, Outcome::Cancelled(why), abandoned);
+    /// Renders what is to be done and hands it out, unless somebody does it already or an earlier run has done it.
+    pub(super) fn start_action(
+        &mut self,
+        place: Place,
+        step: &PlanStep,
+        action: &Action,
+    ) -> Result<(), Failure> {
+        let assignment = Arc::new(self.assignment(place, step, action)?);
+        let kept = self.state().kept.get(&self.at(place).path).cloned();
+        if let Some(kept) = kept.filter(|kept| kept.seen == crate::keep::of_action(step, &assignment)) {
+            self.settle(place, kept.outcome.clone());
+            return Ok(());
+        }
+        if self.joins(place, &assignment) {
+            return Ok(());
+        }
+        let attempt = self.at(place).attempts + 1;
+        self.schedule(place, attempt, 1, Some(assignment));
+        Ok(())
+    }
+
+    /// The attempt after a failed one, the first one of another round, or the one that was lost once more.
+    pub(super) fn next_attempt(&mut self, place: Place) {
+        let Some(before) = self.at(place).attempt() else { return };
+        let (attempt, delivery) = (before.attempt, before.delivery);
+        if matches!(before.doing, Doing::Between { lost: true, .. }) {
+            return self.schedule(place, attempt, delivery + 1, None);
+        }
+        let program = self.program(place);
+        let over = self.rounds_deadline(place, program.step(self.at(place).step));
+        if over.is_some_and(|over| over <= self.now) {
+            let failure = Failure::new(class::TIMEOUT, "the time for all rounds is up");
+            return self.settle(place, Outcome::Failed(failure));
+        }
+        let assignment = before.again.clone().map(|input| {
+            let mut assignment = Assignment::clone(&before.assignment);
+            if let Work::Task { input: given, .. } = &mut assignment.work {
+                *given = input;
             }
-            Abort::Timeout => {
-                let limit =
-                    self.run.program.plan.step(self.at(place).step).policy.timeout.unwrap_or_default();
-                self.failed(place, Failure::new(class::TIMEOUT, format!("took longer than {limit}")));
-            }
+            Arc::new(assignment)
+        });
+        self.schedule(place, attempt + 1, 1, assignment);
+    }
+
+    pub(super) fn schedule(
+        &mut self,
+        place: Place,
+        attempt: u32,
+        delivery: u32,
+        assignment: Option<Arc<Assignment>>,
+    ) {
+        let program = self.program(place);
+        let step = program.step(self.at(place).step);
+        let path = self.path(place);
+        let own = step.policy.timeout.map(|timeout| self.now.plus(timeout));
+        let deadline = own.into_iter().chain(self.rounds_deadline(place, step)).min();
+        self.emit(What::Scheduled { path, attempt, delivery, assignment, deadline });
+        if let Some(attempt) = self.at(place).attempt() {
+            let job = self.run.job(place, attempt);
+            self.answer.effects.push(Effect::Dispatch(Box::new(job)));
         }
     }
 
     /// The work is done: its outputs are held against the contract of the step.
     fn produced(&mut self, place: Place, value: Value) {
-        let program = self.run.program.clone();
-        match contracted(&program, &program.plan.step(self.at(place).step).outputs, value) {
-            Ok(outputs) => self.settle(place, Outcome::Done(outputs), false),
+        let program = self.program(place);
+        let step = program.step(self.at(place).step);
+        match &step.kind {
+            Kind::Action(Action::Call(call)) if call.mode == CallMode::Inline => {
+                return self.enter_call(place, &value);
+            }
+            Kind::Action(Action::Task(task)) => {
+                if let Some(planner) = &task.planner {
+                    return self.planned(place, planner, value);
+                }
+            }
+            _ => {}
+        }
+        match contracted(&program, &step.outputs, value) {
+            Ok(outputs) => self.settle(place, Outcome::Done(outputs)),
             Err(failure) => self.failed(place, failure),
         }
     }
 
+    /// An attempt took too long. When it is the time of all rounds that is up, there is no other attempt.
+    pub(super) fn timed_out(&mut self, place: Place, failure: Failure) {
+        let program = self.program(place);
+        let over = self.rounds_deadline(place, program.step(self.at(place).step));
+        match over.is_some_and(|over| over <= self.now) {
+            true => {
+                let failure = Failure::new(class::TIMEOUT, "the time for all rounds is up");
+                self.settle(place, Outcome::Failed(failure));
+            }
+            false => self.failed(place, failure),
+        }
+    }
+
     /// An attempt failed: another one is made, or the step has failed.
-    fn failed(&mut self, place: Place, failure: Failure) {
+    pub(super) fn failed(&mut self, place: Place, failure: Failure) {
         match self.retry_delay(place, &failure) {
             Ok(Some(delay)) => {
-                let instance = self.at(place);
-                let (path, attempt) = (instance.path.clone(), instance.attempts);
+                let (path, attempt) = (self.path(place), self.at(place).attempts);
                 self.emit(What::AttemptFailed { path, attempt, failure, delay });
             }
-            Ok(None) => self.settle(place, Outcome::Failed(failure), false),
-            Err(failure) => self.settle(place, Outcome::Failed(failure), false),
+            Ok(None) => self.settle(place, Outcome::Failed(failure)),
+            Err(failure) => self.settle(place, Outcome::Failed(failure)),
         }
     }
 
     /// How long to wait before the next attempt; none when there is none.
     fn retry_delay(&self, place: Place, failure: &Failure) -> Result<Option<Duration>, Failure> {
         let instance = self.at(place);
-        let retry = &self.run.program.plan.step(instance.step).policy.retry;
+        let retry = &self.state().program(place).step(instance.step).policy.retry;
         let attempt = instance.attempts - instance.attempts_before;
-        let named = |list: &[std::sync::Arc<str>]| list.contains(&failure.class);
+        let named = |list: &[Arc<str>]| list.contains(&failure.class);
         let allowed = match (retry.only.is_empty(), class::NOT_RETRIED.contains(&&*failure.class)) {
             (true, by_nature) => !by_nature,
             (false, _) => named(&retry.only),
         };
-        let stopping = self.state().cancelling.is_some();
+        let stopping = self.state().is_unwound(place);
         if stopping || attempt >= retry.attempts_max || named(&retry.never) || !allowed {
             return Ok(None);
         }
@@ -124,36 +205,54 @@ impl Turn<'_> {
                 return Ok(None);
             }
         }
-        let delay = retry.backoff.delay_after(attempt);
-        Ok(Some(delay.max(failure.retry_after.unwrap_or_default())))
+        let computed = jittered(&retry.backoff, attempt, self.draw(&instance.path, instance.attempts));
+        Ok(Some(match (failure.retry_after, retry.after) {
+            (None, _) => computed,
+            (Some(asked), RetryAfter::AtLeast) => computed.max(asked),
+            (Some(asked), RetryAfter::Instead { min, max }) => asked.max(min).min(max),
+        }))
     }
 
-    /// Hands out an attempt whose assignment is known already.
-    pub(super) fn dispatch(&mut self, place: Place, attempt: u32, delivery: u32) {
-        let instance = self.at(place);
-        let timeout = self.run.program.plan.step(instance.step).policy.timeout;
-        let path = instance.path.clone();
-        let deadline = timeout.map(|timeout| self.now.plus(timeout));
-        self.emit(What::Scheduled { path, attempt, delivery, assignment: None, deadline });
-        self.hand_out(place);
+    /// A random share from 0 to 1 that is the same whenever it is drawn again.
+    fn draw(&self, path: &Path, attempt: u32) -> f64 {
+        let mut hasher = Fnv(self.state().seed ^ 0xcbf2_9ce4_8422_2325);
+        path.to_string().hash(&mut hasher);
+        attempt.hash(&mut hasher);
+        // Spread over all bits, since the last bytes of a hash like this are the least mixed.
+        let mixed = (hasher.finish() ^ (hasher.finish() >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The delay after a failed attempt, changed at random by up to its share.
+fn jittered(backoff: &Backoff, attempt: u32, share: f64) -> Duration {
+    let delay = backoff.delay_after(attempt);
+    if backoff.jitter <= 0.0 {
+        return delay;
+    }
+    let around = match backoff.spread {
+        Spread::Above => share,
+        Spread::Around => 2.0 * share - 1.0,
+    };
+    let changed = Duration((delay.0 as f64 * (1.0 + backoff.jitter * around)).round() as u64);
+    match backoff.spread {
+        Spread::Above => changed,
+        Spread::Around => changed.max(backoff.min).min(backoff.max),
+    }
+}
+
+/// FNV-1a: small, and the same on every machine and for ever.
+#[derive(Debug)]
+pub struct Fnv(pub u64);
+
+impl std::hash::Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
     }
 
-    /// The effect that belongs to the attempt just scheduled.
-    pub(super) fn hand_out(&mut self, place: Place) {
-        if let Phase::Attempt(attempt) = &self.at(place).phase {
-            let job = self.run.job(place, attempt);
-            self.answer.effects.push(Effect::Dispatch(Box::new(job)));
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
-    }
-
-    /// Writes the end of a step down, with what a failure means for the run.
-    pub(super) fn settle(&mut self, place: Place, outcome: Outcome, abandoned: bool) {
-        let instance = self.at(place);
-        let path = instance.path.clone();
-        let policy = &self.run.program.plan.step(instance.step).policy.on_failure;
-        let ends_run = matches!(policy, OnFailure::Halt | OnFailure::Rollback | OnFailure::Goto(_));
-        let failed = matches!(outcome, Outcome::Failed(_));
-        let (halts, fails) = (failed && ends_run, failed && *policy != OnFailure::Continue);
-        self.emit(What::Settled { path, outcome, halts, fails, abandoned });
     }
 }

@@ -1,7 +1,7 @@
 //! The time of the run as a whole: how long it may take, counted only while something other than a person can move it.
 
 use super::Turn;
-use super::state::{Place, RunClock};
+use super::state::RunClock;
 use crate::event::What;
 use crate::keys::{Path, Reason, Timestamp};
 
@@ -9,13 +9,13 @@ impl Turn<'_> {
     /// The run has taken too long: everything at work is told to stop.
     pub(super) fn run_out(&mut self) -> bool {
         let RunClock::Until(until) = self.state().clock else { return false };
-        if until > self.now || !self.ticking || self.state().cancelling.is_some() {
+        if self.state().timers.next().is_some_and(|(other, ..)| other < until) {
             return false;
         }
-        let running: Vec<Place> =
-            self.state().jobs.iter().copied().filter(|place| self.is_running(*place)).collect();
+        if until > self.now || !self.ticking || self.state().paused || self.state().stop.is_some() {
+            return false;
+        }
         self.emit(What::TimerFired { path: Path::default(), reason: Reason::Timeout });
-        running.into_iter().for_each(|place| self.abort(place));
         true
     }
 
@@ -31,13 +31,17 @@ impl Turn<'_> {
     /// Starts the clock of the run, stops it while only people can move the run, and lets it go on after that.
     pub(super) fn set_clock(&mut self) -> bool {
         let Some(limit) = self.run.program.plan.policy.timeout else { return false };
-        let still = self.state().paused || self.state().jobs.is_empty();
-        let until = match (self.state().clock, still) {
+        let state = self.state();
+        // A gate alone stops the time, and so do a pause and the undoing of what was done.
+        let only_people = state.jobs.is_empty() && state.sleeping.is_empty() && state.delayed.is_empty();
+        let still = state.paused || only_people || state.has_undone;
+        let until = match (state.clock, still) {
             (RunClock::None, false) => self.now.plus(limit),
             (RunClock::Still { left }, false) => self.now.plus(left),
-            (RunClock::Until(_), true) => Timestamp::NEVER,
+            // Time that is up already does not stand still any more.
+            (RunClock::Until(until), true) if until > self.now => Timestamp::NEVER,
             (RunClock::None | RunClock::Still { .. }, true)
-            | (RunClock::Until(_), false)
+            | (RunClock::Until(_), _)
             | (RunClock::Over, _) => return false,
         };
         self.emit(What::TimerSet { path: Path::default(), reason: Reason::Timeout, until });

@@ -1,192 +1,310 @@
-//! Ends: of scopes, of what will not be started any more, of the run, and the way back from a failure.
+//! Ends: of scopes, of what will not be started any more, and of the run.
 
-use super::state::{Doing, Instance, Phase, Place, RunClock, Stage};
-use super::{Turn, merged};
-use crate::event::What;
-use crate::input::{Effect, Refused};
-use crate::keys::Path;
-use crate::outcome::{Failure, Outcome, SkipReason, class};
+use super::records;
+use super::state::{Abort, Doing, Phase, Place, Role, RunClock, Within};
+use super::values::{checked, contracted};
+use super::{Run, Turn};
+use crate::event::{Settled, Undone, What};
+use crate::input::Effect;
+use crate::outcome::{Failure, Outcome, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
+use windlass_ir::plan::PlanStep;
+use windlass_ir::policy::OnFailure;
 use windlass_ir::value::Map;
-use windlass_ir::workflow::Output;
+use windlass_ir::workflow::{Action, BranchFailure, ItemFailure, Kind, Output};
 
 impl Turn<'_> {
-    /// Looks at one instance that something happened to: a scope that is complete, a gate whose time is up, an attempt that
-    /// did not stop within its grace. While the run is paused, time changes nothing.
+    /// Writes the end of a step down, with what a failure means for the steps around it. A failure that another step takes
+    /// over is no end yet.
+    pub(super) fn settle(&mut self, place: Place, outcome: Outcome) {
+        if let Outcome::Failed(failure) = &outcome
+            && self.hands_over(place, failure)
+        {
+            return;
+        }
+        self.settle_as(place, outcome, |_| {});
+    }
+
+    /// The same, with something more to be said about it.
+    pub(super) fn settle_as(&mut self, place: Place, outcome: Outcome, more: impl FnOnce(&mut Settled)) {
+        let (halts, fails) = self.weight(place, &outcome);
+        let undoable = matches!(outcome, Outcome::Done(_)) && self.can_be_undone(place);
+        let mut settled = Settled {
+            path: self.path(place),
+            outcome,
+            halts,
+            fails,
+            recovered: false,
+            abandoned: false,
+            undoable,
+            took: None,
+        };
+        more(&mut settled);
+        self.emit(What::Settled(Box::new(settled)));
+        self.abort_branches(place);
+    }
+
+    /// Whether a failure halts its list, and whether its list has failed because of it.
+    fn weight(&self, place: Place, outcome: &Outcome) -> (bool, bool) {
+        if !matches!(outcome, Outcome::Failed(_)) {
+            return (false, false);
+        }
+        let instance = self.at(place);
+        if instance.frame.is_some() {
+            return match self.state().kind(place) {
+                Kind::ForEach(each) if each.on_failure == ItemFailure::Continue => (false, false),
+                _ => (true, true),
+            };
+        }
+        let policy = self.state().program(place).on_failure(instance.step);
+        match (self.branch_rule(place), policy) {
+            (_, OnFailure::Continue) | (Some(BranchFailure::Continue), _) => (false, false),
+            (Some(BranchFailure::Wait), _) | (None, OnFailure::SkipDependents) => (false, true),
+            (Some(BranchFailure::Abort), _)
+            | (None, OnFailure::Halt | OnFailure::Rollback | OnFailure::Goto(_)) => (true, true),
+        }
+    }
+
+    fn can_be_undone(&self, place: Place) -> bool {
+        let instance = self.at(place);
+        let own = instance.frame.is_none() && instance.role != Role::Undo;
+        own && self.state().program(place).compensation(instance.step).is_some()
+    }
+
+    /// Looks at one instance that something happened to.
     pub(super) fn attend(&mut self) -> bool {
-        let paused = self.state().paused;
-        let place =
-            self.state().attention.iter().copied().find(|place| !paused || self.ignores_pause(*place));
-        let Some(place) = place else { return false };
+        let Some(place) = self.state().attention.first().copied() else { return false };
         match &self.at(place).phase {
-            Phase::Gate { .. } => self.gate_timed_out(place),
+            Phase::Gate(_) => self.gate_timed_out(place),
+            Phase::Wait(_) => self.wait_over(place),
             Phase::Attempt(attempt) => match attempt.doing {
                 Doing::Aborting(abort) => self.stopped(place, abort, true),
-                Doing::Running | Doing::Backoff { .. } => return false,
+                Doing::Running | Doing::Between { .. } => return false,
             },
             Phase::Entered => self.scope_ends(place),
-            Phase::Waiting | Phase::Ready | Phase::Settled { .. } => return false,
+            Phase::Dormant | Phase::Waiting | Phase::Ready | Phase::Joined(_) | Phase::Settled(_) => {
+                return false;
+            }
         }
         true
     }
 
-    fn ignores_pause(&self, place: Place) -> bool {
-        !matches!(self.at(place).phase, Phase::Gate { .. })
-    }
-
     /// Every step of a scope has settled.
     fn scope_ends(&mut self, place: Place) {
-        let program = self.run.program.clone();
-        let step = program.plan.step(self.at(place).step);
-        let outcome = match self.inner_failure(place) {
-            Some(outcome) => outcome,
-            None => match self.computed(Some(place), &step.outputs) {
-                Ok(mut outputs) => {
-                    let arm = self.at(place).inside.as_ref().and_then(|inside| inside.arm.clone());
-                    outputs.extend(arm.map(|arm| (Arc::from("branch"), Value::Text(arm))));
-                    Outcome::Done(Value::Map(Arc::new(outputs)))
-                }
-                Err(failure) => Outcome::Failed(failure),
-            },
-        };
-        self.settle(place, outcome, false);
+        if let Some(Within::TakenOver(failure)) = self.at(place).within.as_deref() {
+            let failure = failure.clone();
+            return self.handed_over(place, failure);
+        }
+        let program = self.program(place);
+        let step = program.step(self.at(place).step);
+        let is_frame = self.at(place).frame.is_some();
+        if let Some(kept) = self.state().kept.get(&self.at(place).path).filter(|_| is_frame).cloned() {
+            return self.settle(place, kept.outcome.clone());
+        }
+        if matches!(step.kind, Kind::Guard(_)) && !is_frame {
+            return self.guard_ends(place, step);
+        }
+        if let Some(outcome) = self.ended_badly(place) {
+            return self.settle(place, outcome);
+        }
+        if matches!(step.kind, Kind::Repeat(_)) && !is_frame {
+            return self.round_over(place);
+        }
+        let outcome = self.ended_well(place, step).unwrap_or_else(Outcome::Failed);
+        self.settle(place, outcome);
     }
 
     /// What went wrong inside a scope, if that is why it ends.
-    fn inner_failure(&self, place: Place) -> Option<Outcome> {
-        let inside = self.at(place).inside.as_ref()?;
-        if let Some(failed) = inside.halted.or(inside.failed) {
-            return self.at(failed).outcome().cloned();
+    pub(super) fn ended_badly(&self, place: Place) -> Option<Outcome> {
+        if let Some(outcome) = self.told_to_stop(place) {
+            return Some(outcome);
         }
-        let mut inner = (inside.first.0..inside.first.0 + inside.count).map(|number| self.at(Place(number)));
-        self.state().cancelling.as_ref()?;
-        inner.find_map(|instance| {
-            instance.outcome().filter(|outcome| matches!(outcome, Outcome::Cancelled(_))).cloned()
-        })
+        let instance = self.at(place);
+        let list = self.state().list(Some(place), Role::Body)?;
+        let outcome_of = |place: Place| self.at(place).outcome().cloned();
+        let of_item = match instance.within.as_deref() {
+            Some(Within::Items(items)) if list.failed.is_some() => {
+                let frame = items.failed.map(|number| instance.path.frame(number));
+                frame.and_then(|path| self.state().find(&path)).and_then(outcome_of)
+            }
+            _ => None,
+        };
+        let halted = list.halted.and_then(outcome_of);
+        let first = || match self.state().kind(place) {
+            Kind::Parallel(_) if instance.frame.is_none() => self.first_failed_branch(place),
+            _ => list.failed.and_then(outcome_of),
+        };
+        let failed = of_item.or(halted).or_else(first);
+        let unstarted = match instance.within.as_deref() {
+            Some(Within::Items(items)) => (items.next as usize) < items.items.len(),
+            Some(Within::Rounds(_) | Within::Steps | Within::Arm { .. } | Within::TakenOver(_)) | None => {
+                false
+            }
+        };
+        let stopped = self.state().stop_of(place).filter(|_| unstarted);
+        let cancelled = list.cancelled.and_then(outcome_of);
+        failed.or(cancelled).or_else(|| stopped.map(|stop| Outcome::Cancelled(stop.why.clone())))
     }
 
-    /// Outputs that are computed by expressions, as those of scopes and runs are.
-    fn computed(&self, from: Option<Place>, outputs: &IndexMap<Arc<str>, Output>) -> Result<Map, Failure> {
-        // Seen from the first step inside, so that what stands beside it is in sight.
-        let inner = from.and_then(|place| self.at(place).inside.as_ref()).filter(|inside| inside.count > 0);
-        let sight = self.bare_sight(inner.map_or(from, |inside| Some(inside.first)), self.environment(from)?);
+    /// What becomes of a step that was told to stop, whatever happened in it: it ran out of time, or it is cancelled.
+    pub(super) fn told_to_stop(&self, place: Place) -> Option<Outcome> {
+        let instance = self.at(place);
+        let stop = instance.stop.as_ref().filter(|stop| stop.unwind)?;
+        if !stop.timed_out {
+            return Some(Outcome::Cancelled(stop.why.clone()));
+        }
+        let limit = self.state().program(place).step(instance.step).policy.timeout.unwrap_or_default();
+        Some(Outcome::Failed(Failure::new(class::TIMEOUT, format!("took longer than {limit}"))))
+    }
+
+    fn ended_well(&self, place: Place, step: &PlanStep) -> Result<Outcome, Failure> {
+        let state = self.state();
+        if self.at(place).frame.is_some() {
+            if matches!(step.kind, Kind::Repeat(_)) {
+                // A round leaves nothing behind but its steps.
+                return Ok(Outcome::Done(Value::Null));
+            }
+            let sight = self.inner_sight(Some(place))?;
+            return Ok(Outcome::Done(records::frame_result(&sight, place)));
+        }
+        let left = match (&step.kind, self.at(place).within.as_deref()) {
+            (Kind::Choose(_), Some(Within::Arm { arm, value })) => records::chosen(state, place, arm, value),
+            (Kind::Parallel(_), _) => Value::map([("branch_results", records::branches(state, place))]),
+            (Kind::ForEach(_), _) => {
+                return Ok(Outcome::Done(records::items_result(state, place).unwrap_or(Value::Null)));
+            }
+            (Kind::Action(Action::Call(_)), _) => return self.called(place),
+            (_, _) => Value::map::<&str>([]),
+        };
+        self.with_outputs(place, step, &left, None)
+    }
+
+    /// The declared outputs of a scope, and what it leaves behind beside them. A loop looks from its last round.
+    pub(super) fn with_outputs(
+        &self,
+        place: Place,
+        step: &PlanStep,
+        left: &Value,
+        last: Option<Place>,
+    ) -> Result<Outcome, Failure> {
+        let mut outputs = self.computed(Some(last.unwrap_or(place)), &step.outputs)?;
+        if let Value::Map(left) = left {
+            outputs.extend(left.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        Ok(Outcome::Done(Value::Map(Arc::new(outputs))))
+    }
+
+    /// Outputs that are computed by expressions, as those of scopes and workflows are.
+    pub(super) fn computed(
+        &self,
+        from: Option<Place>,
+        outputs: &IndexMap<Arc<str>, Output>,
+    ) -> Result<Map, Failure> {
+        let sight = self.inner_sight(from)?;
         let mut values = Map::new();
         for (name, output) in outputs {
             let value = sight.optional(output.source.as_ref())?.unwrap_or(Value::Null);
             values.insert(name.clone(), value);
         }
-        match super::values::contracted(&self.run.program, outputs, Value::Map(Arc::new(values)))? {
+        match contracted(sight.program(), outputs, Value::Map(Arc::new(values)))? {
             Value::Map(map) => Ok((*map).clone()),
             _ => Ok(Map::new()),
         }
     }
 
-    /// Settles one thing that will not be started any more.
+    /// Settles one thing that will not go on.
     pub(super) fn stop_one(&mut self) -> bool {
-        let waiting = self.state().draining.iter().find_map(|scope| {
-            let inside = self.state().inside(*scope)?;
-            let place = inside.unstarted.first().or(inside.gates.first())?;
-            Some((*scope, *place))
-        });
-        let stopped = waiting.or_else(|| {
-            self.state().cancelling.as_ref()?;
-            let between = self.state().jobs.iter().find(|place| self.is_between_attempts(**place))?;
-            Some((None, *between))
-        });
-        let Some((scope, place)) = stopped else { return false };
-        let why = self.why_stopped(scope);
-        self.settle(place, Outcome::Cancelled(why), false);
+        let Some(place) = self.state().stopping.first().copied() else { return false };
+        let why = self.state().stop_of(place).map_or_else(|| "stopped".into(), |stop| stop.why.clone());
+        self.settle_as(place, Outcome::Cancelled(why), |_| {});
         true
     }
 
-    fn why_stopped(&self, scope: Option<Place>) -> Arc<str> {
-        if let Some(why) = &self.state().cancelling {
-            return why.clone();
-        }
-        let failed = self.state().inside(scope).and_then(|inside| inside.halted);
-        match (failed, scope) {
-            (Some(failed), _) => {
-                let step = self.run.program.plan.step(self.at(failed).step);
-                format!("`{}` failed", step.id).into()
+    /// An attempt that was told to stop has stopped, or was given up.
+    pub(super) fn stopped(&mut self, place: Place, abort: Abort, abandoned: bool) {
+        match abort {
+            Abort::Cancel => {
+                let stop = self.state().stop_of(place);
+                let why = stop.map_or_else(|| "cancelled".into(), |stop| stop.why.clone());
+                self.settle_as(place, Outcome::Cancelled(why), |settled| settled.abandoned = abandoned);
             }
-            (None, Some(scope)) => self.why_stopped(self.at(scope).parent),
-            (None, None) => "stopped".into(),
+            Abort::Timeout => {
+                let program = self.program(place);
+                let limit = program.step(self.at(place).step).policy.timeout.unwrap_or_default();
+                let failure = Failure::new(class::TIMEOUT, format!("took longer than {limit}"));
+                self.timed_out(place, failure);
+            }
         }
     }
 
-    fn is_between_attempts(&self, place: Place) -> bool {
-        matches!(&self.at(place).phase, Phase::Attempt(attempt) if matches!(attempt.doing, Doing::Backoff { .. }))
-    }
-
-    /// Fixes the result once every step has settled.
+    /// Fixes the result once every step has settled and what had to be undone is undone.
     pub(super) fn conclude(&mut self) -> bool {
-        if self.state().roots.open > 0 {
+        if self.state().roots.open > 0 || self.state().undoing.contains_key(&None) {
             return false;
         }
-        let outcome =
-            match (&self.state().cancelling, self.state().roots.halted.or(self.state().roots.failed)) {
-                (Some(why), _) if self.state().clock == RunClock::Over => {
-                    let limit = self.run.program.plan.policy.timeout.unwrap_or_default();
-                    Outcome::Failed(Failure::new(class::TIMEOUT, format!("{why}: more than {limit}")))
-                }
-                (Some(why), _) => Outcome::Cancelled(why.clone()),
-                (None, Some(halted)) => {
-                    self.at(halted).outcome().cloned().unwrap_or(Outcome::Done(Value::Null))
-                }
-                (None, None) => {
-                    let program = self.run.program.clone();
-                    match self.computed(None, &program.plan.outputs) {
-                        Ok(outputs) => Outcome::Done(Value::Map(Arc::new(outputs))),
-                        Err(failure) => Outcome::Failed(failure),
-                    }
-                }
-            };
-        let failed = |instance: &Instance| matches!(instance.outcome(), Some(Outcome::Failed(_)));
-        let has_failures = self.state().instances.iter().any(failed);
-        self.emit(What::Concluded { outcome: outcome.clone(), has_failures });
-        if !is_reopenable(&outcome) {
-            self.emit(What::Closed);
+        if self.undo_next(None) {
+            return true;
         }
+        let outcome = self.result();
+        let state = self.state();
+        let partly = state.undone_partly || state.has_undone && !state.undoable.is_empty();
+        let undone = match (&outcome, partly, state.has_undone) {
+            (Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_), _, _) | (_, false, false) => None,
+            (_, true, _) => Some(Undone::Partly),
+            (_, false, true) => Some(Undone::Wholly),
+        };
+        let has_failures = state.failures > 0;
+        self.emit(What::Concluded { outcome: outcome.clone(), has_failures, undone });
         self.answer.effects.push(Effect::Conclude(outcome));
         true
     }
 
-    /// Opens a failed run again: the failures that ended it, what was cancelled because of them, and the scopes around.
-    pub(super) fn reopen(&mut self, changes: &Value, by: Arc<str>) -> Result<(), Refused> {
-        let Stage::Concluded(outcome) = &self.state().stage else { return Err(Refused::NotFailed) };
-        if !is_reopenable(outcome) {
-            return Err(Refused::NotFailed);
-        }
-        let inputs = merged(&self.state().inputs, changes);
-        let mut paths = Vec::new();
-        self.failed_below(None, &mut paths);
-        self.emit(What::Reopened { paths, inputs, by });
-        Ok(())
-    }
-}
-
-impl Turn<'_> {
-    /// What ended a scope badly: the failure, what was cancelled because of it, and the same inside each of them.
-    fn failed_below(&self, scope: Option<Place>, paths: &mut Vec<Path>) {
-        let Some(inside) = self.state().inside(scope) else { return };
-        for place in (inside.first.0..inside.first.0 + inside.count).map(Place) {
-            let open = match self.at(place).outcome() {
-                Some(Outcome::Cancelled(_)) => true,
-                Some(Outcome::Failed(_)) => self.at(place).counts_as_failed(),
-                Some(Outcome::Skipped(skip)) => skip.reason == SkipReason::DependencyFailed,
-                Some(Outcome::Done(_) | Outcome::Continue(_)) | None => false,
-            };
-            if open {
-                paths.push(self.at(place).path.clone());
-                self.failed_below(Some(place), paths);
+    fn result(&self) -> Outcome {
+        let state = self.state();
+        if let Some(stop) = &state.stop {
+            if state.clock == RunClock::Over {
+                let limit = self.run.program.plan.policy.timeout.unwrap_or_default();
+                let message = format!("{}: more than {limit}", stop.why);
+                return Outcome::Failed(Failure::new(class::TIMEOUT, message));
             }
+            return Outcome::Cancelled(stop.why.clone());
         }
+        let failed = state.roots.halted.or(state.roots.failed);
+        if let Some(outcome) = failed.and_then(|failed| self.at(failed).outcome()) {
+            return outcome.clone();
+        }
+        if let Some(outcome) = &state.finish {
+            return outcome.clone();
+        }
+        if let Some(outcome) = state.roots.cancelled.and_then(|cancelled| self.at(cancelled).outcome()) {
+            return outcome.clone();
+        }
+        self.outputs_of_run().map_or_else(Outcome::Failed, Outcome::Done)
+    }
+
+    fn outputs_of_run(&self) -> Result<Value, Failure> {
+        let plan = &self.run.program.plan;
+        let Some(result) = &plan.result else {
+            return Ok(Value::Map(Arc::new(self.computed(None, &plan.outputs)?)));
+        };
+        let value = self.inner_sight(None)?.optional(result.source.as_ref())?.unwrap_or(Value::Null);
+        checked(&self.run.program, "output", result, value)
     }
 }
 
-/// Only a failure that another try may mend leaves a run open. A person's "no" is final.
-fn is_reopenable(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(failure) if &*failure.class != class::GATE_REJECTED)
+impl Run {
+    /// Whether a failed run can be opened again: not after a person has ended it for good, nor once it began to undo.
+    pub(super) fn is_reopenable(&self, outcome: &Outcome) -> bool {
+        let Outcome::Failed(failure) = outcome else { return false };
+        let undoes = self.state.has_undone || self.state.undone_partly;
+        !is_abort(failure) && !undoes && self.state.finish.is_none()
+    }
+}
+
+/// Whether a no at a gate has ended the run for good.
+pub fn is_abort(failure: &Failure) -> bool {
+    let aborted = failure.detail.as_ref().and_then(|detail| detail.get("aborted"));
+    &*failure.class == class::GATE_REJECTED && aborted == Some(&Value::Bool(true))
 }

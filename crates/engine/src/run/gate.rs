@@ -1,70 +1,247 @@
 //! Gates: who may decide, what a decision leads to, and what happens when nobody decides in time.
 
 use super::Turn;
+use super::program::{option_of, says_no};
+use super::records::{self, Verdict};
 use super::state::{Phase, Place};
-use crate::event::What;
-use crate::input::{GateDecision, Refused};
-use crate::keys::Path;
+use crate::event::{Decision, Question, What};
+use crate::input::{Choice, GateDecision, Refused};
+use crate::keys::{Path, Reason};
 use crate::outcome::{Failure, Outcome, class};
+use std::collections::HashSet;
 use std::sync::Arc;
 use windlass_ir::Value;
+use windlass_ir::expr::StepId;
+use windlass_ir::plan::PlanStep;
 use windlass_ir::value::Map;
-use windlass_ir::workflow::{Gate, Kind, OnTimeout};
+use windlass_ir::workflow::{Gate, Kind, OnReject, OnTimeout};
+
+/// Who decides when an input holds the decision, and when time does.
+const BY_INPUT: &str = "input";
+const BY_TIMEOUT: &str = "timeout";
+
+/// A decision that may be made.
+struct Made {
+    id: Arc<str>,
+    choice: Arc<str>,
+    by: Arc<str>,
+    reason: Option<Arc<str>>,
+    form: Map,
+}
 
 impl Turn<'_> {
+    pub(super) fn start_gate(&mut self, place: Place, step: &PlanStep, gate: &Gate) -> Result<(), Failure> {
+        self.ask(place, step, gate, None)?;
+        self.take_verdict(place, gate)
+    }
+
+    fn ask(
+        &mut self,
+        place: Place,
+        step: &PlanStep,
+        gate: &Gate,
+        empties: Option<Arc<str>>,
+    ) -> Result<(), Failure> {
+        let sight = self.sight(Some(place))?;
+        let question = Question {
+            message: sight.optional(gate.message.as_ref())?,
+            show_file: sight.optional(gate.show_file.as_ref())?,
+            input: sight.inputs(step)?,
+            on_timeout: gate.on_timeout,
+            empties,
+        };
+        let path = self.path(place);
+        self.emit(What::Entered { path: path.clone(), decision: Decision::Gate(Box::new(question)) });
+        if let Some(timeout) = gate.timeout {
+            self.emit(What::TimerSet { path, reason: Reason::Wait, until: self.now.plus(timeout) });
+        }
+        Ok(())
+    }
+
+    fn gate_at(&self, place: Place) -> Option<Gate> {
+        match self.state().kind(place) {
+            Kind::Gate(gate) => Some(gate.clone()),
+            _ => None,
+        }
+    }
+
+    /// Lets the input that a gate looks at decide, if there is something in it.
+    fn take_verdict(&mut self, place: Place, gate: &Gate) -> Result<(), Failure> {
+        let Some(name) = &gate.verdict_input else { return Ok(()) };
+        let given = self.state().unit(Some(place)).inputs.get(&name.value).cloned().unwrap_or(Value::Null);
+        let word = match given {
+            Value::Null => return Ok(()),
+            Value::Text(word) if word.is_empty() => return Ok(()),
+            Value::Text(word) => word,
+            other => {
+                let message = format!("the input `{}` must be text, but it is {}", name.value, other.kind());
+                return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field("verdict_input"));
+            }
+        };
+        let Some(choice) = option_of(gate, &Choice::Option(word.clone())) else {
+            let options = gate.options.join(", ");
+            let message = format!("`{word}` of the input `{}` is none of the options: {options}", name.value);
+            return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field("verdict_input"));
+        };
+        let path = self.path(place);
+        let id = format!("{BY_INPUT}:{path}").into();
+        let (by, form) = (BY_INPUT.into(), Map::new());
+        self.decide(place, gate, Made { id, choice, by, reason: None, form });
+        Ok(())
+    }
+
+    /// Inputs have changed: gates that look at one look again.
+    pub(super) fn look_at_verdicts(&mut self) {
+        for place in self.state().asking.clone() {
+            let Some(gate) = self.gate_at(place).filter(|_| !self.state().stopping.contains(&place)) else {
+                continue;
+            };
+            if let Err(failure) = self.take_verdict(place, &gate) {
+                self.settle(place, Outcome::Failed(failure));
+            }
+        }
+    }
+
+    /// The answer to a decision that is known already: the first answer got lost on its way back, or somebody was faster.
+    pub(super) fn known_decision(&self, id: &Arc<str>, path: &Path) -> Result<Option<()>, Refused> {
+        let Some(known) = self.state().decisions.get(path) else { return Ok(None) };
+        if known.iter().any(|(known, _)| known == id) {
+            return Ok(Some(()));
+        }
+        let open =
+            self.state().find(path).is_some_and(|place| matches!(self.at(place).phase, Phase::Gate(_)));
+        match known.last() {
+            Some((_, by)) if !open => Err(Refused::AlreadyDecided { path: path.clone(), by: by.clone() }),
+            Some(_) | None => Ok(None),
+        }
+    }
+
     pub(super) fn decided(
         &mut self,
         id: &Arc<str>,
         path: &Path,
         decision: GateDecision,
     ) -> Result<(), Refused> {
-        if let Some((known, by)) = self.state().decisions.get(path) {
-            // The same decision again: the first answer got lost on its way back.
-            return if known == id {
-                Ok(())
-            } else {
-                Err(Refused::AlreadyDecided { path: path.clone(), by: by.clone() })
-            };
+        if self.known_decision(id, path)?.is_some() {
+            return Ok(());
         }
-        let place = self.state().find(path).filter(|place| self.state().is_gate_open(*place));
-        let place = place.ok_or_else(|| Refused::NoGate(path.clone()))?;
-        let program = self.run.program.clone();
-        let Kind::Gate(gate) = &program.plan.step(self.at(place).step).kind else {
+        let place = self.state().find(path).ok_or_else(|| Refused::NoGate(path.clone()))?;
+        let (Phase::Gate(asking), Some(gate)) = (&self.at(place).phase, self.gate_at(place)) else {
             return Err(Refused::NoGate(path.clone()));
         };
-        if !gate.approvers.is_empty() && !gate.approvers.contains(&decision.by) {
+        let GateDecision { choice, by, reason, form } = decision;
+        if !gate.approvers.is_empty() && !gate.approvers.contains(&by) {
             let approvers = gate.approvers.clone();
-            return Err(Refused::NotAnApprover { path: path.clone(), by: decision.by, approvers });
+            return Err(Refused::NotAnApprover { path: path.clone(), by, approvers });
         }
-        let form = match decision.approve {
-            true => self.filled_in(gate, path, &decision.form)?,
-            false => Map::new(),
+        if !gate.self_approval && self.state().by.as_ref() == Some(&by) {
+            return Err(Refused::OwnRun { path: path.clone(), by });
+        }
+        if asking.votes.iter().any(|(voter, _)| *voter == by) {
+            return Err(Refused::AlreadyDecided { path: path.clone(), by });
+        }
+        let Some(choice) = option_of(&gate, &choice) else {
+            let choice = match choice {
+                Choice::Approve => "approve".into(),
+                Choice::Reject => "reject".into(),
+                Choice::Option(word) => word,
+            };
+            let options = gate.options.clone();
+            return Err(Refused::NoSuchOption { path: path.clone(), choice, options });
         };
-        let value = outputs(
-            if decision.approve { "approved" } else { "rejected" },
-            &decision.by,
-            decision.reason.clone(),
-            form,
-        );
-        self.emit(What::Signalled {
-            id: id.clone(),
-            path: path.clone(),
-            by: decision.by.clone(),
-            value: value.clone(),
-        });
-        let outcome = match decision.approve {
-            true => Outcome::Done(value),
-            false => {
-                let reason = decision.reason.unwrap_or_else(|| format!("rejected by {}", decision.by).into());
-                Outcome::Failed(Failure { detail: Some(value), ..Failure::new(class::GATE_REJECTED, reason) })
-            }
+        let form = match says_no(&choice) {
+            false => self.filled_in(&gate, path, place, &form)?,
+            true => Map::new(),
         };
-        self.settle(place, outcome, false);
+        self.decide(place, &gate, Made { id: id.clone(), choice, by, reason, form });
         Ok(())
     }
 
+    /// Writes a decision down and does what follows from it.
+    fn decide(&mut self, place: Place, gate: &Gate, made: Made) {
+        let Made { id, choice, by, reason, form } = made;
+        let approved = !says_no(&choice);
+        let verdict = Verdict { choice: &choice, approved, by: &by, reason: reason.as_ref(), form: &form };
+        let value = records::decided(self.state(), place, gate, verdict);
+        let path = self.path(place);
+        self.emit(What::Decided { id, path, by: by.clone(), value: value.clone() });
+        if approved {
+            let votes = match &self.at(place).phase {
+                Phase::Gate(asking) => asking.votes.len(),
+                _ => 0,
+            };
+            if &*by == BY_INPUT || votes >= gate.quorum as usize {
+                self.settle(place, Outcome::Done(value));
+            }
+            return;
+        }
+        let message = reason.unwrap_or_else(|| format!("rejected by {by}").into());
+        self.rejected(place, gate, &by, value, message);
+    }
+
+    fn rejected(&mut self, place: Place, gate: &Gate, by: &str, value: Value, message: Arc<str>) {
+        let failure = |detail: Value| {
+            Outcome::Failed(Failure {
+                detail: Some(detail),
+                ..Failure::new(class::GATE_REJECTED, message.clone())
+            })
+        };
+        match &gate.on_reject {
+            OnReject::Fail => self.settle(place, failure(value)),
+            OnReject::Abort => {
+                let aborted = Value::map([("aborted", Value::Bool(true))]);
+                self.settle(place, failure(super::merged(&value, &aborted)));
+            }
+            OnReject::Skip => self.settle(place, Outcome::Done(value)),
+            OnReject::Retry => {
+                let program = self.program(place);
+                let step = program.step(self.at(place).step);
+                let input = gate.verdict_input.as_ref().filter(|_| by == BY_INPUT);
+                let empties = input.map(|name| name.value.clone());
+                if let Err(failure) = self.ask(place, step, gate, empties) {
+                    self.settle(place, Outcome::Failed(failure));
+                }
+            }
+            OnReject::Back { to, times_max } => {
+                let pass = self.at(place).pass;
+                match self.way_back(place, &to.value).filter(|_| pass <= *times_max) {
+                    Some(steps) => {
+                        let gate_id = self.state().program(place).step(self.at(place).step).id.clone();
+                        let told =
+                            Failure { detail: Some(value), ..Failure::new(class::GATE_REJECTED, message) };
+                        let because = super::state::failure_value(&gate_id, &told);
+                        let gate = self.path(place);
+                        self.emit(What::SentBack { gate, steps, pass: pass + 1, because });
+                    }
+                    None => self.settle(place, failure(value)),
+                }
+            }
+        }
+    }
+
+    /// The steps from one that a gate waits for up to the gate itself, in the order of the file.
+    fn way_back(&self, gate: Place, to: &str) -> Option<Vec<Path>> {
+        let program = self.state().program(gate);
+        let own = self.at(gate).step;
+        let mut before: HashSet<StepId> = HashSet::from([own]);
+        let mut queue = vec![own];
+        while let Some(step) = queue.pop() {
+            queue.extend(program.step(step).needs.iter().filter(|need| before.insert(**need)));
+        }
+        let target = before.iter().copied().find(|step| &*program.step(*step).id == to)?;
+        let mut after: HashSet<StepId> = HashSet::from([target]);
+        let mut queue = vec![target];
+        while let Some(step) = queue.pop() {
+            queue.extend(program.dependents(step).iter().filter(|next| after.insert(**next)));
+        }
+        let mut between: Vec<StepId> = before.intersection(&after).copied().collect();
+        between.sort_unstable();
+        let places = between.into_iter().map(|step| self.state().beside(gate, step));
+        places.map(|place| Some(self.path(place?))).collect()
+    }
+
     /// The fields of the form, with defaults, each of its type and one of its choices.
-    fn filled_in(&self, gate: &Gate, path: &Path, given: &Value) -> Result<Map, Refused> {
+    fn filled_in(&self, gate: &Gate, path: &Path, place: Place, given: &Value) -> Result<Map, Refused> {
         let bad = |problem: String| Refused::BadForm { path: path.clone(), problem };
         if let Value::Map(given) = given
             && let Some(strange) = given.keys().find(|name| !gate.form.contains_key(*name))
@@ -72,6 +249,7 @@ impl Turn<'_> {
             let known: Vec<&str> = gate.form.keys().map(|name| &**name).collect();
             return Err(bad(format!("it has no field `{strange}`, only {}", known.join(", "))));
         }
+        let program = self.state().program(place);
         let mut fields = Map::new();
         for (name, field) in &gate.form {
             let value = given.get(name).or(field.default.as_ref()).cloned().unwrap_or(Value::Null);
@@ -79,7 +257,7 @@ impl Turn<'_> {
                 if field.required {
                     return Err(bad(format!("`{name}` is missing")));
                 }
-            } else if let Err(violation) = self.run.program.check(&field.ty, &value) {
+            } else if let Err(violation) = program.check(&field.ty, &value) {
                 return Err(bad(format!("`{name}`: {}", violation.message)));
             } else if !field.choices.is_empty() && !field.choices.contains(&value) {
                 return Err(bad(format!("`{name}` is none of the choices")));
@@ -91,31 +269,22 @@ impl Turn<'_> {
 
     /// Nobody decided in time.
     pub(super) fn gate_timed_out(&mut self, place: Place) {
-        let Phase::Gate { question, .. } = &self.at(place).phase else { return };
-        let program = self.run.program.clone();
-        let step = program.plan.step(self.at(place).step);
-        let limit = match &step.kind {
-            Kind::Gate(gate) => gate.timeout.unwrap_or_default(),
-            _ => return,
-        };
-        let outcome = match question.on_timeout {
-            OnTimeout::AutoApprove => Outcome::Done(outputs("approved", "timeout", None, Map::new())),
-            OnTimeout::Reject => {
-                Outcome::Failed(Failure::new(class::GATE_REJECTED, format!("nobody decided within {limit}")))
+        let Phase::Gate(asking) = &self.at(place).phase else { return };
+        let on_timeout = asking.question.on_timeout;
+        let Some(gate) = self.gate_at(place) else { return };
+        let limit = gate.timeout.unwrap_or_default();
+        let failed = |class| Outcome::Failed(Failure::new(class, format!("nobody decided within {limit}")));
+        let outcome = match on_timeout {
+            OnTimeout::AutoApprove => {
+                let choice = option_of(&gate, &Choice::Approve).unwrap_or_else(|| "approve".into());
+                let form = Map::new();
+                let verdict =
+                    Verdict { choice: &choice, approved: true, by: BY_TIMEOUT, reason: None, form: &form };
+                Outcome::Done(records::decided(self.state(), place, &gate, verdict))
             }
-            OnTimeout::Halt => {
-                Outcome::Failed(Failure::new(class::TIMEOUT, format!("nobody decided within {limit}")))
-            }
+            OnTimeout::Reject => failed(class::GATE_REJECTED),
+            OnTimeout::Halt => failed(class::TIMEOUT),
         };
-        self.settle(place, outcome, false);
+        self.settle(place, outcome);
     }
-}
-
-fn outputs(decision: &str, by: &str, reason: Option<Arc<str>>, form: Map) -> Value {
-    let mut outputs = Map::new();
-    outputs.insert("decision".into(), Value::text(decision));
-    outputs.insert("by".into(), Value::text(by));
-    outputs.insert("reason".into(), reason.map_or(Value::Null, Value::Text));
-    outputs.extend(form);
-    Value::Map(Arc::new(outputs))
 }

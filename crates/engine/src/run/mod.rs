@@ -1,30 +1,52 @@
 //! One run: what it knows, what it decides, and what it still owes.
 //!
-//! `program` is the plan made ready, `state` the memory and the one function that changes it. The rest decides: `start` what
-//! becomes of a step that can begin, `attempt` of the answers of executors, `gate` of decisions, `end` of scopes and of
-//! the run; `values` is what expressions see on the way.
+//! `program` is the plan made ready, `state` the memory and the one function that changes it. The rest decides, one file for each
+//! thing that there is to decide about: `start` what becomes of a step that can begin, `attempt` of the answers of executors, `end`
+//! of scopes and of the run, and a file for each kind of step that is more than an attempt. `values` is what expressions see on
+//! the way, `records` the shape in which steps are seen, `render` the work that is handed out.
 
 mod attempt;
+mod call;
+mod choose;
 mod clock;
 mod end;
+mod finish;
+mod for_each;
 mod gate;
+mod guard;
+mod hook;
+mod join;
+mod occurrences;
+mod parallel;
+mod planner;
 mod program;
+mod records;
+mod render;
+mod reopen;
+mod repeat;
+mod rounds;
 mod start;
 mod state;
+mod undo;
 mod values;
+mod wait;
 
 use crate::event::{Event, What};
-use crate::input::{Effect, Input, Refused};
+use crate::input::{Effect, Input, Refused, Start};
 use crate::job::Job;
-use crate::keys::{JobKey, Reason, RunId, Timestamp};
-use crate::outcome::Outcome;
-pub use program::{Program, Unrunnable};
-use start::rendered;
-use state::{Attempt, Doing, Instance, Phase, Place, RunClock, Stage, State, evolve};
+use crate::keys::{JobKey, Path, Reason, RunId, Timestamp};
+use crate::outcome::{Failure, Outcome};
+pub use attempt::Fnv;
+pub use end::is_abort;
+pub use program::{Program, Unrunnable, says_no};
+pub use records::status_word;
+pub use state::Role;
+use state::{Attempt, Doing, Instance, Place, RunClock, Stage, State, evolve};
 use std::sync::Arc;
 use values::Sight;
-pub use values::status_word;
+pub use wait::fits;
 use windlass_ir::value::Sealable;
+use windlass_ir::workflow::RunInput;
 use windlass_ir::{Duration, Value};
 
 /// More events than this in one answer are cut; the caller is asked to tick again at once.
@@ -66,14 +88,14 @@ pub struct Answer {
 
 impl Run {
     pub fn new(id: RunId, program: Arc<Program>) -> Self {
-        Self { id, program, state: State::new() }
+        Self { id, state: State::new(program.clone()), program }
     }
 
     /// The run that these events describe.
     pub fn replay<'e>(id: RunId, program: Arc<Program>, events: impl IntoIterator<Item = &'e Event>) -> Self {
         let mut run = Self::new(id, program);
         for event in events {
-            evolve(&mut run.state, &run.program, event);
+            evolve(&mut run.state, event);
         }
         run
     }
@@ -96,7 +118,7 @@ impl Run {
 
     /// Whether an attempt is under way, or one that failed will be followed by another.
     pub fn is_working(&self) -> bool {
-        !self.state.jobs.is_empty()
+        !self.state.jobs.is_empty() || !self.state.hooks.is_empty()
     }
 
     pub fn is_paused(&self) -> bool {
@@ -105,29 +127,34 @@ impl Run {
 
     /// The earliest instant at which time alone changes something.
     pub fn next_deadline(&self) -> Option<Timestamp> {
+        if self.state.paused {
+            return None;
+        }
         let run = match self.state.clock {
-            RunClock::Until(until) if self.outcome().is_none() && self.state.cancelling.is_none() => {
-                Some(until)
-            }
+            RunClock::Until(until) if self.outcome().is_none() && self.state.stop.is_none() => Some(until),
             RunClock::Until(_) | RunClock::None | RunClock::Still { .. } | RunClock::Over => None,
         };
-        self.state.next_timer().map(|(until, ..)| until).into_iter().chain(run).min()
+        self.state.timers.next().map(|(until, ..)| until).into_iter().chain(run).min()
+    }
+
+    /// The paths that time will do something to.
+    pub fn timers(&self) -> impl Iterator<Item = &Path> {
+        self.state.timers.places().map(|place| &self.state.at(place).path)
     }
 
     /// Effects that were decided and not answered yet.
     pub fn outstanding(&self) -> Vec<Effect> {
-        let jobs = self.state.jobs.iter();
-        jobs.filter_map(|place| match &self.state.at(*place).phase {
-            Phase::Attempt(attempt) => match attempt.doing {
+        let steps = self.state.jobs.iter().filter_map(|place| {
+            let attempt = self.state.at(*place).attempt()?;
+            match attempt.doing {
                 Doing::Running => Some(Effect::Dispatch(Box::new(self.job(*place, attempt)))),
-                Doing::Aborting(_) => Some(Effect::Abort(self.job_key(*place, attempt))),
-                Doing::Backoff { .. } => None,
-            },
-            Phase::Waiting | Phase::Ready | Phase::Gate { .. } | Phase::Entered | Phase::Settled { .. } => {
-                None
+                Doing::Aborting(_) => Some(Effect::Abort(self.job_key(&self.state.at(*place).path, attempt))),
+                Doing::Between { .. } => None,
             }
-        })
-        .collect()
+        });
+        let hooks = self.state.hooks.iter();
+        let hooks = hooks.map(|(path, hook)| Effect::Dispatch(Box::new(self.hook_job(path, &hook.attempt))));
+        steps.chain(hooks).collect()
     }
 
     /// Takes an input and decides everything that can be decided because of it.
@@ -149,21 +176,29 @@ impl Run {
         Ok(turn.answer)
     }
 
-    fn job_key(&self, place: Place, attempt: &Attempt) -> JobKey {
-        let path = self.state.at(place).path.clone();
-        JobKey { run: self.id.clone(), path, attempt: attempt.attempt, delivery: attempt.delivery }
+    fn job_key(&self, path: &Path, attempt: &Attempt) -> JobKey {
+        JobKey {
+            run: self.id.clone(),
+            path: path.clone(),
+            attempt: attempt.attempt,
+            delivery: attempt.delivery,
+        }
     }
 
     fn job(&self, place: Place, attempt: &Attempt) -> Job {
         let instance = self.state.at(place);
-        let step = self.program.plan.step(instance.step);
+        let program = self.state.program(place);
+        let step = program.step(instance.step);
+        let feedback = instance.because.as_ref().filter(|_| instance.pass > 1);
         Job {
-            key: self.job_key(place, attempt),
+            key: self.job_key(&instance.path, attempt),
             step: step.id.clone(),
             work: attempt.assignment.clone(),
-            secrets: self.program.plan.secrets.clone().into(),
+            secrets: program.plan.secrets.clone().into(),
             timeout: step.policy.timeout,
             notes: instance.notes.clone(),
+            round: rounds::standing(step, instance.rounds),
+            feedback: feedback.map(|because| because.failure.clone()),
         }
     }
 }
@@ -188,134 +223,245 @@ impl Turn<'_> {
         self.run.state.at(place)
     }
 
+    fn path(&self, place: Place) -> Path {
+        self.at(place).path.clone()
+    }
+
+    /// The program of an instance, to be held while the run changes.
+    fn program(&self, place: Place) -> Arc<Program> {
+        self.state().program(place).clone()
+    }
+
     /// Writes a decision down and lives by it.
     fn emit(&mut self, what: What) {
         let event = Event { at: self.now, what };
-        evolve(&mut self.run.state, &self.run.program, &event);
+        evolve(&mut self.run.state, &event);
         self.answer.events.push(event);
     }
 
     fn accept(&mut self, input: Input) -> Result<(), Refused> {
-        match (&self.state().stage, &input) {
-            (Stage::New, Input::Start { .. }) => {}
-            (Stage::New, _) => return Err(Refused::NotStarted),
-            (_, Input::Start { .. }) => return Err(Refused::AlreadyStarted),
-            (Stage::Running, Input::Reopen { .. }) => return Err(Refused::NotFailed),
-            (Stage::Concluded(_), Input::Reopen { .. }) | (Stage::Running, _) => {}
-            (
-                Stage::Concluded(_) | Stage::Closed(_),
-                Input::Reported { job, .. } | Input::Lost { job } | Input::Noted { job, .. },
-            ) => {
-                return Err(Refused::StaleJob(job.clone()));
-            }
-            (Stage::Concluded(_) | Stage::Closed(_), Input::Tick | Input::TakenUp) => return Ok(()),
-            (Stage::Concluded(_) | Stage::Closed(_), Input::Decide { id, path, .. }) => {
-                return match self.state().decisions.get(path) {
-                    Some((known, _)) if known == id => Ok(()),
-                    Some((_, by)) => Err(Refused::AlreadyDecided { path: path.clone(), by: by.clone() }),
-                    None => Err(Refused::Finished),
-                };
-            }
-            (Stage::Concluded(_) | Stage::Closed(_), _) => return Err(Refused::Finished),
+        match &self.state().stage {
+            Stage::New if !matches!(input, Input::Start(_)) => return Err(Refused::NotStarted),
+            Stage::New => {}
+            _ if matches!(input, Input::Start(_)) => return Err(Refused::AlreadyStarted),
+            Stage::Running => {}
+            Stage::Concluded(_) | Stage::Closed(_) => return self.accept_after_end(input),
         }
         match input {
-            Input::Start { inputs, seed, about } => self.start_run(inputs, seed, about)?,
-            Input::Reported { job, outcome } => self.reported(&job, outcome)?,
-            Input::Lost { job } => self.lost(&job)?,
+            Input::Start(start) => self.start_run(*start),
+            Input::Reported { job, outcome } => self.reported(&job, outcome),
+            Input::Lost { job } => self.lost(&job),
             Input::Noted { job, key, value } => {
-                let place = self.outstanding(&job)?;
-                let path = self.at(place).path.clone();
+                let path = match self.hook_of(&job) {
+                    true => job.path,
+                    false => self.path(self.outstanding(&job)?),
+                };
                 self.emit(What::Noted { path, key, value });
+                Ok(())
             }
-            Input::Decide { id, path, decision } => self.decided(&id, &path, decision)?,
-            Input::TakenUp => self.taken_up(),
-            Input::Tick => {}
-            Input::Cancel { why, by } => self.cancel(why, by),
-            Input::Pause { .. } if self.state().paused => return Err(Refused::AlreadyPaused),
-            Input::Pause { by } => self.emit(What::Paused { by }),
-            Input::Resume { .. } if !self.state().paused => return Err(Refused::NotPaused),
-            Input::Resume { by } => self.emit(What::Resumed { by }),
-            Input::Reopen { inputs, by } => self.reopen(&inputs, by)?,
+            Input::Decide { id, path, decision } => self.decided(&id, &path, decision),
+            Input::Signal { id, name, by, value, to } => self.signalled(id, name, by, value, to),
+            Input::TakenUp => {
+                self.taken_up();
+                Ok(())
+            }
+            Input::Tick => Ok(()),
+            Input::Cancel { path, why, by } => self.cancel(path, why, by),
+            Input::Pause { .. } if self.state().paused => Err(Refused::AlreadyPaused),
+            Input::Pause { by } => {
+                self.emit(What::Paused { by });
+                Ok(())
+            }
+            Input::Resume { .. } if !self.state().paused => Err(Refused::NotPaused),
+            Input::Resume { by } => {
+                self.emit(What::Resumed { by });
+                Ok(())
+            }
+            Input::Change { inputs, by } => self.change(&inputs, by),
+            Input::Reopen { .. } => Err(Refused::NotFailed),
         }
-        Ok(())
+    }
+
+    /// Once the result is fixed, only what is done around the run can report, and a failed run can be opened again.
+    fn accept_after_end(&mut self, input: Input) -> Result<(), Refused> {
+        match input {
+            Input::Reported { job, .. } | Input::Lost { job } if self.hook_of(&job) => {
+                self.hook_reported(job.path);
+                Ok(())
+            }
+            Input::Noted { job, .. } if self.hook_of(&job) => Ok(()),
+            Input::Reported { job, .. } | Input::Lost { job } | Input::Noted { job, .. } => {
+                Err(Refused::StaleJob(job))
+            }
+            Input::Tick | Input::TakenUp => Ok(()),
+            Input::Decide { id, path, .. } => self.known_decision(&id, &path)?.ok_or(Refused::Finished),
+            Input::Reopen { inputs, by } => self.reopen(&inputs, by),
+            Input::Signal { id, .. } if self.state().signals.contains(&id) => Ok(()),
+            Input::Start(_)
+            | Input::Signal { .. }
+            | Input::Cancel { .. }
+            | Input::Pause { .. }
+            | Input::Resume { .. }
+            | Input::Change { .. } => Err(Refused::Finished),
+        }
     }
 
     /// The environment is evaluated once, before the first step.
-    fn start_run(&mut self, inputs: Value, seed: u64, about: Value) -> Result<(), Refused> {
-        let mut state = State::new();
-        state.inputs = inputs.clone();
+    fn start_run(&mut self, start: Start) -> Result<(), Refused> {
+        let program = self.run.program.clone();
+        let plan = &program.plan;
+        if let RunInput::Open(ty) = &plan.input
+            && let Err(violation) = program.check(ty, &start.inputs)
+        {
+            return Err(Refused::BadInput(format!("{}{}", violation.path, violation.message)));
+        }
+        let depth_max = plan.semantics.calls_deep_max;
+        if start.lineage.0.len() > depth_max as usize {
+            let message = format!("workflows call each other more than {depth_max} deep");
+            return Err(Refused::BadInput(message));
+        }
+        if start.lineage.0.contains(&plan.header.id) {
+            return Err(Refused::BadInput(format!("`{}` is called by itself", plan.header.id)));
+        }
+        let mut state = State::new(program.clone());
+        state.units[0].inputs = start.inputs.clone();
         state.started_at = self.now;
-        let Run { id, program, .. } = &*self.run;
-        let sight = Sight { run: id, program, state: &state, from: None, env: Value::Null, failed: None };
-        let env = rendered(&sight, &program.plan.env)
+        let sight = Sight {
+            run: &self.run.id,
+            state: &state,
+            from: None,
+            inside: false,
+            env: Value::Null,
+            failed: None,
+            round: None,
+        };
+        let env = render::bindings(&sight, &plan.env)
             .map_err(|failure| Refused::BadEnvironment(failure.message))?;
-        self.emit(What::Started { inputs, env: Sealable(Value::Map(Arc::new(env))), seed, about });
+        let Start { inputs, seed, about, by, lineage, keep } = start;
+        self.emit(What::Started {
+            inputs,
+            env: Sealable(Value::Map(Arc::new(env))),
+            seed,
+            about,
+            by,
+            lineage,
+        });
+        keep.into_iter().for_each(|kept| self.emit(What::Kept(Box::new(kept))));
+        self.start_hooks();
         Ok(())
     }
 
     /// Goes on until nothing can happen without the outside.
     fn advance(&mut self) {
-        while matches!(self.state().stage, Stage::Running) {
+        loop {
             if self.answer.events.len() >= EVENTS_MAX {
                 self.answer.again = true;
                 return;
             }
-            let moved = self.run_out()
-                || self.fire_timer()
-                || self.attend()
-                || self.stop_one()
-                || !self.quiet && self.start_one()
-                || self.conclude()
-                || !self.quiet && self.set_clock();
+            let moved = match self.state().stage {
+                Stage::Running => {
+                    self.grace_one()
+                        || self.stop_one()
+                        || self.answer_one()
+                        || self.attend()
+                        || !self.quiet && self.start_one()
+                        || self.conclude()
+                        || self.set_clock()
+                        || self.run_out()
+                        || self.fire_timer()
+                }
+                Stage::Concluded(_) => self.end_hooks(),
+                Stage::New | Stage::Closed(_) => false,
+            };
             if !moved {
                 return;
             }
         }
     }
 
-    /// Fires one timer that is due. What follows from it waits while the run is paused.
+    /// Fires one timer that is due, once nothing is left to do about the one before. While the run is paused none does; they act when it goes on.
     fn fire_timer(&mut self) -> bool {
-        let Some((until, place, reason)) = self.state().next_timer() else { return false };
-        if until > self.now || !self.ticking {
+        let Some((until, place, reason)) = self.state().timers.next() else { return false };
+        if until > self.now || !self.ticking || self.state().paused {
             return false;
         }
-        let path = self.at(place).path.clone();
+        let path = self.path(place);
         self.emit(What::TimerFired { path, reason });
-        if reason == Reason::Timeout {
-            self.abort(place);
-        }
         true
     }
 
     /// Tells an attempt to stop, and sets the time it may take to do so.
-    fn abort(&mut self, place: Place) {
-        let Phase::Attempt(attempt) = &self.at(place).phase else { return };
-        let key = self.run.job_key(place, attempt);
-        let path = self.at(place).path.clone();
-        self.answer.effects.push(Effect::Abort(key));
-        self.emit(What::TimerSet { path, reason: Reason::Grace, until: self.now.plus(GRACE) });
+    fn grace_one(&mut self) -> bool {
+        let Some(place) = self.state().ungraced.first().copied() else { return false };
+        if let Some(attempt) = self.at(place).attempt() {
+            let key = self.run.job_key(&self.at(place).path, attempt);
+            self.answer.effects.push(Effect::Abort(key));
+        }
+        let (path, until) = (self.path(place), self.now.plus(GRACE));
+        self.emit(What::TimerSet { path, reason: Reason::Grace, until });
+        true
     }
 
-    fn cancel(&mut self, why: Arc<str>, by: Arc<str>) {
-        let running: Vec<Place> =
-            self.state().jobs.iter().copied().filter(|place| self.is_running(*place)).collect();
-        self.emit(What::CancelRequested { why, by });
-        running.into_iter().for_each(|place| self.abort(place));
+    fn cancel(&mut self, path: Path, why: Arc<str>, by: Arc<str>) -> Result<(), Refused> {
+        if !path.is_run() {
+            let place = self.state().find(&path).filter(|place| !self.at(*place).is_settled());
+            place.ok_or_else(|| Refused::NothingThere(path.clone()))?;
+        }
+        self.emit(What::CancelRequested { path, why, by, inside: false });
+        Ok(())
     }
 
-    fn is_running(&self, place: Place) -> bool {
-        matches!(&self.at(place).phase, Phase::Attempt(attempt) if attempt.doing == Doing::Running)
+    /// Lays other inputs over those of the run; gates that look at one of them look again.
+    fn change(&mut self, changes: &Value, by: Arc<str>) -> Result<(), Refused> {
+        let inputs = merged(&self.state().units[0].inputs, changes);
+        self.emit(What::InputsChanged { inputs, by });
+        self.look_at_verdicts();
+        Ok(())
+    }
+
+    /// The eyes of a step, with the environment that it and the scopes around it add.
+    fn sight(&self, from: Option<Place>) -> Result<Sight<'_>, Failure> {
+        Ok(self.bare_sight(from, self.environment(from)?))
+    }
+
+    fn bare_sight(&self, from: Option<Place>, env: Value) -> Sight<'_> {
+        let state = self.state();
+        Sight { run: &self.run.id, state, from, inside: false, env, failed: None, round: None }
+    }
+
+    /// The eyes of a scope, which sees the steps of its own list.
+    fn inner_sight(&self, from: Option<Place>) -> Result<Sight<'_>, Failure> {
+        Ok(Sight { inside: true, ..self.sight(from)? })
+    }
+
+    /// The environment of the workflow with what a step and the scopes around it add, outermost first.
+    fn environment(&self, of: Option<Place>) -> Result<Value, Failure> {
+        let unit = of.map_or(0, |place| self.at(place).unit);
+        let outwards = std::iter::successors(of, |place| self.at(*place).parent);
+        let own = outwards.take_while(|place| self.at(*place).unit == unit);
+        let mut chain: Vec<Place> = own.filter(|place| self.at(*place).frame.is_none()).collect();
+        chain.reverse();
+        let mut env = self.state().units[unit as usize].env.clone();
+        for place in chain {
+            let step = self.state().program(place).step(self.at(place).step);
+            if !step.env.is_empty() {
+                let added = render::bindings(&self.bare_sight(Some(place), env.clone()), &step.env)?;
+                env = merged(&env, &Value::Map(Arc::new(added)));
+            }
+        }
+        Ok(env)
     }
 }
 
-/// The inputs with changes laid over them.
-fn merged(inputs: &Value, changes: &Value) -> Value {
-    match (inputs, changes) {
-        (Value::Map(inputs), Value::Map(changes)) => {
-            let mut merged = (**inputs).clone();
-            merged.extend(changes.iter().map(|(name, value)| (name.clone(), value.clone())));
+/// A map with others laid over it.
+fn merged(under: &Value, over: &Value) -> Value {
+    match (under, over) {
+        (Value::Map(under), Value::Map(over)) => {
+            let mut merged = (**under).clone();
+            merged.extend(over.iter().map(|(name, value)| (name.clone(), value.clone())));
             Value::Map(Arc::new(merged))
         }
-        _ => inputs.clone(),
+        (Value::Null, Value::Map(_)) => over.clone(),
+        (_, _) => under.clone(),
     }
 }

@@ -2,19 +2,40 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use windlass_ir::contract::{Contract, Violation};
-use windlass_ir::expr::{Semantics, StepId};
+use windlass_ir::expr::{ResultShapes, StepId, Visibility};
 use windlass_ir::plan::PlanStep;
+use windlass_ir::policy::{IdempotencyScope, OnFailure};
 use windlass_ir::workflow::{Action, Gate, Kind, RunInput};
 use windlass_ir::{Plan, Type, Value};
 
 #[derive(Debug)]
 pub struct Program {
     pub plan: Plan,
-    /// The place of each step in the list that it stands in.
-    places: Vec<u32>,
-    dependents: Vec<Vec<StepId>>,
+    /// What is the same for all instances of a step, by number.
+    notes: Vec<StepNote>,
     contracts: HashMap<String, Contract>,
+    can_undo: bool,
+}
+
+#[derive(Debug, Default)]
+struct StepNote {
+    /// What it is called in paths: its id, or something of its own where several without a name stand side by side.
+    name: Option<Arc<str>>,
+    /// Its place in the list that it stands in.
+    place: u32,
+    /// How many steps it waits for.
+    needs: u32,
+    dependents: Vec<StepId>,
+    /// The step of the same list that takes over its failure.
+    goto: Option<StepId>,
+    /// The step of the same list that undoes it.
+    undoes: Option<StepId>,
+    /// It is the body of a guard, which speaks for it.
+    guarded: bool,
+    /// How many steps stand inside it, however deep.
+    inner: u32,
 }
 
 /// Steps that are ready wait in one of these.
@@ -26,156 +47,203 @@ pub enum Lane {
     Agents,
 }
 
+/// How a step that is done can be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compensation<'p> {
+    /// Steps that belong to it.
+    List(&'p [StepId]),
+    /// Another step of the list that it stands in.
+    Step(StepId),
+}
+
 /// Why a plan cannot be run by this program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unrunnable {
-    #[error("`{step}` is of the type `{kind}`, which this version cannot run yet")]
-    Kind { step: String, kind: String },
     #[error("`{step}` uses `{feature}`, which this version does not do yet")]
     Feature { step: String, feature: &'static str },
-    #[error(
-        "`{workflow}` goes by the rules of another dialect ({dialect}): this version reads and converts such workflows, and cannot run them yet"
-    )]
-    Rules { workflow: String, dialect: String },
     #[error("a type of step `{step}` cannot be checked: {message}")]
     Contract { step: String, message: String },
+    #[error("the plan of `{0}` is broken: a step in it does not exist")]
+    Broken(String),
 }
 
 impl Program {
     pub fn new(plan: Plan) -> Result<Self, Unrunnable> {
-        let mut program = Self {
-            places: vec![0; plan.steps.len()],
-            dependents: vec![Vec::new(); plan.steps.len()],
-            contracts: HashMap::new(),
-            plan,
-        };
-        program.check_kinds()?;
+        if !is_whole(&plan) {
+            return Err(Unrunnable::Broken(plan.header.id.to_string()));
+        }
+        let mut program = Self { notes: Vec::new(), contracts: HashMap::new(), can_undo: false, plan };
+        program.check_features()?;
         program.compile_contracts()?;
         program.lay_out();
         Ok(program)
     }
 
     /// Nothing is started that could not be finished, and nothing that was asked for is left out in silence.
-    fn check_kinds(&self) -> Result<(), Unrunnable> {
-        let id = || self.plan.header.id.to_string();
-        if self.plan.semantics != Semantics::HOUSE {
-            return Err(Unrunnable::Rules { workflow: id(), dialect: self.plan.dialect.to_string() });
-        }
+    fn check_features(&self) -> Result<(), Unrunnable> {
         let policy = &self.plan.policy;
         let unkept = [
-            (
-                self.plan.input != RunInput::Declared || self.plan.result.is_some(),
-                "an input or output as a whole",
-            ),
             (policy.priority.is_some(), "priority"),
             (policy.singleton.is_some(), "singleton"),
             (policy.sticky.is_some(), "sticky"),
             (!policy.cancel_on.is_empty(), "cancel_on"),
             (policy.start_key.is_some(), "start_key"),
-            (policy.compensate_on_cancel, "compensate_on_cancel"),
             (!policy.budget.is_unlimited(), "config.budget"),
             (policy.concurrency.runs_per_workflow.is_some(), "config.concurrency.per_workflow"),
         ];
         if let Some((_, feature)) = unkept.into_iter().find(|(asked, _)| *asked) {
-            return Err(Unrunnable::Feature { step: id(), feature });
+            return Err(Unrunnable::Feature { step: self.plan.header.id.to_string(), feature });
         }
         for step in &self.plan.steps {
-            let id = || step.id.to_string();
-            let runnable = match &step.kind {
-                Kind::Action(Action::Task(task)) => task.rounds.is_none() && task.planner.is_none(),
-                Kind::Action(Action::Agent(_) | Action::Shell(_) | Action::Tool(_)) => true,
-                Kind::Gate(_) | Kind::Assign(_) | Kind::Block(_) | Kind::Choose(_) => true,
-                Kind::Action(
-                    Action::Http(_) | Action::Call(_) | Action::Assistant(_) | Action::Builtin(_),
-                )
-                | Kind::Slot(_)
-                | Kind::Parallel(_)
-                | Kind::Wait(_)
-                | Kind::Finish(_)
-                | Kind::ForEach(_)
-                | Kind::Repeat(_)
-                | Kind::Guard(_) => false,
-            };
-            if !runnable {
-                return Err(Unrunnable::Kind { step: id(), kind: step.word.to_string() });
-            }
-            if step.takes_over {
-                return Err(Unrunnable::Feature { step: id(), feature: "on_failure: {goto: …}" });
-            }
-            if !step.kind.bodies().is_empty() && step.policy.timeout.is_some() {
-                return Err(Unrunnable::Feature { step: id(), feature: "error_policy.timeout" });
-            }
             if let Some(feature) = unkept_of(step) {
-                return Err(Unrunnable::Feature { step: id(), feature });
-            }
-            if step.policy.idempotency.is_some() {
-                return Err(Unrunnable::Feature { step: id(), feature: "idempotency" });
+                return Err(Unrunnable::Feature { step: step.id.to_string(), feature });
             }
         }
         Ok(())
     }
 
     fn compile_contracts(&mut self) -> Result<(), Unrunnable> {
-        for step in &self.plan.steps {
-            let types = step
-                .inputs
-                .values()
-                .map(|input| &input.ty)
-                .chain(step.outputs.values().map(|output| &output.ty));
-            let form = match &step.kind {
-                Kind::Gate(gate) => gate.form.values().map(|field| &field.ty).collect(),
-                _ => Vec::new(),
-            };
-            for ty in types.chain(form) {
-                if let Entry::Vacant(entry) = self.contracts.entry(key_of(ty)) {
-                    let contract = Contract::new(ty).map_err(|error| Unrunnable::Contract {
-                        step: step.id.to_string(),
-                        message: error.to_string(),
-                    })?;
-                    entry.insert(contract);
-                }
+        let plan = &self.plan;
+        let header = plan.header.id.to_string();
+        let mut types: Vec<(String, &Type)> = Vec::new();
+        for step in &plan.steps {
+            let id = || step.id.to_string();
+            types.extend(step.inputs.values().map(|input| (id(), &input.ty)));
+            types.extend(step.outputs.values().map(|output| (id(), &output.ty)));
+            if let Kind::Gate(gate) = &step.kind {
+                types.extend(gate.form.values().map(|field| (id(), &field.ty)));
             }
         }
-        for output in self.plan.outputs.values() {
-            if let Ok(contract) = Contract::new(&output.ty) {
-                self.contracts.insert(key_of(&output.ty), contract);
+        types.extend(plan.outputs.values().chain(&plan.result).map(|output| (header.clone(), &output.ty)));
+        if let RunInput::Open(ty) = &plan.input {
+            types.push((header, ty));
+        }
+        for (step, ty) in types {
+            if let Entry::Vacant(entry) = self.contracts.entry(key_of(ty)) {
+                let contract = Contract::new(ty)
+                    .map_err(|error| Unrunnable::Contract { step, message: error.to_string() })?;
+                entry.insert(contract);
             }
         }
         Ok(())
     }
 
     fn lay_out(&mut self) {
-        let bodies =
-            self.plan.steps.iter().flat_map(|step| step.kind.bodies().into_iter().map(|(_, body)| body));
-        for list in bodies.chain([&self.plan.roots]) {
+        let plan = &self.plan;
+        let mut notes: Vec<StepNote> = plan.steps.iter().map(|_| StepNote::default()).collect();
+        let bodies = plan.steps.iter().flat_map(|step| step.kind.bodies().into_iter().map(|(_, body)| body));
+        for list in bodies.chain([&plan.roots]) {
+            let by_id: HashMap<&str, StepId> = list.iter().map(|id| (&*plan.step(*id).id, *id)).collect();
+            let mut unnamed: HashMap<&str, u32> = HashMap::new();
             for (place, id) in (0u32..).zip(list) {
-                self.places[id.index()] = place;
+                let step = plan.step(*id);
+                if step.implicit {
+                    let count = unnamed.entry(&step.id).or_default();
+                    *count += 1;
+                    notes[id.index()].name = (*count > 1).then(|| format!("{}.{count}", step.id).into());
+                }
+                let policy = &plan.step(*id).policy;
+                let note = &mut notes[id.index()];
+                note.place = place;
+                note.goto = match &policy.on_failure {
+                    OnFailure::Goto(target) => by_id.get(&*target.value).copied(),
+                    OnFailure::Halt
+                    | OnFailure::Rollback
+                    | OnFailure::Continue
+                    | OnFailure::SkipDependents => None,
+                };
+                note.undoes = policy.compensate.as_ref().and_then(|to| by_id.get(&*to.value).copied());
             }
         }
-        for (number, step) in (0u32..).map(StepId).zip(&self.plan.steps) {
-            for need in &step.needs {
-                self.dependents[need.index()].push(number);
+        for (number, step) in (0u32..).map(StepId).zip(&plan.steps) {
+            if let Kind::Guard(guard) = &step.kind {
+                guard.body.iter().for_each(|body| notes[body.index()].guarded = true);
             }
+            // What takes over or undoes runs when it is called for, and nobody waits for it.
+            let counts = |need: &&StepId| !step.takes_over && !plan.step(**need).takes_over;
+            for need in step.needs.iter().filter(counts) {
+                notes[need.index()].dependents.push(number);
+                notes[number.index()].needs += 1;
+            }
+            let outwards = std::iter::successors(step.parent, |parent| plan.step(*parent).parent);
+            outwards.into_iter().for_each(|around| notes[around.index()].inner += 1);
         }
+        self.notes = notes;
+        self.can_undo =
+            (0..self.plan.steps.len() as u32).any(|step| self.compensation(StepId(step)).is_some());
     }
 
-    /// What the plan asks for and this version does not do, though it runs the rest.
-    pub fn left_out(&self) -> Vec<&'static str> {
-        let hooks = (!self.plan.hooks.is_empty()).then_some("hooks");
-        hooks.into_iter().collect()
+    fn note(&self, step: StepId) -> &StepNote {
+        &self.notes[step.index()]
+    }
+
+    pub fn step(&self, step: StepId) -> &PlanStep {
+        self.plan.step(step)
+    }
+
+    /// What a step is called in the path of its instances.
+    pub fn name(&self, step: StepId) -> &Arc<str> {
+        self.note(step).name.as_ref().unwrap_or(&self.step(step).id)
     }
 
     pub fn place(&self, step: StepId) -> u32 {
-        self.places[step.index()]
+        self.note(step).place
+    }
+
+    /// How many steps it waits for.
+    pub fn needs(&self, step: StepId) -> u32 {
+        self.note(step).needs
     }
 
     pub fn dependents(&self, step: StepId) -> &[StepId] {
-        &self.dependents[step.index()]
+        &self.note(step).dependents
+    }
+
+    pub fn goto(&self, step: StepId) -> Option<StepId> {
+        self.note(step).goto.filter(|_| !self.note(step).guarded)
+    }
+
+    /// What a failure means, as far as the step itself has a say.
+    pub fn on_failure(&self, step: StepId) -> &OnFailure {
+        if self.note(step).guarded { &OnFailure::Halt } else { &self.step(step).policy.on_failure }
+    }
+
+    pub fn compensation(&self, step: StepId) -> Option<Compensation<'_>> {
+        if let Kind::Guard(guard) = &self.step(step).kind
+            && let Some(list) = guard.compensate.as_ref().filter(|list| !list.is_empty())
+        {
+            return Some(Compensation::List(list));
+        }
+        self.note(step).undoes.filter(|_| !self.note(step).guarded).map(Compensation::Step)
+    }
+
+    /// Whether any step says how it is undone.
+    pub fn can_undo(&self) -> bool {
+        self.can_undo
+    }
+
+    /// Whether one step stands inside another, however deep.
+    pub fn is_inside(&self, step: StepId, scope: StepId) -> bool {
+        let outwards = std::iter::successors(self.step(step).parent, |parent| self.step(*parent).parent);
+        outwards.into_iter().any(|around| around == scope)
+    }
+
+    /// Whether each item of a fan-out remembers its own steps, because they may read each other by name.
+    pub fn remembers(&self, fan_out: StepId) -> bool {
+        self.is_flat() && self.note(fan_out).inner > 1
+    }
+
+    pub fn is_flat(&self) -> bool {
+        self.plan.semantics.visibility == Visibility::Flat
+    }
+
+    pub fn shapes(&self) -> ResultShapes {
+        self.plan.semantics.results
     }
 
     /// Which limits a step waits for.
     pub fn lane(&self, step: StepId) -> Lane {
-        match &self.plan.step(step).kind {
+        match &self.step(step).kind {
             Kind::Action(Action::Agent(_)) => Lane::Agents,
             Kind::Action(_) => Lane::Actions,
             Kind::Gate(_)
@@ -200,28 +268,35 @@ impl Program {
     }
 }
 
-/// What a step asks for that is not done yet.
-fn unkept_of(step: &PlanStep) -> Option<&'static str> {
-    let plain = Gate::plain();
-    let (gate, task) = match &step.kind {
-        Kind::Gate(gate) => (Some(gate), None),
-        Kind::Action(Action::Task(task)) => (None, Some(task)),
-        _ => (None, None),
+/// Two programs are equal when their plans mean the same.
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        self.plan.digest == other.plan.digest
+    }
+}
+
+/// Whether every number in a plan is that of a step. A plan may come from outside.
+fn is_whole(plan: &Plan) -> bool {
+    let count = plan.steps.len();
+    let known = |id: &StepId| id.index() < count;
+    let lists_known = |step: &PlanStep| step.kind.bodies().iter().all(|(_, list)| list.iter().all(known));
+    let step_known = |(number, step): (usize, &PlanStep)| {
+        // Outer before inner: so the way outwards comes to an end.
+        let parent_known = step.parent.is_none_or(|parent| parent.index() < number);
+        parent_known && step.needs.iter().all(known) && lists_known(step)
     };
+    plan.roots.iter().all(known) && plan.steps.iter().enumerate().all(step_known)
+}
+
+/// What a step asks for that only a later version can give.
+fn unkept_of(step: &PlanStep) -> Option<&'static str> {
+    let key = step.policy.idempotency.as_ref();
+    let is_action = matches!(step.kind, Kind::Action(_));
     let asked = [
-        (step.policy.compensate.is_some(), "compensate"),
         (step.policy.rate.is_some(), "rate limits"),
         (step.policy.task_jobs_max.is_some(), "task limits"),
-        (step.policy.retry.backoff.jitter > 0.0, "retry.jitter"),
-        (gate.is_some_and(|gate| !gate.metadata.is_empty()), "gate.metadata"),
-        (gate.is_some_and(|gate| gate.options != plain.options), "gate.options"),
-        (gate.is_some_and(|gate| gate.on_reject != plain.on_reject), "gate.on_reject"),
-        (gate.is_some_and(|gate| gate.verdict_input.is_some()), "gate.verdict_input"),
-        (gate.is_some_and(|gate| gate.subject.is_some() || gate.show_file.is_some()), "gate.subject"),
-        (
-            task.is_some_and(|task| !task.metadata.is_empty() || !task.capabilities.is_empty()),
-            "task metadata",
-        ),
+        (key.is_some_and(|key| key.scope == IdempotencyScope::Global), "idempotency.scope: global"),
+        (key.is_some() && !is_action, "idempotency of a step that is no action"),
     ];
     asked.into_iter().find(|(asked, _)| *asked).map(|(_, feature)| feature)
 }
@@ -231,4 +306,21 @@ fn key_of(ty: &Type) -> String {
         Type::Schema(schema) => schema.to_string(),
         plain => plain.to_string(),
     }
+}
+
+/// Whether an option of a gate says no.
+pub fn says_no(option: &str) -> bool {
+    ["reject", "abort"].iter().any(|no| option.eq_ignore_ascii_case(no))
+}
+
+/// The option that a choice stands for, as the gate writes it.
+pub fn option_of(gate: &Gate, choice: &crate::input::Choice) -> Option<Arc<str>> {
+    use crate::input::Choice;
+    let mut options = gate.options.iter();
+    match choice {
+        Choice::Approve => options.find(|option| !says_no(option)),
+        Choice::Reject => options.find(|option| says_no(option)),
+        Choice::Option(word) => options.find(|option| option.eq_ignore_ascii_case(word)),
+    }
+    .cloned()
 }

@@ -1,52 +1,65 @@
 //! What expressions read while a run goes on, and the contracts that values keep on their way in and out of a step.
 
 use super::program::Program;
-use super::state::{Place, State};
+use super::records;
+use super::state::{Instance, Phase, Place, State, Within};
 use crate::keys::RunId;
 use crate::outcome::{Failure, Outcome, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::{EvalError, Expr, Limits, Namespace, Read, Scope, evaluate, holds, render};
+use windlass_ir::expr::{EvalError, Expr, Limits, Namespace, Read, Scope, StepId, evaluate, holds, render};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::Map;
-use windlass_ir::workflow::{Bound, Condition, Output};
+use windlass_ir::workflow::{Bound, Condition, Kind, Output};
 
 /// The eyes of one step, or of the run itself.
+#[derive(Clone)]
 pub struct Sight<'a> {
     pub run: &'a RunId,
-    pub program: &'a Program,
     pub state: &'a State,
     pub from: Option<Place>,
+    /// It looks from inside of itself, at the steps of its own list.
+    pub inside: bool,
     /// The environment around the step, rendered.
     pub env: Value,
     /// The failed attempt that a retry condition looks at.
     pub failed: Option<(&'a Failure, u32)>,
+    /// The round that a loop asks about.
+    pub round: Option<u32>,
 }
 
 impl Scope for Sight<'_> {
     fn read(&self, read: Read) -> Result<Value, EvalError> {
         Ok(match read {
             Read::Namespace(namespace) => self.namespace(namespace),
-            Read::StepRecord(_) | Read::LoopItem(_) | Read::LoopIndex(_) => Value::Null,
-            Read::StepOutputs(step) => match self.state.seen_from(self.from, step, self.program) {
-                Some(place) => self.outputs(place),
-                None => Value::Null,
+            Read::StepOutputs(step) => self.seen(step).map_or(Value::Null, |place| self.outputs(place)),
+            Read::StepStatus(step) => match self.seen(step) {
+                Some(place) => Value::text(records::status(self.state, place)),
+                None if self.program().is_flat() => Value::Null,
+                None => Value::text("pending"),
             },
-            Read::StepStatus(step) => {
-                let place = self.state.seen_from(self.from, step, self.program);
-                let outcome = place.and_then(|place| self.state.at(place).outcome());
-                Value::text(outcome.map_or("pending", status_word))
-            }
+            Read::StepRecord(step) => self.seen(step).map_or(Value::Null, |place| records::of(self, place)),
+            Read::LoopItem(step) => self.frame_of(Some(step)).map_or(Value::Null, |frame| self.item(frame)),
+            Read::LoopIndex(step) => self.index(Some(step)),
         })
     }
 }
 
-impl Sight<'_> {
+impl<'a> Sight<'a> {
+    pub fn program(&self) -> &'a Program {
+        &self.state.unit(self.from).program
+    }
+
+    fn seen(&self, step: StepId) -> Option<Place> {
+        self.state.seen_from(self.from, self.inside, step)
+    }
+
     fn namespace(&self, namespace: Namespace) -> Value {
-        let header = &self.program.plan.header;
+        let unit = self.state.unit(self.from);
+        let header = &unit.program.plan.header;
         match namespace {
-            Namespace::Inputs => self.state.inputs.clone(),
+            Namespace::Inputs => unit.inputs.clone(),
             Namespace::Env => self.env.clone(),
             Namespace::Run => Value::map([
                 ("id", Value::text(self.run.as_str())),
@@ -58,8 +71,13 @@ impl Sight<'_> {
                 ("version", Value::Text(header.version.clone())),
             ]),
             Namespace::Secrets => Value::map(
-                self.program.plan.secrets.iter().map(|name| (name.clone(), Value::secret(name.clone()))),
+                unit.program.plan.secrets.iter().map(|name| (name.clone(), Value::secret(name.clone()))),
             ),
+            Namespace::Item => self.frame_of(None).map_or(Value::Null, |frame| self.item(frame)),
+            Namespace::Index => self.index(None),
+            Namespace::Steps => records::all(self),
+            Namespace::Failure => self.because(|because| because.failure.clone()),
+            Namespace::Undo => self.because(|because| because.undo.clone()),
             Namespace::Class => {
                 self.failed.map_or(Value::Null, |(failure, _)| Value::Text(failure.class.clone()))
             }
@@ -73,33 +91,81 @@ impl Sight<'_> {
                 let detail = self.failed.and_then(|(failure, _)| failure.detail.as_ref());
                 detail.and_then(|detail| detail.get("exit_code")).cloned().unwrap_or(Value::Null)
             }
-            Namespace::Steps
-            | Namespace::Context
-            | Namespace::Item
-            | Namespace::Index
-            | Namespace::Loops
-            | Namespace::Host
-            | Namespace::Failure
-            | Namespace::Undo
-            | Namespace::FanIn
-            | Namespace::Root => Value::Null,
-        }
-    }
-
-    /// The outputs of a settled step. One that did not succeed has its declared defaults, and null for the rest.
-    fn outputs(&self, place: Place) -> Value {
-        let instance = self.state.at(place);
-        match instance.outcome() {
-            Some(Outcome::Done(value) | Outcome::Continue(value)) => value.clone(),
-            Some(Outcome::Failed(_) | Outcome::Skipped(_) | Outcome::Cancelled(_)) | None => {
-                let outputs = &self.program.plan.step(instance.step).outputs;
-                Value::map(outputs.iter().map(|(name, output)| (name.clone(), fallback(output))))
+            Namespace::Context | Namespace::Loops | Namespace::Host | Namespace::FanIn | Namespace::Root => {
+                Value::Null
             }
         }
     }
 
+    /// The instances from the reader outwards, as long as they belong to the same workflow.
+    fn outwards(&self) -> impl Iterator<Item = (Place, &'a Instance)> {
+        let state = self.state;
+        let unit = self.from.map_or(0, |from| state.at(from).unit);
+        std::iter::successors(self.from, |place| state.at(*place).parent)
+            .map(|place| (place, state.at(place)))
+            .take_while(move |(_, instance)| instance.unit == unit)
+    }
+
+    /// The item around the reader: of this fan-out, or of the nearest one.
+    fn frame_of(&self, step: Option<StepId>) -> Option<Place> {
+        let mut frames = self.outwards().filter(|(_, instance)| instance.frame.is_some());
+        let wanted = |(place, instance): &(Place, &Instance)| match step {
+            Some(step) => instance.step == step,
+            None => matches!(self.state.kind(*place), Kind::ForEach(_)),
+        };
+        frames.find(wanted).map(|(place, _)| place)
+    }
+
+    fn item(&self, frame: Place) -> Value {
+        let instance = self.state.at(frame);
+        let around = instance.parent.and_then(|parent| self.state.at(parent).within.as_deref());
+        match (around, instance.frame) {
+            (Some(Within::Items(items)), Some(number)) => {
+                items.items.get(number as usize).cloned().unwrap_or(Value::Null)
+            }
+            (_, _) => Value::Null,
+        }
+    }
+
+    /// The number of the item or round around the reader.
+    fn index(&self, step: Option<StepId>) -> Value {
+        if let (Some(round), None) = (self.round, step) {
+            return Value::Int(i64::from(round));
+        }
+        let mut frames =
+            self.outwards().filter(|(_, instance)| step.is_none_or(|step| instance.step == step));
+        let number = frames.find_map(|(_, instance)| instance.frame);
+        number.map_or(Value::Null, |number| Value::Int(i64::from(number)))
+    }
+
+    /// Why the reader, or something around it, runs at all.
+    fn because(&self, what: impl Fn(&super::state::Because) -> Value) -> Value {
+        let told = self.outwards().find_map(|(_, instance)| instance.because.as_deref());
+        told.map_or(Value::Null, what)
+    }
+
+    /// What a step has left behind for others to read.
+    pub fn outputs(&self, place: Place) -> Value {
+        let instance = self.state.at(place);
+        match &instance.phase {
+            Phase::Settled(settlement) => match &settlement.outcome {
+                Outcome::Done(value) | Outcome::Continue(value) => value.clone(),
+                Outcome::Failed(failure) => records::failed(self.state, place, failure),
+                Outcome::Skipped(_) | Outcome::Cancelled(_) => records::undone(self.state, place),
+            },
+            Phase::Entered => records::so_far(self, place),
+            Phase::Dormant
+            | Phase::Waiting
+            | Phase::Ready
+            | Phase::Attempt(_)
+            | Phase::Gate(_)
+            | Phase::Wait(_)
+            | Phase::Joined(_) => records::undone(self.state, place),
+        }
+    }
+
     pub fn value(&self, bound: &Bound) -> Result<Value, Failure> {
-        render(&bound.template, self, &self.program.plan.semantics, &Limits::default())
+        render(&bound.template, self, &self.program().plan.semantics, &Limits::default())
             .map_err(|error| expression_error(&error, &bound.field))
     }
 
@@ -109,14 +175,19 @@ impl Sight<'_> {
 
     /// Whether a condition holds. An error is never taken for false.
     pub fn holds(&self, condition: &Condition) -> Result<bool, Failure> {
-        let semantics = &self.program.plan.semantics;
-        self.evaluate(&condition.expr)
-            .and_then(|value| holds(&value, semantics))
-            .map_err(|error| expression_error(&error, &condition.field))
+        self.decide(condition).map(|(holds, _)| holds)
+    }
+
+    /// Whether a condition holds, and the value that decided.
+    pub fn decide(&self, condition: &Condition) -> Result<(bool, Value), Failure> {
+        let semantics = &self.program().plan.semantics;
+        let value = self.evaluate(&condition.expr);
+        let held = value.and_then(|value| Ok((holds(&value, semantics)?, value)));
+        held.map_err(|error| expression_error(&error, &condition.field))
     }
 
     pub fn evaluate(&self, expr: &Expr) -> Result<Value, EvalError> {
-        evaluate(expr, self, &self.program.plan.semantics, &Limits::default())
+        evaluate(expr, self, &self.program().plan.semantics, &Limits::default())
     }
 
     /// The inputs of a step, each checked before anything is started.
@@ -130,7 +201,7 @@ impl Sight<'_> {
                     let message = format!("the required input `{name}` is null");
                     return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field(field()));
                 }
-            } else if let Err(violation) = self.program.check(&input.ty, &value) {
+            } else if let Err(violation) = self.program().check(&input.ty, &value) {
                 return Err(broken(&field(), &violation.path, &violation.message));
             }
             inputs.insert(name.clone(), value);
@@ -139,27 +210,28 @@ impl Sight<'_> {
     }
 }
 
-fn fallback(output: &Output) -> Value {
-    output.default.clone().unwrap_or(Value::Null)
-}
-
-/// The word that expressions compare with.
-pub fn status_word(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Done(_) | Outcome::Continue(_) => "success",
-        Outcome::Failed(failure) if &*failure.class == class::TIMEOUT => "timed_out",
-        Outcome::Failed(_) => "failed",
-        Outcome::Skipped(_) => "skipped",
-        Outcome::Cancelled(_) => "cancelled",
-    }
-}
-
-fn expression_error(error: &EvalError, field: &Arc<str>) -> Failure {
+pub fn expression_error(error: &EvalError, field: &Arc<str>) -> Failure {
     Failure::new(class::EXPRESSION_ERROR, error.message.as_str()).in_field(field.clone())
 }
 
 fn broken(field: &str, path: &str, message: &str) -> Failure {
     Failure::new(class::CONTRACT_VIOLATION, message).in_field(format!("{field}{path}"))
+}
+
+/// One value, held against the type that was declared for it.
+pub fn checked(program: &Program, field: &str, output: &Output, value: Value) -> Result<Value, Failure> {
+    match (&value, &output.default) {
+        (Value::Null, Some(default)) => Ok(default.clone()),
+        (Value::Null, None) if output.required => {
+            let message = format!("the required output `{field}` is missing");
+            Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field(field.to_owned()))
+        }
+        (Value::Null, None) => Ok(value),
+        (_, _) => match program.check(&output.ty, &value) {
+            Ok(()) => Ok(value),
+            Err(violation) => Err(broken(field, &violation.path, &violation.message)),
+        },
+    }
 }
 
 /// What a step produced, held against its contract: declared outputs first, with defaults filled in, then the rest.
@@ -175,30 +247,13 @@ pub fn contracted(
         let message = format!("the outputs must be an object, but they are {}", produced.kind());
         return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field("outputs"));
     };
-    let mut checked = Map::with_capacity(outputs.len().max(produced.len()));
+    let mut all = Map::with_capacity(outputs.len().max(produced.len()));
     for (name, output) in outputs {
-        let given = produced.get(name).filter(|value| **value != Value::Null);
-        let value = match (given, &output.default) {
-            (Some(value), _) => {
-                let field = format!("outputs.{name}");
-                program
-                    .check(&output.ty, value)
-                    .map_err(|violation| broken(&field, &violation.path, &violation.message))?;
-                value.clone()
-            }
-            (None, Some(default)) => default.clone(),
-            (None, None) if output.required => {
-                let message = format!("the required output `{name}` is missing");
-                return Err(
-                    Failure::new(class::CONTRACT_VIOLATION, message).in_field(format!("outputs.{name}"))
-                );
-            }
-            (None, None) => Value::Null,
-        };
-        checked.insert(name.clone(), value);
+        let given = produced.get(name).cloned().unwrap_or(Value::Null);
+        all.insert(name.clone(), checked(program, &format!("outputs.{name}"), output, given)?);
     }
     for (name, value) in produced.iter().filter(|(name, _)| !outputs.contains_key(*name)) {
-        checked.insert(name.clone(), value.clone());
+        all.insert(name.clone(), value.clone());
     }
-    Ok(Value::Map(Arc::new(checked)))
+    Ok(Value::Map(Arc::new(all)))
 }

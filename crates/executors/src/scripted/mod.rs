@@ -7,7 +7,7 @@ pub use parse::Problem;
 
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_engine::{Failure, Job, Outcome, Path, Work, class};
+use windlass_engine::{Choice, Failure, Job, Outcome, Work, class};
 use windlass_ir::{Duration, Value};
 
 /// A script that has been read and holds no mistake.
@@ -44,11 +44,15 @@ pub struct GateAnswer {
     pub after: Duration,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    Approve,
-    Reject,
-    Option(Arc<str>),
+/// Whom a script answers: an instance of a step, by the names it may be found under.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker<'a> {
+    /// The id that the user sees, such as `images[3]`.
+    pub id: &'a str,
+    /// The id as it stands in the file, whichever instance of the step this is.
+    pub plain: &'a str,
+    /// From 1, counted through all times that the step was sent back.
+    pub attempt: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -65,31 +69,34 @@ impl Script {
         parse::script(script)
     }
 
-    /// The answer to a job: the entry for its attempt, the last one for all later ones. None for a shell step that the
-    /// script does not mention, which is really run.
-    pub fn answer(&self, job: &Job) -> Option<Answer> {
-        let names = [Some(&*job.step), plain_id(&job.key.path), job.work.work.name()];
+    /// The answer to a job: the entry for its attempt, the last one for all later ones. None for what the script does not
+    /// mention and can be done without it: commands, which are really run, and calls of other workflows.
+    pub fn answer(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
+        let names = [Some(asker.id), Some(asker.plain), job.work.work.name()];
         let entries = names.into_iter().flatten().find_map(|name| self.steps.get(name));
-        let answer = entries.and_then(|entries| entry(entries, job.key.attempt));
+        let answer = entries.and_then(|entries| entry(entries, asker.attempt));
         match (answer, &job.work.work) {
             (Some(answer), _) => Some(answer.clone()),
-            (None, Work::Shell { .. }) => None,
-            (None, Work::Agent { .. } | Work::Tool { .. } | Work::Task { .. }) => Some(unanswered(job)),
+            (None, Work::Shell { .. } | Work::Call { .. }) => None,
+            (
+                None,
+                Work::Agent { .. }
+                | Work::Tool { .. }
+                | Work::Task { .. }
+                | Work::Http(_)
+                | Work::Assistant(_)
+                | Work::Builtin { .. }
+                | Work::Notify { .. },
+            ) => Some(unanswered(asker, job.work.work.name())),
         }
     }
 }
 
 impl Gates {
     /// The decision number `number`, from 0, at a gate. When they are used up the gate waits.
-    pub fn for_step(&self, step: &str, path: &Path, number: usize) -> Option<&GateAnswer> {
-        let names = [Some(step), plain_id(path)];
-        names.into_iter().flatten().find_map(|name| self.0.get(name))?.get(number)
+    pub fn decision(&self, id: &str, plain: &str, number: usize) -> Option<&GateAnswer> {
+        [id, plain].into_iter().find_map(|name| self.0.get(name))?.get(number)
     }
-}
-
-/// The id as it stands in the file, whichever instance of the step this is.
-fn plain_id(path: &Path) -> Option<&str> {
-    path.segments().last().map(|segment| &*segment.name)
 }
 
 fn entry(entries: &[Answer], attempt: u32) -> Option<&Answer> {
@@ -97,10 +104,12 @@ fn entry(entries: &[Answer], attempt: u32) -> Option<&Answer> {
     entries.get(index).or(entries.last())
 }
 
-fn unanswered(job: &Job) -> Answer {
-    let name = job.work.work.name().map(|name| format!(" or `{name}`")).unwrap_or_default();
-    let step = &job.step;
-    let message = format!("the script has no answer for `{step}`: add an entry `{step}`{name} under `steps`");
+fn unanswered(asker: Asker<'_>, work: Option<&str>) -> Answer {
+    let Asker { id, plain, .. } = asker;
+    let plain = if plain == id { String::new() } else { format!(" or `{plain}`") };
+    let work = work.filter(|name| *name != id).map(|name| format!(" or `{name}`")).unwrap_or_default();
+    let message =
+        format!("the script has no answer for `{id}`: add an entry `{id}`{plain}{work} under `steps`");
     let failure = Failure::new(class::NO_SCRIPTED_ANSWER, message);
     Answer { outcome: Outcome::Failed(failure), after: Duration::ZERO, hangs: false }
 }
@@ -108,9 +117,9 @@ fn unanswered(job: &Job) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_engine::{Assignment, JobKey, RunId};
+    use windlass_engine::{Assignment, JobKey, Lineage, Path, RunId};
     use windlass_ir::value::Sealable;
-    use windlass_ir::workflow::ShellOutput;
+    use windlass_ir::workflow::{CallMode, ShellOutput};
 
     const SCRIPT: &str = r#"{
         "steps": {
@@ -127,11 +136,24 @@ mod tests {
         Script::parse(&serde_json::from_str(SCRIPT).expect("JSON")).expect("a good script")
     }
 
-    fn job(step: &str, plain: &str, attempt: u32, work: Work) -> Job {
-        let path = Path::default().child(plain.into(), None);
-        let key = JobKey { run: RunId::new("r").expect("good"), path, attempt, delivery: 1 };
-        let work = Arc::new(Assignment { input: Value::Null, work, env: IndexMap::new() });
-        Job { key, step: step.into(), work, secrets: Arc::from([]), timeout: None, notes: IndexMap::new() }
+    fn job(step: &str, work: Work) -> Job {
+        let path = Path::default().child(step.into(), None);
+        let key = JobKey { run: RunId::new("r").expect("good"), path, attempt: 1, delivery: 1 };
+        let work = Arc::new(Assignment { input: Value::Null, work, env: IndexMap::new(), promise: None });
+        Job {
+            key,
+            step: step.into(),
+            work,
+            secrets: Arc::from([]),
+            timeout: None,
+            notes: IndexMap::new(),
+            round: None,
+            feedback: None,
+        }
+    }
+
+    fn answer(id: &str, plain: &str, attempt: u32, work: Work) -> Option<Answer> {
+        script().answer(&job(plain, work), Asker { id, plain, attempt })
     }
 
     fn tool(name: &str) -> Work {
@@ -142,9 +164,13 @@ mod tests {
         Work::Shell { command: Value::text("true"), cwd: None, stdin: None, output: ShellOutput::Text }
     }
 
-    fn check(job: &Job, expected: Option<(&str, &str)>) {
-        let answer = script().answer(job);
-        let shown = answer.as_ref().map(|answer| {
+    fn call() -> Work {
+        let workflow = Value::text("resize");
+        Work::Call { workflow, input: Value::Null, mode: CallMode::Child, lineage: Lineage::default() }
+    }
+
+    fn check(answer: Option<&Answer>, expected: Option<(&str, &str)>) {
+        let shown = answer.map(|answer| {
             let outcome = match &answer.outcome {
                 Outcome::Done(value) => value.to_json_text().expect("no secret"),
                 Outcome::Failed(failure) => failure.class.to_string(),
@@ -157,42 +183,59 @@ mod tests {
 
     #[test]
     fn one_entry_for_each_attempt_and_the_last_repeats() {
-        check(&job("call", "call", 1, tool("t")), Some(("rate_limit", "0s")));
-        check(&job("call", "call", 2, tool("t")), Some(("1", "3s")));
-        check(&job("call", "call", 3, tool("t")), Some(("1", "3s")));
-        check(&job("call", "call", u32::MAX, tool("t")), Some(("1", "3s")));
+        check(answer("call", "call", 1, tool("t")).as_ref(), Some(("rate_limit", "0s")));
+        check(answer("call", "call", 2, tool("t")).as_ref(), Some(("1", "3s")));
+        check(answer("call", "call", 3, tool("t")).as_ref(), Some(("1", "3s")));
+        check(answer("call", "call", u32::MAX, tool("t")).as_ref(), Some(("1", "3s")));
     }
 
     #[test]
     fn found_by_visible_id_then_plain_id_then_name() {
-        check(&job("each[1]", "each", 1, tool("resize")), Some((r#""second""#, "0s")));
-        check(&job("each[2]", "each", 1, tool("resize")), Some((r#""any""#, "0s")));
-        check(&job("other", "other", 1, tool("resize")), Some((r#""by name""#, "0s")));
+        check(answer("each[1]", "each", 1, tool("resize")).as_ref(), Some((r#""second""#, "0s")));
+        check(answer("each[2]", "each", 1, tool("resize")).as_ref(), Some((r#""any""#, "0s")));
+        check(answer("other", "other", 1, tool("resize")).as_ref(), Some((r#""by name""#, "0s")));
+        check(answer("other", "other", 1, call()).as_ref(), Some((r#""by name""#, "0s")));
     }
 
     #[test]
-    fn without_an_entry_only_shell_steps_are_really_run() {
-        check(&job("other", "other", 1, tool("t")), Some(("no_scripted_answer", "0s")));
-        check(&job("other", "other", 1, shell()), None);
-        check(&job("call", "call", 2, shell()), Some(("1", "3s")));
+    fn without_an_entry_only_commands_and_calls_are_left_to_others() {
+        check(answer("other", "other", 1, tool("t")).as_ref(), Some(("no_scripted_answer", "0s")));
+        check(answer("other", "other", 1, shell()).as_ref(), None);
+        check(answer("call", "call", 2, shell()).as_ref(), Some(("1", "3s")));
+        let calls_another = Work::Call {
+            workflow: Value::text("unknown"),
+            input: Value::Null,
+            mode: CallMode::Inline,
+            lineage: Lineage::default(),
+        };
+        check(answer("other", "other", 1, calls_another).as_ref(), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let missing = answer("each[2]", "each2", 1, tool("t")).expect("an answer");
+        let Outcome::Failed(failure) = missing.outcome else { panic!("{missing:?}") };
+        assert_eq!(
+            &*failure.message,
+            "the script has no answer for `each[2]`: add an entry `each[2]` or `each2` or `t` under `steps`"
+        );
     }
 
     #[test]
     fn a_hang_ends_in_a_failure_if_nothing_else_ends_it() {
-        let answer = script().answer(&job("build", "build", 1, shell())).expect("an entry");
-        assert!(answer.hangs);
-        check(&job("build", "build", 1, shell()), Some(("error", "10s")));
+        let hung = answer("build", "build", 1, shell());
+        assert!(hung.as_ref().is_some_and(|answer| answer.hangs));
+        check(hung.as_ref(), Some(("error", "10s")));
     }
 
     #[test]
     fn decisions_are_used_up() {
         let gates = script().gates;
-        let path = Path::default().child("sign".into(), Some(2));
-        let first = gates.for_step("sign[2]", &path, 0).expect("a decision");
+        let first = gates.decision("sign[2]", "sign", 0).expect("a decision");
         assert_eq!((&first.choice, first.by.as_deref()), (&Choice::Reject, Some("eve")));
-        let second = gates.for_step("sign", &path, 1).expect("a decision");
+        let second = gates.decision("sign", "sign", 1).expect("a decision");
         assert_eq!((&second.choice, second.after), (&Choice::Option("later".into()), Duration::from_secs(5)));
-        assert_eq!(gates.for_step("sign", &path, 2), None);
-        assert_eq!(gates.for_step("other", &Path::default(), 0), None);
+        assert_eq!(gates.decision("sign", "sign", 2), None);
+        assert_eq!(gates.decision("other", "other", 0), None);
     }
 }

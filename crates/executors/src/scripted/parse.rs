@@ -1,9 +1,9 @@
 //! A script as data becomes a [`Script`]. Everything wrong is found in one pass, each with its place.
 
-use super::{Answer, Choice, GateAnswer, Gates, Script, Signal};
+use super::{Answer, GateAnswer, Gates, Script, Signal};
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_engine::{Failure, Outcome, class};
+use windlass_engine::{Choice, Failure, Outcome, class};
 use windlass_ir::suggest::nearest;
 use windlass_ir::value::Map;
 use windlass_ir::{Duration, Value};

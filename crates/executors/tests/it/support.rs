@@ -87,10 +87,12 @@ impl Case {
         Job {
             key: key(self.run),
             step: "build".into(),
-            work: Arc::new(Assignment { input: Value::Null, work, env }),
+            work: Arc::new(Assignment { input: Value::Null, work, env, promise: None }),
             secrets: self.secrets.into_iter().map(Arc::from).collect(),
             timeout: None,
             notes: IndexMap::new(),
+            round: None,
+            feedback: None,
         }
     }
 

@@ -11,6 +11,12 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
 impl Cron {
+    /// The first fire after an instant, in UTC; both in microseconds since the Unix epoch.
+    pub fn next_micros(&self, after: i64) -> Option<i64> {
+        let after = Timestamp::from_microsecond(after).ok()?;
+        self.next_after(after, &TimeZone::UTC).map(Timestamp::as_microsecond)
+    }
+
     /// The first fire after an instant; none when the search ends with the year 2100.
     pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let every_hour = (0..24).all(|hour| self.hours.has(hour));

@@ -22,8 +22,8 @@ pub use functions::{Arity, Function};
 pub use print::{Printer, is_name};
 pub use query::{PathPart, Query, QueryError};
 pub use semantics::{
-    Comparison, ConditionText, FunctionRules, IndexRule, Logic, ParameterRules, Semantics, StatusWords,
-    TextForm, Truthiness, Visibility,
+    Comparison, ConditionText, FunctionRules, IndexRule, Logic, ParameterRules, ResultShapes, Semantics,
+    SkipRule, StatusWords, TextForm, Truthiness, Visibility,
 };
 pub use template::{Piece, Template, render};
 pub use tree::{BinaryOp, Expr, Namespace, Node, Read, StepId};

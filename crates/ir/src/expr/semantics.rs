@@ -15,6 +15,10 @@ pub struct Semantics {
     pub visibility: Visibility,
     pub status: StatusWords,
     pub parameters: ParameterRules,
+    pub skips: SkipRule,
+    pub results: ResultShapes,
+    /// How deep workflows may call each other.
+    pub calls_deep_max: u32,
 }
 
 impl Semantics {
@@ -30,6 +34,9 @@ impl Semantics {
         visibility: Visibility::Scoped,
         status: StatusWords::House,
         parameters: ParameterRules::House,
+        skips: SkipRule::PassedOn,
+        results: ResultShapes::House,
+        calls_deep_max: 16,
     };
 
     pub const SPECKIT: Self = Self {
@@ -43,12 +50,29 @@ impl Semantics {
         visibility: Visibility::Flat,
         status: StatusWords::Speckit,
         parameters: ParameterRules::Python,
+        skips: SkipRule::Satisfies,
+        results: ResultShapes::Speckit,
+        calls_deep_max: 16,
     };
 
-    pub const DAGNATS: Self =
-        Self { comparison: Comparison::SameKind, visibility: Visibility::Flat, ..Self::HOUSE };
+    pub const DAGNATS: Self = Self {
+        comparison: Comparison::SameKind,
+        visibility: Visibility::Flat,
+        status: StatusWords::Dagnats,
+        skips: SkipRule::Satisfies,
+        results: ResultShapes::Dagnats,
+        calls_deep_max: 3,
+        ..Self::HOUSE
+    };
 
-    pub const DCC: Self = Self { truthiness: Truthiness::Empty, visibility: Visibility::Flat, ..Self::HOUSE };
+    pub const DCC: Self = Self {
+        truthiness: Truthiness::Empty,
+        visibility: Visibility::Flat,
+        status: StatusWords::Dcc,
+        skips: SkipRule::Satisfies,
+        results: ResultShapes::Dcc,
+        ..Self::HOUSE
+    };
 
     /// The sets of rules that have a name.
     pub const NAMED: [(&'static str, Self); 4] =
@@ -142,12 +166,34 @@ pub enum Visibility {
     Flat,
 }
 
+/// What a step that was skipped means for those that wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipRule {
+    /// A gate that was skipped, and a step that was skipped because of a failure or a gate, skips those that wait for it.
+    PassedOn,
+    /// It is as good as done.
+    Satisfies,
+}
+
+/// What scopes, gates and waits leave behind for others to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultShapes {
+    House,
+    Speckit,
+    Dagnats,
+    Dcc,
+}
+
 /// The words that the status of a step is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusWords {
     House,
     Speckit,
+    Dagnats,
+    Dcc,
 }
 
 impl StatusWords {
@@ -157,6 +203,10 @@ impl StatusWords {
                 &["pending", "running", "waiting", "success", "failed", "skipped", "timed_out", "cancelled"]
             }
             Self::Speckit => &["pending", "running", "completed", "failed", "skipped", "paused"],
+            Self::Dagnats => {
+                &["pending", "queued", "running", "completed", "failed", "skipped", "cancelled", "recovered"]
+            }
+            Self::Dcc => &["pending", "running", "completed", "failed", "cancelled", "interrupted"],
         }
     }
 }

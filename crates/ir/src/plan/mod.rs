@@ -74,6 +74,12 @@ pub struct PlanStep {
 }
 
 impl Plan {
+    /// Gives a plan that was put together its identity.
+    pub fn seal(&mut self) {
+        self.digest = Digest::default();
+        self.digest = Digest::of(self);
+    }
+
     pub fn step(&self, id: StepId) -> &PlanStep {
         &self.steps[id.index()]
     }

@@ -4,8 +4,9 @@
 
 use super::{Parameters, Plan, PlanStep};
 use crate::expr::{Printer, StepId, Template};
+use crate::policy::RetryAfter;
 use crate::time::Duration;
-use crate::workflow::{Action, Ask, Choose, Gate, Input, Items, Kind, RepeatTest, WaitFor, Words};
+use crate::workflow::{Action, Ask, Choose, Gate, Input, Items, Kind, OnReject, RepeatTest, WaitFor, Words};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -177,11 +178,12 @@ fn step_outline(
                 "initial_interval": retry.backoff.initial.to_string(),
                 "growth": retry.backoff.growth,
                 "max_interval": retry.backoff.max.to_string(),
+                "retry_after": retry_after(retry.after),
                 "non_retryable_errors": retry.never,
                 "when": retry.when.as_ref().map(|when| printer.expr(&when.expr)),
             })
         },
-        on_failure: json!(step.policy.on_failure),
+        on_failure: json!(named.policy.on_failure),
         context: agent.map_or_else(StepContext::default, |agent| StepContext {
             modules: strings(&agent.modules),
             memory_tokens: agent.memory.as_ref().map(|memory| memory.max_tokens),
@@ -191,7 +193,7 @@ fn step_outline(
             _ => None,
         },
         labels: labels(plan, number),
-        compensate: match &step.policy.compensate {
+        compensate: match &named.policy.compensate {
             Some(target) => vec![target.value.to_string()],
             None => handlers(plan, named, printer, "compensate"),
         },
@@ -316,13 +318,44 @@ fn outputs(step: &PlanStep) -> Json {
     Json::Object(entries.collect())
 }
 
+fn retry_after(after: RetryAfter) -> Json {
+    match after {
+        RetryAfter::AtLeast => json!("at_least"),
+        RetryAfter::Instead { min, max } => json!({"min": min.to_string(), "max": max.to_string()}),
+    }
+}
+
 fn gate_outline(gate: &Gate, printer: &Printer<'_>) -> Json {
     json!({
         "approvers": gate.approvers,
+        "quorum": gate.quorum,
+        "self_approval": gate.self_approval,
+        "on_reject": on_reject(&gate.on_reject),
         "on_timeout": gate.on_timeout,
         "message": gate.message.as_ref().map(|message| printer.template(&message.template).trim().to_owned()),
         "form": gate.form.keys().collect::<Vec<_>>(),
     })
+}
+
+fn on_reject(on_reject: &OnReject) -> Json {
+    match on_reject {
+        OnReject::Fail | OnReject::Abort | OnReject::Skip | OnReject::Retry => json!(on_reject),
+        OnReject::Back { to, times_max } => json!({"back_to": to.value, "max": times_max}),
+    }
+}
+
+/// Who must say yes, and what happens if they do not.
+fn approval(gate: &Gate) -> String {
+    let who = match (gate.approvers.is_empty(), gate.quorum) {
+        (true, 1) => "anyone".to_owned(),
+        (true, quorum) => format!("{quorum} people"),
+        (false, 1) => gate.approvers.join(", "),
+        (false, quorum) => format!("{quorum} of {}", gate.approvers.join(", ")),
+    };
+    match &gate.on_reject {
+        OnReject::Back { to, .. } => format!("approval by {who}, else back to {}", to.value),
+        OnReject::Fail | OnReject::Abort | OnReject::Skip | OnReject::Retry => format!("approval by {who}"),
+    }
 }
 
 /// What does the work of a step, in one line.
@@ -348,8 +381,7 @@ fn runs(plan: &Plan, step: &PlanStep, printer: &Printer<'_>) -> String {
         Kind::Action(Action::Builtin(builtin)) => builtin.what.word().to_owned(),
         Kind::Slot(name) => format!("slot {name}"),
         Kind::Parallel(parallel) => format!("{} branches at once", parallel.branches.len()),
-        Kind::Gate(gate) if gate.approvers.is_empty() => "approval by anyone".to_owned(),
-        Kind::Gate(gate) => format!("approval by {}", gate.approvers.join(", ")),
+        Kind::Gate(gate) => approval(gate),
         Kind::Wait(wait) => wait_for(&wait.what, printer),
         Kind::Assign(set) => format!("sets {}", set.keys().map(|key| &**key).collect::<Vec<_>>().join(", ")),
         Kind::Finish(finish) => {

@@ -2,6 +2,7 @@
 //!
 //! Building it finds what is wrong with the structure: ids used twice, dependencies on nothing, cycles, bad targets.
 
+use super::back::{self, List};
 use super::graph::Graph;
 use crate::contract::Type;
 use crate::diagnostic::{Code, Diagnostic};
@@ -23,6 +24,8 @@ pub struct Catalog {
     spaces: Vec<Option<usize>>,
     /// Steps that run only to take over a failure or to undo another.
     pub takes_over: HashSet<StepId>,
+    /// Steps that a gate can let be done again, those inside them not counted.
+    pub done_again: HashSet<StepId>,
 }
 
 /// What others may know about a step.
@@ -71,11 +74,13 @@ impl Catalog {
             by_id: HashMap::new(),
             spaces: vec![None],
             takes_over: HashSet::new(),
+            done_again: HashSet::new(),
         };
         catalog.enter(steps, None, Role::Body, 0, words, diagnostics);
         for scope in 0..catalog.scopes.len() {
             catalog.connect(scope, steps, words, diagnostics);
         }
+        back::check_ids(steps, diagnostics);
         catalog
     }
 
@@ -218,6 +223,7 @@ impl Catalog {
             OnFailure::Halt | OnFailure::Rollback | OnFailure::Continue | OnFailure::SkipDependents => None,
         });
         self.takes_over.extend(targets.map(|to| steps[*to as usize].number));
+        self.send_back(List { steps: &steps, places: &places }, words, diagnostics);
         self.scopes[scope].graph = if handovers.is_empty() {
             graph
         } else {
@@ -293,7 +299,7 @@ impl Catalog {
         }
     }
 
-    fn unknown_sibling(
+    pub(super) fn unknown_sibling(
         &self,
         step: &Step,
         name: &Spanned<Arc<str>>,

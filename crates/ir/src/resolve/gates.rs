@@ -115,7 +115,7 @@ fn leak(step: &Step, beside: Beside) -> Option<Leak<'_>> {
             fix: Fix::Policy,
         })
     };
-    match &inner.policy.on_failure {
+    match &step.policy.on_failure {
         OnFailure::Continue => return rejected(format!("on_failure of `{id}` is continue")),
         OnFailure::Goto(target) => {
             return rejected(format!("`{}` takes over the failure of `{id}`", target.value));

@@ -132,6 +132,35 @@ impl Graph {
         }
         answers
     }
+
+    /// For each step, whether it lies between the two of one of these pairs, the first of the pair included.
+    ///
+    /// Sixty-four pairs are followed in one pass down the graph and one up, as in [`Graph::are_ancestors`].
+    pub fn are_between(&self, pairs: &[(u32, u32)]) -> Vec<bool> {
+        let mut answers = vec![false; self.before.len()];
+        for chunk in pairs.chunks(64) {
+            let mut down = self.marked(chunk.iter().map(|(from, _)| *from));
+            for step in &self.order {
+                let masks = self.before[*step as usize].iter().map(|need| down[*need as usize]);
+                down[*step as usize] |= masks.fold(0, |all, mask| all | mask);
+            }
+            let ends = self.marked(chunk.iter().map(|(_, to)| *to));
+            let mut up = vec![0u64; self.before.len()];
+            for step in self.order.iter().rev() {
+                let after = self.after[*step as usize].iter().map(|next| *next as usize);
+                up[*step as usize] = after.fold(0, |all, next| all | up[next] | ends[next]);
+            }
+            answers.iter_mut().zip(down.iter().zip(&up)).for_each(|(answer, (a, b))| *answer |= a & b != 0);
+        }
+        answers
+    }
+
+    /// A bit for each of at most sixty-four steps, at its place.
+    fn marked(&self, steps: impl Iterator<Item = u32>) -> Vec<u64> {
+        let mut masks = vec![0u64; self.before.len()];
+        steps.enumerate().for_each(|(bit, step)| masks[step as usize] |= 1 << bit);
+        masks
+    }
 }
 
 /// From `start` to `last` along the recorded steps, and back to `start`.
@@ -190,5 +219,22 @@ mod tests {
         let answers = chain.are_ancestors(&questions);
         assert!(answers[..199].iter().all(|yes| *yes));
         assert_eq!(answers[199..], [false, false]);
+    }
+
+    #[test]
+    fn what_lies_between_two_steps() {
+        // 0 -> 1 -> 3 -> 4, 0 -> 2 -> 3, 1 -> 5
+        let check = |pairs: &[(u32, u32)], expected: &[usize]| {
+            let diamond = graph(&[&[], &[0], &[0], &[1, 2], &[3], &[1]]);
+            let answers = diamond.are_between(pairs);
+            let found: Vec<usize> = (0..6).filter(|step| answers[*step]).collect();
+            assert_eq!(found, expected, "{pairs:?}");
+        };
+        check(&[(0, 4)], &[0, 1, 2, 3]);
+        check(&[(1, 4)], &[1, 3]);
+        check(&[(2, 5)], &[]);
+        check(&[(1, 5), (3, 4)], &[1, 3]);
+        check(&[(4, 0), (3, 3)], &[]);
+        check(&[(4, 5); 70].into_iter().chain([(2, 3)]).collect::<Vec<_>>(), &[2]);
     }
 }

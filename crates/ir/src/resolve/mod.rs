@@ -1,9 +1,11 @@
 //! From names to things: checks a whole workflow and ties every name in it to what it stands for.
 //!
-//! `graph` is one list of steps as a graph, `catalog` all steps at a glance, `fields` the list of places where expressions
-//! stand, `names` the check of each of them, `gates` the question whether a gate can be passed by, `simplify` gives what means
-//! the same one spelling. All findings come back together; afterwards a workflow without errors can be lowered to a [`crate::Plan`].
+//! `graph` is one list of steps as a graph, `catalog` all steps at a glance, `back` the gates that let steps be done again,
+//! `fields` the list of places where expressions stand, `names` the check of each of them, `gates` the question whether a gate
+//! can be passed by, `simplify` gives what means the same one spelling. All findings come back together; afterwards a workflow
+//! without errors can be lowered to a [`crate::Plan`].
 
+mod back;
 mod catalog;
 mod fields;
 mod gates;

@@ -451,7 +451,14 @@ impl<'a> Names<'a> {
                     "move this into a `fan_out.stage_template` or into the stages of a loop",
                 )
             }
-            Namespace::Failure | Namespace::Undo if !self.takes_over(reader) => here(
+            Namespace::Failure if !self.takes_over(reader) && !self.is_done_again(reader) => here(
+                format!(
+                    "`{word}` has a value only in a {stage} that takes over a failure, undoes another, or is done again after a \
+                     gate said no"
+                ),
+                "move this into the one that `goto`, `compensate` or `back_to` names",
+            ),
+            Namespace::Undo if !self.takes_over(reader) => here(
                 format!("`{word}` has a value only in a {stage} that takes over a failure or undoes another"),
                 "move this into the one that `goto` or `compensate` names",
             ),
@@ -472,10 +479,19 @@ impl<'a> Names<'a> {
 
     /// Whether the reader, or a step around it, runs only to take over a failure or to undo another.
     fn takes_over(&self, reader: &Reader<'_>) -> bool {
-        let around = std::iter::successors(reader.step, |here| self.catalog.scope_of(*here).parent);
-        around.into_iter().any(|here| {
+        self.outwards(reader).any(|here| {
             self.catalog.takes_over.contains(&here) || self.catalog.scope_of(here).role == Role::After
         })
+    }
+
+    /// Whether a gate can let the reader, or a step around it, be done again.
+    fn is_done_again(&self, reader: &Reader<'_>) -> bool {
+        self.outwards(reader).any(|here| self.catalog.done_again.contains(&here))
+    }
+
+    /// The step that reads, and those around it.
+    fn outwards(&self, reader: &Reader<'_>) -> impl Iterator<Item = StepId> {
+        std::iter::successors(reader.step, |here| self.catalog.scope_of(*here).parent)
     }
 
     /// `loops.<id>.item` or `loops.<id>.index`: a fan-out or loop that the reader is inside of.

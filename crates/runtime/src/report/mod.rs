@@ -1,14 +1,22 @@
 //! A run as its user sees it: the contract that programs read, in the words of the dialect its file is written in.
 //!
-//! What is the same for all dialects is here; each dialect's words are in one file of its own.
+//! What is the same for all dialects is here; each dialect's words are in one file of its own, and `ids` are what steps are called.
 
+mod dagnats;
+mod dcc;
+pub mod ids;
+mod speckit;
 mod swdl;
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
-use windlass_engine::{Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView, View};
+use std::collections::HashMap;
+use windlass_engine::{
+    Assignment, Decision, Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView, View, Work, is_abort,
+};
 use windlass_ir::expr::StepId;
-use windlass_ir::value::Value;
-use windlass_ir::workflow::{Gate, Kind};
+use windlass_ir::value::{SealedPart, Value};
+use windlass_ir::workflow::{Choose, Gate, Kind};
 
 /// How a run stands, as one word that decides how a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -29,37 +37,106 @@ pub fn standing(view: &View) -> Standing {
         RunPhase::Ended(Outcome::Failed(_)) => Standing::Failed,
         RunPhase::Ended(Outcome::Cancelled(_)) => Standing::Cancelled,
         RunPhase::Pending | RunPhase::Running => {
-            let moving = view.steps.values().any(|step| match &step.phase {
-                StepPhase::Running | StepPhase::Backoff { .. } => true,
-                StepPhase::Pending | StepPhase::Asking { .. } | StepPhase::Inside | StepPhase::Settled(_) => {
-                    false
-                }
-            });
-            let asking = view.steps.values().any(|step| matches!(step.phase, StepPhase::Asking { .. }));
-            if !moving && (asking || view.paused) { Standing::Waiting } else { Standing::Going }
+            let waiting = view.paused || view.steps.values().any(is_for_others);
+            if waiting && !moves_by_itself(view) { Standing::Waiting } else { Standing::Going }
         }
+    }
+}
+
+/// Whether a step waits for somebody outside.
+fn is_for_others(step: &StepView) -> bool {
+    matches!(step.phase, StepPhase::Asking { .. } | StepPhase::Waiting { signal: Some(_), .. })
+}
+
+/// Whether work or time alone brings the run further.
+pub(crate) fn moves_by_itself(view: &View) -> bool {
+    view.steps.iter().any(|(path, step)| match &step.phase {
+        StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Waiting { signal: None, .. } => true,
+        StepPhase::Inside => is_between_rounds(view, path, step),
+        StepPhase::Dormant
+        | StepPhase::Pending
+        | StepPhase::Asking { .. }
+        | StepPhase::Waiting { signal: Some(_), .. }
+        | StepPhase::Joined
+        | StepPhase::Settled(_) => false,
+    })
+}
+
+/// Whether a loop waits for its next round.
+fn is_between_rounds(view: &View, path: &Path, step: &StepView) -> bool {
+    let repeats = step.frame.is_none() && matches!(view.plan_step(step).kind, Kind::Repeat(_));
+    let last = step.rounds.checked_sub(1).filter(|_| repeats);
+    let last = last.and_then(|number| view.steps.get(&path.frame(number)));
+    last.is_some_and(|round| matches!(round.phase, StepPhase::Settled(_)))
+}
+
+/// Whether a run that has failed can be taken up again, as far as can be seen from outside.
+pub fn is_resumable(view: &View) -> bool {
+    match &view.phase {
+        RunPhase::Ended(Outcome::Failed(failure)) => !is_abort(failure) && view.undone.is_none(),
+        RunPhase::Ended(_) => false,
+        RunPhase::Pending | RunPhase::Running => true,
+    }
+}
+
+/// Whose words a run is told in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Swdl,
+    Speckit,
+    Dagnats,
+    Dcc,
+}
+
+impl Dialect {
+    pub fn of(view: &View) -> Self {
+        Self::named(&view.program().plan.dialect)
+    }
+
+    /// What is not known is told in the words of the house.
+    pub fn named(dialect: &str) -> Self {
+        match dialect {
+            "speckit" => Self::Speckit,
+            "dagnats" => Self::Dagnats,
+            "dcc" => Self::Dcc,
+            _ => Self::Swdl,
+        }
+    }
+}
+
+fn run_status(view: &View) -> &'static str {
+    match Dialect::of(view) {
+        Dialect::Swdl => swdl::run_status(view),
+        Dialect::Speckit => speckit::run_status(view),
+        Dialect::Dagnats => dagnats::run_status(view),
+        Dialect::Dcc => dcc::run_status(view),
+    }
+}
+
+fn steps(view: &View) -> IndexMap<String, Shown> {
+    match Dialect::of(view) {
+        Dialect::Swdl => swdl::steps(view),
+        Dialect::Speckit => speckit::steps(view),
+        Dialect::Dagnats => dagnats::steps(view),
+        Dialect::Dcc => dcc::steps(view),
     }
 }
 
 /// The result object of a run at this moment.
 pub fn result(run: &RunId, view: &View) -> Json {
     let plan = &view.program().plan;
-    let steps: Map<String, Json> = (0u32..)
-        .map(StepId)
-        .zip(&plan.steps)
-        .filter(|(_, step)| !step.implicit)
-        .map(|(id, step)| (step.id.to_string(), step_report(view, id)))
-        .collect();
+    let steps: Map<String, Json> =
+        steps(view).into_iter().map(|(id, shown)| (id, shown.into_json())).collect();
     json!({
         "type": "result",
         "run_id": run,
         "workflow": plan.header.id,
         "dialect": plan.dialect,
-        "status": swdl::run_status(view),
+        "status": run_status(view),
         "scripted": view.about.get("scripted") == Some(&Value::Bool(true)),
         "paused": view.paused && view.ended_at.is_none(),
         "has_failures": view.has_failures || view.steps.values().any(has_failed),
-        "inputs": view.inputs,
+        "inputs": data(&view.inputs),
         "outputs": outputs(view),
         "current_step": current_step(view),
         "waiting_on": waiting_on(view),
@@ -74,51 +151,81 @@ fn has_failed(step: &StepView) -> bool {
 
 fn outputs(view: &View) -> Json {
     match &view.phase {
-        RunPhase::Ended(Outcome::Done(value) | Outcome::Continue(value)) => json!(value),
+        RunPhase::Ended(Outcome::Done(value) | Outcome::Continue(value)) => data(value),
         RunPhase::Ended(_) | RunPhase::Pending | RunPhase::Running => Json::Null,
     }
 }
 
-fn name_of(view: &View, step: &StepView) -> String {
-    view.program().plan.step(step.step).id.to_string()
-}
-
 fn current_step(view: &View) -> Option<String> {
-    let active = view.steps.values().find(|step| match &step.phase {
-        StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Asking { .. } => true,
-        StepPhase::Pending | StepPhase::Inside | StepPhase::Settled(_) => false,
+    if Dialect::of(view) == Dialect::Speckit {
+        return match &view.failed_at {
+            Some(path) => Some(ids::name(view, path).id),
+            None => speckit::current_step(view),
+        };
+    }
+    let active = view.steps.iter().find(|(_, step)| match &step.phase {
+        StepPhase::Running
+        | StepPhase::Backoff { .. }
+        | StepPhase::Asking { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::Joined => true,
+        StepPhase::Dormant | StepPhase::Pending | StepPhase::Inside | StepPhase::Settled(_) => false,
     });
-    active.map(|step| name_of(view, step))
+    active.map(|(path, _)| ids::name(view, path).id)
 }
 
 fn waiting_on(view: &View) -> Vec<Json> {
-    let waits = view.steps.values().filter_map(|step| match &step.phase {
-        StepPhase::Asking { message, until } => Some(json!({
-            "step": name_of(view, step),
-            "kind": "gate",
-            "message": message.as_ref().and_then(Value::as_str).map(str::trim),
-            "options": ["approve", "reject"],
-            "approvers": gate(view, step).map(|gate| &gate.approvers),
-            "form": gate(view, step).map(form),
-            "until": until.map(|until| until.to_string()),
-        })),
-        StepPhase::Backoff { until } => Some(json!({
-            "step": name_of(view, step),
-            "kind": "timer",
-            "message": "waiting for the next attempt",
-            "options": null,
-            "until": until.to_string(),
-        })),
-        StepPhase::Pending | StepPhase::Running | StepPhase::Inside | StepPhase::Settled(_) => None,
+    if view.phase != RunPhase::Running {
+        return Vec::new();
+    }
+    let waits = view.steps.iter().filter_map(|(path, step)| {
+        let name = || ids::name(view, path).id;
+        let shown = |until: windlass_engine::Timestamp| until.to_string();
+        match &step.phase {
+            StepPhase::Asking { message, until } => Some(json!({
+                "step": name(),
+                "kind": "gate",
+                "message": message.as_ref().map(words),
+                "options": gate(view, step).map(|gate| &gate.options),
+                "approvers": gate(view, step).map(|gate| &gate.approvers),
+                "form": gate(view, step).map(form),
+                "until": until.map(shown),
+            })),
+            StepPhase::Backoff { until } => Some(json!({
+                "step": name(),
+                "kind": "timer",
+                "message": "waiting for the next attempt",
+                "options": null,
+                "until": until.to_string(),
+            })),
+            StepPhase::Waiting { signal, until } => Some(json!({
+                "step": name(),
+                "kind": if signal.is_some() { "signal" } else { "timer" },
+                "message": signal,
+                "options": null,
+                "until": until.map(shown),
+            })),
+            StepPhase::Dormant
+            | StepPhase::Pending
+            | StepPhase::Running
+            | StepPhase::Joined
+            | StepPhase::Inside
+            | StepPhase::Settled(_) => None,
+        }
     });
-    match view.phase {
-        RunPhase::Running => waits.collect(),
-        RunPhase::Pending | RunPhase::Ended(_) => Vec::new(),
+    waits.collect()
+}
+
+/// A message as people write it.
+fn words(message: &Value) -> Json {
+    match message {
+        Value::Text(text) => json!(text.trim()),
+        other => data(other),
     }
 }
 
 fn gate<'v>(view: &'v View, step: &StepView) -> Option<&'v Gate> {
-    match &view.program().plan.step(step.step).kind {
+    match &view.plan_step(step).kind {
         Kind::Gate(gate) => Some(gate),
         _ => None,
     }
@@ -136,8 +243,8 @@ fn form(gate: &Gate) -> Json {
 fn run_error(view: &View) -> Json {
     match &view.phase {
         RunPhase::Ended(Outcome::Failed(failure)) => {
-            let step = view.failed_at.as_ref().and_then(|path| view.steps.get(path));
-            error(failure, step.map(|step| name_of(view, step)).as_deref())
+            let step = view.failed_at.as_ref().map(|path| ids::name(view, path).id);
+            error(failure, step.as_deref())
         }
         RunPhase::Ended(Outcome::Cancelled(why)) => {
             json!({"code": windlass_engine::class::CANCELLED, "message": why, "step": null, "field": null})
@@ -150,42 +257,96 @@ fn error(failure: &Failure, step: Option<&str>) -> Json {
     json!({"code": failure.class, "message": failure.message, "step": step, "field": failure.field})
 }
 
-/// The instance of a step, if it has come into being.
-fn instance(view: &View, id: StepId) -> Option<(&Path, &StepView)> {
-    view.steps.iter().find(|(_, step)| step.step == id)
+/// Data as JSON, with a mask where a secret stands.
+fn data(value: &Value) -> Json {
+    match value {
+        Value::Sealed(parts) => {
+            let text = parts.iter().map(|part| match part {
+                SealedPart::Text(text) => text,
+                SealedPart::Secret(_) => "***",
+            });
+            Json::String(text.collect())
+        }
+        Value::List(items) => Json::Array(items.iter().map(data).collect()),
+        Value::Map(map) => {
+            Json::Object(map.iter().map(|(key, value)| (key.to_string(), data(value))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => {
+            value.to_json().unwrap_or_default()
+        }
+    }
 }
 
-fn step_report(view: &View, id: StepId) -> Json {
-    let Some((_, step)) = instance(view, id) else { return unborn(view, id) };
-    let (output, failure, skipped) = match &step.phase {
-        StepPhase::Settled(Outcome::Done(value) | Outcome::Continue(value)) => {
-            (json!(value), Json::Null, None)
+/// One step as it is shown.
+#[derive(Clone, Debug)]
+struct Shown {
+    status: &'static str,
+    attempts: u32,
+    delays: Vec<windlass_ir::Duration>,
+    input: Json,
+    output: Json,
+    error: Json,
+    skipped: Option<String>,
+    duration: Option<f64>,
+}
+
+impl Shown {
+    /// A step that nothing has happened to.
+    fn nothing(status: &'static str, skipped: Option<&str>) -> Self {
+        Self {
+            status,
+            attempts: 0,
+            delays: Vec::new(),
+            input: Json::Null,
+            output: Json::Null,
+            error: Json::Null,
+            skipped: skipped.map(str::to_owned),
+            duration: None,
         }
-        StepPhase::Settled(Outcome::Failed(failure)) => {
-            (Json::Null, error(failure, Some(&name_of(view, step))), None)
+    }
+
+    /// What is the same in all dialects; status and input are to be filled in.
+    fn of(view: &View, path: &Path, step: &StepView) -> Self {
+        let doing = doing(view, path, step);
+        let mut shown = Self::nothing("", None);
+        shown.attempts = doing.attempts;
+        shown.delays.clone_from(&doing.delays);
+        let span = step.started_at.or(doing.started_at).zip(step.ended_at);
+        shown.duration = span.map(|(start, end)| end.since(start).as_secs_f64());
+        match &step.phase {
+            StepPhase::Settled(Outcome::Done(value) | Outcome::Continue(value)) => shown.output = data(value),
+            StepPhase::Settled(Outcome::Failed(failure)) => {
+                shown.error = error(failure, Some(&ids::name(view, path).id));
+            }
+            StepPhase::Settled(Outcome::Skipped(skip)) => {
+                let because = skip.because_of.as_ref().map(|step| format!(": {step}")).unwrap_or_default();
+                shown.skipped = Some(format!("{}{because}", skip.reason.word()));
+            }
+            StepPhase::Settled(Outcome::Cancelled(_))
+            | StepPhase::Dormant
+            | StepPhase::Pending
+            | StepPhase::Running
+            | StepPhase::Backoff { .. }
+            | StepPhase::Asking { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Joined
+            | StepPhase::Inside => {}
         }
-        StepPhase::Settled(Outcome::Skipped(skip)) => {
-            let because = skip.because_of.as_ref().map(|step| format!(": {step}")).unwrap_or_default();
-            (Json::Null, Json::Null, Some(format!("{}{because}", skip.reason.word())))
-        }
-        StepPhase::Settled(Outcome::Cancelled(_))
-        | StepPhase::Pending
-        | StepPhase::Running
-        | StepPhase::Backoff { .. }
-        | StepPhase::Asking { .. }
-        | StepPhase::Inside => (Json::Null, Json::Null, None),
-    };
-    let duration = step.started_at.zip(step.ended_at).map(|(start, end)| end.since(start).as_secs_f64());
-    json!({
-        "status": swdl::step_status(&step.phase),
-        "attempts": step.attempts,
-        "delays_seconds": step.delays.iter().map(|delay| seconds(*delay)).collect::<Vec<_>>(),
-        "input": step.input,
-        "output": output,
-        "error": failure,
-        "skipped_because": skipped,
-        "duration_seconds": duration,
-    })
+        shown
+    }
+
+    fn into_json(self) -> Json {
+        json!({
+            "status": self.status,
+            "attempts": self.attempts,
+            "delays_seconds": self.delays.into_iter().map(seconds).collect::<Vec<_>>(),
+            "input": self.input,
+            "output": self.output,
+            "error": self.error,
+            "skipped_because": self.skipped,
+            "duration_seconds": self.duration,
+        })
+    }
 }
 
 /// Whole seconds are shown whole.
@@ -193,21 +354,100 @@ fn seconds(length: windlass_ir::Duration) -> Json {
     if length.0.is_multiple_of(1_000_000) { json!(length.0 / 1_000_000) } else { json!(length.as_secs_f64()) }
 }
 
-/// A step that never came into being: its arm was not taken, or its scope has not been reached.
-fn unborn(view: &View, id: StepId) -> Json {
-    let plan = &view.program().plan;
-    let parent = plan.step(id).parent.and_then(|parent| instance(view, parent)).map(|(_, step)| step);
-    let passed_by = parent.is_some_and(|parent| {
-        matches!(plan.step(parent.step).kind, Kind::Choose(_)) && !matches!(parent.phase, StepPhase::Pending)
+/// The instance that does the work of a step: itself, or what stands inside its guard.
+fn doing<'v>(view: &'v View, path: &Path, step: &'v StepView) -> &'v StepView {
+    let known = view.plan_step(step);
+    let Kind::Guard(guard) = &known.kind else { return step };
+    let inner = guard.body.first().and_then(|body| {
+        let path = path.child(known.id.clone(), None);
+        view.steps.get(&path).filter(|inner| inner.step == *body).map(|inner| (path, inner))
     });
-    let ended = matches!(view.phase, RunPhase::Ended(_));
-    let (status, because) = match (passed_by || ended, view.cancel_requested) {
-        (true, false) => ("skipped", Some("branch_not_taken")),
-        (true, true) => ("skipped", Some("run_cancelled")),
-        (false, _) => ("pending", None),
+    inner.map_or(step, |(path, inner)| doing(view, &path, inner))
+}
+
+/// What the work of a step was given, where that is no object of declared inputs.
+fn given(step: &StepView) -> Json {
+    let Some(assignment) = &step.assignment else {
+        return step.input.as_ref().map_or(Json::Null, data);
     };
-    json!({
-        "status": status, "attempts": 0, "delays_seconds": [], "input": null, "output": null, "error": null,
-        "skipped_because": because, "duration_seconds": null,
+    let Assignment { work, input, .. } = &**assignment;
+    match work {
+        Work::Tool { args, .. } => data(&args.0),
+        Work::Task { input, .. } | Work::Call { input, .. } => data(input),
+        Work::Builtin { args, .. } => data(args),
+        Work::Agent { .. }
+        | Work::Shell { .. }
+        | Work::Http(_)
+        | Work::Assistant(_)
+        | Work::Notify { .. } => data(input),
+    }
+}
+
+/// The instances of each step of the file, without items and rounds as such and what belongs to another workflow.
+type Instances<'v> = HashMap<StepId, Vec<(&'v Path, &'v StepView)>>;
+
+fn instances(view: &View) -> Instances<'_> {
+    let mut all = Instances::new();
+    for (path, step) in view.steps.iter().filter(|(_, step)| step.unit == 0 && step.frame.is_none()) {
+        all.entry(step.step).or_default().push((path, step));
+    }
+    all
+}
+
+/// The last of these that is more than a place to be called from.
+fn last_called<'v>(instances: &[(&'v Path, &'v StepView)]) -> Option<(&'v Path, &'v StepView)> {
+    let called = instances.iter().rev().find(|(_, step)| step.phase != StepPhase::Dormant);
+    called.or(instances.last()).copied()
+}
+
+/// Handlers without a name of their own that have come into being.
+fn handlers(view: &View) -> impl Iterator<Item = (&Path, &StepView)> {
+    view.steps.iter().filter(|(path, step)| {
+        let unnamed = step.unit == 0 && step.frame.is_none() && view.plan_step(step).implicit;
+        unnamed && ids::is_handler(view, path)
     })
+}
+
+/// Adds the steps that workers have added to the run.
+fn added(view: &View, all: &mut IndexMap<String, Shown>, shown: fn(&View, &Path, &StepView) -> Shown) {
+    let added = view.steps.iter().filter(|(_, step)| step.unit > 0 && step.frame.is_none());
+    for (path, step) in added.filter(|(path, _)| !ids::is_called(view, path)) {
+        all.insert(ids::name(view, path).id, shown(view, path, step));
+    }
+}
+
+/// A step that never came into being: its arm was not taken, or its scope has not been reached.
+fn unborn(view: &View, instances: &Instances<'_>, id: StepId) -> Shown {
+    let plan = &view.program().plan;
+    let mut inner = id;
+    while let Some(around) = plan.step(inner).parent {
+        if let Some((_, scope)) = instances.get(&around).and_then(|born| last_called(born)) {
+            return inside_of(view, scope, inner);
+        }
+        inner = around;
+    }
+    match view.phase {
+        RunPhase::Ended(_) => Shown::nothing("skipped", Some("branch_not_taken")),
+        RunPhase::Pending | RunPhase::Running => Shown::nothing("pending", None),
+    }
+}
+
+/// What became of a step that its scope never came to.
+fn inside_of(view: &View, scope: &StepView, inner: StepId) -> Shown {
+    match (&scope.phase, &view.plan_step(scope).kind) {
+        (StepPhase::Settled(Outcome::Cancelled(_)), _) => Shown::nothing("cancelled", None),
+        (StepPhase::Settled(Outcome::Skipped(skip)), _) => {
+            Shown::nothing("skipped", Some(skip.reason.word()))
+        }
+        (StepPhase::Settled(_), _) => Shown::nothing("skipped", Some("branch_not_taken")),
+        (StepPhase::Inside, Kind::Choose(choose)) if !is_taken(scope, choose, inner) => {
+            Shown::nothing("skipped", Some("branch_not_taken"))
+        }
+        (_, _) => Shown::nothing("pending", None),
+    }
+}
+
+fn is_taken(scope: &StepView, choose: &Choose<Vec<StepId>>, inner: StepId) -> bool {
+    let Some(Decision::Arm { arm, .. }) = scope.entered.as_deref() else { return true };
+    choose.arms().into_iter().any(|(name, body)| *name == **arm && body.contains(&inner))
 }

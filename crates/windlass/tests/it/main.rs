@@ -1,5 +1,7 @@
 //! Tests of the whole from file to result, in process.
 
+mod dialects;
 mod embed;
 mod large;
 mod scenarios;
+mod shown;

@@ -344,7 +344,18 @@ const POLICIES: &[Block] = &[
             key("when", Shape::Condition, "tried again only if it holds for the failed attempt")
                 .otherwise("always")
                 .example("attempt < 3"),
+            key(
+                "retry_after",
+                Shape::Either(&[Shape::Words(&["at_least"]), Shape::Block("retry_after")]),
+                "what it means when a failure says how long to wait: at least that, or that within bounds",
+            )
+            .default("at_least"),
         ],
+    ),
+    block(
+        "retry_after",
+        "between which bounds a wait that the failure asks for takes the place of the delay",
+        &[key("min", PAUSE, "the shortest").default("0s"), key("max", DURATION, "the longest").default("1h")],
     ),
     block(
         "attempts_policy",

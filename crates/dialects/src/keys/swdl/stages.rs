@@ -242,6 +242,9 @@ pub(super) const STAGES: &[Block] = &[
             key("approvers", TEXTS, "who may decide")
                 .otherwise("anyone who may decide at all")
                 .example(r#"["dana"]"#),
+            key("quorum", LIMIT, "how many must say yes; one no is a no").default("1"),
+            key("self_approval", Shape::Boolean, "whether who started the run may decide, too")
+                .default("true"),
             key("timeout", TIMEOUT, "how long the gate waits").default("24h"),
             key("on_timeout", Shape::Words(&["halt", "auto_approve", "reject"]), "what happens then")
                 .default("halt"),
@@ -250,12 +253,31 @@ pub(super) const STAGES: &[Block] = &[
             key("options", Shape::Containing(NO), "the choices; everything else says yes")
                 .default(r#"["approve", "reject"]"#)
                 .example(r#"["yes", "reject"]"#),
-            key("on_reject", Shape::Words(&["fail", "abort", "skip", "retry"]), "what a no means")
-                .default("fail"),
+            key(
+                "on_reject",
+                Shape::Either(&[Shape::Words(&["fail", "abort", "skip", "retry"]), Shape::Block("back_to")]),
+                "what a no means",
+            )
+            .default("fail"),
             key("show_file", Shape::TextTemplate, "a file to look at").example("plan.md"),
             key("verdict_input", Shape::Text, "a parameter that decides when it is given").example("verdict"),
             key("subject", Shape::Text, "where the question is published").example("approvals.release"),
             key("metadata", Shape::Map(&Shape::Text), "told with the question"),
+        ],
+    ),
+    block(
+        "back_to",
+        "a no that lets stages be done again",
+        &[
+            key(
+                "back_to",
+                Shape::Text,
+                "the first of them: a stage of the same list that the gate waits for",
+            )
+            .required()
+            .example("other"),
+            key("max", Shape::Integer { min: 1, max: 1000 }, "how often; after that a no is a failure")
+                .default("3"),
         ],
     ),
     block(

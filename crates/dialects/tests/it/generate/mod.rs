@@ -27,6 +27,8 @@ pub struct Dice {
     names: usize,
     /// Parameters that expressions may read.
     parameters: Vec<Arc<str>>,
+    /// Whether gates may send the run back; then no id holds what counts the passes.
+    goes_back: bool,
 }
 
 const ODD: &[&str] = &[
@@ -37,9 +39,10 @@ const ODD: &[&str] = &[
 pub fn workflow(seed: u64) -> Workflow {
     let foreign = !seed.is_multiple_of(4);
     let rules = [Semantics::SPECKIT, Semantics::DAGNATS, Semantics::DCC];
-    let mut dice =
-        Dice { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15), foreign, names: 0, parameters: Vec::new() };
+    let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut dice = Dice { state, foreign, names: 0, parameters: Vec::new(), goes_back: false };
     let dice = &mut dice;
+    dice.goes_back = dice.maybe();
     let semantics = if foreign { *dice.pick(&rules) } else { Semantics::HOUSE };
     let parameters = dice.map(3, Dice::parameter);
     dice.parameters = parameters.keys().cloned().collect();
@@ -110,6 +113,7 @@ impl Dice {
     fn id(&mut self) -> Arc<str> {
         let number = self.fresh();
         let odd = if self.foreign && self.maybe() { self.odd() } else { String::new() };
+        let odd = if self.goes_back { odd.replace('#', "!") } else { odd };
         format!("s{number}{odd}").into()
     }
 

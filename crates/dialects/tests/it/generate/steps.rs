@@ -2,10 +2,11 @@
 
 use super::Dice;
 use indexmap::IndexMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use windlass_ir::expr::{StepId, Template};
 use windlass_ir::policy::{
-    Backoff, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Rate, Retry, Spread,
+    Backoff, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Rate, Retry, RetryAfter, Spread,
 };
 use windlass_ir::workflow::{
     Action, Agent, Ask, Assistant, BranchFailure, Builtin, BuiltinKind, Call, CallMode, Capture, Choose,
@@ -35,6 +36,13 @@ impl Dice {
                 only: self.texts(),
                 never: self.texts(),
                 when: self.some(Self::condition),
+                after: match self.maybe() {
+                    true => RetryAfter::AtLeast,
+                    false => RetryAfter::Instead {
+                        min: *self.pick(&[Duration::ZERO, Duration::from_millis(100)]),
+                        max: *self.pick(&[Duration::from_millis(100), Duration::from_secs(3_600)]),
+                    },
+                },
             },
         }
     }
@@ -98,6 +106,9 @@ impl Dice {
             steps.push(step);
         }
         self.tie(&mut steps);
+        if self.goes_back {
+            self.send_back(&mut steps);
+        }
         steps
     }
 
@@ -110,6 +121,21 @@ impl Dice {
         }
         if free && self.maybe() {
             steps[0].policy.compensate = Some(last);
+        }
+    }
+
+    /// Lets gates send the run back to something that they wait for.
+    pub(super) fn send_back(&mut self, steps: &mut [Step]) {
+        let ties = steps.first().map(|step| &step.policy);
+        let tied = ties.is_some_and(|policy| {
+            policy.compensate.is_some() || matches!(policy.on_failure, OnFailure::Goto(_))
+        });
+        let free = steps.len() - usize::from(tied);
+        for step in &mut steps[..free] {
+            let times_max = self.count();
+            if let (Kind::Gate(gate), Some(to)) = (&mut step.kind, step.needs.last()) {
+                gate.on_reject = OnReject::Back { to: to.clone(), times_max };
+            }
         }
     }
 
@@ -153,6 +179,7 @@ impl Dice {
                     needs: Vec::new(),
                     condition: None,
                     env: IndexMap::new(),
+                    policy: Policy { on_failure: OnFailure::Halt, compensate: None, ..step.policy.clone() },
                     ..step.clone()
                 }],
                 compensate,
@@ -288,8 +315,12 @@ impl Dice {
     pub(super) fn gate(&mut self) -> Gate {
         let choices = vec![self.value(0)];
         let parameters = self.parameters.clone();
+        let approvers = self.texts();
+        let people = approvers.iter().collect::<HashSet<_>>().len();
         Gate {
-            approvers: self.texts(),
+            quorum: 1 + self.roll(if people == 0 { 9 } else { people }) as u32,
+            self_approval: self.maybe(),
+            approvers,
             timeout: self.some(Self::duration),
             on_timeout: *self.pick(&[OnTimeout::Halt, OnTimeout::AutoApprove, OnTimeout::Reject]),
             message: self.some(Self::words),
@@ -306,7 +337,7 @@ impl Dice {
                 1 => vec!["ship it".into(), "Abort".into()],
                 _ => Gate::plain().options,
             },
-            on_reject: *self.pick(&[OnReject::Fail, OnReject::Abort, OnReject::Skip, OnReject::Retry]),
+            on_reject: self.pick(&[OnReject::Fail, OnReject::Abort, OnReject::Skip, OnReject::Retry]).clone(),
             show_file: self.some(Self::words),
             verdict_input: parameters.first().map(|name| Spanned::new(name.clone(), Span::default())),
             subject: self.some(Self::text),

@@ -1,0 +1,97 @@
+//! Calls of other workflows that run inside this run: they see nothing of the caller but their inputs.
+
+use super::Turn;
+use super::program::Program;
+use super::render;
+use super::state::Place;
+use super::values::Sight;
+use crate::event::{Decision, What};
+use crate::outcome::{Failure, Outcome, class};
+use std::sync::Arc;
+use windlass_ir::expr::ResultShapes;
+use windlass_ir::value::{Map, Sealable};
+use windlass_ir::{Plan, Value};
+
+impl Turn<'_> {
+    /// The ids of the workflows around an instance: of the runs that called this one, and of those that run inside it.
+    pub(super) fn lineage(&self, place: Place) -> Vec<Arc<str>> {
+        let mut inner = Vec::new();
+        let mut here = Some(place);
+        while let Some(unit) = here.map(|place| self.state().unit(Some(place))) {
+            if unit.planned.is_none() {
+                inner.push(unit.program.plan.header.id.clone());
+            }
+            here = unit.call;
+        }
+        if inner.last() != Some(&self.run.program.plan.header.id) {
+            inner.push(self.run.program.plan.header.id.clone());
+        }
+        self.state().lineage.0.iter().cloned().chain(inner.into_iter().rev()).collect()
+    }
+
+    /// Whoever finds workflows has found the one that is called: its steps become steps of this run.
+    pub(super) fn enter_call(&mut self, place: Place, found: &Value) {
+        match self.fragment(place, found) {
+            Ok(decision) => self.emit(What::Entered { path: self.path(place), decision }),
+            Err(failure) => self.failed(place, failure),
+        }
+    }
+
+    fn fragment(&self, place: Place, found: &Value) -> Result<Decision, Failure> {
+        let wrong = |message: String| Failure::new(class::ERROR, message).in_field("workflow");
+        let plan = found.get("plan").and_then(Value::to_json);
+        let plan: Option<Plan> = plan.and_then(|json| serde_json::from_value(json).ok());
+        let plan =
+            plan.ok_or_else(|| wrong("the answer to a call must hold the plan of the workflow".into()))?;
+        let lineage = self.lineage(place);
+        if lineage.contains(&plan.header.id) {
+            return Err(wrong(format!("`{}` is called by itself", plan.header.id)));
+        }
+        let depth_max = self.run.program.plan.semantics.calls_deep_max;
+        if lineage.len() > depth_max as usize {
+            return Err(wrong(format!("workflows call each other more than {depth_max} deep")));
+        }
+        let program = Arc::new(Program::new(plan).map_err(|error| wrong(error.to_string()))?);
+        let inputs = found.get("inputs").cloned().unwrap_or(Value::Null);
+        // The environment of the other workflow is evaluated as that of a run is, before its first step.
+        let mut state = super::state::State::new(program.clone());
+        state.units[0].inputs = inputs.clone();
+        state.started_at = self.state().started_at;
+        let sight = Sight {
+            run: &self.run.id,
+            state: &state,
+            from: None,
+            inside: false,
+            env: Value::Null,
+            failed: None,
+            round: None,
+        };
+        let env = Sealable(Value::Map(Arc::new(render::bindings(&sight, &program.plan.env)?)));
+        Ok(Decision::Fragment { plan: Arc::new(program.plan.clone()), inputs, env })
+    }
+
+    /// What a call leaves behind once its steps are done.
+    pub(super) fn called(&self, place: Place) -> Result<Outcome, Failure> {
+        let list = self.state().list(Some(place), super::state::Role::Body);
+        let first = list.and_then(|list| list.places().next());
+        let Some(first) = first else { return Ok(Outcome::Done(Value::Null)) };
+        let program = self.program(first);
+        let plan = &program.plan;
+        // Seen from beside the first step, so that the list of the call is in sight.
+        let sight = self.sight(Some(first))?;
+        if let Some(result) = &plan.result {
+            let value = sight.optional(result.source.as_ref())?.unwrap_or(Value::Null);
+            return super::values::checked(&program, "output", result, value).map(Outcome::Done);
+        }
+        let mut values = Map::new();
+        for (name, output) in &plan.outputs {
+            let value = sight.optional(output.source.as_ref())?.unwrap_or(Value::Null);
+            values.insert(name.clone(), super::values::checked(&program, name, output, value)?);
+        }
+        if self.state().program(place).shapes() == ResultShapes::Speckit {
+            values.shift_insert(0, "workflow".into(), Value::Text(plan.header.id.clone()));
+            values.shift_insert(1, "status".into(), Value::text("completed"));
+        }
+        Ok(Outcome::Done(Value::Map(Arc::new(values))))
+    }
+}

@@ -1,0 +1,363 @@
+//! What a step leaves behind for others to read, in the shape and the words that the plan asks for.
+
+use super::state::{Instance, List, Phase, Place, Role, State, Within};
+use super::values::Sight;
+use crate::outcome::{Failure, Outcome, class};
+use std::sync::Arc;
+use windlass_ir::Value;
+use windlass_ir::expr::{ResultShapes, StatusWords, is_truthy};
+use windlass_ir::plan::PlanStep;
+use windlass_ir::value::Map;
+use windlass_ir::workflow::{Gate, Kind, OnReject, RepeatTest};
+
+/// The word for how a step stands.
+pub fn status(state: &State, place: Place) -> &'static str {
+    let words = state.program(place).plan.semantics.status;
+    let instance = state.at(place);
+    match &instance.phase {
+        Phase::Settled(settlement) if settlement.recovered && words == StatusWords::Dagnats => "recovered",
+        Phase::Settled(settlement) => status_word(words, &settlement.outcome),
+        Phase::Attempt(_) | Phase::Joined(_) => "running",
+        Phase::Entered if ended_so_far(state, place).is_some() => {
+            ended_so_far(state, place).map_or("running", |outcome| status_word(words, &outcome))
+        }
+        // In Spec Kit a scope counts as completed from the moment it is entered.
+        Phase::Entered if words == StatusWords::Speckit => "completed",
+        Phase::Entered => "running",
+        Phase::Gate(_) | Phase::Wait(_) => match words {
+            StatusWords::House => "waiting",
+            StatusWords::Speckit => "paused",
+            StatusWords::Dagnats | StatusWords::Dcc => "running",
+        },
+        Phase::Dormant | Phase::Waiting | Phase::Ready => "pending",
+    }
+}
+
+/// What a step that is under way has come to as far as those see it that belong to its end: what takes over its failure, and
+/// what follows its body.
+fn ended_so_far(state: &State, place: Place) -> Option<Outcome> {
+    match (state.at(place).within.as_deref(), state.kind(place)) {
+        (Some(Within::TakenOver(failure)), _) => Some(Outcome::Failed(failure.clone())),
+        (_, Kind::Guard(_)) => {
+            let body = state.list(Some(place), Role::Body)?.places().next()?;
+            let inner = || ended_so_far(state, body);
+            state.at(body).outcome().cloned().or_else(inner)
+        }
+        (_, _) => None,
+    }
+}
+
+/// The word for what became of a step.
+pub fn status_word(words: StatusWords, outcome: &Outcome) -> &'static str {
+    match (outcome, words) {
+        (Outcome::Done(_) | Outcome::Continue(_), StatusWords::House) => "success",
+        (Outcome::Done(_) | Outcome::Continue(_), _) => "completed",
+        (Outcome::Failed(failure), StatusWords::House) if &*failure.class == class::TIMEOUT => "timed_out",
+        (Outcome::Failed(_), _) => "failed",
+        (Outcome::Skipped(_), _) => "skipped",
+        (Outcome::Cancelled(_), _) => "cancelled",
+    }
+}
+
+fn step_of(state: &State, place: Place) -> &PlanStep {
+    state.program(place).step(state.at(place).step)
+}
+
+/// What is read of a step that has not succeeded: the declared defaults, or nothing.
+pub fn undone(state: &State, place: Place) -> Value {
+    let program = state.program(place);
+    match program.shapes() {
+        ResultShapes::House => {
+            let outputs = &program.step(program.plan.unguarded(state.at(place).step)).outputs;
+            let default = |output: &windlass_ir::workflow::Output| output.default.clone();
+            Value::map(
+                outputs.iter().map(|(name, output)| (name.clone(), default(output).unwrap_or(Value::Null))),
+            )
+        }
+        ResultShapes::Speckit => match state.kind(place) {
+            Kind::Slot(name) => Value::map([("slot", Value::Text(name.clone()))]),
+            _ => Value::Null,
+        },
+        ResultShapes::Dagnats | ResultShapes::Dcc => Value::Null,
+    }
+}
+
+/// What is read of a step that failed. In Spec Kit what it printed is there all the same.
+pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
+    match state.program(place).shapes() {
+        ResultShapes::Speckit => match scope_so_far(state, place) {
+            Value::Null => failure.detail.clone().unwrap_or(Value::Null),
+            scope => scope,
+        },
+        ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => undone(state, place),
+    }
+}
+
+/// What is read of a scope that is under way.
+pub fn so_far(sight: &Sight<'_>, place: Place) -> Value {
+    let state = sight.state;
+    match ended_so_far(state, place) {
+        Some(Outcome::Done(value) | Outcome::Continue(value)) => value,
+        Some(Outcome::Failed(failure)) => failed(state, place, &failure),
+        Some(Outcome::Skipped(_) | Outcome::Cancelled(_)) => undone(state, place),
+        None => match scope_so_far(state, place) {
+            Value::Null => undone(state, place),
+            value => value,
+        },
+    }
+}
+
+fn scope_so_far(state: &State, place: Place) -> Value {
+    let instance = state.at(place);
+    let shapes = state.program(place).shapes();
+    match (shapes, state.kind(place), instance.within.as_deref()) {
+        (ResultShapes::Speckit | ResultShapes::Dcc, Kind::Choose(_), Some(Within::Arm { arm, value })) => {
+            chosen(state, place, arm, value)
+        }
+        (ResultShapes::Speckit, Kind::Repeat(_), Some(Within::Rounds(rounds))) => {
+            repeated(state, place, rounds.begun, &rounds.value)
+        }
+        (ResultShapes::Speckit, Kind::ForEach(_), Some(Within::Items(_))) => {
+            items_result(state, place).unwrap_or(Value::Null)
+        }
+        (_, _, _) => Value::Null,
+    }
+}
+
+/// What a branch leaves behind, beside what its file declares.
+pub fn chosen(state: &State, place: Place, arm: &Arc<str>, value: &Value) -> Value {
+    use windlass_ir::workflow::Choose;
+    let semantics = &state.program(place).plan.semantics;
+    let holds = || Value::Bool(is_truthy(value, semantics).unwrap_or(&**arm == "then"));
+    match (semantics.results, state.kind(place)) {
+        (ResultShapes::Speckit, Kind::Choose(Choose::If { .. })) => {
+            Value::map([("condition_result", holds())])
+        }
+        (ResultShapes::Speckit, _) => {
+            let default = Arc::from("__default__");
+            let matched = if &**arm == "default" { &default } else { arm };
+            Value::map([("matched_case", Value::Text(matched.clone())), ("expression_value", value.clone())])
+        }
+        (ResultShapes::Dcc, _) => {
+            Value::map([("condition", value.clone()), ("taken", Value::Text(arm.clone()))])
+        }
+        (ResultShapes::House | ResultShapes::Dagnats, _) => {
+            Value::map([("branch", Value::Text(arm.clone()))])
+        }
+    }
+}
+
+/// What a loop leaves behind, beside what its file declares.
+pub fn repeated(state: &State, place: Place, rounds: u32, value: &Value) -> Value {
+    let Kind::Repeat(repeat) = state.kind(place) else { return Value::Null };
+    let semantics = &state.program(place).plan.semantics;
+    let max = Value::Int(i64::from(repeat.rounds_max));
+    match (semantics.results, repeat.test) {
+        (ResultShapes::Speckit, RepeatTest::While) => Value::map([
+            ("condition_result", Value::Bool(is_truthy(value, semantics).unwrap_or(false))),
+            ("max_iterations", max),
+            ("loop_type", Value::text("while")),
+        ]),
+        (ResultShapes::Speckit, RepeatTest::Until | RepeatTest::DoWhile) => Value::map([
+            ("condition", Value::Null),
+            ("max_iterations", max),
+            ("loop_type", Value::text("do-while")),
+        ]),
+        (ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc, _) => Value::map([
+            ("iterations", Value::Int(i64::from(rounds))),
+            ("exhausted", Value::Bool(*value == Value::Bool(true))),
+        ]),
+    }
+}
+
+/// What a fan-out leaves behind.
+pub fn items_result(state: &State, place: Place) -> Option<Value> {
+    let Some(Within::Items(items)) = state.at(place).within.as_deref() else { return None };
+    let shapes = state.program(place).shapes();
+    // Where an item has failed the results stop, or have a hole.
+    let end = match (shapes, items.failed) {
+        (ResultShapes::Speckit, Some(failed)) => failed,
+        (_, _) => items.items.len() as u32,
+    };
+    let result = |number: u32| items.results.get(&number).cloned().unwrap_or(Value::Null);
+    let reached = if shapes == ResultShapes::Speckit { end.min(items.next) } else { end };
+    let results = Value::list((0..reached).map(result));
+    Some(match shapes {
+        ResultShapes::House | ResultShapes::Dagnats => results,
+        ResultShapes::Dcc => Value::map([("iterations", results)]),
+        ResultShapes::Speckit => Value::map([
+            ("items", Value::List(items.items.clone())),
+            ("max_concurrency", Value::Int(i64::from(items.at_once.unwrap_or(1)))),
+            ("item_count", Value::Int(items.items.len() as i64)),
+            ("results", results),
+        ]),
+    })
+}
+
+/// What one item leaves behind: what its only step gave, or what each gave by id.
+pub fn frame_result(sight: &Sight<'_>, frame: Place) -> Value {
+    let state = sight.state;
+    let Some(list) = state.list(Some(frame), Role::Body) else { return Value::Null };
+    let program = state.program(frame);
+    // What only takes over or undoes is no part of what an item comes to.
+    let places: Vec<Place> = list.places().filter(|place| !step_of(state, *place).takes_over).collect();
+    match (program.shapes(), places.as_slice()) {
+        (ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats, [only]) => sight.outputs(*only),
+        (_, _) => {
+            Value::map(places.iter().map(|place| (step_of(state, *place).id.clone(), sight.outputs(*place))))
+        }
+    }
+}
+
+/// What branches that ran side by side have come to, as words.
+pub fn branches(state: &State, place: Place) -> Value {
+    let words = state.program(place).plan.semantics.status;
+    let list = state.list(Some(place), Role::Body);
+    let outcomes = list.into_iter().flat_map(List::places).filter_map(|place| state.at(place).outcome());
+    Value::list(outcomes.map(|outcome| Value::text(status_word(words, outcome))))
+}
+
+/// A decision at a gate.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdict<'a> {
+    pub choice: &'a Arc<str>,
+    pub approved: bool,
+    pub by: &'a str,
+    pub reason: Option<&'a Arc<str>>,
+    pub form: &'a Map,
+}
+
+/// What a gate leaves behind.
+pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -> Value {
+    let reason = verdict.reason.map_or(Value::Null, |reason| Value::Text(reason.clone()));
+    let asked = match &state.at(place).phase {
+        Phase::Gate(asking) => Some(&asking.question),
+        _ => None,
+    };
+    let message = asked.and_then(|question| question.message.clone()).unwrap_or(Value::Null);
+    let choice = Value::Text(verdict.choice.clone());
+    match state.program(place).shapes() {
+        ResultShapes::House => {
+            let mut outputs = Map::new();
+            let word = if verdict.approved { "approved" } else { "rejected" };
+            outputs.insert("decision".into(), Value::text(word));
+            outputs.insert("by".into(), Value::text(verdict.by));
+            outputs.insert("reason".into(), reason);
+            outputs.insert("choice".into(), choice);
+            outputs.extend(verdict.form.iter().map(|(name, value)| (name.clone(), value.clone())));
+            Value::Map(Arc::new(outputs))
+        }
+        ResultShapes::Speckit => {
+            let file = asked.and_then(|question| question.show_file.clone()).unwrap_or(Value::Null);
+            let options = gate.options.iter().map(|option| Value::Text(option.clone()));
+            let mut outputs = Map::new();
+            outputs.insert("message".into(), message);
+            outputs.insert("options".into(), Value::list(options));
+            outputs.insert("on_reject".into(), Value::text(reject_word(&gate.on_reject)));
+            outputs.insert("show_file".into(), file);
+            outputs.insert("choice".into(), choice);
+            if !verdict.approved && gate.on_reject == OnReject::Abort {
+                outputs.insert("aborted".into(), Value::Bool(true));
+            }
+            Value::Map(Arc::new(outputs))
+        }
+        ResultShapes::Dagnats => {
+            let metadata = gate.metadata.iter().map(|(name, text)| (name.clone(), Value::Text(text.clone())));
+            Value::map([
+                ("description", message),
+                ("metadata", Value::map(metadata)),
+                ("by", Value::text(verdict.by)),
+                ("reason", reason),
+            ])
+        }
+        ResultShapes::Dcc => Value::map([("approved", Value::Bool(verdict.approved)), ("reason", reason)]),
+    }
+}
+
+fn reject_word(on_reject: &OnReject) -> &'static str {
+    match on_reject {
+        OnReject::Fail => "fail",
+        OnReject::Abort => "abort",
+        OnReject::Skip => "skip",
+        OnReject::Retry => "retry",
+        OnReject::Back { .. } => "back",
+    }
+}
+
+/// What a wait leaves behind.
+pub fn waited(state: &State, place: Place, value: Value) -> Value {
+    match state.program(place).shapes() {
+        ResultShapes::House | ResultShapes::Speckit => Value::map([("value", value)]),
+        ResultShapes::Dagnats | ResultShapes::Dcc => value,
+    }
+}
+
+/// All that is known of a step, in the words of its dialect.
+pub fn of(sight: &Sight<'_>, place: Place) -> Value {
+    let state = sight.state;
+    let instance = state.at(place);
+    let output = sight.outputs(place);
+    match state.program(place).shapes() {
+        ResultShapes::Dcc => {
+            let refs = output.get("file_refs").cloned().unwrap_or_else(|| Value::list([]));
+            Value::map([("output", output), ("file_refs", well_formed(&refs))])
+        }
+        ResultShapes::Speckit => speckit_record(state, place, instance, &output),
+        ResultShapes::House | ResultShapes::Dagnats => {
+            Value::map([("outputs", output), ("status", Value::text(status(state, place)))])
+        }
+    }
+}
+
+/// Only what has an address and a time is a reference to a file.
+fn well_formed(refs: &Value) -> Value {
+    let is_whole = |entry: &&Value| {
+        ["uri", "created_at"].iter().all(|key| entry.get(key).and_then(Value::as_str).is_some())
+    };
+    match refs {
+        Value::List(entries) => Value::list(entries.iter().filter(is_whole).cloned()),
+        _ => Value::list([]),
+    }
+}
+
+fn speckit_record(state: &State, place: Place, instance: &Instance, output: &Value) -> Value {
+    let step = step_of(state, place);
+    let error = match instance.outcome() {
+        Some(Outcome::Failed(failure)) => Value::Text(failure.message.clone()),
+        Some(_) | None => Value::Null,
+    };
+    let part = |name: &str| output.get(name).cloned().unwrap_or(Value::Null);
+    Value::map([
+        ("type", Value::Text(step.word.clone())),
+        ("integration", part("integration")),
+        ("model", part("model")),
+        ("options", part("options")),
+        ("input", part("input")),
+        ("output", output.clone()),
+        ("status", Value::text(status(state, place))),
+        ("error", error),
+    ])
+}
+
+/// All steps by name, each with all that is known of it; in Spec Kit the rounds and items of loops by names of their own.
+pub fn all(sight: &Sight<'_>) -> Value {
+    let state = sight.state;
+    let unit = state.unit(sight.from);
+    let mut records = Map::new();
+    for number in 0..unit.program.plan.steps.len() as u32 {
+        let step = windlass_ir::expr::StepId(number);
+        let known = unit.program.step(step);
+        let seen = state.seen_from(sight.from, sight.inside, step).filter(|_| !known.implicit);
+        if let Some(place) = seen.filter(|place| state.at(*place).started_at.is_some()) {
+            records.insert(known.id.clone(), of(sight, place));
+        }
+    }
+    if unit.program.shapes() == ResultShapes::Speckit {
+        for (place, name) in super::occurrences::all(state, sight.from) {
+            // No step of the plan has such a name, so an expression reads its outputs by the word that all dialects share.
+            let outputs = Value::map([("outputs", sight.outputs(place))]);
+            records.insert(name, super::merged(&of(sight, place), &outputs));
+        }
+    }
+    Value::Map(Arc::new(records))
+}

@@ -1,0 +1,142 @@
+//! The work that is handed out, with every expression rendered.
+
+use super::Turn;
+use super::state::Place;
+use super::values::{Sight, expression_error};
+use crate::event::{Assignment, Promise};
+use crate::input::Lineage;
+use crate::job::{AssistantAsk, AssistantWork, Request, RequestAuth, RequestBody, Work};
+use crate::outcome::Failure;
+use indexmap::IndexMap;
+use std::sync::Arc;
+use windlass_ir::Value;
+use windlass_ir::expr::text_form;
+use windlass_ir::plan::PlanStep;
+use windlass_ir::policy::{Bindings, Idempotency};
+use windlass_ir::value::{Map, Sealable};
+use windlass_ir::workflow::{Action, Ask, Assistant, Http, HttpAuth, HttpBody};
+
+impl Turn<'_> {
+    /// All that an attempt of a step is given.
+    pub(super) fn assignment(
+        &self,
+        place: Place,
+        step: &PlanStep,
+        action: &Action,
+    ) -> Result<Assignment, Failure> {
+        let sight = self.sight(Some(place))?;
+        let input = sight.inputs(step)?;
+        let work = self.work(place, action, &sight)?;
+        let env = match &sight.env {
+            Value::Map(map) => {
+                map.iter().map(|(name, value)| (name.clone(), Sealable(value.clone()))).collect()
+            }
+            _ => IndexMap::new(),
+        };
+        let promise = step.policy.idempotency.as_ref().map(|key| promise(&sight, key)).transpose()?;
+        Ok(Assignment { input, work, env, promise })
+    }
+
+    fn work(&self, place: Place, action: &Action, sight: &Sight<'_>) -> Result<Work, Failure> {
+        let or_null = |value: Option<Value>| value.unwrap_or(Value::Null);
+        Ok(match action {
+            Action::Agent(agent) => Work::Agent {
+                artifact: agent.artifact.clone(),
+                model: agent.model.clone(),
+                instructions: sight.optional(agent.instructions.as_ref())?,
+                tools: agent.tools.clone(),
+                modules: agent.modules.clone(),
+                handoff: agent.handoff.format,
+            },
+            Action::Shell(shell) => Work::Shell {
+                command: sight.value(&shell.run)?,
+                cwd: sight.optional(shell.cwd.as_ref())?,
+                stdin: sight.optional(shell.stdin.as_ref())?.map(Sealable),
+                output: shell.output,
+            },
+            Action::Tool(tool) => Work::Tool {
+                tool: tool.tool.clone(),
+                server: tool.server.clone(),
+                args: Sealable(or_null(sight.optional(tool.args.as_ref())?)),
+            },
+            Action::Task(task) => Work::Task {
+                task: task.task.clone(),
+                group: task.group.clone(),
+                input: or_null(sight.optional(task.input.as_ref())?),
+                metadata: task.metadata.clone(),
+                capabilities: task.capabilities.clone(),
+            },
+            Action::Http(http) => Work::Http(Box::new(request(http, sight)?)),
+            Action::Call(call) => Work::Call {
+                workflow: sight.value(&call.workflow)?,
+                input: or_null(sight.optional(call.input.as_ref())?),
+                mode: call.mode,
+                lineage: Lineage(self.lineage(place)),
+            },
+            Action::Assistant(assistant) => Work::Assistant(Box::new(assistance(assistant, sight)?)),
+            Action::Builtin(builtin) => {
+                Work::Builtin { what: builtin.what, args: object(sight, &builtin.args)? }
+            }
+        })
+    }
+}
+
+pub fn bindings(sight: &Sight<'_>, bindings: &Bindings) -> Result<Map, Failure> {
+    bindings.iter().map(|(name, bound)| Ok((name.clone(), sight.value(bound)?))).collect()
+}
+
+fn object(sight: &Sight<'_>, named: &Bindings) -> Result<Value, Failure> {
+    Ok(Value::Map(Arc::new(bindings(sight, named)?)))
+}
+
+fn promise(sight: &Sight<'_>, idempotency: &Idempotency) -> Result<Promise, Failure> {
+    let key = sight.value(&idempotency.key)?;
+    let key = text_form(&key, &sight.program().plan.semantics)
+        .map_err(|error| expression_error(&error, &idempotency.key.field))?;
+    Ok(Promise { key, ttl: idempotency.ttl })
+}
+
+fn request(http: &Http, sight: &Sight<'_>) -> Result<Request, Failure> {
+    let body = match &http.body {
+        HttpBody::Empty => RequestBody::Empty,
+        HttpBody::Json(body) => RequestBody::Json(Sealable(sight.value(body)?)),
+        HttpBody::Form(fields) => RequestBody::Form(Sealable(object(sight, fields)?)),
+        HttpBody::Text(body) => RequestBody::Text(Sealable(sight.value(body)?)),
+    };
+    let auth = match &http.auth {
+        None => None,
+        Some(HttpAuth::Bearer(token)) => Some(RequestAuth::Bearer(Sealable(sight.value(token)?))),
+        Some(HttpAuth::Basic { user, password }) => Some(RequestAuth::Basic {
+            user: Sealable(sight.value(user)?),
+            password: Sealable(sight.value(password)?),
+        }),
+    };
+    Ok(Request {
+        method: http.method.clone(),
+        url: Sealable(sight.value(&http.url)?),
+        headers: Sealable(object(sight, &http.headers)?),
+        query: Sealable(object(sight, &http.query)?),
+        body,
+        auth,
+        expect: http.expect.clone(),
+    })
+}
+
+fn assistance(assistant: &Assistant, sight: &Sight<'_>) -> Result<AssistantWork, Failure> {
+    let ask = match &assistant.ask {
+        Ask::Prompt(prompt) => AssistantAsk::Prompt(sight.value(prompt)?),
+        Ask::Command { command, input, arguments, settings } => AssistantAsk::Command {
+            command: command.clone(),
+            input: object(sight, input)?,
+            arguments: arguments.iter().map(|argument| sight.value(argument)).collect::<Result<_, _>>()?,
+            settings: object(sight, settings)?,
+        },
+    };
+    Ok(AssistantWork {
+        ask,
+        integration: sight.optional(assistant.integration.as_ref())?,
+        model: sight.optional(assistant.model.as_ref())?,
+        options: assistant.options.clone(),
+        capture: assistant.capture,
+    })
+}

@@ -1,0 +1,168 @@
+//! The ways back: a failed run is opened again, a gate sends steps back, a step is told what it waited for.
+
+use super::{Because, List, Phase, Place, Role, RunClock, Stage, State, Within};
+use crate::keys::{Path, Reason};
+use crate::outcome::Outcome;
+use std::sync::Arc;
+use windlass_ir::Value;
+
+impl State {
+    /// Opens settled instances again: a scope goes on where it was, a leaf starts anew. `paths` names scopes before what is
+    /// inside them.
+    pub(super) fn reopen(&mut self, paths: &[Path], inputs: &Value) {
+        self.stage = Stage::Running;
+        self.units[0].inputs = inputs.clone();
+        (self.stop, self.clock, self.hooked) = (None, RunClock::None, false);
+        self.roots.clear_ends();
+        let places: Vec<Place> = paths.iter().filter_map(|path| self.find(path)).collect();
+        paths.iter().for_each(|path| drop(self.decisions.remove(path)));
+        places.iter().for_each(|place| self.reopen_one(*place));
+        self.look_for_cancelled(None);
+        places.iter().for_each(|place| self.look_for_cancelled(Some(*place)));
+        for place in places {
+            match self.at(place).phase {
+                Phase::Waiting => self.count_needs(place),
+                _ => self.go_on(place),
+            }
+        }
+    }
+
+    fn reopen_one(&mut self, place: Place) {
+        let failed = matches!(self.at(place).outcome(), Some(Outcome::Failed(_)));
+        self.failures -= u64::from(failed);
+        let instance = self.at_mut(place);
+        instance.attempts_before = instance.attempts;
+        instance.stop = None;
+        // What belongs to the end of it is done once more at the next end.
+        instance.lists.retain(|list| list.role == Role::Body);
+        instance.lists.iter_mut().for_each(List::clear_ends);
+        let entered = match instance.within.as_deref_mut() {
+            Some(Within::Items(items)) => {
+                items.failed = None;
+                true
+            }
+            Some(Within::Rounds(rounds)) => {
+                (rounds.due, rounds.delayed) = (false, false);
+                true
+            }
+            Some(Within::Steps | Within::Arm { .. }) => true,
+            Some(Within::TakenOver(_)) | None => {
+                instance.within = None;
+                instance.lists.clear();
+                (instance.rounds, instance.started_at) = (0, None);
+                false
+            }
+        };
+        instance.phase = if entered { Phase::Entered } else { Phase::Waiting };
+        let (parent, role) = (instance.parent, instance.role);
+        if let Some(list) = self.list_mut(parent, role) {
+            list.open += 1;
+            match entered {
+                true => list.active.insert(place),
+                false => list.unstarted.insert(place),
+            };
+        }
+    }
+
+    /// What a person has cancelled stays cancelled.
+    fn look_for_cancelled(&mut self, scope: Option<Place>) {
+        let is_cancelled = |place: &Place| matches!(self.at(*place).outcome(), Some(Outcome::Cancelled(_)));
+        let cancelled =
+            self.list(scope, Role::Body).and_then(|list| list.places().find(|place| is_cancelled(place)));
+        if let Some(list) = self.list_mut(scope, Role::Body) {
+            list.cancelled = cancelled;
+        }
+    }
+
+    /// A scope that is open again goes on with what is inside; if there is nothing, it is complete.
+    fn go_on(&mut self, place: Place) {
+        self.open_frames(place);
+        if self.list(Some(place), Role::Body).is_none_or(|list| list.open == 0) {
+            self.attention.insert(place);
+        }
+    }
+
+    /// A leaf that is open again waits for what it needs and is not done.
+    fn count_needs(&mut self, place: Place) {
+        if self.at(place).phase != Phase::Waiting {
+            return;
+        }
+        let program = self.program(place).clone();
+        let step = program.step(self.at(place).step);
+        let counted = step.needs.iter().filter(|need| !step.takes_over && !program.step(**need).takes_over);
+        let open = counted.filter_map(|need| self.beside(place, *need));
+        let pending = open.filter(|need| !self.at(*need).is_settled()).count() as u32;
+        self.at_mut(place).pending = pending;
+        if pending == 0 {
+            self.make_ready(place);
+        }
+    }
+
+    /// The steps from the one that a gate goes back to up to the gate itself are done once more, as new instances.
+    pub(super) fn send_back(&mut self, gate: &Path, steps: &[Path], pass: u32, because: &Value) {
+        let Some(gate) = self.find(gate) else { return };
+        let (parent, role) = (self.at(gate).parent, self.at(gate).role);
+        self.leave_open(gate);
+        let because = Arc::new(Because { failure: because.clone(), undo: Value::Null });
+        let old: Vec<Place> = steps.iter().filter_map(|path| self.find(path)).collect();
+        let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
+        let mut new = Vec::new();
+        for place in old {
+            let (unit, step) = (self.at(place).unit, self.at(place).step);
+            let had_settled = self.at(place).is_settled();
+            let program = self.program(place).clone();
+            let name = format!("{}#{pass}", program.step(step).id);
+            let again = self.add(unit, step, around.child(name.into(), None), parent, role);
+            let instance = self.at_mut(again);
+            (instance.pass, instance.because) = (pass, Some(because.clone()));
+            self.put_instead(parent, role, program.place(step), again);
+            new.push((again, had_settled));
+        }
+        for (place, had_settled) in &new {
+            self.count_needs(*place);
+            if *had_settled {
+                self.wait_again(*place);
+            }
+        }
+    }
+
+    /// What has not started and needs a step that is done once more waits for it.
+    fn wait_again(&mut self, place: Place) {
+        let program = self.program(place).clone();
+        for dependent in program.dependents(self.at(place).step) {
+            let Some(waiting) = self.beside(place, *dependent) else { continue };
+            let instance = self.at_mut(waiting);
+            let repeated = instance.pass > 1;
+            match instance.phase {
+                Phase::Waiting if !repeated => instance.pending += 1,
+                Phase::Ready if !repeated => {
+                    (instance.phase, instance.pending) = (Phase::Waiting, 1);
+                    self.unready(waiting);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A gate that sends back is over without an outcome: another instance stands in its place.
+    fn leave_open(&mut self, gate: Place) {
+        self.timers.drop_all(gate);
+        self.attention.remove(&gate);
+        self.asking.remove(&gate);
+        let (parent, role) = (self.at(gate).parent, self.at(gate).role);
+        self.at_mut(gate).phase = Phase::Dormant;
+        if let Some(list) = self.list_mut(parent, role) {
+            list.active.remove(&gate);
+            list.open -= 1;
+        }
+    }
+
+    /// A wait has got what it waited for.
+    pub(super) fn got(&mut self, place: Place, value: &Value) {
+        if let Phase::Wait(sleep) = &mut self.at_mut(place).phase {
+            sleep.got = Some(value.clone());
+            self.timers.cancel(place, Reason::Wait);
+            self.attention.insert(place);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Items and rounds: each is an instance of the step that has the loop, with the steps of the body inside.
+
+use super::{Items, Phase, Place, Role, Rounds, State, Within};
+use crate::keys::Timestamp;
+use crate::outcome::Outcome;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use windlass_ir::Value;
+use windlass_ir::expr::StepId;
+use windlass_ir::workflow::Kind;
+
+impl State {
+    pub(super) fn enter_items(&mut self, place: Place, items: &Value, at_once: Option<u32>, at: Timestamp) {
+        let items: Arc<[Value]> = match items {
+            Value::List(items) => items.clone(),
+            _ => Arc::from([]),
+        };
+        let within = Items { items, at_once, next: 0, results: BTreeMap::new(), failed: None };
+        self.enter(place, Within::Items(within), at);
+        self.open_list(Some(place), Role::Body, self.at(place).unit, &[]);
+        self.open_frames(place);
+    }
+
+    fn has_halted(&self, place: Place) -> bool {
+        self.list(Some(place), Role::Body).is_some_and(|list| list.halted.is_some())
+    }
+
+    /// Begins as many items as may be worked on at once.
+    pub(super) fn open_frames(&mut self, place: Place) {
+        loop {
+            let open = self.list(Some(place), Role::Body).map_or(0, |list| list.open);
+            let stopped = self.stop_of(place).is_some() || self.has_halted(place);
+            let Some(Within::Items(items)) = self.at_mut(place).within.as_deref_mut() else { return };
+            let next = items.next;
+            let room = items.at_once.is_none_or(|limit| open < limit);
+            if next as usize >= items.items.len() || !room || stopped {
+                return;
+            }
+            items.next += 1;
+            self.open_frame(place, next);
+        }
+    }
+
+    pub(super) fn enter_round(&mut self, place: Place, number: u32, value: &Value, at: Timestamp) {
+        match self.at_mut(place).within.as_deref_mut() {
+            Some(Within::Rounds(rounds)) => {
+                (rounds.begun, rounds.due, rounds.delayed) = (number + 1, false, false);
+                self.delayed.remove(&place);
+            }
+            _ => {
+                let within =
+                    Rounds { begun: 1, last: None, value: value.clone(), due: false, delayed: false };
+                self.enter(place, Within::Rounds(within), at);
+                self.open_list(Some(place), Role::Body, self.at(place).unit, &[]);
+            }
+        }
+        let frame = self.open_frame(place, number);
+        if let Some(Within::Rounds(rounds)) = self.at_mut(place).within.as_deref_mut() {
+            rounds.last = Some(frame);
+        }
+    }
+
+    fn open_frame(&mut self, place: Place, number: u32) -> Place {
+        let (unit, step) = (self.at(place).unit, self.at(place).step);
+        let path = self.at(place).path.frame(number);
+        let frame = self.add(unit, step, path, Some(place), Role::Body);
+        let remembers = self.program(place).remembers(step);
+        let is_kept = self.kept.contains_key(&self.at(frame).path);
+        let instance = self.at_mut(frame);
+        instance.frame = Some(number);
+        (instance.phase, instance.within) = (Phase::Entered, Some(Box::new(Within::Steps)));
+        instance.seen = remembers.then(HashMap::new);
+        if let Some(list) = self.list_mut(Some(place), Role::Body) {
+            list.add_frame(frame);
+        }
+        let body: Vec<StepId> = match self.kind(place) {
+            Kind::ForEach(each) => each.body.clone(),
+            Kind::Repeat(repeat) => repeat.body.clone(),
+            _ => Vec::new(),
+        };
+        // What an earlier run has done is settled as a whole.
+        self.open_list(Some(frame), Role::Body, unit, if is_kept { &[] } else { &body });
+        self.attention.remove(&place);
+        frame
+    }
+
+    /// What an item or round leaves behind; the next item begins.
+    pub(super) fn frame_settled(&mut self, frame: Place) {
+        let instance = self.at(frame);
+        let (Some(number), Some(place)) = (instance.frame, instance.parent) else { return };
+        let (result, failed) = match instance.outcome() {
+            Some(Outcome::Done(value)) => (Some(value.clone()), false),
+            Some(Outcome::Failed(_)) => (None, true),
+            Some(Outcome::Continue(_) | Outcome::Skipped(_) | Outcome::Cancelled(_)) | None => (None, false),
+        };
+        if result.is_some() && !self.program(frame).can_undo() {
+            // Nobody in it looks for its steps any more.
+            self.at_mut(frame).seen = None;
+        }
+        if let Some(Within::Items(items)) = self.at_mut(place).within.as_deref_mut() {
+            items.results.extend(result.map(|value| (number, value)));
+            if failed {
+                items.failed = Some(items.failed.map_or(number, |before| before.min(number)));
+            }
+        }
+        self.open_frames(place);
+    }
+}

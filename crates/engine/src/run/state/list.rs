@@ -1,0 +1,468 @@
+//! Steps that stand side by side: they become ready as what they need settles, and together they make a scope complete.
+
+use super::{Because, Instance, Phase, Place, Settlement, State, Stop, Unit, Within};
+use crate::event::Settled;
+use crate::keys::{Path, Timestamp};
+use crate::outcome::{Failure, Outcome};
+use crate::run::program::{Compensation, Lane, Program};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use windlass_ir::expr::StepId;
+use windlass_ir::workflow::Kind;
+use windlass_ir::{Plan, Value};
+
+/// Which list of a step another one stands in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    #[default]
+    Body,
+    /// What takes over its failure.
+    TakeOver,
+    /// What is done whatever became of it.
+    Finally,
+    /// What undoes it.
+    Undo,
+}
+
+impl Role {
+    /// What a step is called in a list of this role: its id, unless it has none of its own and would be taken for the body.
+    pub fn name_of(self, program: &Program, step: StepId) -> Arc<str> {
+        match (self, program.step(step).implicit) {
+            (Self::Finally, true) => "finally".into(),
+            (Self::Undo, true) => "compensate".into(),
+            (Self::Body | Self::TakeOver, true) | (_, false) => program.name(step).clone(),
+        }
+    }
+}
+
+/// The steps of one scope, or of the run itself; or the frames of a loop.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct List {
+    pub role: Role,
+    first: u32,
+    pub count: u32,
+    /// Instances that stand in the place of the first one of their step, by their place in the list.
+    instead: BTreeMap<u32, Place>,
+    /// Instances of steps that were added while it was under way.
+    added: Vec<Place>,
+    /// Those that have neither settled nor are dormant.
+    pub open: u32,
+    /// Neither started nor settled.
+    pub unstarted: BTreeSet<Place>,
+    /// Started and not settled.
+    pub active: BTreeSet<Place>,
+    /// Nothing new is started in it.
+    pub draining: bool,
+    /// The step whose failure ends this list.
+    pub halted: Option<Place>,
+    /// The first step because of which this list has failed, ended by it or not.
+    pub failed: Option<Place>,
+    /// The first step that was cancelled.
+    pub cancelled: Option<Place>,
+}
+
+impl List {
+    /// The instance of the step at this place of the list.
+    pub fn place(&self, number: u32) -> Option<Place> {
+        match self.instead.get(&number) {
+            Some(place) => Some(*place),
+            None => (number < self.count).then(|| Place(self.first + number)),
+        }
+    }
+
+    /// Nothing that happened in it has ended it.
+    pub(super) fn clear_ends(&mut self) {
+        (self.draining, self.halted, self.failed, self.cancelled) = (false, None, None, None);
+    }
+
+    pub(super) fn add_frame(&mut self, frame: Place) {
+        self.open += 1;
+        self.active.insert(frame);
+        self.added.push(frame);
+    }
+
+    /// All of them, in the order of the file and then in the order in which they were added.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        (0..self.count).filter_map(|number| self.place(number)).chain(self.added.iter().copied())
+    }
+}
+
+impl State {
+    /// Makes instances of a list of steps. Steps that need nothing are ready at once.
+    pub(super) fn open_list(&mut self, scope: Option<Place>, role: Role, unit: u32, steps: &[StepId]) {
+        let program = self.units[unit as usize].program.clone();
+        let first = self.instances.len() as u32;
+        let around = scope.map_or_else(Path::default, |place| self.at(place).path.clone());
+        let mut list = List { role, first, count: steps.len() as u32, ..List::default() };
+        for step in steps {
+            let name = role.name_of(&program, *step);
+            let place = self.add(unit, *step, around.child(name, None), scope, role);
+            // Where a step that takes over is the list itself, it was called for.
+            let dormant = program.step(*step).takes_over && matches!(role, Role::Body);
+            let instance = self.at_mut(place);
+            (instance.phase, instance.pending) = match dormant {
+                true => (Phase::Dormant, 0),
+                false => (Phase::Waiting, program.needs(*step)),
+            };
+            if !dormant {
+                list.open += 1;
+                list.unstarted.insert(place);
+            }
+        }
+        let (open, ready) = (list.open, list.unstarted.clone());
+        match scope {
+            None => self.roots = list,
+            Some(place) => self.at_mut(place).lists.push(list),
+        }
+        for place in ready {
+            if self.at(place).pending == 0 {
+                self.make_ready(place);
+            }
+        }
+        if let (0, Some(scope)) = (open, scope) {
+            self.attention.insert(scope);
+        }
+    }
+
+    /// A new instance, which belongs to no list yet.
+    pub(super) fn add(
+        &mut self,
+        unit: u32,
+        step: StepId,
+        path: Path,
+        parent: Option<Place>,
+        role: Role,
+    ) -> Place {
+        let number = u32::try_from(self.instances.len()).expect("a run has fewer than 2^32 step instances");
+        let place = Place(number);
+        let before = self.by_path.insert(path.clone(), place);
+        // What an earlier instance at this path has done is never mistaken for what this one does, and what it noted is known.
+        let (attempts, notes) = before.map_or_else(Default::default, |before| {
+            let before = self.at(before);
+            (before.attempts, before.notes.clone())
+        });
+        self.instances.push(Instance {
+            unit,
+            step,
+            path,
+            parent,
+            role,
+            frame: None,
+            pass: 1,
+            pending: 0,
+            phase: Phase::Waiting,
+            within: None,
+            lists: Vec::new(),
+            notes,
+            attempts_before: attempts,
+            attempts,
+            rounds: 0,
+            started_at: None,
+            because: None,
+            stop: None,
+            key: None,
+            seen: None,
+        });
+        place
+    }
+
+    pub(super) fn make_ready(&mut self, place: Place) {
+        self.at_mut(place).phase = Phase::Ready;
+        self.make_startable(place);
+    }
+
+    pub(super) fn make_startable(&mut self, place: Place) {
+        let lane = match self.program(place).lane(self.at(place).step) {
+            Lane::Free => &mut self.ready,
+            Lane::Actions => &mut self.ready_actions,
+            Lane::Agents => &mut self.ready_agents,
+        };
+        lane.insert(place);
+    }
+
+    pub(super) fn settle(&mut self, place: Place, settled: &Settled, at: Timestamp) {
+        self.begin(place, at);
+        self.timers.drop_all(place);
+        self.attention.remove(&place);
+        self.stopping.remove(&place);
+        self.asking.remove(&place);
+        self.sleeping.remove(&place);
+        self.delayed.remove(&place);
+        self.leave_jobs(place);
+        self.answer_promise(place, &settled.outcome, at);
+        self.answered.retain(|answered| *answered != place);
+        if let Some(taken) = &settled.took {
+            self.letters.retain(|letter| letter.id != *taken);
+        }
+        let order = self.order_of(place);
+        if settled.undoable {
+            self.undoable.insert(order, place);
+        }
+        self.failures += u64::from(matches!(settled.outcome, Outcome::Failed(_)));
+        let (outcome, fails, recovered) = (settled.outcome.clone(), settled.fails, settled.recovered);
+        // Only what failed or was cancelled can be opened again, but what is undone may look back at its items.
+        let looks_back = self.program(place).can_undo();
+        let instance = self.at_mut(place);
+        if matches!(outcome, Outcome::Done(_)) && !looks_back {
+            instance.within = None;
+        }
+        instance.phase = Phase::Settled(Settlement { outcome, fails, recovered });
+        self.note_seen(place);
+        self.leave_list(place, settled);
+        self.wake_dependents(place);
+        self.frame_settled(place);
+        self.look_at_parent(place);
+    }
+
+    /// The place of a step that settles now in the order of completion.
+    fn order_of(&mut self, place: Place) -> u64 {
+        if let Some(kept) = self.kept.get(&self.at(place).path) {
+            return kept.order;
+        }
+        self.completed += 1;
+        self.completed - 1
+    }
+
+    fn leave_list(&mut self, place: Place, settled: &Settled) {
+        let (parent, role) = (self.at(place).parent, self.at(place).role);
+        let Some(list) = self.list_mut(parent, role) else { return };
+        list.active.remove(&place);
+        list.open = list.open.saturating_sub(1);
+        match &settled.outcome {
+            Outcome::Failed(_) => {
+                if settled.fails {
+                    list.failed.get_or_insert(place);
+                }
+                if settled.halts {
+                    list.halted.get_or_insert(place);
+                }
+                // Items that are under way come to their end; only no further one begins.
+                if settled.halts && self.at(place).frame.is_none() {
+                    let id = self.program(place).step(self.at(place).step).id.clone();
+                    self.stop_list(parent, role, &Stop::drain(format!("`{id}` failed")));
+                }
+            }
+            Outcome::Cancelled(_) => drop(list.cancelled.get_or_insert(place)),
+            Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => {}
+        }
+        let unhelpful = match &settled.outcome {
+            Outcome::Failed(_) => settled.fails,
+            Outcome::Cancelled(_) => true,
+            Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => false,
+        };
+        self.undone_partly |= unhelpful && matches!(role, Role::Undo | Role::TakeOver);
+    }
+
+    /// Those that wait for it are one step further.
+    fn wake_dependents(&mut self, place: Place) {
+        let instance = self.at(place);
+        let step = instance.step;
+        if instance.frame.is_some() {
+            return;
+        }
+        let program = self.program(place).clone();
+        for dependent in program.dependents(step) {
+            let Some(waiting) = self.beside(place, *dependent) else { continue };
+            let instance = self.at_mut(waiting);
+            if instance.phase == Phase::Waiting {
+                instance.pending = instance.pending.saturating_sub(1);
+                if instance.pending == 0 {
+                    self.make_ready(waiting);
+                }
+            }
+        }
+    }
+
+    /// The instance of another step of the same list.
+    pub fn beside(&self, place: Place, step: StepId) -> Option<Place> {
+        let instance = self.at(place);
+        let unit = self.unit(Some(place));
+        let number = unit.program.place(step);
+        let found = match unit.planned {
+            Some(first) => Some(Place(first.0 + number)),
+            None => self.list(instance.parent, instance.role)?.place(number),
+        };
+        found.filter(|found| self.at(*found).step == step && self.at(*found).unit == instance.unit)
+    }
+
+    /// A scope whose steps have all settled is looked at.
+    fn look_at_parent(&mut self, place: Place) {
+        let (parent, role) = (self.at(place).parent, self.at(place).role);
+        if self.list(parent, role).is_none_or(|list| list.open > 0) {
+            return;
+        }
+        match (role, parent) {
+            (Role::Undo, Some(undone)) => {
+                let waiting = self.undoing.iter().find(|(_, what)| **what == undone).map(|(who, _)| *who);
+                if let Some(who) = waiting {
+                    self.undoing.remove(&who);
+                    self.attention.extend(who);
+                }
+            }
+            (Role::Body | Role::TakeOver | Role::Finally, Some(parent)) => {
+                self.attention.insert(parent);
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// Another step of the same list takes over the failure of this one, as a part of it.
+    pub(super) fn take_over(&mut self, place: Place, by: &Arc<str>, failure: &Failure, at: Timestamp) {
+        let because = Because { failure: self.told(place, failure), undo: Value::Null };
+        // Whoever waits for the same work hears that it has failed.
+        self.answer_promise(place, &Outcome::Failed(failure.clone()), at);
+        self.enter(place, Within::TakenOver(failure.clone()), at);
+        self.timers.drop_all(place);
+        self.at_mut(place).stop = None;
+        self.call_for(place, Role::TakeOver, by, because);
+    }
+
+    /// What can be known about the failure of a step.
+    fn told(&self, place: Place, failure: &Failure) -> Value {
+        let step = self.program(place).step(self.at(place).step).id.clone();
+        failure_value(&step, failure)
+    }
+
+    /// Undoes what a step did, as a part of it.
+    pub(super) fn undo(&mut self, place: Place, because: &Value) {
+        let program = self.program(place).clone();
+        let step = self.at(place).step;
+        let output = match self.at(place).outcome() {
+            Some(Outcome::Done(value)) => value.clone(),
+            Some(_) | None => Value::Null,
+        };
+        let undo = Value::map([("step", Value::Text(program.step(step).id.clone())), ("output", output)]);
+        let because = Because { failure: because.clone(), undo };
+        // Mostly the last one.
+        let order = self.undoable.iter().rev().find(|(_, undoable)| **undoable == place);
+        if let Some(order) = order.map(|(order, _)| *order) {
+            self.undoable.remove(&order);
+        }
+        self.has_undone = true;
+        let waits = self.undo_waits_for(place);
+        if let Some(guard) = waits {
+            self.attention.remove(&guard);
+        }
+        self.undoing.insert(waits, place);
+        match program.compensation(step) {
+            Some(Compensation::List(list)) => {
+                let unit = self.at(place).unit;
+                self.open_list(Some(place), Role::Undo, unit, list);
+                // Nothing inside a settled step is looked at by itself.
+                self.attention.remove(&place);
+                let inner: Vec<Place> =
+                    self.list(Some(place), Role::Undo).into_iter().flat_map(List::places).collect();
+                let because = Arc::new(because);
+                inner.into_iter().for_each(|inner| self.at_mut(inner).because = Some(because.clone()));
+            }
+            Some(Compensation::Step(target)) => {
+                let id = program.step(target).id.clone();
+                self.call_for(place, Role::Undo, &id, because);
+            }
+            None => {}
+        }
+    }
+
+    /// The nearest guard with an end of its own that is under way around a step that is undone; else the run.
+    fn undo_waits_for(&self, place: Place) -> Option<Place> {
+        let outwards = std::iter::successors(self.at(place).parent, |place| self.at(*place).parent);
+        outwards.into_iter().find(|around| {
+            let guard = matches!(self.kind(*around), Kind::Guard(_));
+            guard && !self.at(*around).is_settled()
+        })
+    }
+
+    /// Makes one instance of a step that runs only when it is called for, inside the one that calls for it.
+    fn call_for(&mut self, caller: Place, role: Role, id: &Arc<str>, because: Because) {
+        let program = self.program(caller).clone();
+        let (unit, parent) = (self.at(caller).unit, self.at(caller).parent);
+        let around = self.list(parent, self.at(caller).role);
+        let siblings = around.into_iter().flat_map(List::places);
+        let target = siblings.map(|place| self.at(place).step).find(|step| program.step(*step).id == *id);
+        let Some(target) = target else { return };
+        let number = self.instances.len() as u32;
+        self.open_list(Some(caller), role, unit, &[target]);
+        let place = Place(number);
+        self.at_mut(place).because = Some(Arc::new(because));
+        let (slot, role) = (program.place(target), self.at(caller).role);
+        if let Some(list) = self.list_mut(parent, role) {
+            list.instead.insert(slot, place);
+        }
+    }
+
+    /// The inside of a call: the steps of another workflow.
+    pub(super) fn enter_fragment(
+        &mut self,
+        place: Place,
+        plan: &Arc<Plan>,
+        inputs: &Value,
+        env: &Value,
+        at: Timestamp,
+    ) {
+        // Whoever wrote the event has made a program of the plan; if it cannot be made any more, nothing is inside.
+        let Ok(program) = Program::new((**plan).clone()) else { return };
+        let unit = self.units.len() as u32;
+        let roots = program.plan.roots.clone();
+        self.units.push(Unit {
+            program: Arc::new(program),
+            inputs: inputs.clone(),
+            env: env.clone(),
+            call: Some(place),
+            planned: None,
+            latest: HashMap::new(),
+        });
+        self.enter(place, Within::Steps, at);
+        self.open_list(Some(place), Role::Body, unit, &roots);
+    }
+
+    /// Steps that a worker added, beside the one that added them.
+    pub(super) fn add_planned(&mut self, planner: Place, plan: &Arc<Plan>) {
+        let Ok(program) = Program::new((**plan).clone()) else { return };
+        let (parent, role) = (self.at(planner).parent, self.at(planner).role);
+        let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
+        let outer = self.unit(Some(planner));
+        let (inputs, env) = (outer.inputs.clone(), outer.env.clone());
+        let unit = self.units.len() as u32;
+        let roots = program.plan.roots.clone();
+        self.planned += roots.len() as u32;
+        let (program, latest) = (Arc::new(program), HashMap::new());
+        let planned = Some(Place(self.instances.len() as u32));
+        self.units.push(Unit { program: program.clone(), inputs, env, call: parent, planned, latest });
+        let mut places = Vec::new();
+        for step in &roots {
+            let place =
+                self.add(unit, *step, around.child(program.step(*step).id.clone(), None), parent, role);
+            self.at_mut(place).pending = program.needs(*step);
+            places.push(place);
+        }
+        if let Some(list) = self.list_mut(parent, role) {
+            list.open += places.len() as u32;
+            list.unstarted.extend(&places);
+            list.added.extend(&places);
+        }
+        for place in places {
+            if self.at(place).pending == 0 {
+                self.make_ready(place);
+            }
+        }
+    }
+
+    /// Puts another instance in the place of the one that a step has in its list.
+    pub(super) fn put_instead(&mut self, parent: Option<Place>, role: Role, number: u32, place: Place) {
+        if let Some(list) = self.list_mut(parent, role) {
+            list.instead.insert(number, place);
+            list.open += 1;
+            list.unstarted.insert(place);
+        }
+    }
+}
+
+/// What can be known about a failure.
+pub fn failure_value(step: &Arc<str>, failure: &Failure) -> Value {
+    Value::map([
+        ("step", Value::Text(step.clone())),
+        ("class", Value::Text(failure.class.clone())),
+        ("message", Value::Text(failure.message.clone())),
+        ("detail", failure.detail.clone().unwrap_or(Value::Null)),
+    ])
+}

@@ -1,0 +1,775 @@
+//! The state of a run, and the one function that changes it.
+//!
+//! `evolve` is shared by live running and replay, so there is no code that restores a run. It never evaluates an
+//! expression, reads a clock or consults a policy: whatever was decided is in the event.
+//!
+//! `list` holds steps that stand side by side and settles them, `frame` makes items and rounds, `stop` ends what is under way,
+//! `again` opens what was settled, `promise` shares work by key, `timer` knows what time brings, `sight` finds the instance
+//! that a name stands for.
+
+mod again;
+mod frame;
+mod list;
+mod promise;
+mod sight;
+mod stop;
+mod timer;
+
+use super::program::{Lane, Program};
+use crate::event::{Assignment, Decision, Event, Kept, Listening, Question, What};
+use crate::input::Lineage;
+use crate::keys::{Path, Reason, Timestamp};
+use crate::outcome::{Failure, Outcome};
+use indexmap::IndexMap;
+pub use list::{List, Role, failure_value};
+pub use promise::Held;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+pub use stop::Stop;
+use timer::Timers;
+use windlass_ir::expr::StepId;
+use windlass_ir::workflow::Kind;
+use windlass_ir::{Duration, Value};
+
+/// The number of a step instance in its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place(pub u32);
+
+impl Place {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage {
+    New,
+    Running,
+    Concluded(Outcome),
+    Closed(Outcome),
+}
+
+/// One step at one path, or one item or round of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    /// Which of the workflows of this run it belongs to: the run's own is 0.
+    pub unit: u32,
+    pub step: StepId,
+    pub path: Path,
+    pub parent: Option<Place>,
+    /// Which list of the parent it stands in.
+    pub role: Role,
+    /// The number of the item or round that this is.
+    pub frame: Option<u32>,
+    /// How many times it was begun: more than once after a gate has sent it back.
+    pub pass: u32,
+    /// Needs that have not settled.
+    pub pending: u32,
+    pub phase: Phase,
+    /// How it goes on with what is inside, once it was entered.
+    pub within: Option<Box<Within>>,
+    pub lists: Vec<List>,
+    pub notes: IndexMap<Arc<str>, Value>,
+    /// Attempts made before the step was opened again, or in earlier rounds: they count for identity, not for its policy.
+    pub attempts_before: u32,
+    pub attempts: u32,
+    pub rounds: u32,
+    pub started_at: Option<Timestamp>,
+    /// Why it runs at all, or again: a failure that it takes over, something that it undoes, a no at a gate.
+    pub because: Option<Arc<Because>>,
+    pub stop: Option<Stop>,
+    /// The key of the work that it does for others as well.
+    pub key: Option<Arc<str>>,
+    /// The steps of this item that have settled, for those that read by name.
+    pub seen: Option<HashMap<StepId, Place>>,
+}
+
+/// What a step can be told about why it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Because {
+    /// `step`, `class`, `message` and `detail`.
+    pub failure: Value,
+    /// `step` and `output` of what is undone.
+    pub undo: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// It runs only when it is called for.
+    Dormant,
+    /// Something it needs has not settled.
+    Waiting,
+    Ready,
+    Attempt(Attempt),
+    Gate(Asking),
+    Wait(Sleep),
+    /// Another step with the same key does the work.
+    Joined(Arc<str>),
+    /// It has steps inside that are under way; `within` says which way.
+    Entered,
+    Settled(Settlement),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settlement {
+    pub outcome: Outcome,
+    pub fails: bool,
+    pub recovered: bool,
+}
+
+/// What an instance with others inside is doing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Within {
+    /// The steps of a list; of an arm, with the value that decided.
+    Steps,
+    Arm {
+        arm: Arc<str>,
+        value: Value,
+    },
+    Items(Items),
+    Rounds(Rounds),
+    /// It has failed, and another step takes over.
+    TakenOver(Failure),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Items {
+    pub items: Arc<[Value]>,
+    pub at_once: Option<u32>,
+    /// The first item that has no frame yet.
+    pub next: u32,
+    /// What came of each item that is done.
+    pub results: BTreeMap<u32, Value>,
+    /// The item that failed first in the order of items.
+    pub failed: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rounds {
+    /// How many have begun.
+    pub begun: u32,
+    /// The round under way, or the last one.
+    pub last: Option<Place>,
+    /// What the condition gave when the loop was entered.
+    pub value: Value,
+    /// The delay before the next round is over.
+    pub due: bool,
+    /// The delay before the next round has begun.
+    pub delayed: bool,
+}
+
+/// A decision that was taken: its id, and who made it.
+pub type Vote = (Arc<str>, Arc<str>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asking {
+    pub question: Box<Question>,
+    /// Who has said yes so far, and with what.
+    pub votes: Vec<(Arc<str>, Value)>,
+    pub timed_out: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sleep {
+    pub until: Option<Timestamp>,
+    pub signal: Option<Listening>,
+    /// What was delivered, with the id that it came under.
+    pub got: Option<Value>,
+    pub due: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    pub attempt: u32,
+    pub delivery: u32,
+    pub assignment: Arc<Assignment>,
+    pub doing: Doing,
+    /// The input of the round that begins with the next attempt.
+    pub again: Option<Value>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Doing {
+    Running,
+    /// Told to stop, because it took too long or the run is being cancelled.
+    Aborting(Abort),
+    /// Between two attempts: the next one is due at a timer, or now. A job that was lost is the same attempt once more.
+    Between {
+        due: bool,
+        lost: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abort {
+    Timeout,
+    Cancel,
+}
+
+/// The time of the run itself. It stands still while nothing but people can move the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunClock {
+    None,
+    Until(Timestamp),
+    Still { left: Duration },
+    Over,
+}
+
+/// One workflow of the run: its own, or one that was called and runs inside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unit {
+    pub program: Arc<Program>,
+    pub inputs: Value,
+    pub env: Value,
+    /// The call that it is the inside of.
+    pub call: Option<Place>,
+    /// The first of its instances, for steps that a worker added.
+    pub planned: Option<Place>,
+    /// The instance of each step that settled last, for those that read by name.
+    pub latest: HashMap<StepId, Place>,
+}
+
+/// A signal that nobody has taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Letter {
+    pub id: Arc<str>,
+    pub name: Arc<str>,
+    pub value: Value,
+}
+
+/// Something done around the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookJob {
+    pub attempt: Attempt,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub stage: Stage,
+    pub seed: u64,
+    pub by: Option<Arc<str>>,
+    pub lineage: Lineage,
+    pub started_at: Timestamp,
+    /// The time of the last event: `now` is never less.
+    pub last_at: Timestamp,
+    pub units: Vec<Unit>,
+    pub instances: Vec<Instance>,
+    by_path: HashMap<Path, Place>,
+    pub roots: List,
+    /// Instances that can start, in the order in which they came into being, by what they wait for.
+    pub ready: BTreeSet<Place>,
+    pub ready_actions: BTreeSet<Place>,
+    pub ready_agents: BTreeSet<Place>,
+    /// Attempts in flight, and those between two attempts.
+    pub jobs: BTreeSet<Place>,
+    pub agents: u32,
+    /// Instances that will not go on: each is settled as cancelled.
+    pub stopping: BTreeSet<Place>,
+    /// Attempts that were told to stop and have no grace yet.
+    pub ungraced: BTreeSet<Place>,
+    /// Instances that something happened to: scopes that are complete, gates and waits whose time is up, attempts whose grace is
+    /// over.
+    pub attention: BTreeSet<Place>,
+    /// Gates that ask, and waits that listen or sleep.
+    pub asking: BTreeSet<Place>,
+    pub sleeping: BTreeSet<Place>,
+    /// Loops between two rounds.
+    pub delayed: BTreeSet<Place>,
+    pub timers: Timers,
+    pub paused: bool,
+    /// The run was told to stop.
+    pub stop: Option<Stop>,
+    /// How long the run may still take, and whether that time is running.
+    pub clock: RunClock,
+    /// Decisions that were accepted, by gate.
+    pub decisions: HashMap<Path, Vec<Vote>>,
+    /// Signals that nobody has taken, in the order in which they came.
+    pub letters: Vec<Letter>,
+    /// The ids of all signals that came.
+    pub signals: HashSet<Arc<str>>,
+    pub promises: HashMap<Arc<str>, Held>,
+    /// Steps whose key was answered, in the order in which they joined.
+    pub answered: VecDeque<Place>,
+    pub kept: HashMap<Path, Arc<Kept>>,
+    /// How many steps have settled: the order of completion.
+    pub completed: u64,
+    /// What can be undone, in the order of completion.
+    pub undoable: BTreeMap<u64, Place>,
+    /// What is being undone, by who waits for that: a guard, or the run.
+    pub undoing: BTreeMap<Option<Place>, Place>,
+    /// Something has been undone, or tried to be.
+    pub has_undone: bool,
+    /// Something could not be undone, or could not be taken over.
+    pub undone_partly: bool,
+    /// A step that ended the run early, and how.
+    pub finish: Option<Outcome>,
+    /// How many instances have failed.
+    pub failures: u64,
+    /// How many steps were added by workers.
+    pub planned: u32,
+    pub hooks: BTreeMap<Path, HookJob>,
+    /// How many hooks were begun.
+    pub hooks_begun: u32,
+    /// The hooks of this end of the run were begun.
+    pub hooked: bool,
+}
+
+impl State {
+    pub fn new(program: Arc<Program>) -> Self {
+        Self {
+            stage: Stage::New,
+            seed: 0,
+            by: None,
+            lineage: Lineage::default(),
+            started_at: Timestamp::default(),
+            last_at: Timestamp(i64::MIN),
+            units: vec![Unit {
+                program,
+                inputs: Value::Null,
+                env: Value::Null,
+                call: None,
+                planned: None,
+                latest: HashMap::new(),
+            }],
+            instances: Vec::new(),
+            by_path: HashMap::new(),
+            roots: List::default(),
+            ready: BTreeSet::new(),
+            ready_actions: BTreeSet::new(),
+            ready_agents: BTreeSet::new(),
+            jobs: BTreeSet::new(),
+            agents: 0,
+            stopping: BTreeSet::new(),
+            ungraced: BTreeSet::new(),
+            attention: BTreeSet::new(),
+            asking: BTreeSet::new(),
+            sleeping: BTreeSet::new(),
+            delayed: BTreeSet::new(),
+            timers: Timers::default(),
+            paused: false,
+            stop: None,
+            clock: RunClock::None,
+            decisions: HashMap::new(),
+            letters: Vec::new(),
+            signals: HashSet::new(),
+            promises: HashMap::new(),
+            answered: VecDeque::new(),
+            kept: HashMap::new(),
+            completed: 0,
+            undoable: BTreeMap::new(),
+            undoing: BTreeMap::new(),
+            has_undone: false,
+            undone_partly: false,
+            finish: None,
+            failures: 0,
+            planned: 0,
+            hooks: BTreeMap::new(),
+            hooks_begun: 0,
+            hooked: false,
+        }
+    }
+
+    pub fn at(&self, place: Place) -> &Instance {
+        &self.instances[place.index()]
+    }
+
+    fn at_mut(&mut self, place: Place) -> &mut Instance {
+        &mut self.instances[place.index()]
+    }
+
+    pub fn find(&self, path: &Path) -> Option<Place> {
+        self.by_path.get(path).copied()
+    }
+
+    /// The workflow that an instance belongs to.
+    pub fn unit(&self, place: Option<Place>) -> &Unit {
+        &self.units[place.map_or(0, |place| self.at(place).unit as usize)]
+    }
+
+    pub fn program(&self, place: Place) -> &Arc<Program> {
+        &self.unit(Some(place)).program
+    }
+
+    pub fn kind(&self, place: Place) -> &Kind<Vec<StepId>> {
+        &self.program(place).step(self.at(place).step).kind
+    }
+
+    /// One of the lists inside an instance, or that of the run.
+    pub fn list(&self, scope: Option<Place>, role: Role) -> Option<&List> {
+        match scope {
+            None => (role == Role::Body).then_some(&self.roots),
+            Some(place) => self.at(place).lists.iter().find(|list| list.role == role),
+        }
+    }
+
+    fn list_mut(&mut self, scope: Option<Place>, role: Role) -> Option<&mut List> {
+        match scope {
+            None => (role == Role::Body).then_some(&mut self.roots),
+            Some(place) => self.at_mut(place).lists.iter_mut().find(|list| list.role == role),
+        }
+    }
+
+    /// Whether an instance, or something around it, was told to stop at once.
+    pub fn is_unwound(&self, place: Place) -> bool {
+        self.stop_of(place).is_some_and(|stop| stop.unwind)
+    }
+
+    /// Why an instance was told to stop: itself, or the nearest around it. What belongs to the end of a step goes on
+    /// whatever stopped the rest.
+    pub fn stop_of(&self, place: Place) -> Option<&Stop> {
+        self.at(place).stop.as_ref().or_else(|| self.stop_around(place))
+    }
+
+    /// Why what is around an instance was told to stop.
+    pub fn stop_around(&self, place: Place) -> Option<&Stop> {
+        let mut here = place;
+        loop {
+            let instance = self.at(here);
+            let parent = match (instance.role, instance.parent) {
+                (Role::Finally | Role::Undo, _) => return None,
+                (Role::Body | Role::TakeOver, None) => return self.stop.as_ref(),
+                (Role::Body | Role::TakeOver, Some(parent)) => parent,
+            };
+            if let Some(stop) = &self.at(parent).stop {
+                return Some(stop);
+            }
+            here = parent;
+        }
+    }
+}
+
+/// Applies one event.
+pub fn evolve(state: &mut State, event: &Event) {
+    let at = event.at;
+    state.last_at = state.last_at.max(at);
+    match &event.what {
+        What::Started { inputs, env, seed, by, lineage, .. } => {
+            state.stage = Stage::Running;
+            (state.units[0].inputs, state.units[0].env) = (inputs.clone(), env.0.clone());
+            (state.seed, state.by, state.lineage) = (*seed, by.clone(), lineage.clone());
+            state.started_at = at;
+            let roots = state.units[0].program.plan.roots.clone();
+            state.open_list(None, Role::Body, 0, &roots);
+        }
+        What::Kept(kept) => {
+            state.completed = state.completed.max(kept.order + 1);
+            state.kept.insert(kept.path.clone(), Arc::new((**kept).clone()));
+        }
+        What::Entered { path, decision } => state.entered(path, decision, at),
+        What::Scheduled { path, attempt, delivery, assignment, deadline } => {
+            state.scheduled(path, *attempt, *delivery, assignment.as_ref(), at);
+            if let (Some(place), Some(deadline)) = (state.find(path), deadline) {
+                state.timers.set(place, Reason::Timeout, *deadline);
+            }
+        }
+        What::Noted { path, key, value } => {
+            if let Some(place) = state.find(path) {
+                state.at_mut(place).notes.insert(key.clone(), value.clone());
+            }
+        }
+        What::AttemptFailed { path, delay, .. } => {
+            if let Some(place) = state.find(path) {
+                state.between(place);
+                state.timers.set(place, Reason::Retry, at.plus(*delay));
+            }
+        }
+        What::Lost { path, .. } => {
+            if let Some(place) = state.find(path) {
+                state.between(place);
+                state.redeliver(place);
+            }
+        }
+        What::Joined { path, key } => state.joined(path, key),
+        What::TimerSet { path, until, .. } if path.is_run() => state.set_clock(*until, at),
+        What::TimerSet { path, reason, until } => {
+            if let Some(place) = state.find(path) {
+                state.timers.set(place, *reason, *until);
+                if *reason == Reason::Grace {
+                    state.ungraced.remove(&place);
+                }
+                if let (Some(Within::Rounds(rounds)), Reason::Wait) =
+                    (state.at_mut(place).within.as_deref_mut(), reason)
+                {
+                    rounds.delayed = true;
+                    state.delayed.insert(place);
+                    state.attention.remove(&place);
+                }
+            }
+        }
+        What::TimerFired { path, .. } if path.is_run() => {
+            state.clock = RunClock::Over;
+            state.stop_run(&Stop::unwind("the run took too long"));
+        }
+        What::TimerFired { path, reason } => {
+            if let Some(place) = state.find(path) {
+                state.timer_fired(place, *reason);
+            }
+        }
+        What::Decided { id, path, by, value } => {
+            state.decisions.entry(path.clone()).or_default().push((id.clone(), by.clone()));
+            if let Some(place) = state.find(path)
+                && let Phase::Gate(asking) = &mut state.at_mut(place).phase
+            {
+                asking.votes.push((by.clone(), value.clone()));
+            }
+        }
+        What::Signalled { id, name, value, path, .. } => {
+            state.signals.insert(id.clone());
+            match path.as_ref().and_then(|path| state.find(path)) {
+                Some(place) => state.got(place, value),
+                None => {
+                    state.letters.push(Letter { id: id.clone(), name: name.clone(), value: value.clone() });
+                }
+            }
+        }
+        What::CancelRequested { path, why, .. } if path.is_run() => {
+            state.stop_run(&Stop::unwind(why.clone()));
+        }
+        What::CancelRequested { path, why, inside: true, .. } => {
+            if let Some(place) = state.find(path) {
+                state.stop_scope(Some(place), &Stop::unwind(why.clone()));
+            }
+        }
+        What::CancelRequested { path, why, .. } => {
+            if let Some(place) = state.find(path) {
+                state.stop_instance(place, &Stop { by_person: true, ..Stop::unwind(why.clone()) });
+            }
+        }
+        What::Paused { .. } => state.paused = true,
+        What::Resumed { .. } => state.paused = false,
+        What::InputsChanged { inputs, .. } => state.units[0].inputs = inputs.clone(),
+        What::Reopened { paths, inputs, .. } => state.reopen(paths, inputs),
+        What::SentBack { gate, steps, pass, because } => state.send_back(gate, steps, *pass, because),
+        What::Settled(settled) if settled.path.is_hook() => drop(state.hooks.remove(&settled.path)),
+        What::Settled(settled) => {
+            if let Some(place) = state.find(&settled.path) {
+                state.settle(place, settled, at);
+            }
+        }
+        What::Concluded { outcome, .. } => state.stage = Stage::Concluded(outcome.clone()),
+        What::Closed => {
+            if let Stage::Concluded(outcome) = &state.stage {
+                state.stage = Stage::Closed(outcome.clone());
+            }
+        }
+    }
+}
+
+impl State {
+    fn entered(&mut self, path: &Path, decision: &Decision, at: Timestamp) {
+        let Some(place) = self.find(path) else { return };
+        let unit = self.at(place).unit;
+        self.attention.remove(&place);
+        match decision {
+            Decision::Steps => {
+                let list = match self.kind(place) {
+                    Kind::Block(list) => list.clone(),
+                    Kind::Parallel(parallel) => parallel.branches.clone(),
+                    Kind::Guard(guard) => guard.body.clone(),
+                    _ => Vec::new(),
+                };
+                self.enter(place, Within::Steps, at);
+                self.open_list(Some(place), Role::Body, unit, &list);
+            }
+            Decision::Arm { arm, value } => {
+                let arms = self.kind(place).bodies();
+                let taken = arms.into_iter().find(|(name, _)| **name == **arm);
+                let list = taken.map(|(_, list)| list.clone()).unwrap_or_default();
+                self.enter(place, Within::Arm { arm: arm.clone(), value: value.clone() }, at);
+                self.open_list(Some(place), Role::Body, unit, &list);
+            }
+            Decision::Items { items, at_once } => self.enter_items(place, items, *at_once, at),
+            Decision::Round { number, value } => self.enter_round(place, *number, value, at),
+            Decision::Again { number, input, delay } => self.again(place, *number, input, *delay, at),
+            Decision::Gate(question) => self.ask(place, question, at),
+            Decision::Wait(waiting) => {
+                self.begin(place, at);
+                let (until, signal) = (waiting.until, waiting.signal.clone());
+                if let Some(until) = until {
+                    self.timers.set(place, Reason::Wait, until);
+                }
+                self.at_mut(place).phase = Phase::Wait(Sleep { until, signal, got: None, due: false });
+                self.sleeping.insert(place);
+            }
+            Decision::Fragment { plan, inputs, env } => self.enter_fragment(place, plan, inputs, &env.0, at),
+            Decision::Planned { plan, .. } => self.add_planned(place, plan),
+            Decision::TakenOver { by, failure } => self.take_over(place, by, failure, at),
+            Decision::Finally => {
+                if let Kind::Guard(guard) = self.kind(place) {
+                    let list = guard.finally.clone().unwrap_or_default();
+                    self.open_list(Some(place), Role::Finally, unit, &list);
+                }
+            }
+            Decision::Undo { because } => self.undo(place, because),
+            Decision::Finish { outcome } => {
+                let id = self.program(place).step(self.at(place).step).id.clone();
+                self.finish = Some(outcome.clone());
+                self.stop_scope(None, &Stop::drain(format!("`{id}` ended the run")));
+            }
+        }
+    }
+
+    /// A gate asks, for the first time or anew.
+    fn ask(&mut self, place: Place, question: &Question, at: Timestamp) {
+        self.begin(place, at);
+        if let Some(name) = &question.empties {
+            let emptied = Value::map([(name.clone(), Value::text(""))]);
+            self.units[0].inputs = super::merged(&self.units[0].inputs, &emptied);
+        }
+        let (question, votes) = (Box::new(question.clone()), Vec::new());
+        self.at_mut(place).phase = Phase::Gate(Asking { question, votes, timed_out: false });
+        self.asking.insert(place);
+    }
+
+    /// The instance is no longer waiting to be started, and has not settled.
+    fn begin(&mut self, place: Place, at: Timestamp) {
+        self.unready(place);
+        let instance = self.at_mut(place);
+        instance.started_at.get_or_insert(at);
+        let (parent, role) = (instance.parent, instance.role);
+        if let Some(list) = self.list_mut(parent, role) {
+            list.unstarted.remove(&place);
+            list.active.insert(place);
+        }
+    }
+
+    fn unready(&mut self, place: Place) {
+        self.ready.remove(&place);
+        self.ready_actions.remove(&place);
+        self.ready_agents.remove(&place);
+    }
+
+    fn enter(&mut self, place: Place, within: Within, at: Timestamp) {
+        self.begin(place, at);
+        self.leave_jobs(place);
+        let instance = self.at_mut(place);
+        (instance.phase, instance.within) = (Phase::Entered, Some(Box::new(within)));
+        self.note_seen(place);
+    }
+
+    fn scheduled(
+        &mut self,
+        path: &Path,
+        attempt: u32,
+        delivery: u32,
+        assignment: Option<&Arc<Assignment>>,
+        at: Timestamp,
+    ) {
+        if path.is_hook() {
+            let known = self.hooks.get(path).map(|hook| hook.attempt.assignment.clone());
+            let Some(assignment) = assignment.cloned().or(known) else { return };
+            self.hooks_begun += u32::from(!self.hooks.contains_key(path));
+            self.hooked = matches!(self.stage, Stage::Concluded(_));
+            let attempt = Attempt { attempt, delivery, assignment, doing: Doing::Running, again: None };
+            self.hooks.insert(path.clone(), HookJob { attempt });
+            return;
+        }
+        let Some(place) = self.find(path) else { return };
+        self.begin(place, at);
+        self.timers.drop_all(place);
+        self.attention.remove(&place);
+        let known = match &self.at(place).phase {
+            Phase::Attempt(before) => Some(before.assignment.clone()),
+            _ => None,
+        };
+        let lane = self.program(place).lane(self.at(place).step);
+        if self.jobs.insert(place) && lane == Lane::Agents {
+            self.agents += 1;
+        }
+        let Some(assignment) = assignment.cloned().or(known) else { return };
+        self.own_promise(place, &assignment);
+        let instance = self.at_mut(place);
+        instance.attempts = attempt;
+        let doing = Doing::Running;
+        instance.phase = Phase::Attempt(Attempt { attempt, delivery, assignment, doing, again: None });
+    }
+
+    /// An attempt is over and another one will follow.
+    fn between(&mut self, place: Place) {
+        self.timers.drop_all(place);
+        self.attention.remove(&place);
+        if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
+            attempt.doing = Doing::Between { due: false, lost: false };
+        }
+    }
+
+    /// A job was lost: its attempt can be handed out again at once.
+    fn redeliver(&mut self, place: Place) {
+        if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
+            attempt.doing = Doing::Between { due: true, lost: true };
+            self.ready.insert(place);
+        }
+    }
+
+    /// A round of a task is over and the next one follows.
+    fn again(&mut self, place: Place, number: u32, input: &Value, delay: Duration, at: Timestamp) {
+        self.between(place);
+        let instance = self.at_mut(place);
+        (instance.rounds, instance.attempts_before) = (number, instance.attempts);
+        if let Phase::Attempt(attempt) = &mut instance.phase {
+            attempt.again = Some(input.clone());
+        }
+        match delay {
+            Duration::ZERO => self.timer_fired(place, Reason::Retry),
+            delay => self.timers.set(place, Reason::Retry, at.plus(delay)),
+        }
+    }
+
+    /// An attempt came to its end.
+    fn leave_jobs(&mut self, place: Place) {
+        self.ungraced.remove(&place);
+        let lane = self.program(place).lane(self.at(place).step);
+        if self.jobs.remove(&place) && lane == Lane::Agents {
+            self.agents -= 1;
+        }
+    }
+
+    fn set_clock(&mut self, until: Timestamp, at: Timestamp) {
+        self.clock = match self.clock {
+            RunClock::Until(before) if until == Timestamp::NEVER => {
+                RunClock::Still { left: before.since(at) }
+            }
+            RunClock::None | RunClock::Until(_) | RunClock::Still { .. } | RunClock::Over => {
+                RunClock::Until(until)
+            }
+        };
+    }
+}
+
+impl Instance {
+    pub fn is_settled(&self) -> bool {
+        matches!(self.phase, Phase::Settled(_))
+    }
+
+    pub fn settlement(&self) -> Option<&Settlement> {
+        match &self.phase {
+            Phase::Settled(settlement) => Some(settlement),
+            Phase::Dormant
+            | Phase::Waiting
+            | Phase::Ready
+            | Phase::Attempt(_)
+            | Phase::Gate(_)
+            | Phase::Wait(_)
+            | Phase::Joined(_)
+            | Phase::Entered => None,
+        }
+    }
+
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.settlement().map(|settlement| &settlement.outcome)
+    }
+
+    pub fn attempt(&self) -> Option<&Attempt> {
+        match &self.phase {
+            Phase::Attempt(attempt) => Some(attempt),
+            Phase::Dormant
+            | Phase::Waiting
+            | Phase::Ready
+            | Phase::Gate(_)
+            | Phase::Wait(_)
+            | Phase::Joined(_)
+            | Phase::Entered
+            | Phase::Settled(_) => None,
+        }
+    }
+}

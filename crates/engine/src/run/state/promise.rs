@@ -1,0 +1,85 @@
+//! Work that is shared by key within the run: whoever has the key first does it, the others take over what comes of it.
+
+use super::{Phase, Place, State};
+use crate::event::Assignment;
+use crate::keys::{Path, Timestamp};
+use crate::outcome::Outcome;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use windlass_ir::{Duration, Value};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Held {
+    /// Somebody does the work, or nobody yet; the others wait.
+    Pending {
+        owner: Option<Place>,
+        waiting: VecDeque<Place>,
+        ttl: Option<Duration>,
+    },
+    Kept {
+        value: Value,
+        until: Option<Timestamp>,
+    },
+}
+
+impl State {
+    pub(super) fn own_promise(&mut self, place: Place, assignment: &Assignment) {
+        let Some(promise) = &assignment.promise else { return };
+        let mut waiting = match self.promises.remove(&promise.key) {
+            Some(Held::Pending { waiting, .. }) => waiting,
+            Some(Held::Kept { .. }) | None => VecDeque::new(),
+        };
+        waiting.retain(|waiter| *waiter != place);
+        let held = Held::Pending { owner: Some(place), waiting, ttl: promise.ttl };
+        self.promises.insert(promise.key.clone(), held);
+        self.at_mut(place).key = Some(promise.key.clone());
+    }
+
+    pub(super) fn joined(&mut self, path: &Path, key: &Arc<str>) {
+        let Some(place) = self.find(path) else { return };
+        let last_at = self.last_at;
+        self.begin(place, last_at);
+        // Should it do the work itself in the end, that is when it starts.
+        let instance = self.at_mut(place);
+        (instance.phase, instance.started_at) = (Phase::Joined(key.clone()), None);
+        if let Some(Held::Pending { waiting, .. }) = self.promises.get_mut(key) {
+            waiting.push_back(place);
+        }
+    }
+
+    /// What the end of a step means for the key that it had, or waited for.
+    pub(super) fn answer_promise(&mut self, place: Place, outcome: &Outcome, at: Timestamp) {
+        let waited_for = match &self.at(place).phase {
+            Phase::Joined(key) => Some(key.clone()),
+            _ => None,
+        };
+        let Some(key) = self.at_mut(place).key.take().or(waited_for) else { return };
+        let Some(Held::Pending { owner, waiting, ttl }) = self.promises.get_mut(&key) else { return };
+        if *owner != Some(place) {
+            let was_first = owner.is_none() && waiting.front() == Some(&place);
+            waiting.retain(|waiter| *waiter != place);
+            let next = waiting.front().copied();
+            return match (was_first, next) {
+                (true, Some(next)) => self.make_startable(next),
+                (true, None) => drop(self.promises.remove(&key)),
+                (false, _) => {}
+            };
+        }
+        match outcome {
+            Outcome::Done(value) => {
+                let until = ttl.map(|ttl| at.plus(ttl));
+                let waiters = std::mem::take(waiting);
+                self.promises.insert(key, Held::Kept { value: value.clone(), until });
+                self.answered.extend(waiters);
+            }
+            // Failures are never kept: the next one tries for itself.
+            Outcome::Continue(_) | Outcome::Failed(_) | Outcome::Skipped(_) | Outcome::Cancelled(_) => {
+                *owner = None;
+                match waiting.front().copied() {
+                    Some(next) => self.make_startable(next),
+                    None => drop(self.promises.remove(&key)),
+                }
+            }
+        }
+    }
+}

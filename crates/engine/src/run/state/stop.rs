@@ -1,0 +1,114 @@
+//! The two ways in which things end before their time: drained, where nothing new is started and what runs may finish, and
+//! unwound, where what runs is told to stop as well.
+
+use super::{Abort, Attempt, Doing, Phase, Place, Role, State, Within};
+use crate::keys::Reason;
+use std::sync::Arc;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    /// What runs is told to stop, too.
+    pub unwind: bool,
+    pub timed_out: bool,
+    /// A person asked for it, so it stays as it is when the rest is opened again.
+    pub by_person: bool,
+    pub why: Arc<str>,
+}
+
+impl Stop {
+    pub fn drain(why: impl Into<Arc<str>>) -> Self {
+        Self { unwind: false, timed_out: false, by_person: false, why: why.into() }
+    }
+
+    pub fn unwind(why: impl Into<Arc<str>>) -> Self {
+        Self { unwind: true, timed_out: false, by_person: false, why: why.into() }
+    }
+}
+
+impl State {
+    /// The whole run is told to stop. When it is told again, so is what belongs to the end of its steps.
+    pub(super) fn stop_run(&mut self, stop: &Stop) {
+        self.paused = false;
+        let again = self.stop.as_ref().is_some_and(|before| before.unwind);
+        if again {
+            let undoing: Vec<Place> = self.undoing.values().copied().collect();
+            undoing.into_iter().for_each(|place| self.stop_list(Some(place), Role::Undo, stop));
+            self.undoable.clear();
+        }
+        if !again {
+            self.stop = Some(stop.clone());
+        }
+        self.stop_scope(None, stop);
+        if again {
+            self.stop_ends(None, stop);
+        }
+    }
+
+    /// What is done whatever happened is told to stop, too.
+    fn stop_ends(&mut self, scope: Option<Place>, stop: &Stop) {
+        let active: Vec<Place> = match scope {
+            None => self.roots.active.iter().copied().collect(),
+            Some(place) => self.at(place).lists.iter().flat_map(|list| list.active.iter().copied()).collect(),
+        };
+        if scope.is_some() {
+            self.stop_list(scope, Role::Finally, stop);
+        }
+        active.into_iter().for_each(|place| self.stop_ends(Some(place), stop));
+    }
+
+    /// Nothing new is started in a scope, nor in those inside it.
+    pub(super) fn stop_scope(&mut self, scope: Option<Place>, stop: &Stop) {
+        self.stop_list(scope, Role::Body, stop);
+        self.stop_list(scope, Role::TakeOver, stop);
+    }
+
+    pub(super) fn stop_list(&mut self, scope: Option<Place>, role: Role, stop: &Stop) {
+        let Some(list) = self.list_mut(scope, role) else { return };
+        list.draining = true;
+        let open: Vec<Place> = list.unstarted.iter().chain(&list.active).copied().collect();
+        open.into_iter().for_each(|place| self.stop_instance(place, stop));
+    }
+
+    pub(super) fn stop_instance(&mut self, place: Place, stop: &Stop) {
+        let instance = self.at_mut(place);
+        if instance.is_settled() {
+            return;
+        }
+        // To be told to stop at once is more than to be told to start nothing new.
+        if instance.stop.as_ref().is_none_or(|before| stop.unwind && !before.unwind) {
+            instance.stop = Some(stop.clone());
+        }
+        match &mut instance.phase {
+            Phase::Dormant
+            | Phase::Waiting
+            | Phase::Ready
+            | Phase::Gate(_)
+            | Phase::Wait(_)
+            | Phase::Joined(_) => {
+                self.stopping.insert(place);
+            }
+            Phase::Attempt(Attempt { doing, .. }) if stop.unwind => match doing {
+                Doing::Running => {
+                    *doing = Doing::Aborting(Abort::Cancel);
+                    self.timers.cancel(place, Reason::Timeout);
+                    self.ungraced.insert(place);
+                }
+                Doing::Aborting(abort) => *abort = Abort::Cancel,
+                Doing::Between { .. } => {
+                    self.stopping.insert(place);
+                }
+            },
+            Phase::Attempt(_) => {}
+            Phase::Entered => {
+                let waits = matches!(instance.within.as_deref(), Some(Within::Items(_) | Within::Rounds(_)));
+                // Only the step itself has run out of time, not what is inside.
+                self.stop_scope(Some(place), &Stop { timed_out: false, ..stop.clone() });
+                let idle = self.list(Some(place), Role::Body).is_none_or(|list| list.open == 0);
+                if waits && idle {
+                    self.attention.insert(place);
+                }
+            }
+            Phase::Settled(_) => {}
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What time brings: a closed list of reasons, one instant for each reason of an instance, one next deadline.
+
+use super::{Abort, Attempt, Doing, Phase, Place, State, Stop, Within};
+use crate::keys::{Reason, Timestamp};
+use std::collections::{BTreeSet, HashMap};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timers {
+    queue: BTreeSet<(Timestamp, Place, Reason)>,
+    of: HashMap<(Place, Reason), Timestamp>,
+}
+
+impl Timers {
+    pub fn next(&self) -> Option<(Timestamp, Place, Reason)> {
+        self.queue.first().copied()
+    }
+
+    pub fn set(&mut self, place: Place, reason: Reason, until: Timestamp) {
+        self.cancel(place, reason);
+        self.queue.insert((until, place, reason));
+        self.of.insert((place, reason), until);
+    }
+
+    pub fn cancel(&mut self, place: Place, reason: Reason) {
+        if let Some(until) = self.of.remove(&(place, reason)) {
+            self.queue.remove(&(until, place, reason));
+        }
+    }
+
+    pub fn drop_all(&mut self, place: Place) {
+        for reason in [Reason::Retry, Reason::Timeout, Reason::Wait, Reason::Grace] {
+            self.cancel(place, reason);
+        }
+    }
+
+    /// All instances that time will do something to.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        self.queue.iter().map(|(_, place, _)| *place)
+    }
+}
+
+impl State {
+    pub(super) fn timer_fired(&mut self, place: Place, reason: Reason) {
+        self.timers.cancel(place, reason);
+        let instance = self.at_mut(place);
+        match (&mut instance.phase, reason) {
+            (Phase::Attempt(Attempt { doing: Doing::Between { due, .. }, .. }), Reason::Retry) => {
+                *due = true;
+                // An agent keeps its place among the agents between attempts, so it waits for no other.
+                self.ready.insert(place);
+            }
+            (Phase::Attempt(Attempt { doing: doing @ Doing::Running, .. }), Reason::Timeout) => {
+                *doing = Doing::Aborting(Abort::Timeout);
+                self.ungraced.insert(place);
+            }
+            (Phase::Attempt(Attempt { doing: Doing::Aborting(_), .. }), Reason::Grace) => {
+                self.attention.insert(place);
+            }
+            (Phase::Gate(asking), Reason::Wait) => {
+                asking.timed_out = true;
+                self.attention.insert(place);
+            }
+            (Phase::Wait(sleep), Reason::Wait) => {
+                sleep.due = true;
+                self.attention.insert(place);
+            }
+            (Phase::Entered, Reason::Wait) => {
+                if let Some(Within::Rounds(rounds)) = instance.within.as_deref_mut() {
+                    rounds.due = true;
+                    self.attention.insert(place);
+                }
+            }
+            (Phase::Entered, Reason::Timeout) => {
+                self.stop_instance(place, &Stop { timed_out: true, ..Stop::unwind("it took too long") });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Taking over and undoing: what follows from a failure beyond the end of its list.
+
+use super::Turn;
+use super::state::{Place, Role, State};
+use crate::event::{Decision, What};
+use crate::outcome::{Failure, Outcome};
+use windlass_ir::Value;
+use windlass_ir::policy::OnFailure;
+
+impl Turn<'_> {
+    /// Lets another step take over a failure, if one is named and anything may still start.
+    pub(super) fn hands_over(&mut self, place: Place, failure: &Failure) -> bool {
+        let instance = self.at(place);
+        let program = self.program(place);
+        let Some(target) = program.goto(instance.step).filter(|_| instance.frame.is_none()) else {
+            return false;
+        };
+        // That a scope ran out of its own time stops nobody else.
+        let own = instance.stop.as_ref().filter(|stop| !stop.timed_out);
+        let draining = self.state().list(instance.parent, instance.role).is_some_and(|list| list.draining);
+        if own.or(self.state().stop_around(place)).is_some() || draining {
+            return false;
+        }
+        let by = program.step(target).id.clone();
+        let decision = Decision::TakenOver { by, failure: failure.clone() };
+        self.emit(What::Entered { path: self.path(place), decision });
+        true
+    }
+
+    /// The step that took over has come to its end.
+    pub(super) fn handed_over(&mut self, place: Place, failure: Failure) {
+        let list = self.state().list(Some(place), Role::TakeOver);
+        let target = list.and_then(|list| list.places().next());
+        let outcome = target.and_then(|target| self.at(target).outcome()).cloned();
+        if let Some(outcome) = self.told_to_stop(place) {
+            return self.settle_as(place, outcome, |_| {});
+        }
+        let recovered = matches!(outcome, Some(Outcome::Done(_) | Outcome::Skipped(_)));
+        self.settle_as(place, Outcome::Failed(failure), |settled| {
+            if recovered {
+                (settled.recovered, settled.halts, settled.fails) = (true, false, false);
+            }
+        });
+    }
+
+    /// Undoes what was done last and is not undone: everywhere, or inside a guard.
+    pub(super) fn undo_next(&mut self, guard: Option<Place>) -> bool {
+        let Some(because) = self.undoes_because(guard) else { return false };
+        let state = self.state();
+        let mut last = state.undoable.values().rev();
+        let next = last.find(|place| guard.is_none_or(|guard| is_under(state, **place, guard)));
+        let Some(next) = next.copied() else { return false };
+        let path = self.path(next);
+        self.emit(What::Entered { path, decision: Decision::Undo { because } });
+        true
+    }
+
+    /// The failure, or the cancel, because of which everything is undone; none if nothing is.
+    fn undoes_because(&self, guard: Option<Place>) -> Option<Value> {
+        let state = self.state();
+        let unit = state.unit(guard);
+        let list = state.list(guard, Role::Body)?;
+        let stopped = guard.is_some_and(|guard| state.is_unwound(guard));
+        if stopped {
+            // What a cancel undoes is undone when the whole run has come to its end.
+            return None;
+        }
+        if let Some(stop) = state.stop.as_ref().filter(|stop| stop.unwind && guard.is_none()) {
+            let wanted = unit.program.plan.policy.compensate_on_cancel;
+            let told = |name, text: &str| (name, Value::text(text));
+            return wanted.then(|| {
+                Value::map([
+                    ("step", Value::Null),
+                    told("class", crate::outcome::class::CANCELLED),
+                    told("message", &stop.why),
+                    ("detail", Value::Null),
+                ])
+            });
+        }
+        let halted = list.halted?;
+        // The body of a guard leaves the say to the guard.
+        let speaker = guard.unwrap_or(halted);
+        let policy = state.program(speaker).on_failure(state.at(speaker).step);
+        (*policy == OnFailure::Rollback).then(|| self.first_cause(halted))
+    }
+
+    /// The failure behind a failure: in the scope that failed, in the one inside it, and so on.
+    fn first_cause(&self, place: Place) -> Value {
+        let mut failed = place;
+        while let Some(inner) =
+            self.state().list(Some(failed), Role::Body).and_then(|list| list.halted.or(list.failed))
+        {
+            failed = inner;
+        }
+        let step = &self.state().program(failed).step(self.at(failed).step).id;
+        match self.at(failed).outcome() {
+            Some(Outcome::Failed(failure)) => super::state::failure_value(step, failure),
+            Some(_) | None => Value::Null,
+        }
+    }
+}
+
+fn is_under(state: &State, place: Place, scope: Place) -> bool {
+    let mut outwards = std::iter::successors(state.at(place).parent, |place| state.at(*place).parent);
+    outwards.any(|around| around == scope)
+}

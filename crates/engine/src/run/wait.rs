@@ -1,0 +1,171 @@
+//! Waits: for time to pass, for a signal, for a message.
+
+use super::Turn;
+use super::records;
+use super::state::{Phase, Place};
+use super::values::Sight;
+use crate::event::{Decision, Listening, Waiting, What};
+use crate::input::Refused;
+use crate::keys::{Path, Timestamp};
+use crate::outcome::{Failure, Outcome, class};
+use std::sync::Arc;
+use windlass_ir::cron::Cron;
+use windlass_ir::trigger::CronSyntax;
+use windlass_ir::value::Map;
+use windlass_ir::workflow::{Bound, Kind, Wait, WaitFor, WaitTimeout};
+use windlass_ir::{Duration, Value};
+
+impl Turn<'_> {
+    pub(super) fn start_wait(&mut self, place: Place, wait: &Wait) -> Result<(), Failure> {
+        let sight = self.sight(Some(place))?;
+        let listening = |name: &Arc<str>, matching: Map, message: bool| Waiting {
+            until: wait.timeout.map(|timeout| self.now.plus(timeout)),
+            signal: Some(Listening { name: name.clone(), matching, message }),
+        };
+        let time = |until: Timestamp| Waiting { until: Some(until), signal: None };
+        let waiting = match &wait.what {
+            WaitFor::Duration(length) => time(self.now.plus(duration(&sight, length)?)),
+            WaitFor::Instant(instant) => time(self.instant(&sight, instant)?),
+            WaitFor::Cron(pattern) => time(self.next_match(pattern)?),
+            WaitFor::Signal { name, matching } => {
+                listening(name, super::render::bindings(&sight, matching)?, false)
+            }
+            WaitFor::Message { name, matching } => {
+                listening(name, super::render::bindings(&sight, matching)?, true)
+            }
+        };
+        let now = waiting.signal.is_none() && waiting.until.is_some_and(|until| until <= self.now);
+        let letter = waiting.signal.as_ref().and_then(|signal| self.letter_for(signal));
+        let path = self.path(place);
+        self.emit(What::Entered { path, decision: Decision::Wait(Box::new(waiting)) });
+        match letter {
+            Some((id, value)) => {
+                let outcome = Outcome::Done(records::waited(self.state(), place, value));
+                self.settle_as(place, outcome, |settled| settled.took = Some(id));
+            }
+            None if now => self.wait_over(place),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The first signal that came before and is what this wait is for. What was published to nobody is gone.
+    fn letter_for(&self, signal: &Listening) -> Option<(Arc<str>, Value)> {
+        let mut letters = self.state().letters.iter().filter(|_| !signal.message);
+        let found =
+            letters.find(|letter| letter.name == signal.name && fits(&signal.matching, &letter.value));
+        found.map(|letter| (letter.id.clone(), letter.value.clone()))
+    }
+
+    fn instant(&self, sight: &Sight<'_>, bound: &Bound) -> Result<Timestamp, Failure> {
+        let wrong =
+            |message: String| Failure::new(class::EXPRESSION_ERROR, message).in_field(bound.field.clone());
+        match sight.value(bound)? {
+            Value::Text(text) => windlass_ir::time::instant(&text)
+                .map(Timestamp)
+                .ok_or_else(|| wrong(format!("`{text}` is no point in time such as 2027-01-31T09:00:00Z"))),
+            Value::Int(millis) if millis >= 0 => {
+                Ok(self.now.plus(Duration::from_millis(millis.unsigned_abs())))
+            }
+            Value::Float(millis) if millis >= 0.0 => Ok(self.now.plus(Duration((millis * 1_000.0) as u64))),
+            other => Err(wrong(format!("{} is no point in time", shown(&other)))),
+        }
+    }
+
+    fn next_match(&self, pattern: &str) -> Result<Timestamp, Failure> {
+        let wrong = |message: String| Failure::new(class::EXPRESSION_ERROR, message).in_field("cron");
+        let cron = Cron::parse(pattern, CronSyntax::House).map_err(|error| wrong(error.message))?;
+        let next = cron.next_micros(self.now.0);
+        next.map(Timestamp).ok_or_else(|| wrong(format!("`{pattern}` never matches")))
+    }
+
+    /// The time of a wait is up, or what it waited for is there.
+    pub(super) fn wait_over(&mut self, place: Place) {
+        let Phase::Wait(sleep) = &self.at(place).phase else { return };
+        let Kind::Wait(wait) = self.state().kind(place) else { return };
+        let outcome = match (&sleep.got, &sleep.signal, &wait.on_timeout) {
+            (Some(value), _, _) => Outcome::Done(records::waited(self.state(), place, value.clone())),
+            (None, None, _) => Outcome::Done(records::waited(self.state(), place, Value::Null)),
+            (None, Some(_), WaitTimeout::Done(value)) => {
+                Outcome::Done(records::waited(self.state(), place, value.clone()))
+            }
+            (None, Some(signal), WaitTimeout::Fail) => {
+                let limit = wait.timeout.unwrap_or_default();
+                let message = format!("`{}` did not come within {limit}", signal.name);
+                Outcome::Failed(Failure::new(class::TIMEOUT, message))
+            }
+        };
+        self.settle(place, outcome);
+    }
+
+    /// Something was sent to the run: a wait takes it, or it is kept for one that will.
+    pub(super) fn signalled(
+        &mut self,
+        id: Arc<str>,
+        name: Arc<str>,
+        by: Arc<str>,
+        value: Value,
+        to: Option<Path>,
+    ) -> Result<(), Refused> {
+        if self.state().signals.contains(&id) {
+            return Ok(());
+        }
+        let path = match to {
+            Some(path) => {
+                let place = self.state().find(&path).filter(|place| self.listens(*place, &name, None, true));
+                place.ok_or_else(|| Refused::NoWait(path.clone()))?;
+                Some(path)
+            }
+            None => self.listener(&name, &value).map(|place| self.path(place)),
+        };
+        self.emit(What::Signalled { id, name, by, value, path });
+        Ok(())
+    }
+
+    /// The first wait that such a signal is for, in the order in which they began.
+    fn listener(&self, name: &str, value: &Value) -> Option<Place> {
+        let mut sleeping = self.state().sleeping.iter().copied();
+        sleeping.find(|place| self.listens(*place, name, Some(value), false))
+    }
+
+    fn listens(&self, place: Place, name: &str, value: Option<&Value>, message: bool) -> bool {
+        let Phase::Wait(sleep) = &self.at(place).phase else { return false };
+        let waits = sleep.signal.as_ref().filter(|signal| &*signal.name == name && sleep.got.is_none());
+        let fitting = |signal: &Listening| value.is_none_or(|value| fits(&signal.matching, value));
+        waits.is_some_and(|signal| signal.message == message && fitting(signal))
+    }
+}
+
+/// Whether a value carries what is asked for, at dotted paths.
+pub fn fits(matching: &Map, value: &Value) -> bool {
+    matching.iter().all(|(path, wanted)| {
+        let found = path.split('.').try_fold(value, |value, name| value.get(name));
+        found.is_some_and(|found| same(found, wanted))
+    })
+}
+
+/// Numbers are the same when they are equal, whole or not.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Int(left), Value::Float(right)) | (Value::Float(right), Value::Int(left)) => {
+            *left as f64 == *right
+        }
+        (left, right) => left == right,
+    }
+}
+
+fn duration(sight: &Sight<'_>, bound: &Bound) -> Result<Duration, Failure> {
+    let value = sight.value(bound)?;
+    let length = match &value {
+        Value::Text(text) => Duration::parse_any(text),
+        _ => None,
+    };
+    length.ok_or_else(|| {
+        let message = format!("{} is no duration such as 10m", shown(&value));
+        Failure::new(class::EXPRESSION_ERROR, message).in_field(bound.field.clone())
+    })
+}
+
+fn shown(value: &Value) -> String {
+    value.to_json_text().unwrap_or_else(|| "a secret".into())
+}

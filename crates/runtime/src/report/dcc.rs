@@ -1,0 +1,53 @@
+//! The words of DCC-MCP. Every step is listed once, as its last iteration left it.
+
+use super::Shown;
+use indexmap::IndexMap;
+use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, View, status_word};
+use windlass_ir::expr::{StatusWords, StepId};
+
+pub fn run_status(view: &View) -> &'static str {
+    match &view.phase {
+        RunPhase::Pending => "pending",
+        RunPhase::Running => "running",
+        RunPhase::Ended(Outcome::Failed(_)) => "failed",
+        RunPhase::Ended(Outcome::Cancelled(_)) => "cancelled",
+        RunPhase::Ended(Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_)) => "completed",
+    }
+}
+
+pub fn steps(view: &View) -> IndexMap<String, Shown> {
+    let plan = &view.program().plan;
+    let instances = super::instances(view);
+    let names = plan.names();
+    let named = (0u32..).map(StepId).zip(&plan.steps).filter(|(_, step)| !step.implicit);
+    let all = named.map(|(number, _)| {
+        let own = instances.get(&number).map(Vec::as_slice).unwrap_or_default();
+        let shown = match super::last_called(own) {
+            Some((path, instance)) => shown(view, path, instance),
+            // There is no word for what was passed by.
+            None => Shown { status: "pending", ..super::unborn(view, &instances, number) },
+        };
+        (names[number.index()].clone(), shown)
+    });
+    all.collect()
+}
+
+fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+    let mut shown = Shown::of(view, path, step);
+    shown.status = match &step.phase {
+        // What never began because another step failed is left as it is.
+        StepPhase::Settled(Outcome::Cancelled(_)) if step.started_at.is_none() && !view.cancel_requested => {
+            "pending"
+        }
+        StepPhase::Dormant | StepPhase::Pending | StepPhase::Settled(Outcome::Skipped(_)) => "pending",
+        StepPhase::Settled(outcome) => status_word(StatusWords::Dcc, outcome),
+        StepPhase::Running
+        | StepPhase::Backoff { .. }
+        | StepPhase::Asking { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::Joined
+        | StepPhase::Inside => "running",
+    };
+    shown.input = super::given(step);
+    shown
+}

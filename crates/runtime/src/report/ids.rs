@@ -1,0 +1,128 @@
+//! The ids that a user sees: which step of the file an instance belongs to, and how its items, rounds and handlers are told apart
+//! in the words of its dialect. Reports, scripts and decisions at gates all go by these.
+
+use super::Dialect;
+use std::sync::Arc;
+use windlass_engine::{Path, StepView, View};
+use windlass_ir::workflow::{Action, Kind};
+
+/// What an instance is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The id that the user sees, such as `images[3]`.
+    pub id: String,
+    /// The id as it stands in the file, whichever item, round or pass this is.
+    pub plain: Arc<str>,
+}
+
+pub fn name(view: &View, path: &Path) -> Name {
+    let plain: Arc<str> = label(view, path).into();
+    let id = match Dialect::of(view) {
+        Dialect::Swdl => format!("{plain}{}", ordinals(path)),
+        Dialect::Speckit => qualified(view, path),
+        Dialect::Dagnats => match path.frames().last() {
+            Some((_, _, number)) => format!("{plain}.map.{number}"),
+            None => plain.to_string(),
+        },
+        Dialect::Dcc => plain.to_string(),
+    };
+    let id = match call_around(view, path) {
+        Some(call) => format!("{}/{id}", name(view, &call).id),
+        None => id,
+    };
+    Name { id, plain }
+}
+
+/// The name of the innermost step with the numbers of the items and rounds around it: for whoever has no plan.
+pub fn rough(path: &Path) -> String {
+    format!("{}{}", last(path), ordinals(path))
+}
+
+fn last(path: &Path) -> Arc<str> {
+    path.segments().last().map_or_else(|| "".into(), |segment| segment.name.clone())
+}
+
+fn ordinals(path: &Path) -> String {
+    path.segments().iter().filter_map(|segment| segment.ordinal).map(|number| format!("[{number}]")).collect()
+}
+
+fn outwards(path: &Path) -> impl Iterator<Item = Path> {
+    std::iter::successors(Some(path.clone()), Path::parent)
+}
+
+/// The id; a handler that has none is called after the step that it belongs to.
+fn label(view: &View, path: &Path) -> String {
+    let Some(step) = view.steps.get(path) else { return last(path).to_string() };
+    let known = view.plan_step(step);
+    match path.parent().filter(|_| known.implicit) {
+        Some(around) => label(view, &around) + handler(view, &around, step).unwrap_or_default(),
+        None => known.id.to_string(),
+    }
+}
+
+/// Which handler of the guard around it a step is.
+fn handler(view: &View, around: &Path, step: &StepView) -> Option<&'static str> {
+    let Kind::Guard(guard) = &view.plan_step(view.steps.get(around)?).kind else { return None };
+    let within = |list: &Option<Vec<_>>| list.as_ref().is_some_and(|list| list.contains(&step.step));
+    match (within(&guard.compensate), within(&guard.finally)) {
+        (true, _) => Some(".compensate"),
+        (_, true) => Some(".finally"),
+        (false, false) => None,
+    }
+}
+
+/// Whether an instance is a handler that has no name of its own.
+pub fn is_handler(view: &View, path: &Path) -> bool {
+    let around = path.parent().zip(view.steps.get(path));
+    around.is_some_and(|(around, step)| handler(view, &around, step).is_some())
+}
+
+/// Spec Kit's ids: `loop:step:2` is `step` in the third round of `loop`. The first round has plain ids, and so has everything
+/// that does not stand in the loop directly.
+fn qualified(view: &View, path: &Path) -> String {
+    let plain = || label(view, path);
+    let Some((frame, owner, number)) = path.parent().and_then(|around| innermost(&around)) else {
+        return plain();
+    };
+    let Some(around) = view.steps.get(&frame) else { return plain() };
+    let first = match view.plan_step(around).kind {
+        Kind::ForEach(_) => 0,
+        _ => 1,
+    };
+    match number >= first {
+        true => format!("{}:{}:{number}", qualified(view, &owner), plain()),
+        false => plain(),
+    }
+}
+
+/// The item or round that this very path is, with the step that has it.
+fn innermost(path: &Path) -> Option<(Path, Path, u32)> {
+    path.frames().last().filter(|(frame, _, _)| frame == path)
+}
+
+/// The call of another workflow that an instance is inside of.
+fn call_around(view: &View, path: &Path) -> Option<Path> {
+    outwards(path).skip(1).find(|path| {
+        let step = view.steps.get(path);
+        step.is_some_and(|step| matches!(view.plan_step(step).kind, Kind::Action(Action::Call(_))))
+    })
+}
+
+/// Whether an instance belongs to another workflow, which shows nothing but its outputs.
+pub fn is_called(view: &View, path: &Path) -> bool {
+    call_around(view, path).is_some()
+}
+
+/// How many attempts were made at the same step before a gate has sent it back.
+pub fn attempts_before(view: &View, path: &Path) -> u32 {
+    let Some(step) = view.steps.get(path) else { return 0 };
+    if last(path) == view.plan_step(step).id {
+        return 0;
+    }
+    let around = path.parent();
+    let earlier = view.steps.iter().take_while(|(other, _)| *other != path);
+    let passes = earlier.filter(|(other, before)| {
+        (before.unit, before.step) == (step.unit, step.step) && other.parent() == around
+    });
+    passes.map(|(_, before)| before.attempts).sum()
+}

@@ -1,0 +1,231 @@
+//! The words of Spec Kit. Listed is what has begun, under the ids that its own state file has: containers count as completed from
+//! the moment they are entered, later rounds are `loop:step:1` and refresh the plain id, items are `fan:step:0`.
+
+use super::{Shown, Standing, data, ids};
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+use windlass_engine::{
+    AssistantAsk, Decision, Outcome, Path, Question, RunPhase, SkipReason, StepPhase, StepView, View, Work,
+    is_abort, status_word,
+};
+use windlass_ir::Value;
+use windlass_ir::expr::{StatusWords, is_truthy};
+use windlass_ir::workflow::{Action, Choose, Gate, Kind, OnReject, RepeatTest};
+
+pub fn run_status(view: &View) -> &'static str {
+    match &view.phase {
+        RunPhase::Pending => "created",
+        RunPhase::Running => match super::standing(view) {
+            Standing::Waiting => "paused",
+            Standing::Going | Standing::Success | Standing::Failed | Standing::Cancelled => "running",
+        },
+        RunPhase::Ended(Outcome::Failed(failure)) if is_abort(failure) => "aborted",
+        RunPhase::Ended(Outcome::Failed(_)) => "failed",
+        RunPhase::Ended(Outcome::Cancelled(_)) => "aborted",
+        RunPhase::Ended(Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_)) => "completed",
+    }
+}
+
+pub fn steps(view: &View) -> IndexMap<String, Shown> {
+    let mut all = IndexMap::new();
+    for (path, step) in recorded(view) {
+        let name = ids::name(view, path);
+        if *name.id != *name.plain && !is_template(view, path) {
+            all.insert(name.plain.to_string(), shown(view, path, step));
+        }
+        all.insert(name.id, shown(view, path, step));
+    }
+    all
+}
+
+/// The step that was begun last. Steps follow each other in the order of the file, and rounds and items in that of their numbers.
+pub fn current_step(view: &View) -> Option<String> {
+    let place = |path: &Path| -> Vec<(u32, u32)> {
+        let prefixes = std::iter::successors(Some(path.clone()), Path::parent);
+        let mut place: Vec<(u32, u32)> = prefixes
+            .filter_map(|prefix| {
+                let step = view.steps.get(&prefix)?;
+                Some((step.step.0, step.frame.unwrap_or_default()))
+            })
+            .collect();
+        place.reverse();
+        place
+    };
+    let last = recorded(view).max_by_key(|(path, _)| place(path));
+    last.map(|(path, _)| ids::name(view, path).id)
+}
+
+/// What is written down in the order in which it came into being: not what is inside another workflow or deeper in an item.
+fn recorded(view: &View) -> impl Iterator<Item = (&Path, &StepView)> {
+    view.steps.iter().filter(|(path, step)| {
+        let hidden = step.frame.is_some() || view.plan_step(step).implicit;
+        !hidden && has_begun(step) && !ids::is_called(view, path) && !is_private(view, path)
+    })
+}
+
+fn has_begun(step: &StepView) -> bool {
+    match &step.phase {
+        StepPhase::Dormant | StepPhase::Pending => false,
+        StepPhase::Settled(Outcome::Cancelled(_)) => step.started_at.is_some(),
+        StepPhase::Settled(Outcome::Skipped(skip)) => skip.reason == SkipReason::EmptySlot,
+        StepPhase::Settled(_)
+        | StepPhase::Running
+        | StepPhase::Backoff { .. }
+        | StepPhase::Asking { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::Joined
+        | StepPhase::Inside => true,
+    }
+}
+
+/// Whether a frame is an item of a fan-out, not a round of a loop.
+fn is_item(view: &View, frame: &Path) -> bool {
+    view.steps.get(frame).is_some_and(|step| matches!(view.plan_step(step).kind, Kind::ForEach(_)))
+}
+
+/// Whether a step is the one that a fan-out does for each item.
+fn is_template(view: &View, path: &Path) -> bool {
+    path.parent().is_some_and(|around| is_item(view, &around) && view.steps[&around].frame.is_some())
+}
+
+/// Whether a step is inside an item and not the step itself that is done for it.
+fn is_private(view: &View, path: &Path) -> bool {
+    let around = path.parent();
+    path.frames().any(|(frame, _, _)| is_item(view, &frame) && Some(&frame) != around.as_ref())
+}
+
+fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+    let mut shown = Shown::of(view, path, step);
+    let known = view.plan_step(step);
+    let container = container(view, path, step);
+    shown.input = input(step);
+    shown.status = match &step.phase {
+        _ if container.is_some() => "completed",
+        StepPhase::Dormant | StepPhase::Pending => "pending",
+        StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Joined | StepPhase::Inside => "running",
+        StepPhase::Asking { .. } | StepPhase::Waiting { .. } => "paused",
+        // There is no word for what was told to stop.
+        StepPhase::Settled(Outcome::Cancelled(_)) => "failed",
+        StepPhase::Settled(outcome) => status_word(StatusWords::Speckit, outcome),
+    };
+    match (container, &step.phase, &known.kind) {
+        (Some(output), _, _) => (shown.output, shown.error) = (output, Json::Null),
+        // It never came to its items.
+        (None, StepPhase::Settled(Outcome::Failed(_)), Kind::ForEach(each)) => {
+            let at_once = each.concurrency.unwrap_or(1);
+            shown.output = json!({"items": [], "max_concurrency": at_once, "item_count": 0});
+        }
+        (None, StepPhase::Settled(outcome), _) => shown.output = output(outcome),
+        (None, StepPhase::Asking { .. }, Kind::Gate(gate)) => shown.output = asked(step, gate),
+        (None, _, _) => {}
+    }
+    match (&known.kind, &mut shown.output) {
+        // What is in the data of a command is not beside it, too.
+        (Kind::Action(Action::Shell(_)), Json::Object(outputs)) => {
+            outputs.retain(|name, _| ["exit_code", "stdout", "stderr", "data"].contains(&name.as_str()));
+        }
+        (Kind::Slot(name), output) if output.is_null() => *output = json!({"slot": name}),
+        (_, _) => {}
+    }
+    shown
+}
+
+fn output(outcome: &Outcome) -> Json {
+    match outcome {
+        Outcome::Done(value) | Outcome::Continue(value) => data(value),
+        Outcome::Failed(failure) => failure.detail.as_ref().map_or(Json::Null, data),
+        Outcome::Skipped(_) | Outcome::Cancelled(_) => Json::Null,
+    }
+}
+
+fn input(step: &StepView) -> Json {
+    match step.assignment.as_ref().map(|assignment| &assignment.work) {
+        Some(Work::Assistant(work)) => match &work.ask {
+            AssistantAsk::Command { input, .. } => data(input),
+            AssistantAsk::Prompt(_) => Json::Null,
+        },
+        Some(Work::Call { input, .. }) => data(input),
+        Some(_) | None => Json::Null,
+    }
+}
+
+/// What a step with others inside has on record from the moment it is entered.
+fn container(view: &View, path: &Path, step: &StepView) -> Option<Json> {
+    let known = view.plan_step(step);
+    let semantics = &view.program().plan.semantics;
+    let holds = |value: &Value| is_truthy(value, semantics).unwrap_or(false);
+    if let (StepPhase::Settled(Outcome::Done(value)), Kind::Choose(_) | Kind::Repeat(_) | Kind::ForEach(_)) =
+        (&step.phase, &known.kind)
+    {
+        return Some(data(value));
+    }
+    Some(match (step.entered.as_deref()?, &known.kind) {
+        (Decision::Arm { value, .. }, Kind::Choose(Choose::If { .. })) => {
+            json!({"condition_result": holds(value)})
+        }
+        (Decision::Arm { arm, value }, Kind::Choose(Choose::Switch { .. })) => {
+            let matched = if &**arm == "default" { "__default__" } else { arm };
+            json!({"matched_case": matched, "expression_value": data(value)})
+        }
+        (Decision::Round { value, .. }, Kind::Repeat(repeat)) => match repeat.test {
+            RepeatTest::While => {
+                json!({"condition_result": holds(value), "max_iterations": repeat.rounds_max, "loop_type": "while"})
+            }
+            RepeatTest::Until | RepeatTest::DoWhile => {
+                json!({"condition": null, "max_iterations": repeat.rounds_max, "loop_type": "do-while"})
+            }
+        },
+        (Decision::Items { items, at_once }, Kind::ForEach(each)) => {
+            let count = if let Value::List(items) = items { items.len() } else { 0 };
+            let template = each.body.first().map(|body| &view.program().step(*body).id);
+            let results = template.map(|template| results(view, path, template, count)).unwrap_or_default();
+            json!({"items": data(items), "max_concurrency": at_once.unwrap_or(1), "item_count": count, "results": results})
+        }
+        (_, _) => return None,
+    })
+}
+
+/// What the items have come to, in order, up to the first that has failed or is not done.
+fn results(view: &View, path: &Path, template: &Arc<str>, count: usize) -> Vec<Json> {
+    let mut results = Vec::new();
+    for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
+        let path = path.frame(number).child(template.clone(), None);
+        let Some(step) = view.steps.get(&path) else { break };
+        let StepPhase::Settled(outcome) = &step.phase else { break };
+        results.push(shown(view, &path, step).output);
+        if !matches!(outcome, Outcome::Done(_)) {
+            break;
+        }
+    }
+    results
+}
+
+/// A gate that nobody has decided at.
+fn asked(step: &StepView, gate: &Gate) -> Json {
+    let nothing = Question {
+        message: None,
+        show_file: None,
+        input: Value::Null,
+        on_timeout: gate.on_timeout,
+        empties: None,
+    };
+    let question = match step.entered.as_deref() {
+        Some(Decision::Gate(question)) => question,
+        _ => &nothing,
+    };
+    let on_reject = match &gate.on_reject {
+        OnReject::Fail => "fail",
+        OnReject::Abort => "abort",
+        OnReject::Skip => "skip",
+        OnReject::Retry => "retry",
+        OnReject::Back { .. } => "back",
+    };
+    json!({
+        "message": question.message.as_ref().map(data),
+        "options": gate.options,
+        "on_reject": on_reject,
+        "show_file": question.show_file.as_ref().map(data),
+        "choice": null,
+    })
+}

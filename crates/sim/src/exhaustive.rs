@@ -1,0 +1,147 @@
+//! Small plans lived in every possible way: whatever can happen next is tried, one after the other, down to a depth.
+
+use crate::oracle::Oracle;
+use crate::plan::{ITEMS, VERDICT};
+use crate::world::{run_id, summary};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use windlass_engine::{
+    Choice, Effect, Event, Failure, GateDecision, Input, JobKey, Outcome, Program, Run, Start, StepPhase,
+    Timestamp, View,
+};
+use windlass_ir::Value;
+
+/// How far and how wide is looked.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub depth: u32,
+    pub states: u64,
+}
+
+#[derive(Clone)]
+struct Branch {
+    run: Run,
+    view: View,
+    oracle: Oracle,
+    journal: Vec<Event>,
+    now: Timestamp,
+    told: Vec<String>,
+}
+
+/// Tries everything that can happen to a run of this program; how many states were seen.
+pub fn explore(program: &Arc<Program>, bounds: Bounds) -> u64 {
+    let mut branch = Branch {
+        run: Run::new(run_id(), program.clone()),
+        view: View::new(program.clone()),
+        oracle: Oracle::new(program.plan.clone(), run_id()),
+        journal: Vec::new(),
+        now: Timestamp(0),
+        told: Vec::new(),
+    };
+    let inputs = Value::map([(VERDICT, Value::text("")), (ITEMS, Value::list([Value::Int(1)]))]);
+    branch.take(Input::Start(Box::new(Start::with(inputs))));
+    let mut seen = 0;
+    branch.go_on(program, bounds.depth, bounds.states, &mut seen);
+    seen
+}
+
+impl Branch {
+    fn go_on(&self, program: &Arc<Program>, depth: u32, states: u64, seen: &mut u64) {
+        *seen += 1;
+        if depth == 0 || *seen >= states || self.run.outcome().is_some() {
+            return;
+        }
+        let moves = self.moves();
+        assert!(!moves.is_empty(), "nothing can happen any more:\n{}", self.told.join("\n"));
+        for (later, input) in moves {
+            let mut next = self.clone();
+            next.now = later;
+            next.take(input);
+            next.check(program);
+            next.go_on(program, depth - 1, states, seen);
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        self.told.push(format!("{input:?}"));
+        let mut input = Some(input);
+        while let Some(next) = input.take() {
+            let answer = self.run.handle(self.now, next.clone()).expect("what can happen is taken");
+            answer.events.iter().for_each(|event| self.view.apply(event));
+            let heard = self.journal.last().map_or(self.now, |last| last.at);
+            self.journal.extend(answer.events);
+            self.oracle.accept(self.now.max(heard), heard, &next, false);
+            input = answer.again.then_some(Input::Tick);
+        }
+    }
+
+    /// What can happen now: every answer to every job, every decision, every signal, and time.
+    fn moves(&self) -> Vec<(Timestamp, Input)> {
+        let mut moves = Vec::new();
+        for effect in self.run.outstanding() {
+            match effect {
+                Effect::Dispatch(job) => {
+                    let job = job.key;
+                    let done = Outcome::Done(Value::map([("n", Value::Int(1))]));
+                    moves.push(Input::Reported { job: job.clone(), outcome: done });
+                    let failed = Outcome::Failed(Failure::new("transient", "it broke"));
+                    moves.push(Input::Reported { job: job.clone(), outcome: failed });
+                    moves.push(Input::Lost { job });
+                }
+                Effect::Abort(job) => {
+                    moves.push(Input::Reported { job, outcome: Outcome::Cancelled("told to".into()) });
+                }
+                Effect::Conclude(_) => {}
+            }
+        }
+        let mut waits = false;
+        for (path, step) in &self.view.steps {
+            match &step.phase {
+                StepPhase::Asking { .. } => {
+                    for (choice, by) in
+                        [(Choice::Approve, "cid"), (Choice::Approve, "dan"), (Choice::Reject, "cid")]
+                    {
+                        let decision =
+                            GateDecision { choice, by: by.into(), reason: None, form: Value::Null };
+                        let id = format!("{}-{by}", self.told.len()).into();
+                        let input = Input::Decide { id, path: path.clone(), decision };
+                        if self.run.clone().handle(self.now, input.clone()).is_ok() {
+                            moves.push(input);
+                        }
+                    }
+                }
+                StepPhase::Waiting { .. } => waits = true,
+                StepPhase::Dormant
+                | StepPhase::Pending
+                | StepPhase::Running
+                | StepPhase::Backoff { .. }
+                | StepPhase::Joined
+                | StepPhase::Inside
+                | StepPhase::Settled(_) => {}
+            }
+        }
+        if waits {
+            let value = Value::map([("k", Value::map([("v", Value::Int(1))]))]);
+            let (id, name, by) = (format!("s{}", self.told.len()).into(), "go".into(), "eve".into());
+            moves.push(Input::Signal { id, name, by, value, to: None });
+        }
+        let mut moves: Vec<(Timestamp, Input)> = moves.into_iter().map(|input| (self.now, input)).collect();
+        moves.extend(self.run.next_deadline().map(|due| (self.now.max(due), Input::Tick)));
+        moves
+    }
+
+    fn check(&self, program: &Arc<Program>) {
+        let told = || self.told.join("\n");
+        let replayed = Run::replay(run_id(), program.clone(), &self.journal);
+        assert!(replayed == self.run, "the live run differs from its replay:\n{}", told());
+        let owed = self.run.outstanding().into_iter().filter_map(|effect| match effect {
+            Effect::Dispatch(job) => Some(job.key),
+            Effect::Abort(key) => Some(key),
+            Effect::Conclude(_) => None,
+        });
+        let owed: BTreeSet<JobKey> = owed.collect();
+        assert_eq!(owed, self.oracle.jobs(), "the run waits for other jobs than it should:\n{}", told());
+        let outcomes = (self.run.outcome().map(summary), self.oracle.outcome().map(summary));
+        assert_eq!(outcomes.0, outcomes.1, "the run ended otherwise than it should:\n{}", told());
+    }
+}

@@ -1,0 +1,485 @@
+//! Stories: a workflow, what the world does to a run of it, and what must be seen on the way. The clock jumps.
+//!
+//! A story is a text: comments, a workflow of any dialect between two lines of `---` (the first may name the dialect), then one line
+//! for each thing that happens or is seen. What a run writes while a story is told is its journal; the journals are kept, and
+//! are replayed for ever.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use windlass_dialects::{Dialect, Options, Text, load};
+use windlass_engine::{
+    Choice, Effect, Event, Failure, GateDecision, Input, Job, Lineage, Outcome, Path, Program, Refused, Run,
+    RunId, Start, StepPhase, StepView, Timestamp, View, Work,
+};
+use windlass_ir::{Duration, Plan, Value};
+
+/// Where every story begins: 2026-01-01T00:00:00Z.
+const BEGINNING: Timestamp = Timestamp(1_767_225_600_000_000);
+
+/// A run that a story is told about.
+#[derive(Debug)]
+pub struct Telling {
+    run: Run,
+    view: View,
+    pub plan: Plan,
+    program: Arc<Program>,
+    now: Timestamp,
+    pub journal: Vec<Event>,
+    /// What was taken in, and how long the journal was after it.
+    pub taken: Vec<(Timestamp, Input, usize)>,
+    /// Jobs as they were handed out last, by path.
+    jobs: Vec<Job>,
+    sent: u32,
+    started: bool,
+}
+
+/// Tells a story. An error says which line is not true.
+pub fn tell(text: &str) -> Result<Telling, String> {
+    let (head, rest) = text.split_once("\n---").ok_or("a story has a workflow between two lines of ---")?;
+    let (dialect, rest) = rest.split_once('\n').ok_or("the workflow is missing")?;
+    let (workflow, lines) = rest.split_once("\n---\n").ok_or("the workflow has no end")?;
+    if !head.lines().all(|line| line.starts_with('#') || line.trim().is_empty()) {
+        return Err("before the workflow there are only comments".into());
+    }
+    let mut telling = Telling::of(plan_of(dialect.trim(), workflow)?)?;
+    for (number, line) in lines.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        telling.line(line).map_err(|problem| {
+            let at = head.lines().count() + workflow.lines().count() + number + 3;
+            format!("line {at}: {line}\n  {problem}\n{}", telling.standing())
+        })?;
+    }
+    Ok(telling)
+}
+
+/// The plan of a workflow file, whatever dialect it is written in.
+pub fn plan_in(file: &str) -> Result<Plan, String> {
+    let bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+    let loaded = load(Text { name: file.into(), bytes }, Options::default());
+    loaded.plan.ok_or_else(|| format!("the workflow is wrong: {:#?}", loaded.diagnostics))
+}
+
+/// The plan of a workflow that is written in a dialect.
+pub fn plan_of(dialect: &str, workflow: &str) -> Result<Plan, String> {
+    let known = [
+        ("", Dialect::Swdl, "WORKFLOW.yaml"),
+        ("swdl", Dialect::Swdl, "WORKFLOW.yaml"),
+        ("speckit", Dialect::Speckit, "workflow.yml"),
+        ("dagnats", Dialect::Dagnats, "workflow.json"),
+        ("dcc", Dialect::Dcc, "story.workflow.yaml"),
+    ];
+    let found = known.into_iter().find(|(word, ..)| *word == dialect);
+    let (_, dialect, name) = found.ok_or_else(|| format!("there is no dialect `{dialect}`"))?;
+    let text = Text { name: name.into(), bytes: workflow.as_bytes().to_vec() };
+    let loaded = load(text, Options { dialect: Some(dialect), ..Options::default() });
+    loaded.plan.ok_or_else(|| format!("the workflow is wrong: {:#?}", loaded.diagnostics))
+}
+
+impl Telling {
+    pub fn of(plan: Plan) -> Result<Self, String> {
+        let program = Arc::new(Program::new(plan.clone()).map_err(|error| error.to_string())?);
+        let id = RunId::new("story").map_err(|error| error.to_string())?;
+        Ok(Self {
+            run: Run::new(id, program.clone()),
+            view: View::new(program.clone()),
+            plan,
+            program,
+            now: BEGINNING,
+            journal: Vec::new(),
+            taken: Vec::new(),
+            jobs: Vec::new(),
+            sent: 0,
+            started: false,
+        })
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "expect" => return self.expect(rest.trim()),
+            "refused" => {
+                let input = self.input(rest.trim())?;
+                return match self.run.clone().handle(self.now, input) {
+                    Err(_) => Ok(()),
+                    Ok(_) => Err("this was taken".into()),
+                };
+            }
+            "wait" => return self.wait(rest.trim()),
+            "crash" => return self.crash(),
+            _ => {}
+        }
+        let input = self.input(line)?;
+        self.offer(input).map_err(|refused| format!("refused: {refused}"))
+    }
+
+    fn input(&mut self, line: &str) -> Result<Input, String> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (rest, by) = match rest.rsplit_once(" by ") {
+            Some((rest, by)) => (rest, by.trim()),
+            None => (rest, "ann"),
+        };
+        let by: Arc<str> = by.into();
+        let (first, more) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
+        let more = more.trim();
+        Ok(match word {
+            "start" => {
+                self.started = true;
+                let (rest, callers) = rest.split_once(" under ").unwrap_or((rest, ""));
+                let lineage = Lineage(callers.split_whitespace().map(Into::into).collect());
+                let inputs = if rest.trim().is_empty() { Value::map::<&str>([]) } else { value(rest)? };
+                Input::Start(Box::new(Start { by: Some(by), seed: 7, lineage, ..Start::with(inputs) }))
+            }
+            "done" => self.report(first, Outcome::Done(value(more)?))?,
+            "continue" => self.report(first, Outcome::Continue(value(more)?))?,
+            "fail" => self.report(first, Outcome::Failed(failure(more)?))?,
+            "stopped" => self.report(first, Outcome::Cancelled("told to".into()))?,
+            "lost" => Input::Lost { job: self.job(first)?.key.clone() },
+            "note" => {
+                let (key, noted) = more.split_once(' ').ok_or("note PATH KEY JSON")?;
+                Input::Noted { job: self.job(first)?.key.clone(), key: key.into(), value: value(noted)? }
+            }
+            "approve" => self.decide(first, Choice::Approve, more, by)?,
+            "reject" => self.decide(first, Choice::Reject, more, by)?,
+            "choose" => self.decide(first, Choice::Option(more.into()), "", by)?,
+            "signal" | "repeat" => {
+                self.sent += u32::from(word == "signal");
+                let (id, name) = (format!("signal-{}", self.sent).into(), first.into());
+                Input::Signal { id, name, by, value: value(more)?, to: None }
+            }
+            "deliver" => {
+                self.sent += 1;
+                let (name, sent) = more.split_once(' ').ok_or("deliver PATH NAME JSON")?;
+                let (id, to) = (format!("signal-{}", self.sent).into(), Some(self.path(first)?));
+                Input::Signal { id, name: name.into(), by, value: value(sent)?, to }
+            }
+            "cancel" => {
+                let path = if first.is_empty() { Path::default() } else { self.path(first)? };
+                Input::Cancel { path, why: "enough".into(), by }
+            }
+            "pause" => Input::Pause { by },
+            "resume" => Input::Resume { by },
+            "change" => Input::Change { inputs: value(rest)?, by },
+            "reopen" => {
+                let inputs = if rest.trim().is_empty() { Value::map::<&str>([]) } else { value(rest)? };
+                Input::Reopen { inputs, by }
+            }
+            "tick" => Input::Tick,
+            other => return Err(format!("nobody knows what `{other}` means")),
+        })
+    }
+
+    fn report(&self, path: &str, outcome: Outcome) -> Result<Input, String> {
+        Ok(Input::Reported { job: self.job(path)?.key.clone(), outcome })
+    }
+
+    fn decide(&mut self, path: &str, choice: Choice, more: &str, by: Arc<str>) -> Result<Input, String> {
+        self.sent += 1;
+        let (reason, form) = match more.strip_prefix('{') {
+            Some(_) => (None, value(more)?),
+            None => ((!more.is_empty()).then(|| more.trim_matches('"').into()), Value::Null),
+        };
+        let decision = GateDecision { choice, by, reason, form };
+        Ok(Input::Decide { id: format!("decision-{}", self.sent).into(), path: self.path(path)?, decision })
+    }
+
+    fn path(&self, text: &str) -> Result<Path, String> {
+        let found = self.view.steps.keys().find(|path| path.to_string() == text);
+        found.cloned().ok_or_else(|| format!("there is nothing at {text}"))
+    }
+
+    /// The last job that was handed out at a path; with `PATH@N` the n-th.
+    fn job(&self, path: &str) -> Result<&Job, String> {
+        let (path, number) = match path.split_once('@') {
+            Some((path, number)) => (path, Some(number.parse::<usize>().map_err(|error| error.to_string())?)),
+            None => (path, None),
+        };
+        let mut jobs = self.jobs.iter().filter(|job| job.key.path.to_string() == path);
+        let job = match number {
+            Some(number) => jobs.nth(number.saturating_sub(1)),
+            None => jobs.next_back(),
+        };
+        job.ok_or_else(|| format!("no job was handed out at {path}"))
+    }
+
+    fn offer(&mut self, input: Input) -> Result<(), Refused> {
+        let mut next = Some(input);
+        while let Some(input) = next.take() {
+            let answer = self.run.handle(self.now, input.clone())?;
+            for event in &answer.events {
+                self.view.apply(event);
+            }
+            self.journal.extend(answer.events);
+            self.taken.push((self.now, input, self.journal.len()));
+            for effect in answer.effects {
+                if let Effect::Dispatch(job) = effect {
+                    self.jobs.push(*job);
+                }
+            }
+            next = answer.again.then_some(Input::Tick);
+        }
+        Ok(())
+    }
+
+    /// Lets time pass, from one deadline to the next.
+    fn wait(&mut self, length: &str) -> Result<(), String> {
+        let length = Duration::parse(length).ok_or("wait DURATION")?;
+        let end = self.now.plus(length);
+        while let Some(due) = self.run.next_deadline().filter(|due| *due <= end) {
+            self.now = self.now.max(due);
+            self.offer(Input::Tick).map_err(|refused| refused.to_string())?;
+        }
+        self.now = end;
+        self.offer(Input::Tick).map_err(|refused| refused.to_string())
+    }
+
+    /// The owner dies, another one takes the run up, and whatever was under way is lost.
+    fn crash(&mut self) -> Result<(), String> {
+        let replayed = Run::replay(self.run.id().clone(), self.program.clone(), &self.journal);
+        if replayed != self.run {
+            return Err("the run is not what its journal says".into());
+        }
+        self.run = replayed;
+        let owed = self.run.outstanding();
+        self.offer(Input::TakenUp).map_err(|refused| refused.to_string())?;
+        for effect in owed {
+            let job = match effect {
+                Effect::Dispatch(job) => job.key,
+                Effect::Abort(key) => key,
+                Effect::Conclude(_) => continue,
+            };
+            self.offer(Input::Lost { job }).map_err(|refused| refused.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn expect(&self, wanted: &str) -> Result<(), String> {
+        let (what, rest) = wanted.split_once(' ').unwrap_or((wanted, ""));
+        let rest = rest.trim();
+        let found = match what {
+            "run" => match self.run.outcome() {
+                Some(outcome) => shown(outcome),
+                None => "running".into(),
+            },
+            "undone" => format!("{:?}", self.view.undone).to_lowercase(),
+            "jobs" => {
+                let outstanding = self.run.outstanding();
+                let mut paths: Vec<String> = outstanding
+                    .iter()
+                    .filter_map(|effect| match effect {
+                        Effect::Dispatch(job) => Some(job.key.path.to_string()),
+                        Effect::Abort(key) => Some(format!("{} (told to stop)", key.path)),
+                        Effect::Conclude(_) => None,
+                    })
+                    .collect();
+                paths.sort();
+                return same(&paths.join(" "), rest);
+            }
+            "failures" => return same(&self.view.has_failures.to_string(), rest),
+            "abandoned" => return self.flag(rest, |step| step.abandoned),
+            "recovered" => return self.flag(rest, |step| step.recovered),
+            "round" => {
+                let (path, wanted) = rest.split_once(' ').ok_or("expect round PATH NUMBER [warn] [force]")?;
+                let round = self.job(path)?.round.ok_or("it may not ask for another round")?;
+                let told = [(round.warn, " warn"), (round.force, " force")];
+                let told: String = told.iter().filter(|(told, _)| *told).map(|(_, word)| *word).collect();
+                return same(&format!("{}{told}", round.number), wanted);
+            }
+            "input" => {
+                let (path, wanted) = rest.split_once(' ').ok_or("expect input PATH JSON")?;
+                return same(&json(&given(self.job(path)?)), &json(&value(wanted)?));
+            }
+            "notes" => {
+                let (path, wanted) = rest.split_once(' ').ok_or("expect notes PATH JSON")?;
+                let notes = Value::map(self.job(path)?.notes.clone());
+                return same(&json(&notes), &json(&value(wanted)?));
+            }
+            "attempts" => {
+                let (path, wanted) = rest.split_once(' ').ok_or("expect attempts PATH NUMBER")?;
+                let path = self.path(path)?;
+                return same(&self.view.steps[&path].attempts.to_string(), wanted);
+            }
+            "delays" => {
+                let (path, wanted) = rest.split_once(' ').ok_or("expect delays PATH DURATION…")?;
+                let path = self.path(path)?;
+                let delays = &self.view.steps[&path].delays;
+                let found: Vec<String> = delays.iter().map(ToString::to_string).collect();
+                let wanted: Vec<&str> = wanted.split(' ').collect();
+                let fits = delays.len() == wanted.len()
+                    && delays.iter().zip(wanted).all(|(delay, wanted)| within(*delay, wanted));
+                return if fits { Ok(()) } else { Err(format!("found: {}", found.join(" "))) };
+            }
+            "nothing" => {
+                let there = self.path(rest).is_ok();
+                return if there { Err(format!("there is something at {rest}")) } else { Ok(()) };
+            }
+            path => {
+                let path = self.path(path)?;
+                phase(&self.view.steps[&path].phase)
+            }
+        };
+        // What is left out at the end is not looked at.
+        let fits = found == rest || found.starts_with(&format!("{rest} ")) && !rest.is_empty();
+        if fits { Ok(()) } else { Err(format!("found: {found}")) }
+    }
+
+    fn flag(&self, path: &str, flag: impl Fn(&StepView) -> bool) -> Result<(), String> {
+        let path = self.path(path)?;
+        if flag(&self.view.steps[&path]) { Ok(()) } else { Err("it is not".into()) }
+    }
+
+    /// What is known about every step, for whoever looks for a mistake.
+    fn standing(&self) -> String {
+        let mut text = String::new();
+        for (path, step) in &self.view.steps {
+            let _ = writeln!(text, "    {path} {}", phase(&step.phase));
+        }
+        if !self.started {
+            text.push_str("    (not started)\n");
+        }
+        text
+    }
+
+    /// The plan and the events as text, one a line.
+    pub fn written(&self) -> String {
+        let mut text = serde_json::to_string(&self.plan).unwrap_or_default();
+        text.push('\n');
+        for event in &self.journal {
+            text.push_str(&serde_json::to_string(event).unwrap_or_default());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// From every point of the journal on, the same answers lead to the same end.
+    pub fn check_prefixes(&self) -> Result<(), String> {
+        for (cut, (_, _, length)) in self.taken.iter().enumerate() {
+            let events = &self.journal[..*length];
+            let mut run = Run::replay(self.run.id().clone(), self.program.clone(), events);
+            for (now, input, _) in &self.taken[cut + 1..] {
+                if let Err(refused) = run.handle(*now, input.clone()) {
+                    return Err(format!("after {length} events {input:?} was refused: {refused}"));
+                }
+            }
+            if run != self.run {
+                return Err(format!("going on after {length} events led to another end"));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.run.outcome()
+    }
+}
+
+/// Replays a journal that was kept: the outcome that it ends with.
+pub fn replay(written: &str) -> Result<Option<Outcome>, String> {
+    let mut lines = written.lines();
+    let plan = lines.next().ok_or("the plan is missing")?;
+    let plan: Plan = serde_json::from_str(plan).map_err(|error| format!("the plan: {error}"))?;
+    let program = Arc::new(Program::new(plan).map_err(|error| error.to_string())?);
+    let events: Result<Vec<Event>, String> = lines
+        .enumerate()
+        .map(|(number, line)| serde_json::from_str(line).map_err(|error| format!("event {number}: {error}")))
+        .collect();
+    let events = events?;
+    let id = RunId::new("story").map_err(|error| error.to_string())?;
+    let run = Run::replay(id, program.clone(), &events);
+    let view = View::of(program, &events);
+    let seen = match &view.phase {
+        windlass_engine::RunPhase::Ended(outcome) => Some(outcome.clone()),
+        windlass_engine::RunPhase::Pending | windlass_engine::RunPhase::Running => None,
+    };
+    match seen.as_ref() == run.outcome() {
+        true => Ok(seen),
+        false => Err("the run and the view differ".into()),
+    }
+}
+
+/// `30s`, or `20s..30s` for whatever lies between the two.
+fn within(delay: Duration, wanted: &str) -> bool {
+    match wanted.split_once("..") {
+        Some((low, high)) => match (Duration::parse(low), Duration::parse(high)) {
+            (Some(low), Some(high)) => low <= delay && delay <= high,
+            _ => false,
+        },
+        None => delay.to_string() == wanted,
+    }
+}
+
+fn same(found: &str, wanted: &str) -> Result<(), String> {
+    if found == wanted { Ok(()) } else { Err(format!("found: {found}")) }
+}
+
+/// What a job is given to work on.
+fn given(job: &Job) -> Value {
+    match &job.work.work {
+        Work::Task { input, .. } | Work::Call { input, .. } => input.clone(),
+        Work::Tool { args, .. } => args.0.clone(),
+        Work::Shell { command, .. } => command.clone(),
+        Work::Builtin { args, .. } => args.clone(),
+        Work::Agent { .. } | Work::Http(_) | Work::Assistant(_) | Work::Notify { .. } => {
+            job.work.input.clone()
+        }
+    }
+}
+
+fn value(text: &str) -> Result<Value, String> {
+    match text.trim() {
+        "" => Ok(Value::Null),
+        text => serde_json::from_str(text).map_err(|error| format!("`{text}` is no JSON: {error}")),
+    }
+}
+
+/// `CLASS`, `CLASS after 30s`, `CLASS "message"`.
+fn failure(text: &str) -> Result<Failure, String> {
+    let (class, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let rest = rest.trim();
+    let failure =
+        Failure::new(class, if rest.starts_with('"') { rest.trim_matches('"') } else { "it broke" });
+    match rest.strip_prefix("after ") {
+        Some(length) => {
+            let retry_after = Some(Duration::parse(length).ok_or("CLASS after DURATION")?);
+            Ok(Failure { retry_after, ..failure })
+        }
+        None => Ok(failure),
+    }
+}
+
+fn json(value: &Value) -> String {
+    value.to_json_text().unwrap_or_else(|| "(secret)".into())
+}
+
+fn shown(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done(value) => format!("done {}", json(value)),
+        Outcome::Continue(value) => format!("continue {}", json(value)),
+        Outcome::Failed(failure) => format!("failed {} {}", failure.class, failure.message),
+        Outcome::Skipped(skip) => {
+            let because = skip.because_of.as_deref().unwrap_or_default();
+            format!("skipped {} {because}", skip.reason.word()).trim_end().to_owned()
+        }
+        Outcome::Cancelled(why) => format!("cancelled {why}"),
+    }
+}
+
+fn phase(phase: &StepPhase) -> String {
+    match phase {
+        StepPhase::Dormant => "dormant".into(),
+        StepPhase::Pending => "pending".into(),
+        StepPhase::Running => "running".into(),
+        StepPhase::Backoff { .. } => "backoff".into(),
+        StepPhase::Asking { message, .. } => {
+            format!("asking {}", message.as_ref().map(json).unwrap_or_default()).trim_end().to_owned()
+        }
+        StepPhase::Waiting { signal, .. } => {
+            format!("waiting {}", signal.as_deref().unwrap_or_default()).trim_end().to_owned()
+        }
+        StepPhase::Joined => "joined".into(),
+        StepPhase::Inside => "inside".into(),
+        StepPhase::Settled(outcome) => shown(outcome),
+    }
+}

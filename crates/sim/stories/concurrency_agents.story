@@ -1,0 +1,22 @@
+# D28: three agent stages of a run at once unless the file says more; other kinds are not counted.
+---
+workflow: { id: limits, name: Limits }
+stages:
+  - { id: a, roles: { primary: { artifact: "agent:x" } } }
+  - { id: b, roles: { primary: { artifact: "agent:x" } } }
+  - { id: c, roles: { primary: { artifact: "agent:x" } } }
+  - { id: d, roles: { primary: { artifact: "agent:x" } } }
+  - { id: e, type: task, task: t }
+  - { id: f, type: task, task: t }
+---
+start
+expect jobs /a /b /c /e /f
+done /e {}
+expect jobs /a /b /c /f
+done /b {}
+expect jobs /a /c /d /f
+done /a {}
+done /c {}
+done /d {}
+done /f {}
+expect run done

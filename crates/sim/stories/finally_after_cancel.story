@@ -1,0 +1,12 @@
+# finally is done also when the run is cancelled: whatever became of the body.
+---
+workflow: { id: fin, name: Fin }
+stages:
+  - { id: a, type: task, task: t, finally: [{ id: clean, type: task, task: t }] }
+---
+start
+cancel
+stopped /a/a
+expect jobs /a/clean
+done /a/clean {}
+expect run cancelled enough

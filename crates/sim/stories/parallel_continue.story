@@ -1,0 +1,18 @@
+# D34: continue: the step is completed, branch_results are as they were, the run goes on.
+--- dcc
+name: branches
+steps:
+  - id: checks
+    kind: parallel
+    on_any_fail: continue
+    steps: [{id: a, tool: a}, {id: b, tool: b}]
+  - {id: gather, tool: gather, args: "{{steps.checks.output.branch_results}}"}
+---
+start
+fail /checks/a error
+expect run running
+done /checks/b {}
+expect input /gather ["failed","completed"]
+done /gather {}
+expect run done
+expect failures true

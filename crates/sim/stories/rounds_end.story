@@ -1,0 +1,15 @@
+# D17: the last allowed round must come to an end; a continue then is a failure of class `error` that is not tried again.
+--- dagnats
+{"name": "loops", "steps": [
+  {"id": "a", "type": "agent_loop", "task": "think", "config": {"max_iterations": 2}, "retry": {"max_attempts": 5, "initial_delay": "1s"}}
+]}
+---
+start
+continue /a 1
+fail /a error
+wait 1s
+expect jobs /a
+expect input /a 1
+continue /a 2
+expect jobs
+expect run failed error

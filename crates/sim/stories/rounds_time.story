@@ -1,0 +1,20 @@
+# The time of all rounds is counted from the first start and bounds the round under way like a timeout; it is never tried again.
+---
+workflow: { id: rounds, name: Rounds }
+error_policy: { on_stage_failure: continue, default_retry: { max_attempts: 3, initial_interval: 1s } }
+config: { timeout: none }
+stages:
+  - { id: a, type: task, task: a, rounds: { max: 10, time: 1m, delay: 20s, warn_at: 1, force_at: 2 }, error_policy: { timeout: none } }
+---
+start
+continue /a 1
+wait 20s
+expect round /a 1 warn
+continue /a 2
+wait 20s
+expect round /a 2 warn force
+wait 20s
+expect jobs /a (told to stop)
+done /a 3
+expect /a failed timeout
+expect run done

@@ -1,0 +1,10 @@
+# D10: only gates and pauses stop the clock of the run: a wait for time or a signal counts.
+---
+workflow: { id: times, name: Times }
+config: { timeout: 1h }
+stages:
+  - { id: nap, type: wait, wait: { for: 2h } }
+---
+start
+wait 1h
+expect run failed timeout

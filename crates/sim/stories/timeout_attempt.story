@@ -1,0 +1,25 @@
+# A timeout bounds one attempt: it is told to stop, and whatever it reports then is a failure of class timeout, which is tried again.
+# When it has not answered within ten seconds it is given up, and its late report is refused.
+---
+workflow: { id: times, name: Times }
+stages:
+  - { id: a, type: task, task: a, error_policy: { timeout: 1m, retry: { max_attempts: 3, initial_interval: 5s, backoff: fixed } } }
+---
+start
+wait 1m
+expect jobs /a (told to stop)
+done /a "finished after all"
+expect /a backoff
+wait 5s
+expect attempts /a 2
+wait 1m
+expect jobs /a (told to stop)
+wait 9s
+expect jobs /a (told to stop)
+wait 1s
+refused done /a "too late"
+expect /a backoff
+wait 5s
+expect attempts /a 3
+done /a 1
+expect run done

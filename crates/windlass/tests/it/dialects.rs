@@ -1,0 +1,145 @@
+//! What the dialects' own programs do with their files, and what ours must make of them: the cases under
+//! `crates/dialects/fixtures`, run from file to result.
+
+mod dagnats;
+mod dcc;
+mod speckit;
+
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use windlass::report::Standing;
+use windlass::{
+    Clock, Context, Engine, Executor, Failure, Job, Outcome, Patience, RunId, Script, Value, Work, Workflow,
+    report,
+};
+
+/// The folder of a dialect's cases.
+fn cases(dialect: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/fixtures").join(dialect).join("cases")
+}
+
+fn workflow(dialect: &str, name: &str) -> Workflow {
+    Workflow::load(cases(dialect).join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn script(json: &Json) -> Script {
+    Script::parse(&Value::from(json)).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn done(json: &Json) -> Outcome {
+    Outcome::Done(Value::from(json))
+}
+
+fn failed(class: &str, message: &str) -> Outcome {
+    Outcome::Failed(Failure::new(class, message))
+}
+
+/// One job as whoever does the work sees it.
+#[derive(Clone, Debug)]
+struct Seen {
+    step: String,
+    input: Json,
+    job: Job,
+}
+
+/// What is done about a job: told which job it is, and the how many-th of its task or tool, from 0.
+type Answer = dyn Fn(&Seen, usize) -> Outcome + Send + Sync;
+
+/// Does all work at once and remembers what it was given.
+#[derive(Clone)]
+struct Worker {
+    answer: Arc<Answer>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Worker {
+    fn new(answer: impl Fn(&Seen, usize) -> Outcome + Send + Sync + 'static) -> Self {
+        Self { answer: Arc::new(answer), seen: Arc::default() }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Vec<Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything that was asked for: the step, and what it was given.
+    fn calls(&self) -> Json {
+        self.seen().iter().map(|seen| json!([seen.step, seen.input])).collect()
+    }
+}
+
+impl Executor for Worker {
+    fn run(&self, job: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        let seen = Seen { step: job.step.to_string(), input: given(&job.work.work), job };
+        let count = {
+            let mut all = self.seen();
+            let name = |seen: &Seen| seen.job.work.work.name().map(str::to_owned);
+            let before = all.iter().filter(|other| name(other) == name(&seen)).count();
+            all.push(seen.clone());
+            before
+        };
+        Box::pin(async move { (self.answer)(&seen, count) })
+    }
+}
+
+fn given(work: &Work) -> Json {
+    let input = match work {
+        Work::Task { input, .. } | Work::Call { input, .. } => input,
+        Work::Tool { args, .. } => &args.0,
+        other => panic!("{other:?}"),
+    };
+    input.to_json().expect("no secret")
+}
+
+/// A run from its start to where nobody but people could bring it further.
+struct Played {
+    engine: Engine,
+    id: RunId,
+    standing: Standing,
+    result: Json,
+}
+
+impl Played {
+    fn step(&self, id: &str) -> &Json {
+        let step = &self.result["steps"][id];
+        assert!(step.is_object(), "there is no `{id}` in {:#}", self.result);
+        step
+    }
+
+    fn check(&self, status: &str, steps: &Json) {
+        assert_eq!(self.result["status"], status, "{:#}", self.result);
+        for (id, expected) in steps.as_object().expect("steps") {
+            assert_eq!(self.step(id)["status"], *expected, "{id} of {:#}", self.result);
+        }
+    }
+
+    /// The instants at which attempts of a step were decided, in seconds from the start of the run.
+    fn starts(&self, step: &str) -> Vec<f64> {
+        let events = self.engine.events(&self.id).expect("events");
+        let start = events[0].at;
+        let starts = events.iter().filter_map(|event| {
+            let json = serde_json::to_value(event).expect("JSON");
+            let own = json["event"] == "scheduled" && json["path"] == json!([step]);
+            own.then(|| event.at.since(start).as_secs_f64())
+        });
+        starts.collect()
+    }
+
+    /// How long the run took.
+    fn seconds(&self) -> f64 {
+        let events = self.engine.events(&self.id).expect("events");
+        events.last().expect("an end").at.since(events[0].at).as_secs_f64()
+    }
+}
+
+/// Runs a workflow with a clock that jumps.
+async fn play(engine: Engine, workflow: &Workflow, inputs: &Json) -> Played {
+    let plan = workflow.plan().expect("a valid case");
+    let run = engine.run_with(plan, Value::from(inputs), Clock::starting_now(), Patience::Work).await;
+    let run = run.unwrap_or_else(|error| panic!("{}: {error}", plan.header.id));
+    let id = run.id.clone();
+    let standing = run.outcome().await.expect("no trouble");
+    let result = report::result(&id, &engine.view(&id).expect("a run"));
+    Played { engine, id, standing, result }
+}
