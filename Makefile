@@ -4,10 +4,11 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test bench crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
+.PHONY: help run test bench simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
+SEEDS ?= 0..100000
 FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit speckit_expressions yaml_reader
 EXAMPLE := examples/ship-a-feature/WORKFLOW.yaml
 DIALECTS := examples/speckit-tour/workflow.yml examples/dagnats/code-review.json examples/dcc/vendor-intake.workflow.yaml
@@ -44,11 +45,23 @@ run: toolchain ## Build the program and show what it makes of the examples
 
 test: components format-check lint tests deny ## Check everything: format, lints, tests, dependencies
 
-bench: toolchain ## Measure reading, the store and running, each beside its own limit
-	$(CARGO) build --release -p windlass-cli -p windlass-store -p windlass --examples
+bench: toolchain ## Measure reading, the core, the store and running, each beside its own limit
+	$(CARGO) build --release -p windlass-cli -p windlass-store -p windlass -p windlass-sim --examples
 	target/release/examples/bench
+	target/release/examples/core_bench
 	target/release/examples/store_bench
 	target/release/examples/runs_bench
+
+simulate: toolchain ## Live SEEDS (0..100000) random runs badly and see that every promise is kept
+	$(CARGO) run --release -p windlass-sim -- --seeds $(SEEDS)
+
+instructions: toolchain ## Count the instructions of the core with callgrind
+	$(CARGO) build --release -p windlass-sim --example core_bench
+	@command -v valgrind >/dev/null || { echo 'valgrind is missing; on Debian: sudo apt-get install valgrind' >&2; exit 1; }
+	for part in chain graph items loops; do \
+		valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/core_bench "$$part" 2>&1 \
+			| grep -E 'Collected|refs' ; \
+	done
 
 crash-test: toolchain ## Kill runs of the program 200 times and see that each goes on where it was
 	$(CARGO) build --release -p windlass-cli

@@ -250,8 +250,9 @@ impl Oracle {
     fn advance(&mut self, quiet: bool) {
         let starts = !quiet && !self.paused;
         while self.outcome.is_none()
-            && (self.end_something()
-                || self.open_something()
+            && (self.open_items()
+                || self.end_something()
+                || self.open_rounds()
                 || starts && (self.start_something() || self.hand_out_something()))
         {}
     }

@@ -27,10 +27,16 @@ impl Oracle {
         }
     }
 
-    /// Items and rounds come into being as soon as they can, also where nothing in them may start.
-    pub fn open_something(&mut self) -> bool {
+    /// Items and rounds come into being as soon as they can, also where nothing in them may start; items at once.
+    pub fn open_items(&mut self) -> bool {
         self.tree.all().any(|at| match (&self.tree[at].state, &self.tree[at].inside) {
             (State::Entered, Some(Inside::Items(_))) => self.next_item(at),
+            (_, _) => false,
+        })
+    }
+
+    pub fn open_rounds(&mut self) -> bool {
+        self.tree.all().any(|at| match (&self.tree[at].state, &self.tree[at].inside) {
             (State::Entered, Some(Inside::Rounds(Rounds::Wanted { due: None }))) => self.next_round(at),
             (_, _) => false,
         })

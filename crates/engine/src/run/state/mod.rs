@@ -642,6 +642,8 @@ impl State {
     fn enter(&mut self, place: Place, within: Within, at: Timestamp) {
         self.begin(place, at);
         self.leave_jobs(place);
+        self.asking.remove(&place);
+        self.sleeping.remove(&place);
         let instance = self.at_mut(place);
         (instance.phase, instance.within) = (Phase::Entered, Some(Box::new(within)));
         self.note_seen(place);

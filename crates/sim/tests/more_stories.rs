@@ -1,0 +1,224 @@
+//! What a story cannot tell in its own words: runs that begin with what others have done, workflows inside workflows, and what is
+//! done around a run.
+
+use std::sync::Arc;
+use windlass_engine::{
+    Effect, Event, Input, Job, Outcome, Path, Program, Run, RunId, Start, Timestamp, What, Work, kept,
+};
+use windlass_ir::{Plan, Value};
+use windlass_sim::story::plan_of;
+
+/// A run that is answered by hand.
+struct Hand {
+    run: Run,
+    journal: Vec<Event>,
+    jobs: Vec<Job>,
+}
+
+impl Hand {
+    fn start(plan: Plan, start: Start) -> Self {
+        let program = Arc::new(Program::new(plan).expect("a plan that can be run"));
+        let run = Run::new(RunId::new("hand").expect("a good name"), program);
+        let mut hand = Self { run, journal: Vec::new(), jobs: Vec::new() };
+        hand.offer(Input::Start(Box::new(start)));
+        hand
+    }
+
+    fn offer(&mut self, input: Input) {
+        let answer = self.run.handle(Timestamp(0), input).expect("it is taken");
+        self.journal.extend(answer.events);
+        for effect in answer.effects {
+            if let Effect::Dispatch(job) = effect {
+                self.jobs.push(*job);
+            }
+        }
+        let replayed = Run::replay(self.run.id().clone(), self.run.program().clone(), &self.journal);
+        assert!(replayed == self.run, "the run is what its journal says");
+    }
+
+    /// The paths of all jobs that were handed out so far, in order.
+    fn handed_out(&self) -> Vec<String> {
+        self.jobs.iter().map(|job| job.key.path.to_string()).collect()
+    }
+
+    fn job(&self, path: &str) -> &Job {
+        let job = self.jobs.iter().rev().find(|job| job.key.path.to_string() == path);
+        job.unwrap_or_else(|| panic!("no job at {path}, only at {:?}", self.handed_out()))
+    }
+
+    fn answer(&mut self, path: &str, outcome: Outcome) {
+        let job = self.job(path).key.clone();
+        self.offer(Input::Reported { job, outcome });
+    }
+
+    fn done(&mut self, path: &str, value: Value) {
+        self.answer(path, Outcome::Done(value));
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+fn swdl(text: &str) -> Plan {
+    plan_of("swdl", text).expect("a good workflow")
+}
+
+const CHAIN: &str = "
+workflow: { id: chain, name: Chain }
+config: { parameters: { who: { type: string, default: ann } } }
+stages:
+  - { id: first, type: task, task: a, input: 1 }
+  - { id: second, depends_on: [first], type: task, task: b, input: '${{ parameters.who }}' }
+  - { id: third, depends_on: [second], type: task, task: c, input: '${{ stages.first.outputs }}' }
+  - { id: beside, depends_on: [first], type: task, task: d }
+";
+
+fn chain_done() -> Hand {
+    let mut hand = Hand::start(swdl(CHAIN), Start::with(json(r#"{"who": "ann"}"#)));
+    hand.done("/first", json("10"));
+    hand.done("/second", json("20"));
+    hand.done("/beside", json("40"));
+    hand.done("/third", json("30"));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))));
+    hand
+}
+
+fn again(plan: Plan, from: &str, inputs: &str) -> Hand {
+    let before = chain_done();
+    let from = Path::default().child(from.into(), None);
+    let keep = kept(before.run.program(), &before.journal, &from);
+    Hand::start(plan, Start { keep, ..Start::with(json(inputs)) })
+}
+
+#[test]
+fn a_retry_from_a_step_does_that_step_and_what_comes_after_it() {
+    let mut hand = again(swdl(CHAIN), "second", r#"{"who": "ann"}"#);
+    assert_eq!(hand.handed_out(), ["/second"]);
+    hand.done("/second", json("21"));
+    assert_eq!(hand.handed_out(), ["/second", "/third"]);
+    let Work::Task { input, .. } = &hand.job("/third").work.work else { panic!("a task") };
+    assert_eq!(*input, json("10"), "what was kept is read");
+    hand.done("/third", json("31"));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))));
+    let kept = hand.journal.iter().filter(|event| matches!(event.what, What::Kept(_))).count();
+    assert_eq!(kept, 2, "`first` and `beside` were kept");
+}
+
+#[test]
+fn what_has_changed_is_not_kept() {
+    let other_input = again(swdl(CHAIN), "third", r#"{"who": "bob"}"#);
+    assert_eq!(other_input.handed_out(), ["/second"], "`second` is given something else");
+    let changed = CHAIN.replace("task: d", "task: e");
+    let other_plan = again(swdl(&changed), "third", r#"{"who": "ann"}"#);
+    assert_eq!(other_plan.handed_out(), ["/third", "/beside"], "`beside` is another task");
+}
+
+#[test]
+fn whole_items_before_a_step_are_kept() {
+    let plan = || {
+        swdl(
+            "
+workflow: { id: items, name: Items }
+stages:
+  - id: each
+    type: fan_out
+    fan_out:
+      source: [a, b, c]
+      concurrency: 1
+      stages:
+        - { id: one, type: task, task: t, input: '${{ item }}' }
+        - { id: two, depends_on: [one], type: task, task: t }
+",
+        )
+    };
+    let mut before = Hand::start(plan(), Start::with(json("{}")));
+    for path in ["/each[0]/one", "/each[0]/two", "/each[1]/one"] {
+        before.done(path, json("1"));
+    }
+    let from = Path::default().child("each".into(), Some(1)).child("two".into(), None);
+    let keep = kept(before.run.program(), &before.journal, &from);
+    let hand = Hand::start(plan(), Start { keep, ..Start::with(json("{}")) });
+    assert_eq!(hand.handed_out(), ["/each[1]/two"], "the first item and the first step of the second one");
+}
+
+const CALLER: &str = "
+schema_version: '1.0'
+workflow: { id: caller, name: Caller, version: 1.0.0 }
+steps:
+  - { id: call, type: workflow, workflow: inner, input: { n: 3 } }
+  - { id: after, type: shell, run: 'echo {{ steps.call.output.answer }}' }
+";
+
+const INNER: &str = "
+schema_version: '1.0'
+workflow: { id: inner, name: Inner, version: 1.0.0 }
+inputs: { n: { type: number, default: 1 } }
+outputs: { answer: { value: '{{ steps.work.output.stdout }}' } }
+steps:
+  - { id: work, type: shell, run: 'echo {{ inputs.n }}' }
+";
+
+fn answer_to_call(inner: &str) -> Value {
+    let plan = plan_of("speckit", inner).expect("a good workflow");
+    let plan = Value::from(&serde_json::to_value(&plan).expect("JSON"));
+    Value::map([("plan", plan), ("inputs", json(r#"{"n": 3}"#))])
+}
+
+fn command(job: &Job) -> &Value {
+    let Work::Shell { command, .. } = &job.work.work else { panic!("a command") };
+    command
+}
+
+#[test]
+fn a_workflow_inside_a_workflow_sees_its_inputs_and_gives_its_outputs() {
+    let mut hand = Hand::start(plan_of("speckit", CALLER).expect("good"), Start::with(json("{}")));
+    hand.done("/call", answer_to_call(INNER));
+    assert_eq!(*command(hand.job("/call/work")), Value::text("echo 3"));
+    hand.done("/call/work", json(r#"{"exit_code": 0, "stdout": "7", "stderr": ""}"#));
+    assert_eq!(*command(hand.job("/after")), Value::text("echo 7"));
+    hand.done("/after", json(r#"{"exit_code": 0, "stdout": "", "stderr": ""}"#));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))));
+}
+
+#[test]
+fn a_workflow_that_calls_itself_fails() {
+    let mut hand = Hand::start(plan_of("speckit", CALLER).expect("good"), Start::with(json("{}")));
+    hand.done("/call", answer_to_call(&INNER.replace("id: inner", "id: caller")));
+    let Some(Outcome::Failed(failure)) = hand.run.outcome() else { panic!("it fails") };
+    assert!(failure.message.contains("called by itself"), "{}", failure.message);
+}
+
+#[test]
+fn an_answer_to_a_call_that_is_no_plan_fails() {
+    let mut hand = Hand::start(plan_of("speckit", CALLER).expect("good"), Start::with(json("{}")));
+    hand.done("/call", json(r#"{"plan": {"roots": [17]}}"#));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Failed(_))));
+}
+
+#[test]
+fn hooks_are_done_around_a_run_and_change_nothing() {
+    let plan = swdl(
+        "
+workflow: { id: hooked, name: Hooked }
+stages: [{ id: work, type: task, task: t }]
+hooks:
+  on_start: { notify: '#builds' }
+  on_complete: { run: 'echo ${{ stages.work.status }}' }
+  on_failure: { notify: '#alerts' }
+",
+    );
+    let mut hand = Hand::start(plan, Start::with(json("{}")));
+    assert_eq!(hand.handed_out(), ["/hook:on_start[0]", "/work"]);
+    hand.done("/work", json("1"));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))), "the result is fixed before the hook");
+    let hook = hand.job("/hook:on_complete[1]");
+    assert_eq!(*command(hook), Value::text("echo 'success'"));
+    let failure = windlass_engine::Failure::new("error", "nobody listens");
+    hand.answer("/hook:on_complete[1]", Outcome::Failed(failure.clone()));
+    let closed = |hand: &Hand| hand.journal.iter().any(|event| event.what == What::Closed);
+    assert!(!closed(&hand), "the hook of the start is still under way");
+    hand.answer("/hook:on_start[0]", Outcome::Failed(failure));
+    assert!(closed(&hand));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))), "a hook changes nothing");
+}
