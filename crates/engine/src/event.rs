@@ -129,9 +129,7 @@ pub enum What {
     /// A no at a gate: these steps, from the one it goes back to up to the gate itself, are done once more.
     SentBack {
         gate: Path,
-        steps: Vec<Path>,
-        /// Which pass begins, from 2.
-        pass: u32,
+        steps: Vec<Repeated>,
         because: Value,
     },
     Settled(Box<Settled>),
@@ -144,6 +142,13 @@ pub enum What {
     },
     /// Nothing more will be written.
     Closed,
+}
+
+/// A step that is done once more, and which time that is, from 2.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeated {
+    pub path: Path,
+    pub pass: u32,
 }
 
 /// The end of a step, and what it means for the steps around it.

@@ -13,7 +13,7 @@ mod run;
 mod view;
 
 pub use event::{
-    Assignment, Decision, Event, Kept, Listening, Promise, Question, Settled, Undone, Waiting, What,
+    Assignment, Decision, Event, Kept, Listening, Promise, Question, Repeated, Settled, Undone, Waiting, What,
 };
 pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
 pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};

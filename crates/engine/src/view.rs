@@ -1,6 +1,6 @@
 //! What an onlooker knows: the same events, folded for reading instead of deciding.
 
-use crate::event::{Assignment, Decision, Event, Settled, Undone, What};
+use crate::event::{Assignment, Decision, Event, Repeated, Settled, Undone, What};
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::Outcome;
 use crate::run::{Program, Role};
@@ -193,7 +193,7 @@ impl View {
             What::Resumed { .. } => self.paused = false,
             What::InputsChanged { inputs, .. } => self.inputs = inputs.clone(),
             What::Reopened { paths, inputs, .. } => self.reopened(paths, inputs),
-            What::SentBack { gate, steps, pass, .. } => self.sent_back(gate, steps, *pass),
+            What::SentBack { gate, steps, .. } => self.sent_back(gate, steps),
             What::Settled(settled) => self.settled(settled, at),
             What::Concluded { outcome, has_failures, undone } => {
                 self.phase = RunPhase::Ended(outcome.clone());
@@ -392,9 +392,9 @@ impl View {
         step.frame.is_some() || scope && step.started_at.is_some() && step.entered.is_some()
     }
 
-    fn sent_back(&mut self, gate: &Path, steps: &[Path], pass: u32) {
+    fn sent_back(&mut self, gate: &Path, steps: &[Repeated]) {
         self.change(gate, |step| step.phase = StepPhase::Dormant);
-        for path in steps {
+        for Repeated { path, pass } in steps {
             let Some((unit, id)) = self.steps.get(path).map(|step| (step.unit, step.step)) else { continue };
             let name = format!("{}#{pass}", self.programs[unit as usize].step(id).id);
             let around = path.parent().unwrap_or_default();

@@ -85,7 +85,7 @@ pub fn event_line(event: &Event) -> String {
         What::Joined { key, .. } => format!(": {}", one_line(key)),
         What::Decided { by, .. } => format!(" by {by}"),
         What::Signalled { name, by, .. } => format!(" {} by {by}", one_line(name)),
-        What::SentBack { pass, .. } => format!(": pass {pass}"),
+        What::SentBack { steps, .. } => format!(": {} steps once more", steps.len()),
         What::CancelRequested { why, by, .. } => format!(" by {by}: {}", one_line(why)),
         What::Paused { by }
         | What::Resumed { by }
@@ -165,7 +165,7 @@ fn progress(event: &Event) -> Option<String> {
             format!("  ? {} {}", numbered(path), decision_words(decision).unwrap_or_default())
         }
         What::SentBack { gate, steps, .. } => {
-            let steps: Vec<String> = steps.iter().map(numbered).collect();
+            let steps: Vec<String> = steps.iter().map(|step| numbered(&step.path)).collect();
             format!("  < {} sends back: {}", numbered(gate), steps.join(", "))
         }
         What::Settled(settled) => {

@@ -4,7 +4,7 @@ use super::Turn;
 use super::program::{option_of, says_no};
 use super::records::{self, Verdict};
 use super::state::{Phase, Place};
-use crate::event::{Decision, Question, What};
+use crate::event::{Decision, Question, Repeated, What};
 use crate::input::{Choice, GateDecision, Refused};
 use crate::keys::{Path, Reason};
 use crate::outcome::{Failure, Outcome, class};
@@ -203,15 +203,15 @@ impl Turn<'_> {
                 }
             }
             OnReject::Back { to, times_max } => {
-                let pass = self.at(place).pass;
-                match self.way_back(place, &to.value).filter(|_| pass <= *times_max) {
+                let may = self.at(place).sent_back < *times_max;
+                match self.way_back(place, &to.value).filter(|_| may) {
                     Some(steps) => {
                         let gate_id = self.state().program(place).step(self.at(place).step).id.clone();
                         let told =
                             Failure { detail: Some(value), ..Failure::new(class::GATE_REJECTED, message) };
                         let because = super::state::failure_value(&gate_id, &told);
                         let gate = self.path(place);
-                        self.emit(What::SentBack { gate, steps, pass: pass + 1, because });
+                        self.emit(What::SentBack { gate, steps, because });
                     }
                     None => self.settle(place, failure(value)),
                 }
@@ -220,7 +220,7 @@ impl Turn<'_> {
     }
 
     /// The steps from one that a gate waits for up to the gate itself, in the order of the file.
-    fn way_back(&self, gate: Place, to: &str) -> Option<Vec<Path>> {
+    fn way_back(&self, gate: Place, to: &str) -> Option<Vec<Repeated>> {
         let program = self.state().program(gate);
         let own = self.at(gate).step;
         let mut before: HashSet<StepId> = HashSet::from([own]);
@@ -237,7 +237,9 @@ impl Turn<'_> {
         let mut between: Vec<StepId> = before.intersection(&after).copied().collect();
         between.sort_unstable();
         let places = between.into_iter().map(|step| self.state().beside(gate, step));
-        places.map(|place| Some(self.path(place?))).collect()
+        places
+            .map(|place| Some(Repeated { path: self.path(place?), pass: self.at(place?).pass + 1 }))
+            .collect()
     }
 
     /// The fields of the form, with defaults, each of its type and one of its choices.

@@ -13,10 +13,14 @@ impl Turn<'_> {
         let key = promise.key.clone();
         let answered = match self.state().promises.get(&key) {
             Some(Held::Pending { owner: Some(_), .. }) => None,
+            // Nobody does it at the moment: the first that waits will.
+            Some(Held::Pending { waiting, .. }) if waiting.front().is_some_and(|first| *first != place) => {
+                None
+            }
             Some(Held::Kept { value, until }) if until.is_none_or(|until| until > self.now) => {
                 Some(value.clone())
             }
-            Some(Held::Pending { owner: None, .. } | Held::Kept { .. }) | None => return false,
+            Some(Held::Pending { .. } | Held::Kept { .. }) | None => return false,
         };
         let path = self.path(place);
         self.emit(What::Joined { path, key });

@@ -23,7 +23,9 @@ impl Turn<'_> {
         let agents = self.state().agents < limits.agents_per_run;
         let action = self.state().ready_actions.first().filter(|_| room);
         let agent = self.state().ready_agents.first().filter(|_| room && agents);
-        let next = self.state().ready.first().or_else(|| action.into_iter().chain(agent).min());
+        let due = self.state().due.first();
+        let works = || due.into_iter().chain(action).chain(agent).min();
+        let next = self.state().ready.first().or_else(works);
         let Some(place) = next.copied() else { return false };
         match &self.at(place).phase {
             Phase::Attempt(_) => self.next_attempt(place),

@@ -145,6 +145,7 @@ impl Oracle {
         if top == RUN && (again || !self.plan.policy.compensate_on_cancel) {
             self.undo_no_further();
         }
+        self.told_again |= again;
         for at in self.tree.all() {
             let reached = again || !self.belongs_to_an_end(at, top);
             if self.tree.is_inside(at, top) && self.tree[at].is_open() && reached {
@@ -486,7 +487,7 @@ impl Oracle {
         let halted = self.tree.lists[list].halted;
         let rolled_back = halted.is_some_and(|at| self.step(at).policy.on_failure == OnFailure::Rollback);
         match self.tree[RUN].told {
-            Some(_) => self.plan.policy.compensate_on_cancel,
+            Some(_) => self.plan.policy.compensate_on_cancel && !self.told_again,
             None => rolled_back,
         }
     }

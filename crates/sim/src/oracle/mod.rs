@@ -48,6 +48,8 @@ pub struct Oracle {
     signals: Vec<waiting::Kept>,
     /// The ids of decisions and signals that have been heard.
     heard: BTreeSet<Arc<str>>,
+    /// The run was told to stop more than once: nothing is undone any more.
+    told_again: bool,
     /// The decisions that were taken since the run was opened last.
     decisions: BTreeSet<(Path, Arc<str>)>,
     /// What steps with a key have done, in order.
@@ -100,6 +102,7 @@ impl Oracle {
             paused: false,
             signals: Vec::new(),
             heard: BTreeSet::new(),
+            told_again: false,
             decisions: BTreeSet::new(),
             kept_keys: Vec::new(),
             finished: None,

@@ -1,6 +1,7 @@
 //! The ways back: a failed run is opened again, a gate sends steps back, a step is told what it waited for.
 
 use super::{Because, List, Phase, Place, Role, RunClock, Stage, State, Within};
+use crate::event::Repeated;
 use crate::keys::{Path, Reason};
 use crate::outcome::Outcome;
 use std::sync::Arc;
@@ -99,22 +100,24 @@ impl State {
     }
 
     /// The steps from the one that a gate goes back to up to the gate itself are done once more, as new instances.
-    pub(super) fn send_back(&mut self, gate: &Path, steps: &[Path], pass: u32, because: &Value) {
+    pub(super) fn send_back(&mut self, gate: &Path, steps: &[Repeated], because: &Value) {
         let Some(gate) = self.find(gate) else { return };
         let (parent, role) = (self.at(gate).parent, self.at(gate).role);
         self.leave_open(gate);
         let because = Arc::new(Because { failure: because.clone(), undo: Value::Null });
-        let old: Vec<Place> = steps.iter().filter_map(|path| self.find(path)).collect();
+        let old: Vec<(Place, u32)> =
+            steps.iter().filter_map(|step| Some((self.find(&step.path)?, step.pass))).collect();
         let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
         let mut new = Vec::new();
-        for place in old {
+        for (place, pass) in old {
             let (unit, step) = (self.at(place).unit, self.at(place).step);
             let had_settled = self.at(place).is_settled();
             let program = self.program(place).clone();
             let name = format!("{}#{pass}", program.step(step).id);
             let again = self.add(unit, step, around.child(name.into(), None), parent, role);
+            let sent_back = self.at(place).sent_back + u32::from(place == gate);
             let instance = self.at_mut(again);
-            (instance.pass, instance.because) = (pass, Some(because.clone()));
+            (instance.pass, instance.sent_back, instance.because) = (pass, sent_back, Some(because.clone()));
             self.put_instead(parent, role, program.place(step), again);
             new.push((again, had_settled));
         }

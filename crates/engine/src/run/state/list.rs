@@ -149,6 +149,7 @@ impl State {
             role,
             frame: None,
             pass: 1,
+            sent_back: 0,
             pending: 0,
             phase: Phase::Waiting,
             within: None,

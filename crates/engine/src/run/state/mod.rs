@@ -63,6 +63,8 @@ pub struct Instance {
     pub frame: Option<u32>,
     /// How many times it was begun: more than once after a gate has sent it back.
     pub pass: u32,
+    /// How often it has sent others back, as a gate.
+    pub sent_back: u32,
     /// Needs that have not settled.
     pub pending: u32,
     pub phase: Phase,
@@ -260,6 +262,8 @@ pub struct State {
     pub ready: BTreeSet<Place>,
     pub ready_actions: BTreeSet<Place>,
     pub ready_agents: BTreeSet<Place>,
+    /// Steps whose next attempt is due. They keep their place among those at work, so they wait for no other.
+    pub due: BTreeSet<Place>,
     /// Attempts in flight, and those between two attempts.
     pub jobs: BTreeSet<Place>,
     pub agents: u32,
@@ -337,6 +341,7 @@ impl State {
             ready: BTreeSet::new(),
             ready_actions: BTreeSet::new(),
             ready_agents: BTreeSet::new(),
+            due: BTreeSet::new(),
             jobs: BTreeSet::new(),
             agents: 0,
             stopping: BTreeSet::new(),
@@ -539,7 +544,7 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::Resumed { .. } => state.paused = false,
         What::InputsChanged { inputs, .. } => state.units[0].inputs = inputs.clone(),
         What::Reopened { paths, inputs, .. } => state.reopen(paths, inputs),
-        What::SentBack { gate, steps, pass, because } => state.send_back(gate, steps, *pass, because),
+        What::SentBack { gate, steps, because } => state.send_back(gate, steps, because),
         What::Settled(settled) if settled.path.is_hook() => drop(state.hooks.remove(&settled.path)),
         What::Settled(settled) => {
             if let Some(place) = state.find(&settled.path) {
@@ -637,6 +642,7 @@ impl State {
         self.ready.remove(&place);
         self.ready_actions.remove(&place);
         self.ready_agents.remove(&place);
+        self.due.remove(&place);
     }
 
     fn enter(&mut self, place: Place, within: Within, at: Timestamp) {
@@ -699,7 +705,7 @@ impl State {
     fn redeliver(&mut self, place: Place) {
         if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
             attempt.doing = Doing::Between { due: true, lost: true };
-            self.ready.insert(place);
+            self.due.insert(place);
         }
     }
 

@@ -43,6 +43,7 @@ impl State {
         let instance = self.at_mut(place);
         (instance.phase, instance.started_at) = (Phase::Joined(key.clone()), None);
         if let Some(Held::Pending { waiting, .. }) = self.promises.get_mut(key) {
+            waiting.retain(|waiter| *waiter != place);
             waiting.push_back(place);
         }
     }

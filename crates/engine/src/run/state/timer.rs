@@ -46,8 +46,7 @@ impl State {
         match (&mut instance.phase, reason) {
             (Phase::Attempt(Attempt { doing: Doing::Between { due, .. }, .. }), Reason::Retry) => {
                 *due = true;
-                // An agent keeps its place among the agents between attempts, so it waits for no other.
-                self.ready.insert(place);
+                self.due.insert(place);
             }
             (Phase::Attempt(Attempt { doing: doing @ Doing::Running, .. }), Reason::Timeout) => {
                 *doing = Doing::Aborting(Abort::Timeout);
