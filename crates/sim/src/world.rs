@@ -382,7 +382,12 @@ impl World {
 
     /// Something is sent to the run, or delivered to a wait for a message.
     fn signal(&mut self) {
-        if self.signals > 20 && self.calm && self.random.chance(90) {
+        let wanted = self
+            .view
+            .steps
+            .values()
+            .any(|step| matches!(step.phase, StepPhase::Waiting { signal: Some(_), .. }));
+        if self.signals > 20 && !wanted {
             return self.pass_time();
         }
         self.signals += 1;

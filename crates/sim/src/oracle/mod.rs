@@ -230,6 +230,7 @@ impl Oracle {
                 self.outcome = None;
                 (self.over_at, self.left) = (None, None);
                 self.decisions.clear();
+                self.told_again = false;
                 self.reopen(RUN);
             }
         }

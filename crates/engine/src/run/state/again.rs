@@ -124,21 +124,23 @@ impl State {
         for (place, had_settled) in &new {
             self.count_needs(*place);
             if *had_settled {
-                self.wait_again(*place);
+                self.wait_again(*place, &new);
             }
         }
     }
 
     /// What has not started and needs a step that is done once more waits for it.
-    fn wait_again(&mut self, place: Place) {
+    fn wait_again(&mut self, place: Place, repeated: &[(Place, bool)]) {
         let program = self.program(place).clone();
         for dependent in program.dependents(self.at(place).step) {
             let Some(waiting) = self.beside(place, *dependent) else { continue };
+            if repeated.iter().any(|(new, _)| *new == waiting) {
+                continue;
+            }
             let instance = self.at_mut(waiting);
-            let repeated = instance.pass > 1;
             match instance.phase {
-                Phase::Waiting if !repeated => instance.pending += 1,
-                Phase::Ready if !repeated => {
+                Phase::Waiting => instance.pending += 1,
+                Phase::Ready => {
                     (instance.phase, instance.pending) = (Phase::Waiting, 1);
                     self.unready(waiting);
                 }
