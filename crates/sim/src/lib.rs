@@ -210,14 +210,19 @@ mod tests {
         }
     }
 
+    /// `SIM_SEEDS` says how many seeds are lived; only with all of them must everything have occurred.
     #[test]
     fn a_range_of_seeds_keeps_every_promise() {
+        let asked = std::env::var("SIM_SEEDS").ok().and_then(|count| count.parse().ok());
         let mut all = Tally::default();
-        for seed in 0..2_000 {
+        for seed in 0..asked.unwrap_or(2_000) {
             match live(seed) {
                 Ok(tally) => all.add(&tally),
                 Err(broken) => panic!("{broken}"),
             }
+        }
+        if asked.is_some() {
+            return;
         }
         let missing: Vec<&&str> = ALL.iter().filter(|name| !all.seen.contains_key(**name)).collect();
         assert!(missing.is_empty(), "never occurred: {missing:?}");

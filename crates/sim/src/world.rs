@@ -148,6 +148,10 @@ impl World {
             Input::Decide { .. } | Input::Pause { .. } | Input::Signal { .. } | Input::Change { .. }
         );
         let quiet = !self.calm && may_be_quiet && self.random.chance(20);
+        let waited_for = match &input {
+            Input::Reported { job, .. } => self.owed().contains(job),
+            _ => true,
+        };
         let handled = match quiet {
             true => self.run.record(self.now, input.clone()),
             false => self.run.handle(self.now, input.clone()),
@@ -159,6 +163,7 @@ impl World {
                 self.check_refusal(&input, &refused);
             }
             Ok(answer) => {
+                assert!(waited_for, "a report was taken that nobody waited for: {}", shown(&input));
                 let word = if quiet { "recorded" } else { "taken" };
                 // Time that changes nothing is not worth a line.
                 if input != Input::Tick || !answer.events.is_empty() {
@@ -243,7 +248,9 @@ impl World {
         self.tally.crashes += 1;
         self.log.push("-- crash --".into());
         self.replay();
-        self.working.clear();
+        // Some of what was started lives on and reports when nobody waits for it any more.
+        let orphans = std::mem::take(&mut self.working).into_keys();
+        self.delivered.extend(orphans.map(|job| (job, Outcome::Done(Value::map([("n", Value::Int(1))])))));
         let owed = self.owed();
         self.offer(Input::TakenUp);
         for job in owed {
@@ -321,6 +328,7 @@ impl World {
         self.tally.losses += 1;
         let job = (*self.random.pick(&keys)).clone();
         self.working.remove(&job);
+        self.delivered.push((job.clone(), Outcome::Done(Value::map([("n", Value::Int(1))]))));
         self.offer(Input::Lost { job });
     }
 

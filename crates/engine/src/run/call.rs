@@ -57,15 +57,7 @@ impl Turn<'_> {
         let mut state = super::state::State::new(program.clone());
         state.units[0].inputs = inputs.clone();
         state.started_at = self.state().started_at;
-        let sight = Sight {
-            run: &self.run.id,
-            state: &state,
-            from: None,
-            inside: false,
-            env: Value::Null,
-            failed: None,
-            round: None,
-        };
+        let sight = Sight::at_start(&self.run.id, &state);
         let env = Sealable(Value::Map(Arc::new(render::bindings(&sight, &program.plan.env)?)));
         Ok(Decision::Fragment { plan: Arc::new(program.plan.clone()), inputs, env })
     }

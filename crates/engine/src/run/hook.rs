@@ -1,7 +1,7 @@
 //! What is done around a run and cannot change it: after its start, and after its end.
 
 use super::state::{Attempt, Stage};
-use super::{Run, Turn};
+use super::{Run, Turn, render};
 use crate::event::{Assignment, Settled, What};
 use crate::input::Effect;
 use crate::job::{Job, Request, RequestBody, Work};
@@ -131,14 +131,7 @@ impl Turn<'_> {
                 }))
             }
         };
-        let env = render_env(&sight.env);
+        let env = render::variables(&sight.env);
         Ok(Assignment { input: Value::Null, work, env, promise: None })
-    }
-}
-
-fn render_env(env: &Value) -> IndexMap<Arc<str>, Sealable> {
-    match env {
-        Value::Map(map) => map.iter().map(|(name, value)| (name.clone(), Sealable(value.clone()))).collect(),
-        _ => IndexMap::new(),
     }
 }

@@ -326,16 +326,7 @@ impl Turn<'_> {
         let mut state = State::new(program.clone());
         state.units[0].inputs = start.inputs.clone();
         state.started_at = self.now;
-        let sight = Sight {
-            run: &self.run.id,
-            state: &state,
-            from: None,
-            inside: false,
-            env: Value::Null,
-            failed: None,
-            round: None,
-        };
-        let env = render::bindings(&sight, &plan.env)
+        let env = render::bindings(&Sight::at_start(&self.run.id, &state), &plan.env)
             .map_err(|failure| Refused::BadEnvironment(failure.message))?;
         let Start { inputs, seed, about, by, lineage, keep } = start;
         self.emit(What::Started {
@@ -354,7 +345,8 @@ impl Turn<'_> {
     /// Goes on until nothing can happen without the outside.
     fn advance(&mut self) {
         loop {
-            if self.answer.events.len() >= EVENTS_MAX {
+            let before = self.answer.events.len();
+            if before >= EVENTS_MAX {
                 self.answer.again = true;
                 return;
             }
@@ -374,6 +366,12 @@ impl Turn<'_> {
                 Stage::New | Stage::Closed(_) => false,
             };
             if !moved {
+                return;
+            }
+            // Whatever moves is written down; what moves and writes nothing would move for ever.
+            let written = self.answer.events.len();
+            debug_assert!(written > before, "something was decided and not written down");
+            if written == before {
                 return;
             }
         }
@@ -425,8 +423,7 @@ impl Turn<'_> {
     }
 
     fn bare_sight(&self, from: Option<Place>, env: Value) -> Sight<'_> {
-        let state = self.state();
-        Sight { run: &self.run.id, state, from, inside: false, env, failed: None, round: None }
+        Sight { from, env, ..Sight::at_start(&self.run.id, self.state()) }
     }
 
     /// The eyes of a scope, which sees the steps of its own list.

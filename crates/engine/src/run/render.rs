@@ -27,12 +27,7 @@ impl Turn<'_> {
         let sight = self.sight(Some(place))?;
         let input = sight.inputs(step)?;
         let work = self.work(place, action, &sight)?;
-        let env = match &sight.env {
-            Value::Map(map) => {
-                map.iter().map(|(name, value)| (name.clone(), Sealable(value.clone()))).collect()
-            }
-            _ => IndexMap::new(),
-        };
+        let env = variables(&sight.env);
         let promise = step.policy.idempotency.as_ref().map(|key| promise(&sight, key)).transpose()?;
         Ok(Assignment { input, work, env, promise })
     }
@@ -78,6 +73,14 @@ impl Turn<'_> {
                 Work::Builtin { what: builtin.what, args: object(sight, &builtin.args)? }
             }
         })
+    }
+}
+
+/// An environment as whatever is started gets it.
+pub fn variables(env: &Value) -> IndexMap<Arc<str>, Sealable> {
+    match env {
+        Value::Map(map) => map.iter().map(|(name, value)| (name.clone(), Sealable(value.clone()))).collect(),
+        _ => IndexMap::new(),
     }
 }
 

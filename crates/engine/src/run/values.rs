@@ -47,6 +47,11 @@ impl Scope for Sight<'_> {
 }
 
 impl<'a> Sight<'a> {
+    /// What is seen before the first step.
+    pub fn at_start(run: &'a RunId, state: &'a State) -> Self {
+        Self { run, state, from: None, inside: false, env: Value::Null, failed: None, round: None }
+    }
+
     pub fn program(&self) -> &'a Program {
         &self.state.unit(self.from).program
     }
