@@ -198,12 +198,6 @@ pub enum Reason {
     Grace,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct TimerKey {
-    pub path: Path,
-    pub reason: Reason,
-}
-
 /// An instant in microseconds since the Unix epoch: the core has no other time.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,

@@ -18,7 +18,7 @@ pub use event::{
 pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
 pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};
 pub use keep::kept;
-pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, TimerKey, Timestamp};
+pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Timestamp};
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{Answer, Program, Run, Unrunnable, fits, is_abort, says_no, status_word};
 pub use view::{RunPhase, StepPhase, StepView, View};

@@ -34,6 +34,8 @@ pub struct World {
     notes: BTreeMap<Path, Value>,
     reopened: u32,
     signals: u32,
+    /// How often the run has had more to decide than fits into one answer, one after the other.
+    in_a_row: u32,
     calm: bool,
     /// Whether answers are late, lost and wrong.
     pub trouble: Trouble,
@@ -61,6 +63,8 @@ pub enum Trouble {
 
 /// More steps than this without an end is a run that hangs.
 const STEPS_MAX: u64 = 2_500;
+/// No simulated plan has so much to decide without an answer from the world.
+const IN_A_ROW_MAX: u32 = 20;
 /// From here on a world is calm, and must let every run end.
 const CALM_AFTER: u64 = 300;
 
@@ -82,6 +86,7 @@ impl World {
             notes: BTreeMap::new(),
             reopened: 0,
             signals: 0,
+            in_a_row: 0,
             calm: false,
             trouble: Trouble::All,
             tally: Tally::default(),
@@ -216,6 +221,8 @@ impl World {
         }
         self.taken.push(Taken { now: self.now, input, quiet, journal: self.journal.len() });
         answer.effects.into_iter().for_each(|effect| self.carry_out(effect));
+        self.in_a_row = if again { self.in_a_row + 1 } else { 0 };
+        assert!(self.in_a_row < IN_A_ROW_MAX, "the run goes on for ever without the world");
         if again {
             self.offer(Input::Tick);
         }

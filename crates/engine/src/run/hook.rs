@@ -32,7 +32,7 @@ impl Turn<'_> {
     /// Whether a job is one of those around the run, and still waited for.
     pub(super) fn hook_of(&self, job: &JobKey) -> bool {
         let current = self.state().hooks.get(&job.path);
-        job.run == self.run.id && current.is_some_and(|hook| hook.attempt.delivery == job.delivery)
+        job.run == self.run.id && current.is_some_and(|hook| hook.delivery == job.delivery)
     }
 
     /// Whatever came of it, the run goes on as it was.
@@ -98,7 +98,7 @@ impl Turn<'_> {
                 deadline: None,
             });
             if let Some(hook) = self.state().hooks.get(&path) {
-                let job = self.run.hook_job(&path, &hook.attempt);
+                let job = self.run.hook_job(&path, hook);
                 self.answer.effects.push(Effect::Dispatch(Box::new(job)));
             }
         }

@@ -153,7 +153,7 @@ impl Run {
             }
         });
         let hooks = self.state.hooks.iter();
-        let hooks = hooks.map(|(path, hook)| Effect::Dispatch(Box::new(self.hook_job(path, &hook.attempt))));
+        let hooks = hooks.map(|(path, hook)| Effect::Dispatch(Box::new(self.hook_job(path, hook))));
         steps.chain(hooks).collect()
     }
 

@@ -41,10 +41,7 @@ fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = match &step.phase {
         StepPhase::Settled(Outcome::Failed(_)) if step.recovered => "recovered",
-        // What never began because another step failed is left as it is.
-        StepPhase::Settled(Outcome::Cancelled(_)) if step.started_at.is_none() && !view.cancel_requested => {
-            "pending"
-        }
+        StepPhase::Settled(_) if super::was_left(view, step) => "pending",
         StepPhase::Dormant if view.cancel_requested && view.ended_at.is_some() => "cancelled",
         StepPhase::Dormant | StepPhase::Pending => "pending",
         StepPhase::Settled(outcome) => status_word(StatusWords::Dagnats, outcome),

@@ -35,10 +35,7 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
 fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = match &step.phase {
-        // What never began because another step failed is left as it is.
-        StepPhase::Settled(Outcome::Cancelled(_)) if step.started_at.is_none() && !view.cancel_requested => {
-            "pending"
-        }
+        StepPhase::Settled(_) if super::was_left(view, step) => "pending",
         StepPhase::Dormant | StepPhase::Pending | StepPhase::Settled(Outcome::Skipped(_)) => "pending",
         StepPhase::Settled(outcome) => status_word(StatusWords::Dcc, outcome),
         StepPhase::Running

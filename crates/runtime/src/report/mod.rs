@@ -145,6 +145,12 @@ pub fn result(run: &RunId, view: &View) -> Json {
     })
 }
 
+/// Whether a step never began because another one failed: some dialects leave it as it was.
+fn was_left(view: &View, step: &StepView) -> bool {
+    let cancelled = matches!(step.phase, StepPhase::Settled(Outcome::Cancelled(_)));
+    cancelled && step.started_at.is_none() && !view.cancel_requested
+}
+
 fn has_failed(step: &StepView) -> bool {
     matches!(step.phase, StepPhase::Settled(Outcome::Failed(_)))
 }

@@ -224,7 +224,6 @@ impl Oracle {
         let is_done = |at: At| matches!(self.tree[at].outcome(), Some(Outcome::Done(_)));
         let recovered = self.tree.members(list).into_iter().all(is_done);
         self.tree[at].recovered = recovered;
-        self.take_over_failed |= !recovered;
         self.settle(at, failure);
         true
     }

@@ -56,8 +56,6 @@ pub struct Oracle {
     kept_keys: Vec<KeptKey>,
     /// What a finish has said.
     finished: Option<Outcome>,
-    /// Whether a step that was to take over a failure was not done itself.
-    take_over_failed: bool,
     /// Counts ends and other things whose order matters.
     turn: u64,
     outcome: Option<Outcome>,
@@ -106,7 +104,6 @@ impl Oracle {
             decisions: BTreeSet::new(),
             kept_keys: Vec::new(),
             finished: None,
-            take_over_failed: false,
             turn: 0,
             outcome: None,
         }

@@ -43,7 +43,7 @@ impl State {
                 true
             }
             Some(Within::Rounds(rounds)) => {
-                (rounds.due, rounds.delayed) = (false, false);
+                rounds.due = false;
                 true
             }
             Some(Within::Steps | Within::Arm { .. }) => true,

@@ -44,12 +44,11 @@ impl State {
     pub(super) fn enter_round(&mut self, place: Place, number: u32, value: &Value, at: Timestamp) {
         match self.at_mut(place).within.as_deref_mut() {
             Some(Within::Rounds(rounds)) => {
-                (rounds.begun, rounds.due, rounds.delayed) = (number + 1, false, false);
+                (rounds.begun, rounds.due) = (number + 1, false);
                 self.delayed.remove(&place);
             }
             _ => {
-                let within =
-                    Rounds { begun: 1, last: None, value: value.clone(), due: false, delayed: false };
+                let within = Rounds { begun: 1, last: None, value: value.clone(), due: false };
                 self.enter(place, Within::Rounds(within), at);
                 self.open_list(Some(place), Role::Body, self.at(place).unit, &[]);
             }

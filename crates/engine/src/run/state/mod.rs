@@ -3,12 +3,13 @@
 //! `evolve` is shared by live running and replay, so there is no code that restores a run. It never evaluates an
 //! expression, reads a clock or consults a policy: whatever was decided is in the event.
 //!
-//! `list` holds steps that stand side by side and settles them, `frame` makes items and rounds, `stop` ends what is under way,
+//! `instance` is one step at one path, `list` holds steps that stand side by side and settles them, `frame` makes items and rounds, `stop` ends what is under way,
 //! `again` opens what was settled, `promise` shares work by key, `timer` knows what time brings, `sight` finds the instance
 //! that a name stands for.
 
 mod again;
 mod frame;
+mod instance;
 mod list;
 mod promise;
 mod sight;
@@ -16,11 +17,13 @@ mod stop;
 mod timer;
 
 use super::program::{Lane, Program};
-use crate::event::{Assignment, Decision, Event, Kept, Listening, Question, What};
+use crate::event::{Assignment, Decision, Event, Kept, Question, What};
 use crate::input::Lineage;
 use crate::keys::{Path, Reason, Timestamp};
-use crate::outcome::{Failure, Outcome};
-use indexmap::IndexMap;
+use crate::outcome::Outcome;
+pub use instance::{
+    Abort, Asking, Attempt, Because, Doing, Instance, Items, Phase, Place, Rounds, Settlement, Sleep, Within,
+};
 pub use list::{List, Role, failure_value};
 pub use promise::Held;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -31,16 +34,6 @@ use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Duration, Value};
 
-/// The number of a step instance in its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place(pub u32);
-
-impl Place {
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stage {
     New,
@@ -49,164 +42,8 @@ pub enum Stage {
     Closed(Outcome),
 }
 
-/// One step at one path, or one item or round of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Instance {
-    /// Which of the workflows of this run it belongs to: the run's own is 0.
-    pub unit: u32,
-    pub step: StepId,
-    pub path: Path,
-    pub parent: Option<Place>,
-    /// Which list of the parent it stands in.
-    pub role: Role,
-    /// The number of the item or round that this is.
-    pub frame: Option<u32>,
-    /// How many times it was begun: more than once after a gate has sent it back.
-    pub pass: u32,
-    /// How often it has sent others back, as a gate.
-    pub sent_back: u32,
-    /// Needs that have not settled.
-    pub pending: u32,
-    pub phase: Phase,
-    /// How it goes on with what is inside, once it was entered.
-    pub within: Option<Box<Within>>,
-    pub lists: Vec<List>,
-    pub notes: IndexMap<Arc<str>, Value>,
-    /// Attempts made before the step was opened again, or in earlier rounds: they count for identity, not for its policy.
-    pub attempts_before: u32,
-    pub attempts: u32,
-    pub rounds: u32,
-    pub started_at: Option<Timestamp>,
-    /// Why it runs at all, or again: a failure that it takes over, something that it undoes, a no at a gate.
-    pub because: Option<Arc<Because>>,
-    pub stop: Option<Stop>,
-    /// The key of the work that it does for others as well.
-    pub key: Option<Arc<str>>,
-    /// The steps of this item that have settled, for those that read by name.
-    pub seen: Option<HashMap<StepId, Place>>,
-}
-
-/// What a step can be told about why it runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Because {
-    /// `step`, `class`, `message` and `detail`.
-    pub failure: Value,
-    /// `step` and `output` of what is undone.
-    pub undo: Value,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Phase {
-    /// It runs only when it is called for.
-    Dormant,
-    /// Something it needs has not settled.
-    Waiting,
-    Ready,
-    Attempt(Attempt),
-    Gate(Asking),
-    Wait(Sleep),
-    /// Another step with the same key does the work.
-    Joined(Arc<str>),
-    /// It has steps inside that are under way; `within` says which way.
-    Entered,
-    Settled(Settlement),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settlement {
-    pub outcome: Outcome,
-    pub fails: bool,
-    pub recovered: bool,
-}
-
-/// What an instance with others inside is doing.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Within {
-    /// The steps of a list; of an arm, with the value that decided.
-    Steps,
-    Arm {
-        arm: Arc<str>,
-        value: Value,
-    },
-    Items(Items),
-    Rounds(Rounds),
-    /// It has failed, and another step takes over.
-    TakenOver(Failure),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Items {
-    pub items: Arc<[Value]>,
-    pub at_once: Option<u32>,
-    /// The first item that has no frame yet.
-    pub next: u32,
-    /// What came of each item that is done.
-    pub results: BTreeMap<u32, Value>,
-    /// The item that failed first in the order of items.
-    pub failed: Option<u32>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rounds {
-    /// How many have begun.
-    pub begun: u32,
-    /// The round under way, or the last one.
-    pub last: Option<Place>,
-    /// What the condition gave when the loop was entered.
-    pub value: Value,
-    /// The delay before the next round is over.
-    pub due: bool,
-    /// The delay before the next round has begun.
-    pub delayed: bool,
-}
-
 /// A decision that was taken: its id, and who made it.
 pub type Vote = (Arc<str>, Arc<str>);
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Asking {
-    pub question: Box<Question>,
-    /// Who has said yes so far, and with what.
-    pub votes: Vec<(Arc<str>, Value)>,
-    pub timed_out: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sleep {
-    pub until: Option<Timestamp>,
-    pub signal: Option<Listening>,
-    /// What was delivered, with the id that it came under.
-    pub got: Option<Value>,
-    pub due: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Attempt {
-    pub attempt: u32,
-    pub delivery: u32,
-    pub assignment: Arc<Assignment>,
-    pub doing: Doing,
-    /// The input of the round that begins with the next attempt.
-    pub again: Option<Value>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Doing {
-    Running,
-    /// Told to stop, because it took too long or the run is being cancelled.
-    Aborting(Abort),
-    /// Between two attempts: the next one is due at a timer, or now. A job that was lost is the same attempt once more.
-    Between {
-        due: bool,
-        lost: bool,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Abort {
-    Timeout,
-    Cancel,
-}
 
 /// The time of the run itself. It stands still while nothing but people can move the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,12 +74,6 @@ pub struct Letter {
     pub id: Arc<str>,
     pub name: Arc<str>,
     pub value: Value,
-}
-
-/// Something done around the run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HookJob {
-    pub attempt: Attempt,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -311,7 +142,8 @@ pub struct State {
     pub failures: u64,
     /// How many steps were added by workers.
     pub planned: u32,
-    pub hooks: BTreeMap<Path, HookJob>,
+    /// What is done around the run and has not reported.
+    pub hooks: BTreeMap<Path, Attempt>,
     /// How many hooks were begun.
     pub hooks_begun: u32,
     /// The hooks of this end of the run were begun.
@@ -492,10 +324,8 @@ pub fn evolve(state: &mut State, event: &Event) {
                 if *reason == Reason::Grace {
                     state.ungraced.remove(&place);
                 }
-                if let (Some(Within::Rounds(rounds)), Reason::Wait) =
-                    (state.at_mut(place).within.as_deref_mut(), reason)
-                {
-                    rounds.delayed = true;
+                let loops = matches!(state.at(place).within.as_deref(), Some(Within::Rounds(_)));
+                if loops && *reason == Reason::Wait {
                     state.delayed.insert(place);
                     state.attention.remove(&place);
                 }
@@ -589,11 +419,11 @@ impl State {
             Decision::Gate(question) => self.ask(place, question, at),
             Decision::Wait(waiting) => {
                 self.begin(place, at);
-                let (until, signal) = (waiting.until, waiting.signal.clone());
-                if let Some(until) = until {
+                if let Some(until) = waiting.until {
                     self.timers.set(place, Reason::Wait, until);
                 }
-                self.at_mut(place).phase = Phase::Wait(Sleep { until, signal, got: None, due: false });
+                let signal = waiting.signal.clone();
+                self.at_mut(place).phase = Phase::Wait(Sleep { signal, got: None });
                 self.sleeping.insert(place);
             }
             Decision::Fragment { plan, inputs, env } => self.enter_fragment(place, plan, inputs, &env.0, at),
@@ -622,7 +452,7 @@ impl State {
             self.units[0].inputs = super::merged(&self.units[0].inputs, &emptied);
         }
         let (question, votes) = (Box::new(question.clone()), Vec::new());
-        self.at_mut(place).phase = Phase::Gate(Asking { question, votes, timed_out: false });
+        self.at_mut(place).phase = Phase::Gate(Asking { question, votes });
         self.asking.insert(place);
     }
 
@@ -664,12 +494,12 @@ impl State {
         at: Timestamp,
     ) {
         if path.is_hook() {
-            let known = self.hooks.get(path).map(|hook| hook.attempt.assignment.clone());
+            let known = self.hooks.get(path).map(|hook| hook.assignment.clone());
             let Some(assignment) = assignment.cloned().or(known) else { return };
             self.hooks_begun += u32::from(!self.hooks.contains_key(path));
             self.hooked = matches!(self.stage, Stage::Concluded(_));
             let attempt = Attempt { attempt, delivery, assignment, doing: Doing::Running, again: None };
-            self.hooks.insert(path.clone(), HookJob { attempt });
+            self.hooks.insert(path.clone(), attempt);
             return;
         }
         let Some(place) = self.find(path) else { return };
@@ -697,14 +527,14 @@ impl State {
         self.timers.drop_all(place);
         self.attention.remove(&place);
         if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
-            attempt.doing = Doing::Between { due: false, lost: false };
+            attempt.doing = Doing::Between { lost: false };
         }
     }
 
     /// A job was lost: its attempt can be handed out again at once.
     fn redeliver(&mut self, place: Place) {
         if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
-            attempt.doing = Doing::Between { due: true, lost: true };
+            attempt.doing = Doing::Between { lost: true };
             self.due.insert(place);
         }
     }
@@ -741,43 +571,5 @@ impl State {
                 RunClock::Until(until)
             }
         };
-    }
-}
-
-impl Instance {
-    pub fn is_settled(&self) -> bool {
-        matches!(self.phase, Phase::Settled(_))
-    }
-
-    pub fn settlement(&self) -> Option<&Settlement> {
-        match &self.phase {
-            Phase::Settled(settlement) => Some(settlement),
-            Phase::Dormant
-            | Phase::Waiting
-            | Phase::Ready
-            | Phase::Attempt(_)
-            | Phase::Gate(_)
-            | Phase::Wait(_)
-            | Phase::Joined(_)
-            | Phase::Entered => None,
-        }
-    }
-
-    pub fn outcome(&self) -> Option<&Outcome> {
-        self.settlement().map(|settlement| &settlement.outcome)
-    }
-
-    pub fn attempt(&self) -> Option<&Attempt> {
-        match &self.phase {
-            Phase::Attempt(attempt) => Some(attempt),
-            Phase::Dormant
-            | Phase::Waiting
-            | Phase::Ready
-            | Phase::Gate(_)
-            | Phase::Wait(_)
-            | Phase::Joined(_)
-            | Phase::Entered
-            | Phase::Settled(_) => None,
-        }
     }
 }

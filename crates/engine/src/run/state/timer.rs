@@ -44,23 +44,15 @@ impl State {
         self.timers.cancel(place, reason);
         let instance = self.at_mut(place);
         match (&mut instance.phase, reason) {
-            (Phase::Attempt(Attempt { doing: Doing::Between { due, .. }, .. }), Reason::Retry) => {
-                *due = true;
+            (Phase::Attempt(Attempt { doing: Doing::Between { .. }, .. }), Reason::Retry) => {
                 self.due.insert(place);
             }
             (Phase::Attempt(Attempt { doing: doing @ Doing::Running, .. }), Reason::Timeout) => {
                 *doing = Doing::Aborting(Abort::Timeout);
                 self.ungraced.insert(place);
             }
-            (Phase::Attempt(Attempt { doing: Doing::Aborting(_), .. }), Reason::Grace) => {
-                self.attention.insert(place);
-            }
-            (Phase::Gate(asking), Reason::Wait) => {
-                asking.timed_out = true;
-                self.attention.insert(place);
-            }
-            (Phase::Wait(sleep), Reason::Wait) => {
-                sleep.due = true;
+            (Phase::Attempt(Attempt { doing: Doing::Aborting(_), .. }), Reason::Grace)
+            | (Phase::Gate(_) | Phase::Wait(_), Reason::Wait) => {
                 self.attention.insert(place);
             }
             (Phase::Entered, Reason::Wait) => {
