@@ -56,11 +56,12 @@ simulate: toolchain ## Live SEEDS (0..100000) random runs badly and see that eve
 	$(CARGO) run --release -p windlass-sim -- --seeds $(SEEDS)
 
 instructions: toolchain ## Count the instructions of the core with callgrind
-	$(CARGO) build --release -p windlass-sim --example core_bench
+	$(CARGO) build --profile profiling -p windlass-sim --example core_bench
 	@command -v valgrind >/dev/null || { echo 'valgrind is missing; on Debian: sudo apt-get install valgrind' >&2; exit 1; }
 	for part in chain graph items loops; do \
-		valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/core_bench "$$part" 2>&1 \
-			| grep -E 'Collected|refs' ; \
+		printf '%s: ' "$$part"; \
+		valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='core_bench::live' \
+			target/profiling/examples/core_bench "$$part" 2>&1 | sed -n 's/.*Collected : //p'; \
 	done
 
 crash-test: toolchain ## Kill runs of the program 200 times and see that each goes on where it was

@@ -16,6 +16,9 @@ use windlass_sim::story::plan_of;
 fn main() {
     let only = std::env::args().nth(1);
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    // Whoever counts instructions asks for one part, and needs it once.
+    let rounds = if only.is_some() { 1 } else { 9 };
+    let drive = |plan: &Plan, slice| best_of(rounds, plan, slice);
     if wanted("chain") {
         let (short, long) = (drive(&chain(10_000), 1_000), drive(&chain(100_000), 1_000));
         println!("chain of 10,000 steps:      {}", short.line());
@@ -72,10 +75,27 @@ impl Done {
     }
 }
 
-/// Answers every job at once, until the run has ended.
+/// Each slice as fast as it ever was in so many rounds: a machine has other things to do, and they only ever take time.
+fn best_of(rounds: u32, plan: &Plan, slice: usize) -> Done {
+    let mut best = drive(plan, slice);
+    for _ in 1..rounds {
+        let again = drive(plan, slice);
+        best.slices.iter_mut().zip(again.slices).for_each(|(best, again)| *best = again.min(*best));
+    }
+    best
+}
+
 fn drive(plan: &Plan, slice: usize) -> Done {
     let program = Arc::new(Program::new(plan.clone()).expect("a plan that can be run"));
     let mut run = Run::new(RunId::new("bench").expect("a good name"), program);
+    let done = live(&mut run, slice);
+    assert!(matches!(run.outcome(), Some(Outcome::Done(_))), "{:?}", run.outcome());
+    done
+}
+
+/// Answers every job at once, until the run has ended. What counts instructions counts those in here.
+#[inline(never)]
+fn live(run: &mut Run, slice: usize) -> Done {
     let mut done = Done { slices: Vec::new(), slice, answers: 0, events: 0 };
     let mut jobs: std::collections::VecDeque<JobKey> = std::collections::VecDeque::new();
     let mut begun = Instant::now();
@@ -103,7 +123,6 @@ fn drive(plan: &Plan, slice: usize) -> Done {
         }
     }
     done.slices.push(begun.elapsed());
-    assert!(matches!(run.outcome(), Some(Outcome::Done(_))), "{:?}", run.outcome());
     done
 }
 
