@@ -3,6 +3,7 @@
 //! This crate owns decisions. It has no clock, no randomness, no threads and no files: time and answers come in through
 //! [`Run::handle`], everything it wants done goes out as [`Effect`]s, and its whole memory is a list of [`Event`]s.
 
+mod desk;
 mod event;
 mod input;
 mod job;
@@ -12,6 +13,11 @@ mod outcome;
 mod run;
 mod view;
 
+pub use desk::{
+    Account, Address, Amount, Ask, Asker, Came, Claim, Day, Denial, Desk, DeskAnswer, DeskEffect, DeskEvent,
+    DeskInput, DeskRefused, DeskState, DeskTurn, DeskWhat, End, Fire, Fired, Full, Hold, Key, Letter,
+    Listener, Order, Overlap, Place as LinePlace, Promise as DeskPromise, Waiter,
+};
 pub use event::{
     Assignment, Decision, Event, Kept, Listening, Promise, Question, Repeated, Settled, Undone, Waiting, What,
 };

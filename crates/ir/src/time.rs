@@ -16,6 +16,14 @@ pub fn instant(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_microsecond)
 }
 
+/// When the day of an instant is over in a zone, both in microseconds since the Unix epoch. None for a zone that does not exist.
+pub fn end_of_day(zone: &str, micros: i64) -> Option<i64> {
+    let zone = crate::zone::zone(zone).ok()?;
+    let at = jiff::Timestamp::from_microsecond(micros).ok()?.to_zoned(zone);
+    let tomorrow = at.tomorrow().and_then(|tomorrow| tomorrow.start_of_day()).ok()?;
+    Some(tomorrow.timestamp().as_microsecond())
+}
+
 /// A length that somebody writes down and that is longer than this is a mistake: ten years.
 const WRITTEN_MAX: u64 = 10 * 366 * 86_400 * 1_000_000;
 
@@ -29,6 +37,10 @@ impl Duration {
 
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000))
+    }
+
+    pub fn is_zero(&self) -> bool {
+        *self == Self::ZERO
     }
 
     pub const fn from_millis(millis: u64) -> Self {

@@ -1,0 +1,441 @@
+//! What the desk knows, and the one function that changes it.
+
+use super::claim::{Amount, Ask, Asker, Claim, End, Key};
+use super::event::{Address, Came, Day, DeskEvent, DeskWhat, Listener, Order, Place};
+use crate::keys::{Path, RunId, Timestamp};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::sync::Arc;
+use windlass_ir::policy::Budget;
+use windlass_ir::{Duration, Value};
+
+/// A message that is sent again under the same id is recognised among this many.
+const MESSAGES_KNOWN: usize = 10_000;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    pub last_at: Timestamp,
+    /// The number that the next who waits gets.
+    pub next: u64,
+    pub slots: BTreeMap<Key, BTreeSet<Asker>>,
+    /// When all that was taken of a rate will have come back.
+    pub rates: BTreeMap<Key, Timestamp>,
+    pub promises: BTreeMap<Key, Promise>,
+    /// The key that each step which has promised something does the work of.
+    pub promisers: BTreeMap<(RunId, Path), Key>,
+    pub accounts: BTreeMap<Key, Account>,
+    pub holds: BTreeMap<Asker, Hold>,
+    pub waiting: BTreeMap<Asker, Waiting>,
+    /// Who waits for what, in order.
+    pub lines: BTreeMap<Key, BTreeMap<Place, Asker>>,
+    /// The lines that time moves on.
+    pub timed: BTreeSet<Key>,
+    /// Those who are not overtaken any more, at everything they need.
+    pub insisting: BTreeMap<Key, BTreeMap<Place, Asker>>,
+    /// When those who wait for more than one thing begin to insist.
+    pub patience: BTreeSet<(Timestamp, Asker)>,
+    pub turns: BTreeMap<Key, Turns>,
+    pub listeners: BTreeMap<Arc<str>, Vec<Listener>>,
+    /// The names that somebody listens to, by who does.
+    pub ears: BTreeMap<Address, BTreeSet<Arc<str>>>,
+    pub letters: BTreeMap<Address, VecDeque<Letter>>,
+    known: VecDeque<Arc<str>>,
+    pub messages: HashSet<Arc<str>>,
+    /// The last instant that each trigger was due at.
+    pub fires: BTreeMap<Key, Timestamp>,
+    /// Runs that triggers have ordered and that have not begun.
+    pub orders: BTreeMap<RunId, (Key, Order)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Promise {
+    Pending { run: RunId, path: Path, ttl: Option<Duration> },
+    Kept { value: Value, until: Option<Timestamp> },
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    /// None where its owner has set none.
+    pub cap: Option<Budget>,
+    pub spent: Amount,
+    pub reserved: BTreeMap<Asker, Amount>,
+    pub day: Option<Day>,
+}
+
+impl Account {
+    pub fn committed(&self) -> Amount {
+        self.reserved.values().fold(self.spent, |sum, amount| sum.plus(*amount))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hold {
+    pub ask: Arc<Ask>,
+    pub since: Timestamp,
+    pub evicted: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waiting {
+    pub ask: Arc<Ask>,
+    pub on: Key,
+    pub place: Place,
+    pub since: Timestamp,
+    pub insists: bool,
+    pub evicted: bool,
+}
+
+/// Whose turn it is at a key where flows take turns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turns {
+    pub now: u64,
+    pub last: BTreeMap<Arc<str>, u64>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Letter {
+    pub id: Arc<str>,
+    pub name: Arc<str>,
+    pub by: Arc<str>,
+    pub value: Value,
+}
+
+/// How long somebody who waits for several things is overtaken by those who can have theirs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Applies one event.
+pub fn evolve(state: &mut State, event: &DeskEvent) {
+    let at = event.at;
+    state.last_at = state.last_at.max(at);
+    match &event.what {
+        DeskWhat::Begun => *state = State { last_at: state.last_at, ..State::default() },
+        DeskWhat::Queued { ask, on, place } => state.queue(Arc::new((**ask).clone()), on.clone(), *place, at),
+        DeskWhat::Moved { asker, on } => state.move_to(asker, on.clone()),
+        DeskWhat::Insisted { asker } => state.insist(asker),
+        DeskWhat::Granted { asker, ask } => {
+            let waited = state.leave_line(asker);
+            let ask = ask.as_ref().map(|ask| Arc::new((**ask).clone())).or(waited.map(|waited| waited.ask));
+            if let Some(ask) = ask {
+                state.take(ask, at);
+            }
+        }
+        DeskWhat::Withdrawn { asker } => drop(state.leave_line(asker)),
+        DeskWhat::Evicted { asker } => {
+            if let Some(hold) = state.holds.get_mut(asker) {
+                hold.evicted = true;
+            }
+            if let Some(waiting) = state.waiting.get_mut(asker) {
+                waiting.evicted = true;
+            }
+        }
+        DeskWhat::Released { asker, used, end } => state.release(asker, *used, end, at),
+        DeskWhat::Broken { run, path } => state.break_promise(&(run.clone(), path.clone())),
+        DeskWhat::Kept { key, value, until } => {
+            state.promises.insert(key.clone(), Promise::Kept { value: value.clone(), until: *until });
+        }
+        DeskWhat::Promised { key, run, path, ttl } => {
+            state.promise(key.clone(), (run.clone(), path.clone()), *ttl);
+        }
+        DeskWhat::RateIs { key, whole_at } => drop(state.rates.insert(key.clone(), *whole_at)),
+        DeskWhat::AccountIs { account, cap, spent, day } => {
+            let account = state.accounts.entry(account.clone()).or_default();
+            (account.cap, account.spent, account.day) = (cap.clone(), *spent, day.clone());
+        }
+        DeskWhat::Listening(listener) => state.listen(listener),
+        DeskWhat::Deaf { run, path } => state.deafen(&Address { run: run.clone(), path: path.clone() }),
+        DeskWhat::Published { id, name, by, value, to } => {
+            state.remember(id);
+            for address in to {
+                state.deafen(address);
+                let letter =
+                    Letter { id: id.clone(), name: name.clone(), by: by.clone(), value: value.clone() };
+                state.letters.entry(address.clone()).or_default().push_back(letter);
+            }
+        }
+        DeskWhat::Heard { id, to } => {
+            if let Some(letters) = state.letters.get_mut(to) {
+                letters.retain(|letter| letter.id != *id);
+                if letters.is_empty() {
+                    state.letters.remove(to);
+                }
+            }
+        }
+        DeskWhat::Fired(fired) => {
+            let last = state.fires.entry(fired.trigger.clone()).or_insert(fired.due);
+            *last = (*last).max(fired.due);
+            if let Came::Started(order) = &fired.came {
+                state.orders.insert(order.run.clone(), (fired.trigger.clone(), order.clone()));
+            }
+        }
+        DeskWhat::Arrived { run } => drop(state.orders.remove(run)),
+        DeskWhat::TurnsAre { key, now, last } => {
+            let turns = Turns { now: *now, last: last.iter().cloned().collect() };
+            state.turns.insert(key.clone(), turns);
+        }
+    }
+}
+
+impl State {
+    fn queue(&mut self, ask: Arc<Ask>, on: Key, place: Place, at: Timestamp) {
+        self.next = self.next.max(place.number + 1);
+        for key in turned(&ask) {
+            let turns = self.turns.entry(key.clone()).or_default();
+            let last = turns.last.entry(ask.flow.clone()).or_default();
+            *last = (*last).max(place.turn);
+        }
+        let asker = ask.asker.clone();
+        if ask.claims.len() > 1 {
+            self.patience.insert((at.plus(PATIENCE), asker.clone()));
+        }
+        self.waiting.insert(
+            asker.clone(),
+            Waiting { ask, on: on.clone(), place, since: at, insists: false, evicted: false },
+        );
+        self.line_up(asker, on, place);
+    }
+
+    fn line_up(&mut self, asker: Asker, on: Key, place: Place) {
+        let is_rate = |claim: &Claim| matches!(claim, Claim::Rate { key, .. } if *key == on);
+        if self.waiting.get(&asker).is_some_and(|waiting| waiting.ask.claims.iter().any(is_rate)) {
+            self.timed.insert(on.clone());
+        }
+        self.lines.entry(on).or_default().insert(place, asker);
+    }
+
+    fn line_off(&mut self, on: &Key, place: Place) {
+        take_out(&mut self.lines, on, place);
+        if !self.lines.contains_key(on) {
+            self.timed.remove(on);
+        }
+    }
+
+    fn move_to(&mut self, asker: &Asker, on: Key) {
+        let Some(waiting) = self.waiting.get_mut(asker) else { return };
+        let from = std::mem::replace(&mut waiting.on, on.clone());
+        let place = waiting.place;
+        self.line_off(&from, place);
+        self.line_up(asker.clone(), on, place);
+    }
+
+    fn insist(&mut self, asker: &Asker) {
+        let Some(waiting) = self.waiting.get_mut(asker) else { return };
+        waiting.insists = true;
+        for claim in &waiting.ask.claims {
+            let line = self.insisting.entry(claim.key().clone()).or_default();
+            line.insert(waiting.place, asker.clone());
+        }
+        self.patience.remove(&(waiting.since.plus(PATIENCE), asker.clone()));
+    }
+
+    fn leave_line(&mut self, asker: &Asker) -> Option<Waiting> {
+        let waiting = self.waiting.remove(asker)?;
+        self.line_off(&waiting.on, waiting.place);
+        self.patience.remove(&(waiting.since.plus(PATIENCE), asker.clone()));
+        if waiting.insists {
+            waiting
+                .ask
+                .claims
+                .iter()
+                .for_each(|claim| take_out(&mut self.insisting, claim.key(), waiting.place));
+        }
+        for key in turned(&waiting.ask) {
+            let turns = self.turns.entry(key.clone()).or_default();
+            turns.now = turns.now.max(waiting.place.turn);
+            let now = turns.now;
+            turns.last.retain(|_, last| *last > now);
+        }
+        Some(waiting)
+    }
+
+    fn take(&mut self, ask: Arc<Ask>, at: Timestamp) {
+        let asker = ask.asker.clone();
+        for claim in &ask.claims {
+            match claim {
+                Claim::Slot { key, .. } => {
+                    self.slots.entry(key.clone()).or_default().insert(asker.clone());
+                }
+                Claim::Rate { key, limit, period, units } => {
+                    let before = self.rates.get(key).copied().unwrap_or(at).max(at);
+                    self.rates.insert(key.clone(), before.plus(share(*period, *units, *limit)));
+                }
+                Claim::Promise { key, ttl } => self.promise(key.clone(), asker.step(), *ttl),
+                Claim::Spend { account, cap, most } => {
+                    let account = self.accounts.entry(account.clone()).or_default();
+                    if account.cap.is_none() && !cap.is_unlimited() {
+                        account.cap = Some(cap.clone());
+                    }
+                    account.reserved.insert(asker.clone(), *most);
+                }
+            }
+        }
+        self.holds.insert(asker, Hold { ask, since: at, evicted: false });
+    }
+
+    fn release(&mut self, asker: &Asker, used: Amount, end: &End, at: Timestamp) {
+        let Some(hold) = self.holds.remove(asker) else { return };
+        for claim in &hold.ask.claims {
+            match claim {
+                Claim::Slot { key, .. } => {
+                    if let Some(holders) = self.slots.get_mut(key) {
+                        holders.remove(asker);
+                        if holders.is_empty() {
+                            self.slots.remove(key);
+                        }
+                    }
+                }
+                Claim::Rate { .. } => {}
+                Claim::Promise { key, ttl } => match end {
+                    End::Attempt => {}
+                    End::Done(value) => {
+                        let until = ttl.map(|ttl| at.plus(ttl));
+                        self.promisers.remove(&asker.step());
+                        self.promises.insert(key.clone(), Promise::Kept { value: value.clone(), until });
+                    }
+                    // Failures are never kept.
+                    End::Over => self.break_promise(&asker.step()),
+                },
+                Claim::Spend { account, .. } => {
+                    if let Some(account) = self.accounts.get_mut(account) {
+                        account.reserved.remove(asker);
+                        account.spent = account.spent.plus(used);
+                    }
+                }
+            }
+        }
+    }
+
+    fn promise(&mut self, key: Key, step: (RunId, Path), ttl: Option<Duration>) {
+        let (run, path) = step.clone();
+        self.promises.insert(key.clone(), Promise::Pending { run, path, ttl });
+        self.promisers.insert(step, key);
+    }
+
+    fn break_promise(&mut self, step: &(RunId, Path)) {
+        if let Some(key) = self.promisers.remove(step) {
+            self.promises.remove(&key);
+        }
+    }
+
+    fn listen(&mut self, listener: &Listener) {
+        let listeners = self.listeners.entry(listener.name.clone()).or_default();
+        listeners.retain(|other| other.address != listener.address || other.number != listener.number);
+        listeners.push(listener.clone());
+        self.ears.entry(listener.address.clone()).or_default().insert(listener.name.clone());
+    }
+
+    fn deafen(&mut self, address: &Address) {
+        for name in self.ears.remove(address).unwrap_or_default() {
+            if let Some(listeners) = self.listeners.get_mut(&name) {
+                listeners.retain(|listener| listener.address != *address);
+                if listeners.is_empty() {
+                    self.listeners.remove(&name);
+                }
+            }
+        }
+    }
+
+    fn remember(&mut self, id: &Arc<str>) {
+        if self.messages.insert(id.clone()) {
+            self.known.push_back(id.clone());
+        }
+        if self.known.len() > MESSAGES_KNOWN
+            && let Some(oldest) = self.known.pop_front()
+        {
+            self.messages.remove(&oldest);
+        }
+    }
+
+    /// The events that make this state anew, and nothing of how it came about.
+    pub fn told_again(&self, now: Timestamp) -> Vec<DeskEvent> {
+        let mut events = vec![DeskEvent { at: now, what: DeskWhat::Begun }];
+        let mut tell = |at: Timestamp, what: DeskWhat| events.push(DeskEvent { at, what });
+        for (key, turns) in &self.turns {
+            let last = turns.last.iter().map(|(flow, last)| (flow.clone(), *last)).collect();
+            tell(now, DeskWhat::TurnsAre { key: key.clone(), now: turns.now, last });
+        }
+        for (asker, hold) in &self.holds {
+            let ask = Some(Box::new((*hold.ask).clone()));
+            tell(hold.since, DeskWhat::Granted { asker: asker.clone(), ask });
+            if hold.evicted {
+                tell(now, DeskWhat::Evicted { asker: asker.clone() });
+            }
+        }
+        for (asker, waiting) in &self.waiting {
+            let ask = Box::new((*waiting.ask).clone());
+            tell(waiting.since, DeskWhat::Queued { ask, on: waiting.on.clone(), place: waiting.place });
+            if waiting.insists {
+                tell(now, DeskWhat::Insisted { asker: asker.clone() });
+            }
+            if waiting.evicted {
+                tell(now, DeskWhat::Evicted { asker: asker.clone() });
+            }
+        }
+        for (key, promise) in &self.promises {
+            match promise {
+                Promise::Kept { until: Some(until), .. } if *until <= now => {}
+                Promise::Kept { value, until } => {
+                    tell(now, DeskWhat::Kept { key: key.clone(), value: value.clone(), until: *until });
+                }
+                Promise::Pending { run, path, ttl } => {
+                    let (key, run, path) = (key.clone(), run.clone(), path.clone());
+                    tell(now, DeskWhat::Promised { key, run, path, ttl: *ttl });
+                }
+            }
+        }
+        for (key, whole_at) in self.rates.iter().filter(|(_, until)| **until > now) {
+            tell(now, DeskWhat::RateIs { key: key.clone(), whole_at: *whole_at });
+        }
+        for (key, account) in &self.accounts {
+            let Account { cap, spent, day, .. } = account.clone();
+            tell(now, DeskWhat::AccountIs { account: key.clone(), cap, spent, day });
+        }
+        for listener in self.listeners.values().flatten() {
+            tell(now, DeskWhat::Listening(Box::new(listener.clone())));
+        }
+        // Ids first, then what is owed under them: the order in which messages are forgotten stays.
+        for id in &self.known {
+            let to: Vec<Address> = Vec::new();
+            let (name, by) = ("".into(), "".into());
+            tell(now, DeskWhat::Published { id: id.clone(), name, by, value: Value::Null, to });
+        }
+        for (address, letters) in &self.letters {
+            for Letter { id, name, by, value } in letters.iter().cloned() {
+                tell(now, DeskWhat::Published { id, name, by, value, to: vec![address.clone()] });
+            }
+        }
+        for (trigger, last) in &self.fires {
+            let skipped = Came::Skipped { because: "".into() };
+            let fired = super::event::Fired { trigger: trigger.clone(), due: *last, came: skipped };
+            tell(now, DeskWhat::Fired(Box::new(fired)));
+        }
+        for (trigger, order) in self.orders.values() {
+            let due = self.fires.get(trigger).copied().unwrap_or(now);
+            let came = Came::Started(order.clone());
+            let fired = super::event::Fired { trigger: trigger.clone(), due, came };
+            tell(now, DeskWhat::Fired(Box::new(fired)));
+        }
+        events
+    }
+}
+
+/// The time that so many of `limit` units take, rounded up.
+pub fn share(period: Duration, units: u32, limit: u32) -> Duration {
+    let whole = u128::from(period.0) * u128::from(units);
+    Duration(u64::try_from(whole.div_ceil(u128::from(limit.max(1)))).unwrap_or(u64::MAX))
+}
+
+/// The keys at which this ask takes turns.
+pub fn turned(ask: &Ask) -> impl Iterator<Item = &Key> {
+    ask.claims.iter().filter_map(|claim| match claim {
+        Claim::Slot { key, turns: true, .. } => Some(key),
+        Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
+    })
+}
+
+fn take_out(lines: &mut BTreeMap<Key, BTreeMap<Place, Asker>>, key: &Key, place: Place) {
+    if let Some(line) = lines.get_mut(key) {
+        line.remove(&place);
+        if line.is_empty() {
+            lines.remove(key);
+        }
+    }
+}
