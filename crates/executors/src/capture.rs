@@ -179,8 +179,20 @@ impl Capture {
         self.output.send(Line { job: self.job.clone(), stream: self.stream, bytes }).await;
     }
 
-    pub fn text(&self) -> String {
-        self.kept.text()
+    /// As text, and no more than so many bytes of it.
+    pub fn head(&self, bytes_max: usize) -> String {
+        if bytes_max >= self.kept.bytes.len() {
+            return self.kept.text();
+        }
+        let mut head = Kept::new(bytes_max);
+        head.push(&self.kept.bytes);
+        head.left_out += self.kept.left_out;
+        head.text()
+    }
+
+    /// Whether nothing but blanks was printed.
+    pub fn is_blank(&self) -> bool {
+        self.last_line.is_empty()
     }
 
     /// The whole of it with its secrets, where that was asked for and fits.
@@ -207,7 +219,7 @@ mod tests {
         let (output, mut lines) = Output::channel(100);
         let mut capture = Capture::new(job, Stream::Stdout, output, Redactor::new([]), bytes_max);
         capture.pump(printed, &CancellationToken::new()).await;
-        let text = capture.text();
+        let text = capture.head(bytes_max);
         drop(capture);
         let mut sent = Vec::new();
         while let Some(line) = lines.recv().await {
@@ -229,6 +241,16 @@ mod tests {
         check("12345ü".as_bytes(), 7, "12345ü").await;
         check(b"\xff\xfe!", 8, "\u{fffd}\u{fffd}!").await;
         check(b"\x80\x80\x80\x80\x80", 4, "\u{fffd}\u{fffd}\u{fffd}\u{fffd}\n[… 1 bytes left out]\n").await;
+    }
+
+    #[tokio::test]
+    async fn of_what_is_kept_no_more_is_shown_than_wanted() {
+        let job =
+            JobKey { run: RunId::new("r").expect("good"), path: Path::default(), attempt: 1, delivery: 1 };
+        let mut capture = Capture::new(job, Stream::Stdout, Output::nowhere(), Redactor::new([]), 8);
+        capture.pump(&b"123456789"[..], &CancellationToken::new()).await;
+        assert_eq!(capture.head(100), "12345678\n[… 1 bytes left out]\n");
+        assert_eq!(capture.head(3), "123\n[… 6 bytes left out]\n");
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! DOING one job: a shell command, or an answer from a script.
+//! DOING one job: a shell command, a task done by a command of this machine, or an answer from a script.
 //!
 //! This crate owns processes and what they print. It knows a [`Job`](windlass_engine::Job) and an
 //! [`Outcome`](windlass_engine::Outcome) and nothing about the run around them: it decides no retry, keeps no timeout and
@@ -11,10 +11,12 @@ mod executor;
 mod group;
 #[cfg(target_os = "linux")]
 mod proc;
+mod process;
 mod redact;
 mod scripted;
 mod secrets;
 mod shell;
+mod task;
 
 pub use children::{Children, EndError, end_orphans};
 pub use context::{Context, Environment, Line, NotKept, Note, Notes, Output, Stream};
@@ -22,3 +24,4 @@ pub use executor::{BoxFuture, Executor};
 pub use scripted::{Answer, Asker, GateAnswer, Gates, Problem, Script, Signal};
 pub use secrets::Secrets;
 pub use shell::Shell;
+pub use task::{TaskCommand, Tasks};

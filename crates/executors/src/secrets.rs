@@ -49,6 +49,12 @@ impl<'a> Unsealer<'a> {
             .map_err(|error| Failure::new(class::EXPRESSION_ERROR, error.message))
     }
 
+    /// A value as JSON for the outside.
+    pub fn json(&mut self, value: &Value) -> Result<String, Failure> {
+        let open = self.open(value)?;
+        open.to_json_text().ok_or_else(|| Failure::new(class::ERROR, "the value cannot be written as JSON"))
+    }
+
     fn open(&mut self, value: &Value) -> Result<Value, Failure> {
         Ok(match value {
             Value::Sealed(parts) => Value::text(self.join(parts)?),

@@ -4,6 +4,7 @@
 mod parse;
 
 pub use parse::Problem;
+pub(crate) use parse::{FAILURE_KEYS, failure};
 
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -72,11 +73,8 @@ impl Script {
     /// The answer to a job: the entry for its attempt, the last one for all later ones. None for what the script does not
     /// mention and can be done without it: commands, which are really run, and calls of other workflows.
     pub fn answer(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
-        let names = [Some(asker.id), Some(asker.plain), job.work.work.name()];
-        let entries = names.into_iter().flatten().find_map(|name| self.steps.get(name));
-        let answer = entries.and_then(|entries| entry(entries, asker.attempt));
-        match (answer, &job.work.work) {
-            (Some(answer), _) => Some(answer.clone()),
+        match (self.entry(job, asker), &job.work.work) {
+            (Some(answer), _) => Some(answer),
             (None, Work::Shell { .. } | Work::Call { .. }) => None,
             (
                 None,
@@ -89,6 +87,13 @@ impl Script {
                 | Work::Notify { .. },
             ) => Some(unanswered(asker, job.work.work.name())),
         }
+    }
+
+    /// What the script says about a job, if it mentions it.
+    pub fn entry(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
+        let names = [Some(asker.id), Some(asker.plain), job.work.work.name()];
+        let entries = names.into_iter().flatten().find_map(|name| self.steps.get(name))?;
+        entry(entries, asker.attempt).cloned()
     }
 }
 

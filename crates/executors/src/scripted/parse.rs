@@ -31,6 +31,16 @@ pub fn script(script: &Value) -> Result<Script, Vec<Problem>> {
     }
 }
 
+/// The keys of an `error`.
+pub const FAILURE_KEYS: [&str; 3] = ["class", "message", "retry_after"];
+
+/// An `error` as scripts and local commands write it. `unsaid` is the message of one that gives none.
+pub fn failure(error: &Map, unsaid: impl FnOnce(&str) -> String) -> Result<Failure, Vec<Problem>> {
+    let mut reader = Reader { problems: Vec::new() };
+    let read = reader.failure(error, &Place::Key(&Place::Top, "error"), unsaid);
+    read.ok_or(reader.problems)
+}
+
 /// Where we are in the script.
 #[derive(Clone, Copy)]
 enum Place<'a> {
@@ -142,7 +152,7 @@ impl Reader {
                 other => return self.wrong_kind(other, &at, "an object with a value for each output"),
             },
             "continue" => (Outcome::Continue(given.clone()), None),
-            "error" => (Outcome::Failed(self.failure(given, &at)?), None),
+            "error" => (Outcome::Failed(self.scripted_failure(given, &at)?), None),
             "hang" => {
                 let length = self.length(given, &at)?;
                 (Outcome::Failed(Failure::new(class::ERROR, format!("hung for {length}"))), Some(length))
@@ -154,13 +164,19 @@ impl Reader {
         Some(Answer { outcome, after, hangs: hangs.is_some() })
     }
 
-    fn failure(&mut self, value: &Value, place: &Place) -> Option<Failure> {
-        let map = self.object(value, place, &["class", "message", "retry_after"])?;
+    fn scripted_failure(&mut self, value: &Value, place: &Place) -> Option<Failure> {
+        let map = self.object(value, place, &FAILURE_KEYS)?;
+        self.failure(map, place, |class| format!("a scripted failure of class `{class}`"))
+    }
+
+    fn failure(&mut self, map: &Map, place: &Place, unsaid: impl FnOnce(&str) -> String) -> Option<Failure> {
         let class = self.text(map, "class", place);
         let message = self.text(map, "message", place);
-        let retry_after = self.duration(map, "retry_after", place);
+        let retry_after = given(map, "retry_after")
+            .map(|value| self.wait(value, &Place::Key(place, "retry_after")))
+            .map_or(Some(None), |wait| wait.map(Some));
         let class = class?.unwrap_or_else(|| class::ERROR.into());
-        let message = message?.unwrap_or_else(|| format!("a scripted failure of class `{class}`").into());
+        let message = message?.unwrap_or_else(|| unsaid(&class).into());
         Some(Failure { retry_after: retry_after?, ..Failure::new(&class, message) })
     }
 
@@ -241,6 +257,25 @@ impl Reader {
         }
     }
 
+    /// A duration, or a number of seconds.
+    fn wait(&mut self, value: &Value, place: &Place) -> Option<Duration> {
+        let wait = match value {
+            Value::Text(_) => return self.length(value, place),
+            Value::Int(seconds) => Duration::parse(&format!("{seconds}s")),
+            Value::Float(seconds) if *seconds >= 0.0 => {
+                Duration::parse(&format!("{}ms", (seconds * 1e3).ceil() as u64))
+            }
+            Value::Float(_) => None,
+            other @ (Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) | Value::Sealed(_)) => {
+                return self.wrong_kind(other, place, "a number of seconds or a duration such as \"3s\"");
+            }
+        };
+        match wait {
+            Some(wait) => Some(wait),
+            None => self.say(place, "a wait is at least zero seconds and at most ten years"),
+        }
+    }
+
     fn wrong_kind<T>(&mut self, found: &Value, place: &Place, wanted: &str) -> Option<T> {
         self.say(place, &format!("this must be {wanted}, but it is {}", found.kind()))
     }
@@ -295,6 +330,16 @@ mod tests {
             Failure { retry_after: Some(Duration::from_millis(300)), ..Failure::new("rate_limit", "wait") };
         let answer = r#"{"error": {"class": "rate_limit", "message": "wait", "retry_after": "300ms"}}"#;
         check(answer, Outcome::Failed(later), "0s", false);
+        let seconds = |seconds: &str, millis: u64| {
+            let retry_after = Some(Duration::from_millis(millis));
+            let later = Failure { retry_after, ..Failure::new("error", "wait") };
+            let answer = format!(r#"{{"error": {{"message": "wait", "retry_after": {seconds}}}}}"#);
+            check(&answer, Outcome::Failed(later), "0s", false);
+        };
+        seconds("2", 2_000);
+        seconds("0", 0);
+        seconds("0.25", 250);
+        seconds("1e-9", 1);
     }
 
     #[test]
@@ -349,6 +394,16 @@ mod tests {
         );
         answer(r#"{"error": "no"}"#, "steps.a[0].error: this must be an object, but it is text");
         answer(r#"{"error": {"class": 4}}"#, "steps.a[0].error.class: this must be text, but it is integer");
+        for wait in ["-1", "-0.5", "1e300", "400000000"] {
+            answer(
+                &format!(r#"{{"error": {{"retry_after": {wait}}}}}"#),
+                "steps.a[0].error.retry_after: a wait is at least zero seconds and at most ten years",
+            );
+        }
+        answer(
+            r#"{"error": {"retry_after": true}}"#,
+            "steps.a[0].error.retry_after: this must be a number of seconds or a duration such as \"3s\", but it is boolean",
+        );
         answer(
             r#"{"error": {"code": "x"}}"#,
             "steps.a[0].error.code: this key is not known here; there are `class`, `message`, `retry_after`",

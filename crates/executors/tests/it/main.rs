@@ -6,3 +6,5 @@ mod orphans;
 mod shell;
 #[cfg(target_os = "linux")]
 mod support;
+#[cfg(target_os = "linux")]
+mod task;

@@ -56,17 +56,22 @@ pub struct Running {
     pub outcome: tokio::task::JoinHandle<Outcome>,
 }
 
+/// A caller with these variables and a `PATH`, and what its jobs print.
+pub fn context(variables: &[(&str, &str)], directory: &Path) -> (Context, Receiver<Line>) {
+    let (output, lines) = Output::channel(16);
+    let (notes, _) = Notes::channel(1);
+    let mut variables: IndexMap<_, _> =
+        variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    variables.entry("PATH".into()).or_insert_with(|| std::env::var_os("PATH").expect("there is a PATH"));
+    let environment = Arc::new(Environment { variables, directory: directory.to_owned() });
+    let abort = CancellationToken::new();
+    (Context { abort, output, notes, secrets: environment.clone(), environment }, lines)
+}
+
 impl Case {
     pub fn start(self) -> Running {
-        let (output, lines) = Output::channel(16);
-        let (notes, _) = Notes::channel(1);
-        let mut variables: IndexMap<_, _> =
-            self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        variables.entry("PATH".into()).or_insert_with(|| std::env::var_os("PATH").expect("there is a PATH"));
-        let environment = Arc::new(Environment { variables, directory: self.directory.clone() });
-        let abort = CancellationToken::new();
-        let context =
-            Context { abort: abort.clone(), output, notes, secrets: environment.clone(), environment };
+        let (context, lines) = context(&self.variables, &self.directory);
+        let abort = context.abort.clone();
         let shell = Shell {
             grace: self.grace,
             output_bytes_max: self.output_bytes_max,
@@ -98,16 +103,7 @@ impl Case {
 
     /// Runs to the end; what was sent live comes as one text for each stream.
     pub async fn finish(self) -> (Outcome, Vec<Line>) {
-        let mut running = self.start();
-        let mut lines = Vec::new();
-        let all = async {
-            while let Some(line) = running.lines.recv().await {
-                lines.push(line);
-            }
-            running.outcome.await.expect("no panic")
-        };
-        let outcome = patiently(all).await;
-        (outcome, lines)
+        self.start().finish().await
     }
 
     /// The outputs of a command that succeeds.
@@ -127,6 +123,18 @@ impl Case {
 }
 
 impl Running {
+    pub async fn finish(mut self) -> (Outcome, Vec<Line>) {
+        let mut lines = Vec::new();
+        let all = async {
+            while let Some(line) = self.lines.recv().await {
+                lines.push(line);
+            }
+            self.outcome.await.expect("no panic")
+        };
+        let outcome = patiently(all).await;
+        (outcome, lines)
+    }
+
     /// The next line, without its end.
     pub async fn line(&mut self) -> String {
         let line = patiently(self.lines.recv()).await.expect("a line");

@@ -1,0 +1,219 @@
+//! `task`: the task of a worker, done by a command of this machine: JSON in, JSON out.
+
+use crate::children::Children;
+use crate::context::{Context, Environment};
+use crate::executor::{BoxFuture, Executor};
+use crate::process::{
+    Exited, GRACE, METADATA, NOTES, Prepared, ROUND, ROUNDS_MAX, aborted, check_directory, surround,
+};
+use crate::scripted::{FAILURE_KEYS, failure};
+use crate::secrets::Unsealer;
+use indexmap::IndexMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::process::Command;
+use windlass_engine::{Failure, Job, Outcome, Work, class};
+use windlass_ir::Value;
+use windlass_ir::value::Map;
+
+/// The output of a step may be so large.
+const STDOUT_BYTES_MAX: usize = 64 * 1024 * 1024;
+const STDERR_BYTES_MAX: usize = 1024 * 1024;
+
+/// Of each stream, when a failure shows what was printed.
+const SHOWN_BYTES_MAX: usize = 16 * 1024;
+
+/// What is started for a task: no shell reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskCommand {
+    /// A name is looked for in the caller's `PATH`; a path is counted from the folder of the tasks.
+    pub program: String,
+    pub arguments: Vec<String>,
+}
+
+/// Does tasks by commands.
+///
+/// A command is given the input of its task as JSON on standard input, `null` where there is none, and prints its output as
+/// JSON. It may print nothing, which is null; `{"continue": …}`, which asks for another round; or `{"error": {…}}` with
+/// `class`, `message` and `retry_after`, each of which may be left out. A status other than zero is a failure, of class
+/// `error` unless an `error` was printed.
+///
+/// Whatever is left of its group when the command has ended is ended too.
+#[derive(Clone, Debug)]
+pub struct Tasks {
+    /// By the name of the task.
+    pub commands: Arc<IndexMap<Arc<str>, TaskCommand>>,
+    /// Where they run.
+    pub folder: Arc<Path>,
+    /// How long a command that was asked to end may take before it is killed.
+    pub grace: Duration,
+    /// What is kept of standard output; more than that is a failure.
+    pub output_bytes_max: usize,
+    /// Where groups are written down, so that a later owner can end what a crash of this one leaves.
+    pub children: Option<Arc<Children>>,
+}
+
+/// None at all.
+impl Default for Tasks {
+    fn default() -> Self {
+        Self::new(Path::new("."), IndexMap::new())
+    }
+}
+
+impl Executor for Tasks {
+    fn run(&self, job: Job, context: Context) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed) })
+    }
+}
+
+impl Tasks {
+    pub fn new(folder: &Path, commands: IndexMap<Arc<str>, TaskCommand>) -> Self {
+        Self {
+            commands: Arc::new(commands),
+            folder: folder.into(),
+            grace: GRACE,
+            output_bytes_max: STDOUT_BYTES_MAX,
+            children: None,
+        }
+    }
+
+    /// Whether there is a command for this.
+    pub fn does(&self, work: &Work) -> bool {
+        self.command_for(work).is_some()
+    }
+
+    fn command_for<'a>(&'a self, work: &Work) -> Option<&'a TaskCommand> {
+        match work {
+            Work::Task { task, .. } => self.commands.get(task),
+            Work::Agent { .. }
+            | Work::Shell { .. }
+            | Work::Tool { .. }
+            | Work::Http(_)
+            | Work::Call { .. }
+            | Work::Assistant(_)
+            | Work::Builtin { .. }
+            | Work::Notify { .. } => None,
+        }
+    }
+
+    async fn perform(&self, job: &Job, context: &Context) -> Result<Outcome, Failure> {
+        let (Some(named), Work::Task { input, metadata, .. }) =
+            (self.command_for(&job.work.work), &job.work.work)
+        else {
+            return Err(Failure::new(class::ERROR, format!("no command is named for `{}`", job.step)));
+        };
+        check_directory(&self.folder)?;
+        let mut unsealer = Unsealer::new(&*context.secrets);
+        let mut command = Command::new(self.find(&named.program, &context.environment)?);
+        command.args(&named.arguments).current_dir(&self.folder);
+        surround(&mut command, job, &context.environment, &mut unsealer, self.children.as_deref())?;
+        let metadata =
+            Value::map(metadata.iter().map(|(name, text)| (name.clone(), Value::Text(text.clone()))));
+        let notes = Value::map(job.notes.iter().map(|(key, value)| (key.clone(), value.clone())));
+        command.env(METADATA, unsealer.json(&metadata)?).env(NOTES, unsealer.json(&notes)?);
+        if let Some(round) = job.round {
+            // From 1, as attempts are, so that the last one is number `rounds_max`.
+            let number = round.number.saturating_add(1);
+            command.env(ROUND, number.to_string()).env(ROUNDS_MAX, round.rounds_max.to_string());
+        }
+        let prepared = Prepared {
+            command,
+            stdin: Some((unsealer.json(input)? + "\n").into()),
+            redactor: unsealer.redactor(),
+            stdout_bytes_max: self.output_bytes_max,
+            stderr_bytes_max: STDERR_BYTES_MAX,
+            prints_data: true,
+            may_leave: false,
+            grace: self.grace,
+            children: self.children.as_deref(),
+            too_long: "the notes or the metadata of the step are too large for an environment",
+        };
+        match prepared.run(job, context).await? {
+            None => Ok(aborted()),
+            Some(exited) => outcome(&exited),
+        }
+    }
+
+    /// The file that a command starts. Found here and not by the system, which would search in the wrong folder or `PATH`.
+    fn find(&self, program: &str, environment: &Environment) -> Result<PathBuf, Failure> {
+        if program.contains('/') {
+            let file = self.folder.join(program);
+            return match file.exists() {
+                true => Ok(file),
+                false => Err(Failure::new(class::ERROR, format!("there is no file `{}`", file.display()))),
+            };
+        }
+        let path = environment.variables.get(OsStr::new("PATH")).map_or(OsStr::new(""), |path| path);
+        let mut files = std::env::split_paths(path).map(|folder| self.folder.join(folder).join(program));
+        files.find(|file| is_executable(file)).ok_or_else(|| {
+            let message = format!(
+                "there is no command `{program}` in the PATH of whoever started the run: install it, or write the path of a file"
+            );
+            Failure::new(class::ERROR, message)
+        })
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(file: &Path) -> bool {
+    file.is_file()
+}
+
+fn outcome(exited: &Exited) -> Result<Outcome, Failure> {
+    let shown = |failure: Failure| {
+        let outputs = exited.outputs(SHOWN_BYTES_MAX);
+        Failure { detail: Some(Value::Map(Arc::new(outputs))), ..failure }
+    };
+    let broken = |problem: String| shown(Failure::new(class::CONTRACT_VIOLATION, problem));
+    if !exited.status.success() {
+        return match exited.data().as_ref().ok().and_then(|data| data.get("error")) {
+            Some(Value::Map(error)) => Err(said(error, exited).map_err(broken)?),
+            Some(_) | None => Err(shown(exited.failure())),
+        };
+    }
+    if exited.stdout.is_blank() {
+        return Ok(Outcome::Done(Value::Null));
+    }
+    let data = exited.data().map_err(broken)?;
+    match form(&data) {
+        Some(("continue", value)) => Ok(Outcome::Continue(value.clone())),
+        Some((_, Value::Map(error))) => Err(said(error, exited).map_err(broken)?),
+        Some((_, other)) => Err(broken(format!(
+            "`error` must be an object with `class`, `message` and `retry_after`, but it is {}",
+            other.kind()
+        ))),
+        None => Ok(Outcome::Done(data)),
+    }
+}
+
+/// An object with nothing but `continue` or `error` in it. One with more members is an output like any other, and so is one
+/// whose `error` is null.
+fn form(data: &Value) -> Option<(&str, &Value)> {
+    let Value::Map(members) = data else { return None };
+    let only = members.iter().next().filter(|_| members.len() == 1);
+    only.map(|(name, value)| (&**name, value))
+        .filter(|(name, value)| *name == "continue" || (*name == "error" && **value != Value::Null))
+}
+
+/// The failure that a command tells about. What it says beyond the known keys is kept as detail.
+fn said(error: &Map, exited: &Exited) -> Result<Failure, String> {
+    let is_known = |key: &str| FAILURE_KEYS.contains(&key);
+    let unsaid = |_: &str| exited.stderr.last_line().unwrap_or_else(|| "the command does not say why".into());
+    let failure = failure(error, unsaid)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+    let more: Map = error
+        .iter()
+        .filter(|(key, _)| !is_known(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let detail = (!more.is_empty()).then(|| Value::Map(Arc::new(more)));
+    Ok(Failure { detail, ..failure })
+}
