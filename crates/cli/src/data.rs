@@ -1,9 +1,10 @@
 //! Where runs are kept: finding the data folder, and the run that a name stands for.
 
 use crate::args::Data;
+use crate::files::STDIN;
 use crate::load::PROJECT_MARKS;
 use std::path::{Path, PathBuf};
-use windlass_runtime::{Engine, Error, RunId};
+use windlass_runtime::{Config, Engine, Error, RunId};
 
 const FOLDER: &str = ".windlass";
 
@@ -22,6 +23,15 @@ pub fn folder(data: &Data, workflow: Option<&Path>) -> PathBuf {
     let marked =
         around.ancestors().find(|folder| PROJECT_MARKS.iter().any(|mark| folder.join(mark).exists()));
     marked.unwrap_or(around).join(FOLDER)
+}
+
+/// The `windlass.toml` in force: the nearest one upwards from here, else from the workflow, else from the data folder.
+pub fn config(workflow: Option<&Path>, data: &Path) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok();
+    let around = workflow.filter(|file| *file != Path::new(STDIN));
+    let around = around.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+    // A workflow may be a folder, which then is looked into too; of a file there is nothing inside to find.
+    Config::find([here.as_deref(), around.as_deref(), Some(data)].into_iter().flatten())
 }
 
 /// Looks into a folder and finds a run by its id, the beginning of it, or `last`.

@@ -348,7 +348,7 @@ impl Driver {
         let Name { id, plain } = ids::name(&self.view, &job.key.path);
         let attempt = job.key.attempt + ids::attempts_before(&self.view, &job.key.path);
         let asker = Asker { id: &id, plain: &plain, attempt };
-        let answer = self.host.script.as_ref().and_then(|script| script.answer(&job, asker));
+        let answer = self.host.answer(&job, asker);
         if let Some(answer) = answer {
             // What hangs loses against whatever falls due at the same instant.
             let after = answer.after.plus(Duration(u64::from(answer.hangs)));

@@ -1,6 +1,7 @@
 //! A data folder, opened: runs are started, taken up again and looked at here.
 
 use crate::clock::Clock;
+use crate::config::{BadConfig, RECORDED};
 use crate::drive::{Driver, Fatal, Followers, Mail, Patience, Replayed, Update, channels, replayed};
 use crate::host::Host;
 use crate::lock::Lock;
@@ -14,7 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use windlass_engine::{
     BadRunId, Effect, Event, Input, Lineage, Path, Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
 };
-use windlass_executors::{Children, EndError, Problem, Shell, end_orphans};
+use windlass_executors::{Children, EndError, Problem, end_orphans};
 use windlass_ir::plan::FORMAT;
 use windlass_ir::{Plan, Value};
 use windlass_store::{Durability, Options, Query, RunRow, Store, StoredPlan};
@@ -47,8 +48,11 @@ pub enum Error {
     Orphans(#[from] EndError),
     #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
     Script(Vec<Problem>),
-    #[error("nothing here does `{step}` (type {kind}): answer for it with `--script`")]
-    NobodyFor { step: String, kind: String },
+    #[error(transparent)]
+    Config(#[from] BadConfig),
+    /// `task` where a worker's task is meant.
+    #[error("nothing here does `{step}` (type {kind}): answer for it with `--script`{}", .task.as_ref().map(|task| format!(", or name a command for its task in windlass.toml: `[tasks.{task:?}]` with `command = [\"program\"]`")).unwrap_or_default())]
+    NobodyFor { step: String, kind: String, task: Option<String> },
     #[error("no gate of run `{0}` waits for a decision")]
     NoGate(RunId),
     #[error("run `{run}` waits at several gates: name one of {}", .gates.join(", "))]
@@ -79,6 +83,7 @@ impl Error {
         "no_plan",
         "orphans",
         "bad_script",
+        "bad_config",
         "no_gate",
         "no_such_option",
         "bad_parameter",
@@ -108,6 +113,7 @@ impl Error {
             Self::NoPlan(_) => "no_plan",
             Self::Orphans(_) => "orphans",
             Self::Script(_) => "bad_script",
+            Self::Config(_) => "bad_config",
             Self::NoGate(_) | Self::WhichGate { .. } => "no_gate",
             Self::OwnerGone(_) => "owner_gone",
             Self::Unreachable { .. } => "unreachable",
@@ -248,13 +254,16 @@ impl Engine {
 
     /// Starts a run of a plan. It is durable when this returns.
     pub async fn start(&self, plan: Plan, start: Start) -> Result<Handle, Error> {
-        let about = Value::map([
+        let config = start.host.config.as_ref().and_then(|file| file.to_str());
+        let config = config.map(|file| (RECORDED, Value::text(file)));
+        let about = [
             ("plan", Value::text(plan.digest.as_str())),
             ("workflow", Value::Text(plan.header.id.clone())),
             ("dialect", Value::Text(plan.dialect.clone())),
             ("directory", Value::text(start.host.environment.directory.to_string_lossy())),
             ("scripted", Value::Bool(start.host.script.is_some())),
-        ]);
+        ];
+        let about = Value::map(about.into_iter().chain(config));
         let program = self.stored(plan, start.source, start.overrides).await?;
         let id = self.free_id(start.run.as_ref(), &start.clock)?;
         let fresh = Replayed {
@@ -532,7 +541,7 @@ impl Engine {
     fn driver(&self, replayed: Replayed, mut host: Host, clock: Clock, patience: Patience) -> Opened {
         let Replayed { run, view, tail, last_at, decided } = replayed;
         if let Some(children) = &self.children {
-            host.shell = Arc::new(Shell { children: Some(children.clone()), ..Shell::default() });
+            host.note_children(children);
         }
         let (sender, mail) = mpsc::unbounded_channel();
         let followers = Followers::default();

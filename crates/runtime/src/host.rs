@@ -1,16 +1,25 @@
 //! What the jobs of a run are done with: executors, a script in place of some of them, and the caller's surroundings.
 
+use crate::config::{Config, Limits};
+use std::path::PathBuf;
 use std::sync::Arc;
 use windlass_engine::{Failure, Job, Outcome, Work, class};
-use windlass_executors::{BoxFuture, Context, Environment, Executor, Script, Shell};
+use windlass_executors::{
+    Answer, Asker, BoxFuture, Children, Context, Environment, Executor, Script, Shell, Tasks,
+};
 
 #[derive(Clone)]
 pub struct Host {
     pub shell: Arc<dyn Executor>,
+    /// For the tasks that a command of this machine does.
+    pub tasks: Tasks,
     /// For everything that is no command.
     pub others: Arc<dyn Executor>,
     pub script: Option<Arc<Script>>,
     pub environment: Arc<Environment>,
+    /// The `windlass.toml` that the tasks and the limits are from.
+    pub config: Option<PathBuf>,
+    pub limits: Limits,
 }
 
 impl std::fmt::Debug for Host {
@@ -23,15 +32,43 @@ impl Host {
     pub fn new(environment: Environment) -> Self {
         Self {
             shell: Arc::new(Shell::default()),
+            tasks: Tasks::default(),
             others: Arc::new(Nobody),
             script: None,
             environment: Arc::new(environment),
+            config: None,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Takes over what a `windlass.toml` says.
+    #[must_use]
+    pub fn with_config(self, config: Config) -> Self {
+        let folder = config.folder().to_owned();
+        let tasks = Tasks::new(&folder, config.tasks);
+        Self { tasks, config: Some(config.file), limits: config.limits, ..self }
+    }
+
+    /// Every process that is started is written down there.
+    pub(crate) fn note_children(&mut self, children: &Arc<Children>) {
+        self.shell = Arc::new(Shell { children: Some(children.clone()), ..Shell::default() });
+        self.tasks.children = Some(children.clone());
+    }
+
+    /// What the script answers. It comes first where it mentions a step; what it does not mention and nobody else does has no
+    /// answer at all.
+    pub(crate) fn answer(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
+        let script = self.script.as_ref()?;
+        match self.tasks.does(&job.work.work) {
+            true => script.entry(job, asker),
+            false => script.answer(job, asker),
         }
     }
 
     pub(crate) fn executor(&self, job: &Job) -> Arc<dyn Executor> {
         match job.work.work {
             Work::Shell { .. } => self.shell.clone(),
+            Work::Task { .. } if self.tasks.does(&job.work.work) => Arc::new(self.tasks.clone()),
             Work::Agent { .. }
             | Work::Tool { .. }
             | Work::Task { .. }
@@ -60,7 +97,18 @@ impl Executor for Nobody {
             Work::Builtin { .. } => "nothing here does builtins",
             Work::Notify { .. } => "nothing here notifies anybody",
         };
-        let message = format!("{nothing}: answer for `{}` with a script", job.step);
+        let command = match &job.work.work {
+            Work::Task { task, .. } => format!(", or name a command for the task `{task}` in windlass.toml"),
+            Work::Agent { .. }
+            | Work::Tool { .. }
+            | Work::Shell { .. }
+            | Work::Http(_)
+            | Work::Call { .. }
+            | Work::Assistant(_)
+            | Work::Builtin { .. }
+            | Work::Notify { .. } => String::new(),
+        };
+        let message = format!("{nothing}: answer for `{}` with a script{command}", job.step);
         Box::pin(async move { Outcome::Failed(Failure::new(class::ERROR, message)) })
     }
 }

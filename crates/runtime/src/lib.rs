@@ -1,10 +1,11 @@
 //! The loop that joins engine, store and executors: clock, owner lock, dispatch, recovery. The only place where they meet.
 //!
 //! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `clock` its time, `host` what
-//! its jobs are done with, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
+//! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
 //! as its user sees it.
 
 mod clock;
+mod config;
 mod drive;
 mod engine;
 mod host;
@@ -14,6 +15,7 @@ pub mod report;
 mod rows;
 
 pub use clock::Clock;
+pub use config::{BadConfig, Config, Fault, Limits};
 pub use drive::{Fatal, Patience, Update};
 pub use engine::{Engine, Error, Handle, Start};
 pub use host::Host;

@@ -2,6 +2,7 @@
 //! every other process sends it one request a connection, as lines of JSON, and hears what becomes of it.
 
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::drive::{Patience, Update};
 use crate::engine::{Engine, Error, Handle, Start};
 use crate::host::Host;
@@ -26,6 +27,8 @@ pub struct Surroundings {
     /// The variables of the caller. Sent over the socket, which only the same user can open; never written down.
     pub variables: Vec<(String, String)>,
     pub script: Option<Value>,
+    /// The `windlass.toml` in force.
+    pub config: Option<PathBuf>,
     pub virtual_time: bool,
     /// Wait for people too.
     pub wait: bool,
@@ -41,6 +44,7 @@ impl Surroundings {
             directory: std::env::current_dir().unwrap_or_default(),
             variables: std::env::vars_os().filter_map(text).collect(),
             script: None,
+            config: None,
             virtual_time: false,
             wait: false,
         }
@@ -51,6 +55,9 @@ impl Surroundings {
         let mut host = Host::new(Environment { variables, directory: self.directory.clone() });
         if let Some(script) = &self.script {
             host.script = Some(Arc::new(Script::parse(script).map_err(Error::Script)?));
+        }
+        if let Some(config) = &self.config {
+            host = host.with_config(Config::read(config)?);
         }
         Ok(host)
     }

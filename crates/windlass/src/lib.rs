@@ -14,8 +14,8 @@ use windlass_runtime as runtime;
 pub use windlass_ir::{Code, Diagnostic, Duration, Plan, Severity, Sources, Value};
 pub use windlass_runtime::report;
 pub use windlass_runtime::{
-    Choice, Clock, Context, Environment, Error, Event, Executor, Failure, GateDecision, Host, Input, Job,
-    Outcome, Patience, RunId, Script, Update, View, Work,
+    BadConfig, Choice, Clock, Config, Context, Environment, Error, Event, Executor, Failure, GateDecision,
+    Host, Input, Job, Outcome, Patience, RunId, Script, Update, View, Work,
 };
 
 /// A workflow file, read and checked.
@@ -110,6 +110,12 @@ impl Engine {
     pub fn with_script(mut self, script: Script) -> Self {
         self.host.script = Some(Arc::new(script));
         self
+    }
+
+    /// Does the tasks that a `windlass.toml` names commands for with these.
+    pub fn with_config(mut self, file: impl AsRef<Path>) -> Result<Self, Error> {
+        self.host = self.host.with_config(Config::read(file.as_ref())?);
+        Ok(self)
     }
 
     /// Lets commands run elsewhere or with other variables than those of this process.

@@ -16,7 +16,8 @@ use windlass_ir::plan::{Given, PlanStep};
 use windlass_ir::workflow::{Action, Kind, Words};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
-    Door, Durability, Engine, Error, Following, Program, Query, Request, RunId, Surroundings, Update, listen,
+    Config, Door, Durability, Engine, Error, Following, Program, Query, Request, RunId, Surroundings, Update,
+    View, listen,
 };
 
 pub fn run(args: args::Run, screens: &Screens) -> Answer {
@@ -30,9 +31,15 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         Ok(prepared) => prepared,
         Err(refusal) => return refuse(&refusal),
     };
-    let from = match surroundings(&args.driving) {
+    let mut from = match surroundings(&args.driving) {
         Ok(from) => from,
         Err(refusal) => return refuse(&refusal),
+    };
+    let folder = data::folder(&args.data, Some(&file));
+    from.config = data::config(Some(&file), &folder);
+    let config = match from.config.as_deref().map(Config::read).transpose() {
+        Ok(config) => config,
+        Err(bad) => return refused_start(&bad.into(), json),
     };
     if args.run_id.as_deref() == Some("last") {
         let stderr =
@@ -46,9 +53,10 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
     if let Err(error) = Program::new(opened.plan.clone()) {
         return refused_start(&error.into(), json);
     }
-    if let (None, Some(step)) = (&from.script, opened.plan.steps.iter().find(|step| is_for_others(step))) {
-        let error = Error::NobodyFor { step: step.id.to_string(), kind: step.word.to_string() };
-        return refused_start(&error, json);
+    let nobody = opened.plan.steps.iter().find(|step| is_for_others(step, config.as_ref()));
+    if let (None, Some(step)) = (&from.script, nobody) {
+        let (step, kind, task) = (step.id.to_string(), step.word.to_string(), task(step));
+        return refused_start(&Error::NobodyFor { step, kind, task }, json);
     }
     let note = opened.note(&screens.stderr);
     if !note.is_empty() {
@@ -64,17 +72,23 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         run,
         from,
     };
-    drive(&data::folder(&args.data, Some(&file)), request, &args.driving)
+    drive(&folder, request, &args.driving)
+}
+
+/// The task of a worker.
+fn task(step: &PlanStep) -> Option<String> {
+    let Kind::Action(Action::Task(task)) = &step.kind else { return None };
+    Some(task.task.to_string())
 }
 
 /// Work that this program has no executor for yet.
-fn is_for_others(step: &PlanStep) -> bool {
+fn is_for_others(step: &PlanStep, config: Option<&Config>) -> bool {
     match &step.kind {
         Kind::Action(action) => match action {
             Action::Shell(_) => false,
+            Action::Task(task) => !config.is_some_and(|config| config.tasks.contains_key(&task.task)),
             Action::Agent(_)
             | Action::Tool(_)
-            | Action::Task(_)
             | Action::Http(_)
             | Action::Call(_)
             | Action::Assistant(_)
@@ -100,12 +114,16 @@ pub fn resume(args: args::Resume) -> Answer {
         Ok(found) => found,
         Err(error) => return refused_start(&error, json),
     };
-    let changes = match changed_inputs(&engine, &run, args.params) {
+    let view = match engine.view(&run) {
+        Ok(view) => view,
+        Err(error) => return refused_start(&error, json),
+    };
+    let changes = match changed_inputs(&view, args.params) {
         Ok(changes) => changes,
         Err(answer) => return *answer,
     };
     drop(engine);
-    let from = match surroundings(&args.driving) {
+    let mut from = match surroundings(&args.driving) {
         Ok(from) => from,
         Err(refusal) => {
             return Answer {
@@ -114,13 +132,13 @@ pub fn resume(args: args::Resume) -> Answer {
             };
         }
     };
+    from.config = Config::recorded(&view).or_else(|| data::config(None, &folder));
     let request = Request::Resume { run, changes, by: data::login(args.by), from };
     drive(&folder, request, &args.driving)
 }
 
 /// Parameters given anew, converted by the types that the run's plan declares.
-fn changed_inputs(engine: &Engine, run: &RunId, params: Vec<(String, String)>) -> Result<Value, Box<Answer>> {
-    let view = engine.view(run).map_err(|error| Box::new(refused(&error)))?;
+fn changed_inputs(view: &View, params: Vec<(String, String)>) -> Result<Value, Box<Answer>> {
     if params.is_empty() {
         return Ok(Value::map::<&str>([]));
     }

@@ -8,6 +8,7 @@ mod fmt;
 mod graph;
 mod help;
 mod kill;
+mod local_tasks;
 mod plan;
 mod schema;
 mod scratch;
