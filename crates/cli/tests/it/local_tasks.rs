@@ -1,9 +1,10 @@
 //! Tasks done by commands that `windlass.toml` names: what they answer, which file is in force, and what is refused.
 
 use crate::scratch::Scratch;
-use crate::support::{Seen, windlass_in};
+use crate::support::{Seen, root, windlass_in};
 use serde_json::json;
 use std::path::Path;
+use windlass_runtime::Config;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -152,6 +153,20 @@ fn a_run_goes_on_with_the_file_that_it_was_started_with() {
     let args = ["resume", "r", "--data", "../data", "--json=final"];
     let resumed = windlass(&elsewhere, &args);
     assert_eq!((resumed.status, &resumed.json()["outputs"]), (0, &json!("flow")), "{resumed}");
+}
+
+#[test]
+fn the_example_has_a_command_for_every_task() {
+    let folder = root().join("examples/dagnats");
+    let config = Config::read(&folder.join("windlass.toml")).expect("a good file");
+    for name in ["code-review.json", "greenhouse.json"] {
+        let text = std::fs::read_to_string(folder.join(name)).expect("an example");
+        let workflow: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let tasks =
+            workflow["steps"].as_array().expect("steps").iter().filter_map(|step| step["task"].as_str());
+        let missing: Vec<&str> = tasks.filter(|task| !config.tasks.contains_key(*task)).collect();
+        assert!(missing.is_empty(), "{name}: {missing:?}");
+    }
 }
 
 #[test]
