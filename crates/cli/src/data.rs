@@ -4,6 +4,7 @@ use crate::args::Data;
 use crate::files::STDIN;
 use crate::load::PROJECT_MARKS;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use windlass_runtime::{Config, Engine, Error, RunId};
 
 const FOLDER: &str = ".windlass";
@@ -35,7 +36,7 @@ pub fn config(workflow: Option<&Path>, data: &Path) -> Option<PathBuf> {
 }
 
 /// Looks into a folder and finds a run by its id, the beginning of it, or `last`.
-pub fn find(data: &Data, name: &str) -> Result<(PathBuf, Engine, RunId), Error> {
+pub fn find(data: &Data, name: &str) -> Result<(PathBuf, Arc<Engine>, RunId), Error> {
     let folder = folder(data, None);
     let engine = Engine::look(&folder)?;
     let run = engine.find(name)?;

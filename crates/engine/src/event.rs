@@ -1,9 +1,10 @@
 //! What has happened: the only thing that is ever remembered about a run. Every decision is in its event, so that
 //! applying one needs no expression, no policy and no clock.
 
+use crate::desk::{Amount, Claim, Listener};
 use crate::input::Lineage;
 use crate::job::Work;
-use crate::keys::{Path, Reason, Timestamp};
+use crate::keys::{Path, Reason, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub enum What {
         by: Option<Arc<str>>,
         #[serde(default, skip_serializing_if = "Lineage::is_root")]
         lineage: Lineage,
+        /// What it has to share with other runs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shares: Option<Box<Shares>>,
     },
     /// An earlier run has done this step, and it is not done again.
     Kept(Box<Kept>),
@@ -51,6 +55,24 @@ pub enum What {
         /// When the attempt will have taken too long.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
+    },
+    /// An attempt needs what runs share. Later attempts leave out what has not changed.
+    Asked {
+        path: Path,
+        attempt: u32,
+        delivery: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        assignment: Option<Arc<Assignment>>,
+    },
+    /// What was asked for is there; for the path of the run, the run may begin.
+    Admitted {
+        path: Path,
+        attempt: u32,
+    },
+    /// What an attempt has cost so far.
+    Spent {
+        path: Path,
+        used: Amount,
     },
     Noted {
         path: Path,
@@ -142,6 +164,23 @@ pub enum What {
     },
     /// Nothing more will be written.
     Closed,
+}
+
+/// What a run has to share with others from its start on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shares {
+    /// What it needs before it may begin.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
+    /// It is taken for older by so many seconds than it is.
+    pub ahead: i32,
+    /// The messages that cancel it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cancelled_by: Vec<Listener>,
+    /// The runs that wait for it, the outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<RunId>,
 }
 
 /// A step that is done once more, and which time that is, from 2.
@@ -297,6 +336,9 @@ pub struct Assignment {
     pub env: IndexMap<Arc<str>, Sealable>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Promise>,
+    /// What it needs that runs share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
 }
 
 /// While the outcome under this key is fresh, no other step with the key is done.

@@ -1,8 +1,9 @@
 //! What the world says to a run, and what a run asks of the world.
 
+use crate::desk::{Address, Amount, Ask, Asker, Claim, DeskAnswer, End, Listener};
 use crate::event::Kept;
 use crate::job::Job;
-use crate::keys::{JobKey, Path};
+use crate::keys::{JobKey, Path, RunId};
 use crate::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -19,6 +20,16 @@ pub enum Input {
     /// A job is gone and will not report: its process or its machine has ended.
     Lost {
         job: JobKey,
+    },
+    /// What the desk says to something that was asked for.
+    Answered {
+        asker: Asker,
+        answer: DeskAnswer,
+    },
+    /// A job has cost this, beside what it said before.
+    Spent {
+        job: JobKey,
+        used: Amount,
     },
     /// A job wants something remembered before it goes on.
     Noted {
@@ -80,12 +91,25 @@ pub struct Start {
     pub lineage: Lineage,
     /// What an earlier run has done already.
     pub keep: Vec<Kept>,
+    /// What it needs before it may begin, beside what its plan says.
+    pub claims: Vec<Claim>,
+    /// The runs that wait for it, the outermost first.
+    pub parents: Vec<RunId>,
 }
 
 impl Start {
     /// A run that nobody called and that takes nothing over.
     pub fn with(inputs: Value) -> Self {
-        Self { inputs, seed: 0, about: Value::Null, by: None, lineage: Lineage::default(), keep: Vec::new() }
+        Self {
+            inputs,
+            seed: 0,
+            about: Value::Null,
+            by: None,
+            lineage: Lineage::default(),
+            keep: Vec::new(),
+            claims: Vec::new(),
+            parents: Vec::new(),
+        }
     }
 }
 
@@ -124,6 +148,21 @@ pub enum Choice {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Dispatch(Box<Job>),
+    /// Ask the desk; `job` is what will be dispatched once it is granted.
+    Ask {
+        ask: Box<Ask>,
+        job: Option<Box<Job>>,
+    },
+    /// What was asked for is not needed any more.
+    Release {
+        asker: Asker,
+        used: Amount,
+        end: End,
+    },
+    /// A message that names no run is waited for.
+    Listen(Box<Listener>),
+    /// It is not any more.
+    Deaf(Address),
     /// Stop this job; its report is still waited for.
     Abort(JobKey),
     /// The result is known: tell whoever waits for it.
@@ -145,6 +184,8 @@ pub enum Refused {
     Finished,
     #[error("job {0} is not outstanding: it was reported, replaced or given up")]
     StaleJob(JobKey),
+    #[error("{0} does not wait for anything")]
+    NotAsked(Asker),
     #[error("no gate waits at {0}")]
     NoGate(Path),
     #[error("nothing waits for this at {0}")]

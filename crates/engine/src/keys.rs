@@ -23,6 +23,21 @@ impl RunId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The name under which the desk stands beside the runs. No run can have it.
+    pub fn desk() -> Self {
+        Self(".desk".into())
+    }
+
+    pub fn is_desk(&self) -> bool {
+        &*self.0 == ".desk"
+    }
+
+    /// A name as it was written down: that of a run, or of the desk.
+    pub fn written(text: &str) -> Option<Self> {
+        let desk = Self::desk();
+        if text == desk.as_str() { Some(desk) } else { Self::new(text).ok() }
+    }
 }
 
 impl std::fmt::Display for RunId {

@@ -29,6 +29,8 @@ pub struct View {
     pub failed_at: Option<Path>,
     /// For each scope that a failure ended, the step that failed in it.
     halted: IndexMap<Path, Path>,
+    /// What it needs before it begins.
+    pub applies: Vec<Arc<str>>,
     /// How many events were applied.
     pub events: u64,
     /// Every instance that exists, in the order in which they came into being.
@@ -71,6 +73,10 @@ pub enum StepPhase {
     /// It runs only when it is called for.
     Dormant,
     Pending,
+    /// For its turn at what runs share.
+    Queued {
+        since: Timestamp,
+    },
     Running,
     /// Between two attempts, or two rounds.
     Backoff {
@@ -108,6 +114,7 @@ impl View {
             cancel_requested: false,
             failed_at: None,
             halted: IndexMap::new(),
+            applies: Vec::new(),
             events: 0,
             steps: IndexMap::new(),
         }
@@ -145,14 +152,18 @@ impl View {
     pub fn apply(&mut self, event: &Event) {
         self.events += 1;
         let at = event.at;
-        if let What::Entered { path, .. } | What::Scheduled { path, .. } | What::Joined { path, .. } =
-            &event.what
+        if let What::Entered { path, .. }
+        | What::Asked { path, .. }
+        | What::Scheduled { path, .. }
+        | What::Joined { path, .. } = &event.what
         {
             self.open_frames(path, at);
         }
         match &event.what {
-            What::Started { inputs, about, .. } => {
-                self.phase = RunPhase::Running;
+            What::Started { inputs, about, shares, .. } => {
+                let claims = shares.iter().flat_map(|shares| &shares.claims);
+                self.applies = claims.map(|claim| claim.key().clone()).collect();
+                self.phase = self.begun();
                 self.inputs = inputs.clone();
                 self.about = about.clone();
                 self.started_at = Some(at);
@@ -169,6 +180,15 @@ impl View {
                     step.assignment = Some(assignment.clone());
                 }
             }),
+            What::Asked { path, attempt, assignment, .. } => self.change(path, |step| {
+                step.phase = StepPhase::Queued { since: at };
+                step.attempts = *attempt;
+                if let Some(assignment) = assignment {
+                    step.input = Some(assignment.input.clone());
+                    step.assignment = Some(assignment.clone());
+                }
+            }),
+            What::Admitted { path, .. } if path.is_run() => self.phase = RunPhase::Running,
             What::AttemptFailed { path, delay, .. } => self.change(path, |step| {
                 step.delays.push(*delay);
                 step.phase = StepPhase::Backoff { until: at.plus(*delay) };
@@ -203,6 +223,8 @@ impl View {
                 self.failed_at = self.first_failure();
             }
             What::Kept(_)
+            | What::Admitted { .. }
+            | What::Spent { .. }
             | What::Noted { .. }
             | What::TimerSet { .. }
             | What::TimerFired { .. }
@@ -371,8 +393,13 @@ impl View {
         self.open(frame, unit, list, Role::Body);
     }
 
+    /// How a run stands that has just begun.
+    fn begun(&self) -> RunPhase {
+        if self.applies.is_empty() { RunPhase::Running } else { RunPhase::Pending }
+    }
+
     fn reopened(&mut self, paths: &[Path], inputs: &Value) {
-        self.phase = RunPhase::Running;
+        self.phase = self.begun();
         self.ended_at = None;
         self.failed_at = None;
         self.inputs = inputs.clone();

@@ -2,7 +2,6 @@
 //!
 //! Dialects write policies in many ways and with many defaults; what stands here is the effective result.
 
-use crate::expr::Template;
 use crate::source::Spanned;
 use crate::time::Duration;
 use crate::workflow::{Bound, Condition};
@@ -275,18 +274,6 @@ impl Budget {
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// Something two runs compete for or must agree on, which a step asks for before it is dispatched.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Claim {
-    /// At most `limit` holders of `key` at once.
-    Slot { key: Template, limit: u32 },
-    /// Done at most once for `key` while the kept outcome is fresh.
-    Promise { key: Template, ttl: Option<Duration> },
-    /// Spends from the account of the run tree.
-    Account,
 }
 
 /// Values bound to names, in the order they were written.

@@ -1,28 +1,43 @@
 //! The life of one run: inputs in, records written, effects carried out, until nothing is left to do or to wait for.
 
 use crate::clock::Clock;
+use crate::desk::Keeper;
 use crate::host::Host;
 use crate::report::ids::{self, Name};
 use crate::report::{self, Standing};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use windlass_engine::{
-    Answer, Decision, Effect, Event, Failure, GateDecision, Input, Job, JobKey, Outcome, Path, Program,
-    Refused, Run, StepPhase, Timestamp, View, What, class, fits,
+    Address, Amount, Answer, Ask, Claim, Decision, DeskAnswer, DeskEffect, DeskInput, Effect, Event, Failure,
+    Full, GateDecision, Input, Job, JobKey, Letter, Outcome, Path, Program, Refused, Run, RunId, StepPhase,
+    Timestamp, View, What, class, fits,
 };
 use windlass_executors::{Asker, Context, GateAnswer, Line, Notes, Output};
 use windlass_ir::{Duration, Value};
-use windlass_store::{Append, Appended, Error, Lsn, Store};
+use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Store, Ticket};
 
-/// An input on its way to a run, and whom to tell what became of it.
+/// Something on its way to a run, and whom to tell what became of it.
 #[derive(Debug)]
 pub(crate) struct Mail {
-    pub input: Input,
+    pub told: Told,
     pub reply: Option<oneshot::Sender<Result<(), Refused>>>,
 }
+
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// An input, and the record that it rests on.
+    Input(Input, Option<Ticket>),
+    /// A message that names no run, for one of those who listened.
+    Letter(Address, Letter, Option<Ticket>),
+    /// The desk has forgotten what it was asked.
+    AskAgain,
+}
+
+/// The runs that this process drives.
+pub(crate) type Live = Arc<Mutex<HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>>>;
 
 /// What followers of a run are told.
 #[derive(Clone, Debug)]
@@ -77,6 +92,9 @@ const SHORT: Duration = Duration::from_secs(60);
 #[error("{0}")]
 pub struct Fatal(pub Error);
 
+/// Why a run is told to make room.
+const REPLACED: &str = "replaced by a newer run";
+
 /// How the first wait after a failed write grows.
 const RETRY_FIRST: std::time::Duration = std::time::Duration::from_millis(50);
 const RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(5);
@@ -85,8 +103,11 @@ const RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(5);
 pub(crate) struct Driver {
     pub run: Run,
     pub view: View,
-    pub tail: Option<Lsn>,
+    pub tail: Prev,
     pub store: Store,
+    pub desk: Keeper,
+    /// Told whenever a run is not driven any more.
+    pub ended: Arc<Notify>,
     pub host: Host,
     pub clock: Clock,
     pub patience: Patience,
@@ -116,7 +137,8 @@ pub(crate) struct Driver {
 /// One thing that a script will do.
 #[derive(Debug)]
 pub(crate) enum Planned {
-    Report(JobKey, Outcome),
+    /// What a job reports, and what it says that it has cost.
+    Report(JobKey, Outcome, Option<Amount>),
     Decide(Path),
     /// The signal with this number.
     Signal(usize),
@@ -125,7 +147,24 @@ pub(crate) enum Planned {
 enum Wake {
     Mail(Mail),
     Time,
+    /// Another run is not driven any more.
+    Ended,
     Rest,
+}
+
+/// What an input led to, and what is on its way to the journal because of it.
+struct Link {
+    answer: Answer,
+    pending: Option<Pending<Appended>>,
+}
+
+/// How much of what an input led to was written.
+enum Written {
+    All,
+    /// The rest was not.
+    Some,
+    /// Nothing; with the cause, where it was no conflict.
+    None(Option<Error>),
 }
 
 impl Driver {
@@ -133,6 +172,8 @@ impl Driver {
     pub async fn drive(mut self) -> Result<Standing, Fatal> {
         self.plan_open_gates();
         self.plan_signals();
+        // What was answered before anybody could hear it is asked once more.
+        self.ask_again().await?;
         loop {
             if self.run.outcome().is_some() && self.jobs.is_empty() {
                 return Ok(report::standing(&self.view));
@@ -141,6 +182,7 @@ impl Driver {
             match self.wait().await {
                 Wake::Mail(mail) => self.take(mail).await?,
                 Wake::Time => self.act().await?,
+                Wake::Ended => {}
                 Wake::Rest => return Ok(report::standing(&self.view)),
             }
         }
@@ -150,7 +192,8 @@ impl Driver {
         if let Ok(mail) = self.mail.try_recv() {
             return Wake::Mail(mail);
         }
-        let busy = !self.jobs.is_empty();
+        let asking = self.is_asking();
+        let busy = !self.jobs.is_empty() || asking && !self.asks_in_vain();
         let until = match (&mut self.clock, self.due_at) {
             // Real work takes real time, even beside a clock that jumps.
             (Clock::Virtual(_), _) if busy => None,
@@ -163,7 +206,9 @@ impl Driver {
             (_, None) => return Wake::Rest,
         };
         let left = until.map(|until| std::time::Duration::from_micros(until.since(self.clock.now()).0));
+        let ended = self.ended.clone();
         tokio::select! {
+            () = ended.notified(), if asking => Wake::Ended,
             mail = self.mail.recv() => mail.map_or(Wake::Rest, Wake::Mail),
             Some(done) = self.work.join_next_with_id() => self.reported(done),
             () = sleep(left) => Wake::Time,
@@ -182,7 +227,7 @@ impl Driver {
             Some(outcome) => Input::Reported { job, outcome },
             None => Input::Lost { job },
         };
-        Wake::Mail(Mail { input, reply: None })
+        Wake::Mail(Mail { told: Told::Input(input, None), reply: None })
     }
 
     /// The next instant worth waiting for.
@@ -208,7 +253,11 @@ impl Driver {
         let now = self.clock.now();
         let first = self.agenda.first_key_value().filter(|((at, _), _)| *at <= now).map(|(key, _)| *key);
         match first.and_then(|key| self.agenda.remove(&key)) {
-            Some(Planned::Report(job, outcome)) => {
+            Some(Planned::Report(job, outcome, used)) => {
+                if let Some(used) = used {
+                    // A job that is not waited for any more costs what was set aside for it.
+                    let _ = self.offer(Input::Spent { job: job.clone(), used }).await?;
+                }
                 self.offer(Input::Reported { job, outcome }).await.map(drop)
             }
             Some(Planned::Decide(path)) => self.decide(path).await,
@@ -218,7 +267,11 @@ impl Driver {
     }
 
     async fn take(&mut self, mail: Mail) -> Result<(), Fatal> {
-        let answered = self.offer(mail.input).await?;
+        let answered = match mail.told {
+            Told::Input(input, needs) => self.offer_resting_on(input, needs).await?,
+            Told::Letter(to, letter, needs) => self.take_letter(to, letter, needs).await?,
+            Told::AskAgain => self.ask_again().await.map(Ok)?,
+        };
         if let Some(reply) = mail.reply {
             // Whoever asked may have gone away.
             let _ = reply.send(answered);
@@ -228,15 +281,24 @@ impl Driver {
 
     /// Hands an input to the run, with all that follows from it at once.
     pub async fn offer(&mut self, input: Input) -> Result<Result<(), Refused>, Fatal> {
+        self.offer_resting_on(input, None).await
+    }
+
+    async fn offer_resting_on(
+        &mut self,
+        input: Input,
+        needs: Option<Ticket>,
+    ) -> Result<Result<(), Refused>, Fatal> {
         let input = self.addressed(input);
-        let answered = self.hand_over(input).await?;
+        let answered = self.hand_over(Some(input), needs).await?;
         while let Some(job) = self.hooks.pop() {
             if !std::mem::replace(&mut self.said_hooks, true) {
                 self.notice("hooks are not carried out yet".to_owned());
             }
             let failure = Failure::new(class::ERROR, "hooks are not carried out yet");
             // It cannot change the run, so that it was refused would not either.
-            let _ = self.hand_over(Input::Reported { job, outcome: Outcome::Failed(failure) }).await?;
+            let report = Input::Reported { job, outcome: Outcome::Failed(failure) };
+            let _ = self.hand_over(Some(report), None).await?;
         }
         Ok(answered)
     }
@@ -257,65 +319,278 @@ impl Driver {
         Input::Signal { id, name, by, value, to }
     }
 
-    /// Hands an input to the run, makes what follows durable, and only then carries it out.
-    async fn hand_over(&mut self, input: Input) -> Result<Result<(), Refused>, Fatal> {
-        let mut next = Some(input);
-        while let Some(input) = next.take() {
-            let now = self.clock.now();
-            let handled = match self.only_record {
-                true => self.run.record(now, input.clone()),
-                false => self.run.handle(now, input.clone()),
-            };
-            let answer = match handled {
-                Ok(answer) => answer,
-                Err(refused) => return Ok(Err(refused)),
-            };
-            if !self.record(&answer).await? {
-                // Somebody else wrote first: what is in memory is worth nothing.
-                self.replay()?;
-                next = Some(input);
-                continue;
-            }
-            if answer.again {
-                next = Some(Input::Tick);
-            }
-            self.carry_out(answer);
-        }
-        Ok(Ok(()))
+    /// A message for a step that listens, or one that cancels the run. The desk owes it until it was taken, or never will be.
+    async fn take_letter(
+        &mut self,
+        to: Address,
+        letter: Letter,
+        needs: Option<Ticket>,
+    ) -> Result<Result<(), Refused>, Fatal> {
+        let Letter { id, name, by, value } = letter;
+        let heard = DeskInput::Heard { id: id.clone(), to: to.clone() };
+        let input = match to.path.is_run() {
+            true => Input::Cancel { path: to.path, why: format!("the message `{name}` came").into(), by },
+            false => Input::Signal { id, name, by, value, to: Some(to.path) },
+        };
+        let answered = self.hand_over(Some(input), needs).await?;
+        // Nobody minds that it was heard.
+        let _ = self.desk.tell(heard, None, None);
+        Ok(answered)
     }
 
-    /// Writes what was decided; false when the run is not where it was thought to be.
-    async fn record(&mut self, answer: &Answer) -> Result<bool, Fatal> {
-        if answer.events.is_empty() {
-            return Ok(true);
+    /// What the desk has for a run that is taken up.
+    pub async fn hear_what_is_owed(&mut self) -> Result<(), Fatal> {
+        let (letters, cancelled) = self.desk.owed_to(self.run.id());
+        for (to, letter) in letters {
+            // Who does not wait for it any more does not get it.
+            let _ = self.take_letter(to, letter, None).await?;
         }
-        let mut pause = RETRY_FIRST;
+        if cancelled {
+            let cancel = Input::Cancel { path: Path::default(), why: REPLACED.into(), by: "desk".into() };
+            let _ = self.offer(cancel).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks again for everything that the run waits for: whoever was asked has forgotten it, or another one.
+    pub async fn ask_again(&mut self) -> Result<(), Fatal> {
+        for listener in self.run.listeners() {
+            // Whoever listens already goes on listening.
+            let _ = self.desk.tell(DeskInput::Listen(Box::new(listener)), None, None);
+        }
+        self.hand_over(None, None).await.map(drop)
+    }
+
+    fn is_asking(&self) -> bool {
+        self.run.asks().next().is_some()
+    }
+
+    /// Whether nothing that the run asks for can be given by anybody who is at work here.
+    fn asks_in_vain(&self) -> bool {
+        self.run.asks().all(|asker| self.desk.waits_in_vain(&asker))
+    }
+
+    /// Hands an input to the run, makes what follows durable, and only then carries it out. Without an input, the run asks again for
+    /// what it waits for.
+    async fn hand_over(
+        &mut self,
+        input: Option<Input>,
+        needs: Option<Ticket>,
+    ) -> Result<Result<(), Refused>, Fatal> {
+        let (mut next, mut needs, mut pause) = (input, needs, RETRY_FIRST);
         loop {
-            let append = Append::apart(self.run.id().clone(), self.tail, &answer.events, &*self.store.blobs);
-            let appended = match append {
-                Ok(append) => self.store.journal.append(append).await,
-                Err(error) => Err(error),
+            let chain = match self.turn(next.clone(), needs.take()) {
+                Ok(chain) => chain,
+                Err(refused) => return Ok(Err(refused)),
             };
-            match appended {
-                Ok(Appended::At(lsn)) => {
-                    self.tail = Some(lsn);
-                    return Ok(true);
+            let (answers, written) = self.written(chain).await?;
+            match written {
+                Written::All => {
+                    let again = answers.iter().any(|answer| answer.again);
+                    answers.into_iter().for_each(|answer| self.carry_out(answer));
+                    if !again {
+                        return Ok(Ok(()));
+                    }
+                    next = Some(Input::Tick);
                 }
-                Ok(Appended::Conflict { .. }) => return Ok(false),
-                Err(error @ Error::Io { fatal: false, .. }) => {
-                    // Nothing new is dispatched or acknowledged until this is written.
-                    self.notice(format!("cannot write the journal, trying again: {error}"));
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(RETRY_MAX);
+                // Somebody else wrote first, or what it rests on was not written: what is in memory is worth nothing.
+                Written::Some => {
+                    self.replay()?;
+                    self.catch_up(&answers);
+                    next = None;
                 }
-                Err(error) => return Err(Fatal(error)),
+                Written::None(cause) => {
+                    self.replay()?;
+                    if let Some(error) = cause {
+                        // Nothing new is dispatched or acknowledged until this is written.
+                        self.notice(format!("cannot write the journal, trying again: {error}"));
+                        tokio::time::sleep(pause).await;
+                        pause = (pause * 2).min(RETRY_MAX);
+                    }
+                    // What the desk said may not be true any more.
+                    if matches!(next, Some(Input::Answered { .. })) {
+                        next = None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes an input and whatever the desk says to what follows from it. Everything is on its way to the journal when this
+    /// returns, in order; nothing is carried out.
+    fn turn(&mut self, input: Option<Input>, needs: Option<Ticket>) -> Result<Vec<Link>, Refused> {
+        let limits = &self.host.limits;
+        self.run.ask_always(limits.jobs.is_some() || limits.processes.is_some() || self.desk.has_budgets());
+        let mut chain: Vec<Link> = Vec::new();
+        let mut inputs: VecDeque<(Input, Option<Ticket>)> = VecDeque::new();
+        match input {
+            Some(input) => inputs.push_back((input, needs)),
+            None => {
+                for effect in self.run.outstanding() {
+                    self.tell_desk(effect, None, &mut inputs);
+                }
+            }
+        }
+        while let Some((input, needs)) = inputs.pop_front() {
+            let now = self.clock.now();
+            let asked = match &input {
+                Input::Answered { asker, answer: DeskAnswer::Granted } => Some(asker.clone()),
+                _ => None,
+            };
+            let handled = match self.only_record {
+                true => self.run.record(now, input),
+                false => self.run.handle(now, input),
+            };
+            let answer = match (handled, asked) {
+                (Ok(answer), _) => answer,
+                // It was granted to somebody who is not there any more.
+                (Err(_), Some(asker)) if !self.run.needs(&asker) => {
+                    self.desk.give_back(asker);
+                    continue;
+                }
+                (Err(_), Some(_)) => continue,
+                (Err(refused), None) if chain.is_empty() => return Err(refused),
+                (Err(_), None) => continue,
+            };
+            let pending = self.append(&answer, needs);
+            for effect in &answer.effects {
+                self.tell_desk(effect.clone(), self.ticket(), &mut inputs);
+            }
+            chain.push(Link { answer, pending });
+        }
+        Ok(chain)
+    }
+
+    /// The record that was handed over last.
+    fn ticket(&self) -> Option<Ticket> {
+        match &self.tail {
+            Prev::After(ticket) => Some(ticket.clone()),
+            Prev::At(_) => None,
+        }
+    }
+
+    fn append(&mut self, answer: &Answer, needs: Option<Ticket>) -> Option<Pending<Appended>> {
+        if answer.events.is_empty() {
+            return None;
+        }
+        let run = self.run.id().clone();
+        match Append::apart(run, self.tail.clone(), &answer.events, &*self.store.blobs) {
+            Ok(append) => {
+                let append = append.needing(needs);
+                self.tail = Prev::After(append.ticket().clone());
+                Some(self.store.journal.append(append))
+            }
+            Err(error) => {
+                self.tail = Prev::After(Ticket::default());
+                Some(Pending::refused(error))
+            }
+        }
+    }
+
+    /// Passes on to the desk what is for the desk. What it says at once comes back as inputs.
+    fn tell_desk(
+        &mut self,
+        effect: Effect,
+        needs: Option<Ticket>,
+        inputs: &mut VecDeque<(Input, Option<Ticket>)>,
+    ) {
+        let (input, asker) = match effect {
+            Effect::Ask { .. } if self.only_record => return,
+            Effect::Ask { mut ask, job } => {
+                if let Some(job) = &job {
+                    self.add_to_ask(&mut ask, job);
+                }
+                let asker = ask.asker.clone();
+                (DeskInput::Ask(ask), Some(asker))
+            }
+            Effect::Release { asker, used, end } => (DeskInput::Release { asker, used, end }, None),
+            Effect::Listen(listener) => (DeskInput::Listen(listener), None),
+            Effect::Deaf(address) => (DeskInput::Deaf(address), None),
+            Effect::Conclude(_) => (DeskInput::Gone { run: self.run.id().clone() }, None),
+            Effect::Dispatch(_) | Effect::Abort(_) => return,
+        };
+        // None of these is ever refused.
+        let Ok(said) = self.desk.tell(input, needs, asker.as_ref()) else { return };
+        for effect in said.effects {
+            if let DeskEffect::Answer { asker, answer } = effect {
+                inputs.push_back((Input::Answered { asker, answer }, said.rests_on.clone()));
+            }
+        }
+    }
+
+    /// What the house asks for beside what the plan says, and the most that a job can cost.
+    fn add_to_ask(&self, ask: &mut Ask, job: &Job) {
+        let most = self.scripted(job).and_then(|answer| answer.most);
+        self.desk.add_budgets(ask, job);
+        for claim in &mut ask.claims {
+            if let (Claim::Spend { most: asked, .. }, Some(most)) = (claim, most) {
+                *asked = most;
+            }
+        }
+        let processes = self.host.limits.processes.filter(|_| self.host.starts_process(job));
+        let house = [("house:jobs", self.host.limits.jobs), ("house:processes", processes)];
+        for (key, limit) in house {
+            if let Some(limit) = limit {
+                ask.claims.push(Claim::Slot { key: key.into(), limit, full: Full::Wait, turns: true });
+            }
+        }
+    }
+
+    fn scripted(&self, job: &Job) -> Option<windlass_executors::Answer> {
+        let Name { id, plain } = ids::name(&self.view, &job.key.path);
+        let attempt = job.key.attempt + ids::attempts_before(&self.view, &job.key.path);
+        self.host.answer(job, Asker { id: &id, plain: &plain, attempt })
+    }
+
+    /// Waits until all of it is durable, or is known not to be.
+    async fn written(&mut self, chain: Vec<Link>) -> Result<(Vec<Answer>, Written), Fatal> {
+        let (mut answers, mut last) = (Vec::with_capacity(chain.len()), None);
+        for Link { answer, pending } in chain {
+            let appended = match pending {
+                None => None,
+                Some(pending) => Some(pending.await),
+            };
+            let cause = match appended {
+                None => {
+                    answers.push(answer);
+                    continue;
+                }
+                Some(Ok(Appended::At(lsn))) => {
+                    last = Some(lsn);
+                    answers.push(answer);
+                    continue;
+                }
+                Some(Ok(Appended::Conflict { .. })) => None,
+                Some(Err(error @ Error::Io { fatal: false, .. })) => Some(error),
+                Some(Err(error)) => return Err(Fatal(error)),
+            };
+            let written = if last.is_none() { Written::None(cause) } else { Written::Some };
+            return Ok((answers, written));
+        }
+        if let Some(last) = last {
+            self.tail = Prev::At(Some(last));
+        }
+        Ok((answers, Written::All))
+    }
+
+    /// What was written before the rest could not be is known to everybody all the same.
+    fn catch_up(&mut self, answers: &[Answer]) {
+        let events = answers.iter().flat_map(|answer| &answer.events);
+        let before = self.view.events.saturating_sub(events.clone().count() as u64);
+        for (number, event) in (1..).zip(events) {
+            self.followers.tell(&Update::Event { seq: before + number, event: event.clone() });
+        }
+        for effect in self.run.outstanding() {
+            match &effect {
+                Effect::Dispatch(job) if self.is_at_work(&job.key) => {}
+                _ => self.carry_out_effect(effect),
             }
         }
     }
 
     fn replay(&mut self) -> Result<(), Fatal> {
         let replayed = replayed(&self.store, self.run.id(), self.run.program()).map_err(Fatal)?;
-        (self.run, self.view, self.tail) = (replayed.run, replayed.view, replayed.tail);
+        (self.run, self.view, self.tail) = (replayed.run, replayed.view, Prev::At(replayed.tail));
         Ok(())
     }
 
@@ -333,28 +608,37 @@ impl Driver {
             }
             self.followers.tell(&Update::Event { seq: self.view.events, event });
         }
-        for effect in answer.effects {
-            match effect {
-                Effect::Dispatch(job) if job.key.path.is_hook() => self.hooks.push(job.key),
-                Effect::Dispatch(_) | Effect::Abort(_) if self.only_record => {}
-                Effect::Dispatch(job) => self.dispatch(*job),
-                Effect::Abort(key) => self.abort(&key),
-                Effect::Conclude(_) => {}
-            }
+        answer.effects.into_iter().for_each(|effect| self.carry_out_effect(effect));
+    }
+
+    fn carry_out_effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Dispatch(job) if job.key.path.is_hook() => self.hooks.push(job.key),
+            Effect::Dispatch(_) | Effect::Abort(_) if self.only_record => {}
+            Effect::Dispatch(job) => self.dispatch(*job),
+            Effect::Abort(key) => self.abort(&key),
+            // What is for the desk was passed on at once, since it becomes durable in the same order.
+            Effect::Ask { .. }
+            | Effect::Release { .. }
+            | Effect::Listen(_)
+            | Effect::Deaf(_)
+            | Effect::Conclude(_) => {}
         }
     }
 
+    fn is_at_work(&self, key: &JobKey) -> bool {
+        let planned = |planned: &Planned| matches!(planned, Planned::Report(job, ..) if job == key);
+        self.jobs.contains_key(key) || self.agenda.values().any(planned)
+    }
+
     fn dispatch(&mut self, mut job: Job) {
-        let Name { id, plain } = ids::name(&self.view, &job.key.path);
-        let attempt = job.key.attempt + ids::attempts_before(&self.view, &job.key.path);
-        let asker = Asker { id: &id, plain: &plain, attempt };
-        let answer = self.host.answer(&job, asker);
-        if let Some(answer) = answer {
+        if let Some(answer) = self.scripted(&job) {
             // What hangs loses against whatever falls due at the same instant.
             let after = answer.after.plus(Duration(u64::from(answer.hangs)));
-            return self.plan(self.clock.now().plus(after), Planned::Report(job.key, answer.outcome));
+            let report = Planned::Report(job.key, answer.outcome, answer.used);
+            return self.plan(self.clock.now().plus(after), report);
         }
-        job.step = id.into();
+        job.step = ids::name(&self.view, &job.key.path).id.into();
         let abort = CancellationToken::new();
         let environment = self.host.environment.clone();
         let (output, notes) = (self.output.clone(), self.notes.clone());
@@ -371,8 +655,9 @@ impl Driver {
         if let Some(token) = self.jobs.get(key) {
             return token.cancel();
         }
-        self.agenda.retain(|_, planned| !matches!(planned, Planned::Report(job, _) if job == key));
-        self.plan(self.clock.now(), Planned::Report(key.clone(), Outcome::Cancelled("told to stop".into())));
+        self.agenda.retain(|_, planned| !matches!(planned, Planned::Report(job, ..) if job == key));
+        let stopped = Outcome::Cancelled("told to stop".into());
+        self.plan(self.clock.now(), Planned::Report(key.clone(), stopped, None));
     }
 
     fn plan(&mut self, at: Timestamp, planned: Planned) {
@@ -464,7 +749,8 @@ pub(crate) fn channels(followers: &Followers, sender: &mpsc::UnboundedSender<Mai
             let Some(sender) = sender.upgrade() else { return };
             let (reply, answer) = oneshot::channel();
             let input = Input::Noted { job: note.job, key: note.key, value: note.value };
-            if sender.send(Mail { input, reply: Some(reply) }).is_ok() && matches!(answer.await, Ok(Ok(()))) {
+            let told = Told::Input(input, None);
+            if sender.send(Mail { told, reply: Some(reply) }).is_ok() && matches!(answer.await, Ok(Ok(()))) {
                 let _ = note.durable.send(());
             }
         }
@@ -494,11 +780,7 @@ pub(crate) struct Replayed {
     pub decided: HashMap<String, usize>,
 }
 
-pub(crate) fn replayed(
-    store: &Store,
-    id: &windlass_engine::RunId,
-    program: &Arc<Program>,
-) -> Result<Replayed, Error> {
+pub(crate) fn replayed(store: &Store, id: &RunId, program: &Arc<Program>) -> Result<Replayed, Error> {
     let records = store.journal.read(id, None)?;
     let mut events: Vec<Event> = Vec::new();
     for record in &records {

@@ -2,7 +2,10 @@
 
 use crate::clock::Clock;
 use crate::config::{BadConfig, RECORDED};
-use crate::drive::{Driver, Fatal, Followers, Mail, Patience, Replayed, Update, channels, replayed};
+use crate::desk::Keeper;
+use crate::drive::{
+    Driver, Fatal, Followers, Live, Mail, Patience, Replayed, Told, Update, channels, replayed,
+};
 use crate::host::Host;
 use crate::lock::Lock;
 use crate::report::{Standing, ids};
@@ -13,12 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_engine::{
-    BadRunId, Effect, Event, Input, Lineage, Path, Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
+    BadRunId, Claim, DeskInput, DeskState, Effect, Event, Full, Input, Lineage, Order, Path, Program,
+    Refused, Run, RunId, StepPhase, Unrunnable, View,
 };
 use windlass_executors::{Children, EndError, Problem, end_orphans};
 use windlass_ir::plan::FORMAT;
-use windlass_ir::{Plan, Value};
-use windlass_store::{Durability, Options, Query, RunRow, Store, StoredPlan};
+use windlass_ir::{Duration, Plan, Value};
+use windlass_store::{Durability, Options, Prev, Query, RunRow, Store, StoredPlan};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -126,6 +130,9 @@ impl Error {
 #[derive(Debug)]
 pub struct Engine {
     store: Store,
+    /// None for a process that only looks.
+    desk: Option<Keeper>,
+    house: Mutex<Option<Host>>,
     folder: PathBuf,
     children: Option<Arc<Children>>,
     live: Live,
@@ -139,6 +146,12 @@ pub struct Engine {
     /// None for a process that only looks.
     _lock: Option<Lock>,
 }
+
+/// How long starts with the same key are the same run.
+const START_KEY_TTL: Duration = Duration::from_secs(24 * 3600);
+
+/// Who takes up a run that was started before.
+const DESK: &str = "desk";
 
 /// A client that neither listens nor goes away is not waited for longer than this.
 const GUEST_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
@@ -158,9 +171,6 @@ impl Drop for Guest {
     }
 }
 
-/// The runs that this process drives.
-type Live = Arc<Mutex<HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>>>;
-
 /// How a run is started.
 #[derive(Debug)]
 pub struct Start {
@@ -174,6 +184,8 @@ pub struct Start {
     pub host: Host,
     pub clock: Clock,
     pub patience: Patience,
+    /// What it has to wait for beside what its plan says.
+    pub claims: Vec<Claim>,
 }
 
 /// A run under way in this process.
@@ -190,7 +202,7 @@ impl Handle {
     /// Tells the run something and waits until that is durable.
     pub async fn tell(&self, input: Input) -> Result<(), Refused> {
         let (reply, answer) = oneshot::channel();
-        if self.mail.send(Mail { input, reply: Some(reply) }).is_err() {
+        if self.mail.send(Mail { told: Told::Input(input, None), reply: Some(reply) }).is_err() {
             return Err(Refused::Finished);
         }
         answer.await.unwrap_or(Err(Refused::Finished))
@@ -199,57 +211,81 @@ impl Handle {
 
 impl Engine {
     /// Becomes the owner of a data folder, which is made if it is not there.
-    pub fn open(folder: &FilePath, durability: Durability) -> Result<Self, Error> {
+    pub fn open(folder: &FilePath, durability: Durability) -> Result<Arc<Self>, Error> {
         let failed =
             |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
         let lock = Lock::take(folder).map_err(failed)?.ok_or_else(|| Error::Owned(folder.to_owned()))?;
         let options = Options { durability, projection: Some(Arc::new(Rows)), ..Options::default() };
         let store = Store::open(folder, options)?;
         let children = Children::open(folder).map_err(failed)?;
-        Ok(Self {
-            store,
-            folder: folder.to_owned(),
-            children: Some(Arc::new(children)),
-            live: Live::default(),
-            programs: Mutex::default(),
-            taking_up: tokio::sync::Mutex::default(),
-            ended: Arc::default(),
-            guests: Arc::default(),
-            _lock: Some(lock),
-        })
+        let engine = Self::of(store, folder, Some(Arc::new(children)), Some(lock), false)?;
+        engine.settle_accounts()?;
+        Ok(engine)
+    }
+
+    fn of(
+        store: Store,
+        folder: &FilePath,
+        children: Option<Arc<Children>>,
+        lock: Option<Lock>,
+        looks: bool,
+    ) -> Result<Arc<Self>, Error> {
+        let live = Live::default();
+        let found = if looks { None } else { Some(crate::desk::read(&store)?) };
+        let engine = Arc::new_cyclic(|engine| {
+            let desk = found.map(|found| Keeper::open(store.clone(), live.clone(), engine.clone(), found));
+            Self {
+                desk,
+                house: Mutex::default(),
+                store,
+                folder: folder.to_owned(),
+                children,
+                live,
+                programs: Mutex::default(),
+                taking_up: tokio::sync::Mutex::default(),
+                ended: Arc::default(),
+                guests: Arc::default(),
+                _lock: lock,
+            }
+        });
+        Ok(engine)
+    }
+
+    /// The desk, which everybody has who may write.
+    pub(crate) fn desk(&self) -> &Keeper {
+        self.desk.as_ref().expect("whoever only looks drives nothing")
+    }
+
+    /// What runs share, as it stands.
+    pub fn shared(&self) -> Result<DeskState, Error> {
+        match &self.desk {
+            Some(desk) => Ok(desk.look(DeskState::clone)),
+            None => Ok(crate::desk::read(&self.store)?.0.state().clone()),
+        }
+    }
+
+    /// Runs that have ended hold nothing, even if whoever drove them died before it could say so.
+    fn settle_accounts(&self) -> Result<(), Error> {
+        for run in self.desk().runs() {
+            let row = self.store.view.get(&run)?;
+            if row.is_some_and(|row| row.row.ended_at.is_some()) {
+                let program = self.program(&run)?;
+                self.desk().settle_accounts(&replayed(&self.store, &run, &program)?.run);
+            }
+        }
+        Ok(())
     }
 
     /// Looks at a data folder that another process may own.
-    pub fn look(folder: &FilePath) -> Result<Self, Error> {
+    pub fn look(folder: &FilePath) -> Result<Arc<Self>, Error> {
         let options = Options { projection: Some(Arc::new(Rows)), ..Options::default() };
-        let store = Store::open_read_only(folder, options)?;
-        Ok(Self {
-            store,
-            folder: folder.to_owned(),
-            children: None,
-            live: Live::default(),
-            programs: Mutex::default(),
-            taking_up: tokio::sync::Mutex::default(),
-            ended: Arc::default(),
-            guests: Arc::default(),
-            _lock: None,
-        })
+        Self::of(Store::open_read_only(folder, options)?, folder, None, None, true)
     }
 
     /// An engine that forgets everything with itself.
-    pub fn in_memory() -> Self {
+    pub fn in_memory() -> Arc<Self> {
         let store = Store::memory(Options { projection: Some(Arc::new(Rows)), ..Options::default() });
-        Self {
-            store,
-            folder: PathBuf::new(),
-            children: None,
-            live: Live::default(),
-            programs: Mutex::default(),
-            taking_up: tokio::sync::Mutex::default(),
-            ended: Arc::default(),
-            guests: Arc::default(),
-            _lock: None,
-        }
+        Self::of(store, FilePath::new(""), None, None, false).expect("an empty store can be read")
     }
 
     /// Starts a run of a plan. It is durable when this returns.
@@ -264,8 +300,23 @@ impl Engine {
             ("scripted", Value::Bool(start.host.script.is_some())),
         ];
         let about = Value::map(about.into_iter().chain(config));
+        self.desk().attend();
         let program = self.stored(plan, start.source, start.overrides).await?;
-        let id = self.free_id(start.run.as_ref(), &start.clock)?;
+        let mut id = self.free_id(start.run.as_ref(), &start.clock)?;
+        if let Some(key) = Run::new(id.clone(), program.clone()).start_key(&start.inputs)?
+            && let Some(earlier) = self.desk().start_once(&key, &id, START_KEY_TTL)
+        {
+            if self.exists(&earlier)? {
+                return self.started_before(&earlier, start.host, start.clock, start.patience).await;
+            }
+            // Whoever wanted to start it died before it did.
+            id = earlier;
+        }
+        let mut claims = start.claims;
+        if let Some(limit) = start.host.limits.runs {
+            let (key, full) = ("house:runs".into(), Full::Wait);
+            claims.push(Claim::Slot { key, limit, full, turns: true });
+        }
         let fresh = Replayed {
             run: Run::new(id, program.clone()),
             view: View::new(program),
@@ -281,6 +332,8 @@ impl Engine {
             by: start.by,
             lineage: Lineage::default(),
             keep: Vec::new(),
+            claims,
+            parents: Vec::new(),
         };
         match opened.driver.offer(Input::Start(Box::new(beginning))).await {
             Ok(Ok(())) => Ok(opened.go()),
@@ -289,6 +342,74 @@ impl Engine {
             Ok(Err(refused)) => Err(Error::Refused(refused)),
             Err(Fatal(error)) => Err(Error::Store(error)),
         }
+    }
+
+    /// The run that was started with the same key before: it is followed, or taken up where nobody drives it.
+    async fn started_before(
+        &self,
+        id: &RunId,
+        host: Host,
+        clock: Clock,
+        patience: Patience,
+    ) -> Result<Handle, Error> {
+        let unchanged = Value::map::<&str>([]);
+        let view = self.view(id)?;
+        if view.ended_at.is_none() {
+            return self.resume(id, unchanged, DESK, host, clock, patience).await;
+        }
+        let standing = crate::report::standing(&view);
+        let (mail, _) = mpsc::unbounded_channel();
+        let (_, updates) = mpsc::unbounded_channel();
+        let done = tokio::spawn(std::future::ready(Ok(standing)));
+        Ok(Handle { id: id.clone(), updates, done, mail })
+    }
+
+    fn exists(&self, id: &RunId) -> Result<bool, Error> {
+        Ok(!self.store.journal.back(id, None, 1)?.is_empty())
+    }
+
+    /// Starts a run that a trigger has ordered, unless it has begun already.
+    pub(crate) async fn start_ordered(&self, order: Order) {
+        let run = order.run.clone();
+        let begun = match self.exists(&run) {
+            Ok(true) => true,
+            Ok(false) => self.begin_ordered(order).await.is_ok(),
+            Err(_) => false,
+        };
+        if begun {
+            // It stands in the journal; that nobody has to start it any more is only noted.
+            let _ = self.desk().tell(DeskInput::Arrived { run }, None, None);
+        }
+    }
+
+    async fn begin_ordered(&self, order: Order) -> Result<(), Error> {
+        let Order { run, plan, inputs, claims } = order;
+        let missing = || Error::NoPlan(run.clone());
+        let stored = self.store.plans.get(&plan)?.ok_or_else(missing)?;
+        let (source, overrides) = (stored.source.clone(), stored.overrides.clone());
+        let plan = stored.read(FORMAT)?;
+        let start = Start {
+            run: Some(run),
+            inputs,
+            by: None,
+            source,
+            overrides,
+            host: self.house(),
+            clock: Clock::Real,
+            patience: Patience::Work,
+            claims,
+        };
+        self.start(plan, start).await.map(drop)
+    }
+
+    /// What runs that nobody stands behind are done with.
+    pub fn set_house(&self, host: Host) {
+        *self.house.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
+    }
+
+    fn house(&self) -> Host {
+        let house = self.house.lock().unwrap_or_else(PoisonError::into_inner);
+        house.clone().unwrap_or_else(|| Host::new(windlass_executors::Environment::default()))
     }
 
     /// The program of a plan, which is durable when this returns.
@@ -344,6 +465,8 @@ impl Engine {
             // What an earlier owner left running must be gone before its step starts again.
             end_orphans(&self.folder, |run| run == id)?;
         }
+        self.desk().attend();
+        self.desk().settle_accounts(run);
         let owed: Vec<Input> = run.outstanding().into_iter().filter_map(lost).collect();
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
         let mut opened = self.driver(replayed, host, clock, patience);
@@ -371,6 +494,7 @@ impl Engine {
                 Err(Fatal(error)) => return Err(Error::Store(error)),
             }
         }
+        opened.driver.hear_what_is_owed().await.map_err(|Fatal(error)| Error::Store(error))?;
         Ok(opened.go())
     }
 
@@ -384,9 +508,10 @@ impl Engine {
         if is_change(changes) {
             let change = Input::Change { inputs: changes.clone(), by: by.into() };
             // That the run has ended meanwhile is what the next answer tells.
-            let _ = mail.send(Mail { input: change, reply: None });
+            let _ = mail.send(Mail { told: Told::Input(change, None), reply: None });
         }
-        let sent = mail.send(Mail { input: Input::Resume { by: by.into() }, reply: Some(reply) }).is_ok();
+        let told = Told::Input(Input::Resume { by: by.into() }, None);
+        let sent = mail.send(Mail { told, reply: Some(reply) }).is_ok();
         if !(sent && matches!(answer.await, Ok(Ok(()) | Err(Refused::NotPaused)))) {
             // It is just being left. Once that is over it can be taken up as any other.
             while ending.recv().await.is_some() {}
@@ -464,7 +589,8 @@ impl Engine {
         let sender = lock(&self.live).get(id).map(|(sender, _)| sender.clone());
         if let Some(sender) = sender {
             let (reply, answer) = oneshot::channel();
-            let sent = sender.send(Mail { input: input.clone(), reply: Some(reply) }).is_ok();
+            let told = Told::Input(input.clone(), None);
+            let sent = sender.send(Mail { told, reply: Some(reply) }).is_ok();
             if sent && let Ok(answered) = answer.await {
                 return answered.map_err(Error::Refused);
             }
@@ -550,8 +676,10 @@ impl Engine {
         let driver = Driver {
             run,
             view,
-            tail,
+            tail: Prev::At(tail),
             store: self.store.clone(),
+            desk: self.desk().clone(),
+            ended: self.ended.clone(),
             host,
             clock: clock.not_before(last_at),
             patience,
@@ -628,7 +756,11 @@ fn lost(owed: Effect) -> Option<Input> {
     match owed {
         Effect::Dispatch(job) => Some(Input::Lost { job: job.key }),
         Effect::Abort(job) => Some(Input::Lost { job }),
-        Effect::Conclude(_) => None,
+        Effect::Ask { .. }
+        | Effect::Release { .. }
+        | Effect::Listen(_)
+        | Effect::Deaf(_)
+        | Effect::Conclude(_) => None,
     }
 }
 

@@ -65,6 +65,11 @@ impl Host {
         }
     }
 
+    /// Whether a job is done by a process of this machine.
+    pub(crate) fn starts_process(&self, job: &Job) -> bool {
+        matches!(job.work.work, Work::Shell { .. }) || self.tasks.does(&job.work.work)
+    }
+
     pub(crate) fn executor(&self, job: &Job) -> Arc<dyn Executor> {
         match job.work.work {
             Work::Shell { .. } => self.shell.clone(),

@@ -6,6 +6,7 @@
 
 mod clock;
 mod config;
+mod desk;
 mod drive;
 mod engine;
 mod host;

@@ -162,7 +162,7 @@ impl Door {
         let deadline = Instant::now() + OWNER_WAIT_MAX;
         loop {
             match Engine::open(folder, durability) {
-                Ok(engine) => return Ok(Self::Owner(Arc::new(engine))),
+                Ok(engine) => return Ok(Self::Owner(engine)),
                 // It is about to listen, or about to go, or only writes something down: a matter of a moment.
                 Err(Error::Owned(_)) if !listens(&socket) && Instant::now() < deadline => {
                     std::thread::sleep(OWNER_WAIT);
@@ -329,6 +329,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
                 host: from.host()?,
                 clock: from.clock(),
                 patience: from.patience(),
+                claims: Vec::new(),
             };
             engine.start(*plan, start).await
         }

@@ -10,7 +10,7 @@ pub struct Rows;
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        2
+        3
     }
 
     fn apply(&self, _: &RunId, row: &mut Row, events: &[Event]) {
@@ -20,12 +20,13 @@ impl Projection for Rows {
 
 fn apply(row: &mut Row, event: &Event) {
     match &event.what {
-        What::Started { about, .. } => {
+        What::Started { about, shares, .. } => {
             let text = |key: &str| about.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             row.workflow = text("workflow");
             row.dialect = text("dialect");
             row.plan = text("plan");
-            row.status = "running".into();
+            let pending = shares.as_ref().is_some_and(|shares| !shares.claims.is_empty());
+            row.status = if pending { pending_word(row).into() } else { "running".into() };
             row.started_at = Some(event.at);
         }
         What::Entered { path, decision } => match decision {
@@ -67,7 +68,11 @@ fn apply(row: &mut Row, event: &Event) {
                 Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => None,
             };
         }
+        What::Admitted { path, .. } if path.is_run() => row.status = "running".into(),
         What::Kept(_)
+        | What::Asked { .. }
+        | What::Admitted { .. }
+        | What::Spent { .. }
         | What::Scheduled { .. }
         | What::Noted { .. }
         | What::AttemptFailed { .. }
@@ -80,6 +85,14 @@ fn apply(row: &mut Row, event: &Event) {
         | What::CancelRequested { .. }
         | What::InputsChanged { .. }
         | What::Closed => {}
+    }
+}
+
+/// The word for a run that has not been let in.
+fn pending_word(row: &Row) -> &'static str {
+    match Dialect::named(&row.dialect) {
+        Dialect::Speckit => "created",
+        Dialect::Swdl | Dialect::Dagnats | Dialect::Dcc => "pending",
     }
 }
 

@@ -91,7 +91,12 @@ impl Branch {
                 Effect::Abort(job) => {
                     moves.push(Input::Reported { job, outcome: Outcome::Cancelled("told to".into()) });
                 }
-                Effect::Conclude(_) => {}
+                // These plans share nothing with other runs.
+                Effect::Ask { .. }
+                | Effect::Release { .. }
+                | Effect::Listen(_)
+                | Effect::Deaf(_)
+                | Effect::Conclude(_) => {}
             }
         }
         let mut waits = false;
@@ -113,6 +118,7 @@ impl Branch {
                 StepPhase::Waiting { .. } => waits = true,
                 StepPhase::Dormant
                 | StepPhase::Pending
+                | StepPhase::Queued { .. }
                 | StepPhase::Running
                 | StepPhase::Backoff { .. }
                 | StepPhase::Joined
@@ -137,7 +143,11 @@ impl Branch {
         let owed = self.run.outstanding().into_iter().filter_map(|effect| match effect {
             Effect::Dispatch(job) => Some(job.key),
             Effect::Abort(key) => Some(key),
-            Effect::Conclude(_) => None,
+            Effect::Ask { .. }
+            | Effect::Release { .. }
+            | Effect::Listen(_)
+            | Effect::Deaf(_)
+            | Effect::Conclude(_) => None,
         });
         let owed: BTreeSet<JobKey> = owed.collect();
         assert_eq!(owed, self.oracle.jobs(), "the run waits for other jobs than it should:\n{}", told());

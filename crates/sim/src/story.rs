@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use windlass_dialects::{Dialect, Options, Text, load};
 use windlass_engine::{
-    Choice, Effect, Event, Failure, GateDecision, Input, Job, Lineage, Outcome, Path, Program, Refused, Run,
-    RunId, Start, StepPhase, StepView, Timestamp, View, Work,
+    Asker, Choice, Denial, DeskAnswer, Effect, Event, Failure, GateDecision, Input, Job, Lineage, Outcome,
+    Path, Program, Refused, Run, RunId, Start, StepPhase, StepView, Timestamp, View, Work,
 };
 use windlass_ir::{Duration, Plan, Value};
 
@@ -166,9 +166,36 @@ impl Telling {
                 let inputs = if rest.trim().is_empty() { Value::map::<&str>([]) } else { value(rest)? };
                 Input::Reopen { inputs, by }
             }
+            "grant" => self.answer(first, DeskAnswer::Granted)?,
+            "found" => self.answer(first, DeskAnswer::Found(value(more)?))?,
+            "deny" => {
+                let what = "tokens".into();
+                self.answer(first, DeskAnswer::Denied(Denial::BudgetExceeded { account: more.into(), what }))?
+            }
+            "taken" => {
+                let by = RunId::new("another").map_err(|error| error.to_string())?;
+                self.answer(first, DeskAnswer::Denied(Denial::Taken { key: more.into(), by }))?
+            }
+            "spent" => {
+                let used = value(more)?.to_json().and_then(|json| serde_json::from_value(json).ok());
+                let used = used.ok_or("spent PATH {tokens, micro_usd, calls, time}")?;
+                Input::Spent { job: self.job(first)?.key.clone(), used }
+            }
             "tick" => Input::Tick,
             other => return Err(format!("nobody knows what `{other}` means")),
         })
+    }
+
+    /// What the desk says to the run, or to the attempt that has asked last at a path.
+    fn answer(&self, path: &str, answer: DeskAnswer) -> Result<Input, String> {
+        let outstanding = self.run.outstanding();
+        let asks = outstanding.iter().find_map(|effect| match effect {
+            Effect::Ask { ask, .. } if ask.asker.path.to_string() == path => Some(ask.asker.clone()),
+            _ => None,
+        });
+        let path = self.path(path).unwrap_or_default();
+        let asker = asks.unwrap_or_else(|| Asker { run: self.run.id().clone(), path, attempt: 1 });
+        Ok(Input::Answered { asker, answer })
     }
 
     fn report(&self, path: &str, outcome: Outcome) -> Result<Input, String> {
@@ -248,7 +275,11 @@ impl Telling {
             let job = match effect {
                 Effect::Dispatch(job) => job.key,
                 Effect::Abort(key) => key,
-                Effect::Conclude(_) => continue,
+                Effect::Ask { .. }
+                | Effect::Release { .. }
+                | Effect::Listen(_)
+                | Effect::Deaf(_)
+                | Effect::Conclude(_) => continue,
             };
             self.offer(Input::Lost { job }).map_err(|refused| refused.to_string())?;
         }
@@ -271,7 +302,14 @@ impl Telling {
                     .filter_map(|effect| match effect {
                         Effect::Dispatch(job) => Some(job.key.path.to_string()),
                         Effect::Abort(key) => Some(format!("{} (told to stop)", key.path)),
-                        Effect::Conclude(_) => None,
+                        Effect::Ask { ask, .. } => {
+                            let keys: Vec<&str> = ask.claims.iter().map(|claim| &**claim.key()).collect();
+                            Some(format!("{} (asks for {})", ask.asker.path, keys.join(", ")))
+                        }
+                        Effect::Release { .. }
+                        | Effect::Listen(_)
+                        | Effect::Deaf(_)
+                        | Effect::Conclude(_) => None,
                     })
                     .collect();
                 paths.sort();
@@ -470,6 +508,7 @@ fn phase(phase: &StepPhase) -> String {
     match phase {
         StepPhase::Dormant => "dormant".into(),
         StepPhase::Pending => "pending".into(),
+        StepPhase::Queued { .. } => "queued".into(),
         StepPhase::Running => "running".into(),
         StepPhase::Backoff { .. } => "backoff".into(),
         StepPhase::Asking { message, .. } => {

@@ -242,7 +242,12 @@ impl World {
                     *told = true;
                 }
             }
-            Effect::Conclude(_) => {}
+            // Sketches share nothing with other runs.
+            Effect::Ask { .. }
+            | Effect::Release { .. }
+            | Effect::Listen(_)
+            | Effect::Deaf(_)
+            | Effect::Conclude(_) => {}
         }
     }
 
@@ -270,7 +275,11 @@ impl World {
         let jobs = self.run.outstanding().into_iter().filter_map(|effect| match effect {
             Effect::Dispatch(job) => Some(job.key),
             Effect::Abort(key) => Some(key),
-            Effect::Conclude(_) => None,
+            Effect::Ask { .. }
+            | Effect::Release { .. }
+            | Effect::Listen(_)
+            | Effect::Deaf(_)
+            | Effect::Conclude(_) => None,
         });
         jobs.collect()
     }
@@ -354,6 +363,7 @@ impl World {
         let open = self.view.steps.iter().filter(|(_, step)| match step.phase {
             StepPhase::Settled(_) | StepPhase::Dormant => false,
             StepPhase::Pending
+            | StepPhase::Queued { .. }
             | StepPhase::Running
             | StepPhase::Backoff { .. }
             | StepPhase::Asking { .. }
@@ -595,6 +605,8 @@ fn shown(input: &Input) -> String {
         Input::Start(start) => format!("start     {}", start.inputs.to_json_text().unwrap_or_default()),
         Input::Reported { job, outcome } => format!("reported  {job} {}", summary(outcome)),
         Input::Lost { job } => format!("lost      {job}"),
+        Input::Answered { asker, .. } => format!("answered  {asker}"),
+        Input::Spent { job, .. } => format!("spent     {job}"),
         Input::Noted { job, .. } => format!("noted     {job}"),
         Input::Decide { path, decision, .. } => {
             format!("decide    {path} {:?} by {}", decision.choice, decision.by)

@@ -160,7 +160,7 @@ fn events() -> Vec<Event> {
         }]
     };
     let run = RunId::new("r").expect("a run id");
-    let around = Append::new(run, None, &of(0)).expect("a record").frame().len();
+    let around = Append::new(run, None, &of(0)).expect("a record").bytes();
     of(FRAME_BYTES - around)
 }
 

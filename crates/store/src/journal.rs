@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::pending::Pending;
 use crate::record;
 use std::sync::Arc;
-use windlass_engine::{Event, RunId};
+use std::sync::atomic::{AtomicU64, Ordering};
+use windlass_engine::{DeskEvent, Event, RunId};
 
 /// The number of a record in its journal, from 1, without gaps: the order in which records became durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,46 +19,110 @@ impl std::fmt::Display for Lsn {
     }
 }
 
-/// A record that is to be written: what one `handle` of a run produced. Cheap to clone, so that it can be tried again.
+/// The number that a record gets, known as soon as it is being written. With it the next record of the same run can be handed
+/// over before the first is durable.
+#[derive(Clone, Debug, Default)]
+pub struct Ticket(Arc<AtomicU64>);
+
+impl Ticket {
+    pub(crate) fn lsn(&self) -> Option<Lsn> {
+        Some(self.0.load(Ordering::Acquire)).filter(|number| *number > 0).map(Lsn)
+    }
+
+    pub(crate) fn set(&self, lsn: Lsn) {
+        self.0.store(lsn.0, Ordering::Release);
+    }
+
+    /// It was not written after all.
+    pub(crate) fn clear(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+/// The record of the same run before one that is to be written.
+#[derive(Clone, Debug)]
+pub enum Prev {
+    /// As the caller knows it; `None` when the run is to begin.
+    At(Option<Lsn>),
+    /// One that was handed over and may not be durable yet.
+    After(Ticket),
+}
+
+/// A record that is to be written: what one `handle` produced.
 #[derive(Clone, Debug)]
 pub struct Append {
     run: RunId,
-    prev: Option<Lsn>,
+    prev: Prev,
+    needs: Option<Ticket>,
+    ticket: Ticket,
     frame: Arc<[u8]>,
 }
 
 impl Append {
     /// `prev` is the run's last record as the caller knows it; `None` when the run is to begin.
     pub fn new(run: RunId, prev: Option<Lsn>, events: &[Event]) -> Result<Self, Error> {
-        let frame = record::encode(&run, prev, events)?;
-        Ok(Self { run, prev, frame })
+        let frame = record::encode(&run, events, record::closes(events))?;
+        Ok(Self::of(run, Prev::At(prev), frame))
     }
 
     /// The same with values above 64 KiB kept apart, each once. They are durable when this returns, so it blocks.
-    pub fn apart(run: RunId, prev: Option<Lsn>, events: &[Event], blobs: &dyn Blobs) -> Result<Self, Error> {
-        let frame = record::encode_apart(&run, prev, events, blobs)?;
-        Ok(Self { run, prev, frame })
+    pub fn apart(run: RunId, prev: Prev, events: &[Event], blobs: &dyn Blobs) -> Result<Self, Error> {
+        let frame = record::encode_apart(&run, events, record::closes(events), blobs)?;
+        Ok(Self::of(run, prev, frame))
+    }
+
+    /// What happened at the desk.
+    pub fn desk(prev: Prev, events: &[DeskEvent], blobs: &dyn Blobs) -> Result<Self, Error> {
+        let run = RunId::desk();
+        let frame = record::encode_apart(&run, events, false, blobs)?;
+        Ok(Self::of(run, prev, frame))
+    }
+
+    fn of(run: RunId, prev: Prev, frame: Arc<[u8]>) -> Self {
+        Self { run, prev, needs: None, ticket: Ticket::default(), frame }
+    }
+
+    /// It is written only if this other record is, and after it.
+    #[must_use]
+    pub fn needing(self, needs: Option<Ticket>) -> Self {
+        Self { needs, ..self }
+    }
+
+    pub fn ticket(&self) -> &Ticket {
+        &self.ticket
     }
 
     pub fn run(&self) -> &RunId {
         &self.run
     }
 
-    pub fn prev(&self) -> Option<Lsn> {
-        self.prev
-    }
-
-    /// The bytes that are stored: header and body.
-    pub fn frame(&self) -> &[u8] {
-        &self.frame
+    /// About how many bytes are stored.
+    pub fn bytes(&self) -> usize {
+        self.frame.len()
     }
 
     pub(crate) fn ends(&self) -> bool {
         record::ends(&self.frame)
     }
 
-    pub(crate) fn at(self, lsn: Lsn) -> Record {
-        Record { lsn, run: self.run, prev: self.prev, frame: self.frame }
+    /// The record before this one, if that is where the run stands and all that this one needs was written.
+    pub(crate) fn follows(&self, tail: Option<Lsn>) -> bool {
+        let needed = self.needs.as_ref().is_none_or(|needed| needed.lsn().is_some());
+        let fits = match &self.prev {
+            Prev::At(prev) => *prev == tail,
+            Prev::After(ticket) => ticket.lsn().is_some_and(|lsn| tail == Some(lsn)),
+        };
+        needed && fits
+    }
+
+    /// The bytes that are stored after this record: header and body.
+    pub(crate) fn sealed(&self, prev: Option<Lsn>) -> Vec<u8> {
+        record::sealed(&self.run, prev, &self.frame)
+    }
+
+    pub(crate) fn at(self, lsn: Lsn, prev: Option<Lsn>) -> Record {
+        let frame = record::sealed(&self.run, prev, &self.frame).into();
+        Record { lsn, run: self.run, prev, frame }
     }
 }
 
@@ -97,6 +162,15 @@ impl Record {
         })
     }
 
+    /// What happened at the desk.
+    pub fn desk_events(&self, blobs: &dyn Blobs) -> Result<Vec<DeskEvent>, Error> {
+        record::decode_whole(&self.frame, blobs).map_err(|cause| Error::Unreadable {
+            run: self.run.clone(),
+            lsn: self.lsn,
+            cause,
+        })
+    }
+
     /// The events; where a large value is kept apart, a reference stands in its place.
     pub fn events(&self) -> Result<Vec<Event>, Error> {
         record::decode(&self.frame).map_err(|cause| Error::Unreadable {
@@ -129,6 +203,8 @@ pub struct Tails {
 
 /// The methods block while they read; `append` only hands over.
 pub trait Journal: Send + Sync + std::fmt::Debug {
+    /// A record of the same run, or one that this one needs, may have been handed over before and not be durable yet; if it is not
+    /// written then this one is not either.
     /// Recovery relies on: an acknowledged record, and every record with a smaller number, is there after any crash; a
     /// record whose `prev` is not the run's last one is never written, whoever wins a race; records handed over by one
     /// thread get rising numbers. An error means that this record was not acknowledged; see [`Error::is_fatal`] for

@@ -25,7 +25,7 @@ mod view;
 
 pub use blobs::{BLOB_BYTES_MIN, BlobId, Blobs};
 pub use error::Error;
-pub use journal::{Append, Appended, Journal, Lsn, Record, Tails};
+pub use journal::{Append, Appended, Journal, Lsn, Prev, Record, Tails, Ticket};
 pub use pending::Pending;
 pub use plans::{Plans, StoredPlan};
 pub use record::{BODY_BYTES_MAX, FORMAT};

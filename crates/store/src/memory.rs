@@ -66,12 +66,13 @@ impl State {
 
     fn append(&mut self, append: Append) -> Appended {
         let tail = self.tails.get(append.run()).copied();
-        if tail != append.prev() {
+        if !append.follows(tail) {
             return Appended::Conflict { tail };
         }
         let lsn = Lsn(self.records.len() as u64 + 1);
+        append.ticket().set(lsn);
         self.tails.insert(append.run().clone(), lsn);
-        self.records.push(append.at(lsn));
+        self.records.push(append.at(lsn, tail));
         Appended::At(lsn)
     }
 }
@@ -98,7 +99,7 @@ impl Journal for Memory {
     fn tails(&self) -> Result<Tails, Error> {
         let state = self.state();
         let is_open = |lsn: &Lsn| state.record(*lsn).is_some_and(|record| !record.ends());
-        let open = state.tails.iter().filter(|(_, lsn)| is_open(lsn));
+        let open = state.tails.iter().filter(|(run, lsn)| is_open(lsn) && !run.is_desk());
         Ok(Tails {
             low_water: Lsn(1),
             last: state.records.last().map(|record| record.lsn),

@@ -24,6 +24,11 @@ impl<T> Pending<T> {
         Self(State::Ready(Some(answer)))
     }
 
+    /// For what could not even be handed over.
+    pub fn refused(error: Error) -> Self {
+        Self::ready(Err(error))
+    }
+
     pub(crate) fn waiting() -> (Answer<T>, Self) {
         let (sender, receiver) = oneshot::channel();
         (sender, Self(State::Waiting(receiver)))

@@ -9,6 +9,8 @@ use crate::blobs::{BLOB_BYTES_MIN, BlobId, Blobs};
 use crate::deep;
 use crate::error::Error;
 use crate::journal::Lsn;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use windlass_engine::{Event, RunId, What};
 
@@ -26,9 +28,15 @@ const ENDS: u8 = 1;
 /// Large values are kept apart, and references to them stand in the body.
 const APART: u8 = 2;
 
-pub(crate) fn encode(run: &RunId, prev: Option<Lsn>, events: &[Event]) -> Result<Arc<[u8]>, Error> {
+/// Whether the run is closed by these.
+pub(crate) fn closes(events: &[Event]) -> bool {
+    matches!(events.last(), Some(Event { what: What::Closed, .. }))
+}
+
+/// The frame of a record, its checksum still to be filled in: that covers the record before, which may not have its number yet.
+pub(crate) fn encode<E: Serialize>(run: &RunId, events: &[E], ends: bool) -> Result<Arc<[u8]>, Error> {
     let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
-    let flags = if matches!(events.last(), Some(Event { what: What::Closed, .. })) { ENDS } else { 0 };
+    let flags = if ends { ENDS } else { 0 };
     let mut frame = Vec::with_capacity(1024);
     frame.extend([FORMAT, flags, 0, 0, 0, 0, 0, 0, 0, 0]);
     serde_json::to_writer(&mut frame, events).map_err(|error| refuse(error.to_string()))?;
@@ -38,19 +46,25 @@ pub(crate) fn encode(run: &RunId, prev: Option<Lsn>, events: &[Event]) -> Result
     }
     // What could not be read again must not be written.
     deep::check(body).map_err(refuse)?;
-    let sum = checksum(run, prev, &frame);
-    frame[CHECKSUM].copy_from_slice(&sum);
     Ok(frame.into())
 }
 
+/// The frame as it is stored after this record.
+pub(crate) fn sealed(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    let sum = checksum(run, prev, &frame);
+    frame[CHECKSUM].copy_from_slice(&sum);
+    frame
+}
+
 /// The same with large values apart. Blobs are durable before this returns.
-pub(crate) fn encode_apart(
+pub(crate) fn encode_apart<E: Serialize>(
     run: &RunId,
-    prev: Option<Lsn>,
-    events: &[Event],
+    events: &[E],
+    ends: bool,
     blobs: &dyn Blobs,
 ) -> Result<Arc<[u8]>, Error> {
-    let whole = encode(run, prev, events)?;
+    let whole = encode(run, events, ends)?;
     if whole.len() <= BLOB_BYTES_MIN {
         return Ok(whole);
     }
@@ -60,13 +74,14 @@ pub(crate) fn encode_apart(
     let mut frame = whole[..HEADER_BYTES].to_vec();
     frame[1] |= APART;
     serde_json::to_writer(&mut frame, &body).map_err(|error| refuse(error.to_string()))?;
-    let sum = checksum(run, prev, &frame);
-    frame[CHECKSUM].copy_from_slice(&sum);
     Ok(frame.into())
 }
 
 /// The events of a frame with its large values back in their places.
-pub(crate) fn decode_whole(frame: &[u8], blobs: &dyn Blobs) -> Result<Vec<Event>, String> {
+pub(crate) fn decode_whole<E: DeserializeOwned + Send>(
+    frame: &[u8],
+    blobs: &dyn Blobs,
+) -> Result<Vec<E>, String> {
     if frame.get(1).is_none_or(|flags| flags & APART == 0) {
         return decode(frame);
     }
@@ -97,7 +112,7 @@ pub(crate) fn decode_whole(frame: &[u8], blobs: &dyn Blobs) -> Result<Vec<Event>
 }
 
 /// The events of a frame that is whole, or why this program cannot read them.
-pub(crate) fn decode(frame: &[u8]) -> Result<Vec<Event>, String> {
+pub(crate) fn decode<E: DeserializeOwned + Send>(frame: &[u8]) -> Result<Vec<E>, String> {
     match frame.first() {
         Some(&FORMAT) => deep::from_slice(frame.get(HEADER_BYTES..).unwrap_or_default()),
         Some(format) => Err(format!("it has format {format} and this version reads up to {FORMAT}")),
@@ -159,10 +174,11 @@ mod tests {
         let mut seen = 0;
         for (run, prev, frame) in golden() {
             assert!(is_whole(&run, prev, &frame), "{run} after {prev:?}");
-            let events = decode(&frame).expect("events");
-            let again = encode(&run, prev, &events).expect("a frame");
+            let events: Vec<Event> = decode(&frame).expect("events");
+            let again = encode(&run, &events, closes(&events)).expect("a frame");
+            let again = sealed(&run, prev, &again);
             assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&frame));
-            assert_eq!(*again, *frame);
+            assert_eq!(again, frame);
             assert_eq!(ends(&frame), matches!(events.last().map(|event| &event.what), Some(What::Closed)));
             seen += 1;
         }
@@ -191,17 +207,20 @@ mod tests {
         let sum = checksum(&run, prev, &frame);
         frame[CHECKSUM].copy_from_slice(&sum);
         assert!(is_whole(&run, prev, &frame));
-        assert_eq!(decode(&frame).expect_err("newer"), "it has format 2 and this version reads up to 1");
+        assert_eq!(
+            decode::<Event>(&frame).expect_err("newer"),
+            "it has format 2 and this version reads up to 1"
+        );
     }
 
     #[test]
     fn an_event_nobody_knows_is_named() {
         let cause = |body: &str| {
-            decode(&[&[FORMAT; HEADER_BYTES], body.as_bytes()].concat()).expect_err("unreadable")
+            decode::<Event>(&[&[FORMAT; HEADER_BYTES], body.as_bytes()].concat()).expect_err("unreadable")
         };
         let unknown = cause(r#"[{"at":1,"event":"teleported"}]"#);
         assert!(unknown.starts_with("unknown variant `teleported`"), "{unknown}");
         assert!(cause("[").starts_with("EOF"), "{}", cause("["));
-        assert!(decode(&[]).is_err() && decode(&[FORMAT]).is_err());
+        assert!(decode::<Event>(&[]).is_err() && decode::<Event>(&[FORMAT]).is_err());
     }
 }

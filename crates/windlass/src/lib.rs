@@ -82,7 +82,7 @@ impl Workflow {
 /// The owner of a data folder.
 #[derive(Debug)]
 pub struct Engine {
-    engine: runtime::Engine,
+    engine: Arc<runtime::Engine>,
     host: Host,
 }
 
@@ -146,6 +146,7 @@ impl Engine {
             host: self.host.clone(),
             clock,
             patience,
+            claims: Vec::new(),
         };
         self.engine.start(plan.clone(), start).await.map(RunHandle::of)
     }

@@ -37,6 +37,8 @@ fn path_of(what: &What) -> Option<&Path> {
     match what {
         What::Entered { path, .. }
         | What::Scheduled { path, .. }
+        | What::Asked { path, .. }
+        | What::Spent { path, .. }
         | What::Noted { path, .. }
         | What::AttemptFailed { path, .. }
         | What::Lost { path, .. }
@@ -48,7 +50,9 @@ fn path_of(what: &What) -> Option<&Path> {
         What::Kept(kept) => Some(&kept.path),
         What::SentBack { gate, .. } => Some(gate),
         What::Signalled { path, .. } => path.as_ref(),
-        What::CancelRequested { path, .. } => Some(path).filter(|path| !path.is_run()),
+        What::CancelRequested { path, .. } | What::Admitted { path, .. } => {
+            Some(path).filter(|path| !path.is_run())
+        }
         What::Started { .. }
         | What::Paused { .. }
         | What::Resumed { .. }
@@ -77,6 +81,8 @@ pub fn event_line(event: &Event) -> String {
         What::Scheduled { attempt, delivery, .. } | What::Lost { attempt, delivery, .. } => {
             format!(": attempt {attempt}, delivery {delivery}")
         }
+        What::Asked { attempt, .. } | What::Admitted { attempt, .. } => format!(": attempt {attempt}"),
+        What::Spent { used, .. } => format!(": {} tokens, {} calls", used.tokens, used.calls),
         What::TimerSet { until, .. } if *until == Timestamp::NEVER => ": stands still".to_owned(),
         What::TimerSet { until, .. } => format!(": until {until}"),
         What::Entered { decision, .. } => {
@@ -180,6 +186,9 @@ fn progress(event: &Event) -> Option<String> {
         What::Started { .. }
         | What::Kept(_)
         | What::Entered { .. }
+        | What::Asked { .. }
+        | What::Admitted { .. }
+        | What::Spent { .. }
         | What::Noted { .. }
         | What::Lost { .. }
         | What::Joined { .. }

@@ -199,6 +199,8 @@ impl std::fmt::Display for Denial {
 pub enum End {
     /// The attempt is over, the step is not: it keeps what it promised.
     Attempt,
+    /// The same, and what it has cost is not known: it is taken to be what was set aside.
+    Lost,
     /// The work is done, with this result.
     Done(Value),
     /// It failed or was cancelled.

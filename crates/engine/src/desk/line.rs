@@ -98,6 +98,10 @@ impl Turn<'_> {
 
     pub(super) fn release(&mut self, asker: Asker, used: Amount, end: End) {
         let step = asker.step();
+        let (used, end) = match end {
+            End::Lost => (self.reserved(&asker), End::Attempt),
+            End::Attempt | End::Done(_) | End::Over => (used, end),
+        };
         let over = end != End::Attempt;
         let mut freed: Vec<Key> = Vec::new();
         if let Some(waiting) = self.state.waiting.get(&asker) {

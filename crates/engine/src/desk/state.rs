@@ -284,7 +284,7 @@ impl State {
                 }
                 Claim::Rate { .. } => {}
                 Claim::Promise { key, ttl } => match end {
-                    End::Attempt => {}
+                    End::Attempt | End::Lost => {}
                     End::Done(value) => {
                         let until = ttl.map(|ttl| at.plus(ttl));
                         self.promisers.remove(&asker.step());

@@ -24,7 +24,7 @@ impl Turn<'_> {
         let place = self.state().find(&job.path).filter(|_| job.run == self.run.id);
         let current = place.filter(|place| {
             self.at(*place).attempt().is_some_and(|attempt| {
-                let waited_for = !matches!(attempt.doing, Doing::Between { .. });
+                let waited_for = matches!(attempt.doing, Doing::Running | Doing::Aborting(_));
                 waited_for && attempt.attempt == job.attempt && attempt.delivery == job.delivery
             })
         });
@@ -59,6 +59,7 @@ impl Turn<'_> {
             Some(abort) => self.stopped(place, abort, false),
             None if job.delivery < DELIVERIES_MAX => {
                 let (path, attempt, delivery) = (job.path.clone(), job.attempt, job.delivery);
+                self.give_up_call(place);
                 self.emit(What::Lost { path, attempt, delivery });
             }
             None => {
@@ -72,7 +73,7 @@ impl Turn<'_> {
     fn aborting(&self, place: Place) -> Option<Abort> {
         match self.at(place).attempt()?.doing {
             Doing::Aborting(abort) => Some(abort),
-            Doing::Running | Doing::Between { .. } => None,
+            Doing::Asking { .. } | Doing::Running | Doing::Between { .. } => None,
         }
     }
 
@@ -93,7 +94,7 @@ impl Turn<'_> {
             return Ok(());
         }
         let attempt = self.at(place).attempts + 1;
-        self.schedule(place, attempt, 1, Some(assignment));
+        self.ask_or_schedule(place, attempt, 1, Some(assignment));
         Ok(())
     }
 
@@ -101,8 +102,14 @@ impl Turn<'_> {
     pub(super) fn next_attempt(&mut self, place: Place) {
         let Some(before) = self.at(place).attempt() else { return };
         let (attempt, delivery) = (before.attempt, before.delivery);
-        if matches!(before.doing, Doing::Between { lost: true, .. }) {
-            return self.schedule(place, attempt, delivery + 1, None);
+        match before.doing {
+            Doing::Asking { .. } => return self.schedule(place, attempt, delivery, None),
+            // What a lost call has cost is not known, so that the next one is asked for anew.
+            Doing::Between { lost: true } if self.at(place).asked.is_none() => {
+                return self.ask_or_schedule(place, attempt, delivery + 1, None);
+            }
+            Doing::Between { lost: true } => return self.schedule(place, attempt, delivery + 1, None),
+            Doing::Between { lost: false } | Doing::Running | Doing::Aborting(_) => {}
         }
         let program = self.program(place);
         let over = self.rounds_deadline(place, program.step(self.at(place).step));
@@ -117,7 +124,7 @@ impl Turn<'_> {
             }
             Arc::new(assignment)
         });
-        self.schedule(place, attempt + 1, 1, assignment);
+        self.ask_or_schedule(place, attempt + 1, 1, assignment);
     }
 
     pub(super) fn schedule(
@@ -178,6 +185,7 @@ impl Turn<'_> {
         match self.retry_delay(place, &failure) {
             Ok(Some(delay)) => {
                 let (path, attempt) = (self.path(place), self.at(place).attempts);
+                self.give_back(place, None);
                 self.emit(What::AttemptFailed { path, attempt, failure, delay });
             }
             Ok(None) => self.settle(place, Outcome::Failed(failure)),

@@ -42,6 +42,7 @@ impl Turn<'_> {
             took: None,
         };
         more(&mut settled);
+        self.give_back(place, Some(&settled.outcome));
         self.emit(What::Settled(Box::new(settled)));
         self.abort_branches(place);
     }
@@ -81,7 +82,7 @@ impl Turn<'_> {
             Phase::Wait(_) => self.wait_over(place),
             Phase::Attempt(attempt) => match attempt.doing {
                 Doing::Aborting(abort) => self.stopped(place, abort, true),
-                Doing::Running | Doing::Between { .. } => return false,
+                Doing::Asking { .. } | Doing::Running | Doing::Between { .. } => return false,
             },
             Phase::Entered => self.scope_ends(place),
             Phase::Dormant | Phase::Waiting | Phase::Ready | Phase::Joined(_) | Phase::Settled(_) => {
@@ -242,6 +243,9 @@ impl Turn<'_> {
     /// Fixes the result once every step has settled and what had to be undone is undone.
     pub(super) fn conclude(&mut self) -> bool {
         if self.state().roots.open > 0 || self.state().undoing.contains_key(&None) {
+            return false;
+        }
+        if self.state().applies.is_some() && self.state().stop.is_none() {
             return false;
         }
         if self.undo_next(None) {

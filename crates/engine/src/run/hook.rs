@@ -132,6 +132,6 @@ impl Turn<'_> {
             }
         };
         let env = render::variables(&sight.env);
-        Ok(Assignment { input: Value::Null, work, env, promise: None })
+        Ok(Assignment { input: Value::Null, work, env, promise: None, claims: Vec::new() })
     }
 }

@@ -5,6 +5,7 @@
 //! of scopes and of the run, and a file for each kind of step that is more than an attempt. `values` is what expressions see on
 //! the way, `records` the shape in which steps are seen, `render` the work that is handed out.
 
+mod ask;
 mod attempt;
 mod call;
 mod choose;
@@ -36,6 +37,7 @@ use crate::input::{Effect, Input, Refused, Start};
 use crate::job::Job;
 use crate::keys::{JobKey, Path, Reason, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome};
+pub use ask::account_of;
 pub use attempt::Fnv;
 pub use end::is_abort;
 pub use program::{Program, Unrunnable, says_no};
@@ -68,6 +70,8 @@ pub struct Run {
     id: RunId,
     program: Arc<Program>,
     state: State,
+    /// Whether every job is asked for, because whoever drives the run has limits of its own.
+    asks_always: bool,
 }
 
 /// Two runs are equal when they know the same.
@@ -88,7 +92,7 @@ pub struct Answer {
 
 impl Run {
     pub fn new(id: RunId, program: Arc<Program>) -> Self {
-        Self { id, state: State::new(program.clone()), program }
+        Self { id, state: State::new(program.clone()), program, asks_always: false }
     }
 
     /// The run that these events describe.
@@ -114,6 +118,11 @@ impl Run {
             Stage::New | Stage::Running => None,
             Stage::Concluded(outcome) | Stage::Closed(outcome) => Some(outcome),
         }
+    }
+
+    /// From now on the desk is asked about every job, also those that share nothing by their plan.
+    pub fn ask_always(&mut self, always: bool) {
+        self.asks_always = always;
     }
 
     /// Whether an attempt is under way, or one that failed will be followed by another.
@@ -147,6 +156,8 @@ impl Run {
         let steps = self.state.jobs.iter().filter_map(|place| {
             let attempt = self.state.at(*place).attempt()?;
             match attempt.doing {
+                Doing::Asking { granted: true } => None,
+                Doing::Asking { granted: false } => Some(self.ask_of(*place, attempt)),
                 Doing::Running => Some(Effect::Dispatch(Box::new(self.job(*place, attempt)))),
                 Doing::Aborting(_) => Some(Effect::Abort(self.job_key(&self.state.at(*place).path, attempt))),
                 Doing::Between { .. } => None,
@@ -154,7 +165,7 @@ impl Run {
         });
         let hooks = self.state.hooks.iter();
         let hooks = hooks.map(|(path, hook)| Effect::Dispatch(Box::new(self.hook_job(path, hook))));
-        steps.chain(hooks).collect()
+        self.application().into_iter().chain(steps).chain(hooks).collect()
     }
 
     /// Takes an input and decides everything that can be decided because of it.
@@ -251,6 +262,12 @@ impl Turn<'_> {
             Input::Start(start) => self.start_run(*start),
             Input::Reported { job, outcome } => self.reported(&job, outcome),
             Input::Lost { job } => self.lost(&job),
+            Input::Answered { asker, answer } => self.answered(asker, answer),
+            Input::Spent { job, used } => {
+                let path = self.path(self.outstanding(&job)?);
+                self.emit(What::Spent { path, used });
+                Ok(())
+            }
             Input::Noted { job, key, value } => {
                 let path = match self.hook_of(&job) {
                     true => job.path,
@@ -290,9 +307,11 @@ impl Turn<'_> {
                 Ok(())
             }
             Input::Noted { job, .. } if self.hook_of(&job) => Ok(()),
-            Input::Reported { job, .. } | Input::Lost { job } | Input::Noted { job, .. } => {
-                Err(Refused::StaleJob(job))
-            }
+            Input::Reported { job, .. }
+            | Input::Lost { job }
+            | Input::Noted { job, .. }
+            | Input::Spent { job, .. } => Err(Refused::StaleJob(job)),
+            Input::Answered { asker, .. } => Err(Refused::NotAsked(asker)),
             Input::Tick | Input::TakenUp => Ok(()),
             Input::Decide { id, path, .. } => self.known_decision(&id, &path)?.ok_or(Refused::Finished),
             Input::Reopen { inputs, by } => self.reopen(&inputs, by),
@@ -328,7 +347,9 @@ impl Turn<'_> {
         state.started_at = self.now;
         let env = render::bindings(&Sight::at_start(&self.run.id, &state), &plan.env)
             .map_err(|failure| Refused::BadEnvironment(failure.message))?;
-        let Start { inputs, seed, about, by, lineage, keep } = start;
+        let shares =
+            self.shares(&state, &start).map_err(|failure| Refused::BadInput(failure.message.to_string()))?;
+        let Start { inputs, seed, about, by, lineage, keep, .. } = start;
         self.emit(What::Started {
             inputs,
             env: Sealable(Value::Map(Arc::new(env))),
@@ -336,7 +357,9 @@ impl Turn<'_> {
             about,
             by,
             lineage,
+            shares,
         });
+        self.apply();
         keep.into_iter().for_each(|kept| self.emit(What::Kept(Box::new(kept))));
         self.start_hooks();
         Ok(())

@@ -135,7 +135,6 @@ fn fragment(outer: &Plan, prefix: &str, wanted: &[Wanted], depths: &[u32], outpu
             takes_over: false,
             batch: *depth,
             reads: Vec::new(),
-            claims: Vec::new(),
             condition: None,
             inputs: IndexMap::new(),
             outputs: IndexMap::new(),

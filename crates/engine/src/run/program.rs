@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_ir::contract::{Contract, Violation};
 use windlass_ir::expr::{ResultShapes, StepId, Visibility};
 use windlass_ir::plan::PlanStep;
-use windlass_ir::policy::{IdempotencyScope, OnFailure};
+use windlass_ir::policy::OnFailure;
 use windlass_ir::workflow::{Action, Gate, Kind, RunInput};
 use windlass_ir::{Plan, Type, Value};
 
@@ -82,15 +82,7 @@ impl Program {
     /// Nothing is started that could not be finished, and nothing that was asked for is left out in silence.
     fn check_features(&self) -> Result<(), Unrunnable> {
         let policy = &self.plan.policy;
-        let unkept = [
-            (policy.priority.is_some(), "priority"),
-            (policy.singleton.is_some(), "singleton"),
-            (policy.sticky.is_some(), "sticky"),
-            (!policy.cancel_on.is_empty(), "cancel_on"),
-            (policy.start_key.is_some(), "start_key"),
-            (!policy.budget.is_unlimited(), "config.budget"),
-            (policy.concurrency.runs_per_workflow.is_some(), "config.concurrency.per_workflow"),
-        ];
+        let unkept = [(policy.sticky.is_some(), "sticky")];
         if let Some((_, feature)) = unkept.into_iter().find(|(asked, _)| *asked) {
             return Err(Unrunnable::Feature { step: self.plan.header.id.to_string(), feature });
         }
@@ -293,9 +285,7 @@ fn unkept_of(step: &PlanStep) -> Option<&'static str> {
     let key = step.policy.idempotency.as_ref();
     let is_action = matches!(step.kind, Kind::Action(_));
     let asked = [
-        (step.policy.rate.is_some(), "rate limits"),
-        (step.policy.task_jobs_max.is_some(), "task limits"),
-        (key.is_some_and(|key| key.scope == IdempotencyScope::Global), "idempotency.scope: global"),
+        (step.policy.rate.is_some() && !is_action, "a rate limit of a step that is no action"),
         (key.is_some() && !is_action, "idempotency of a step that is no action"),
     ];
     asked.into_iter().find(|(asked, _)| *asked).map(|(_, feature)| feature)

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use windlass_ir::Value;
 use windlass_ir::expr::text_form;
 use windlass_ir::plan::PlanStep;
-use windlass_ir::policy::{Bindings, Idempotency};
+use windlass_ir::policy::{Bindings, Idempotency, IdempotencyScope};
 use windlass_ir::value::{Map, Sealable};
-use windlass_ir::workflow::{Action, Ask, Assistant, Http, HttpAuth, HttpBody};
+use windlass_ir::workflow::{Action, Ask, Assistant, Bound, Http, HttpAuth, HttpBody};
 
 impl Turn<'_> {
     /// All that an attempt of a step is given.
@@ -28,8 +28,10 @@ impl Turn<'_> {
         let input = sight.inputs(step)?;
         let work = self.work(place, action, &sight)?;
         let env = variables(&sight.env);
-        let promise = step.policy.idempotency.as_ref().map(|key| promise(&sight, key)).transpose()?;
-        Ok(Assignment { input, work, env, promise })
+        let own = step.policy.idempotency.as_ref().filter(|key| key.scope == IdempotencyScope::Run);
+        let promise = own.map(|key| promise(&sight, key)).transpose()?;
+        let claims = self.claims(step, action, &sight)?;
+        Ok(Assignment { input, work, env, promise, claims })
     }
 
     fn work(&self, place: Place, action: &Action, sight: &Sight<'_>) -> Result<Work, Failure> {
@@ -93,10 +95,13 @@ fn object(sight: &Sight<'_>, named: &Bindings) -> Result<Value, Failure> {
 }
 
 fn promise(sight: &Sight<'_>, idempotency: &Idempotency) -> Result<Promise, Failure> {
-    let key = sight.value(&idempotency.key)?;
-    let key = text_form(&key, &sight.program().plan.semantics)
-        .map_err(|error| expression_error(&error, &idempotency.key.field))?;
-    Ok(Promise { key, ttl: idempotency.ttl })
+    Ok(Promise { key: text(sight, &idempotency.key)?, ttl: idempotency.ttl })
+}
+
+/// What something comes to, as text.
+pub fn text(sight: &Sight<'_>, bound: &Bound) -> Result<Arc<str>, Failure> {
+    let value = sight.value(bound)?;
+    text_form(&value, &sight.program().plan.semantics).map_err(|error| expression_error(&error, &bound.field))
 }
 
 fn request(http: &Http, sight: &Sight<'_>) -> Result<Request, Failure> {

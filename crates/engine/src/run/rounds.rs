@@ -57,6 +57,7 @@ impl Turn<'_> {
                 let delay = rounds.delay.unwrap_or_default();
                 let path = self.path(place);
                 let decision = Decision::Again { number, input: value, delay };
+                self.give_back(place, None);
                 return self.emit(What::Entered { path, decision });
             }
         };

@@ -4,8 +4,9 @@ use super::Turn;
 use super::records;
 use super::state::{Phase, Place};
 use super::values::Sight;
+use crate::desk::{Address, Listener};
 use crate::event::{Decision, Listening, Waiting, What};
-use crate::input::Refused;
+use crate::input::{Effect, Refused};
 use crate::keys::{Path, Timestamp};
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
@@ -37,7 +38,13 @@ impl Turn<'_> {
         let now = waiting.signal.is_none() && waiting.until.is_some_and(|until| until <= self.now);
         let letter = waiting.signal.as_ref().and_then(|signal| self.letter_for(signal));
         let path = self.path(place);
+        let listener = waiting.signal.as_ref().filter(|signal| signal.message).map(|signal| {
+            let address = Address { run: self.run.id.clone(), path: path.clone() };
+            let (name, matching) = (signal.name.clone(), signal.matching.clone());
+            Listener { address, name, matching, until: waiting.until, number: 0 }
+        });
         self.emit(What::Entered { path, decision: Decision::Wait(Box::new(waiting)) });
+        self.answer.effects.extend(listener.map(|listener| Effect::Listen(Box::new(listener))));
         match letter {
             Some((id, value)) => {
                 let outcome = Outcome::Done(records::waited(self.state(), place, value));

@@ -8,7 +8,7 @@ pub(crate) use parse::{FAILURE_KEYS, failure};
 
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_engine::{Choice, Failure, Job, Outcome, Work, class};
+use windlass_engine::{Amount, Choice, Failure, Job, Outcome, Work, class};
 use windlass_ir::{Duration, Value};
 
 /// A script that has been read and holds no mistake.
@@ -29,6 +29,9 @@ pub struct Answer {
     /// It answers nothing at all, and `outcome` is only what ends it if nothing else does: whatever falls due at the same
     /// instant comes first.
     pub hangs: bool,
+    /// What it says that it has cost, and the most that it could.
+    pub used: Option<Amount>,
+    pub most: Option<Amount>,
 }
 
 /// What people decide, by the id of the gate.
@@ -116,7 +119,8 @@ fn unanswered(asker: Asker<'_>, work: Option<&str>) -> Answer {
     let message =
         format!("the script has no answer for `{id}`: add an entry `{id}`{plain}{work} under `steps`");
     let failure = Failure::new(class::NO_SCRIPTED_ANSWER, message);
-    Answer { outcome: Outcome::Failed(failure), after: Duration::ZERO, hangs: false }
+    let outcome = Outcome::Failed(failure);
+    Answer { outcome, after: Duration::ZERO, hangs: false, used: None, most: None }
 }
 
 #[cfg(test)]
@@ -144,7 +148,13 @@ mod tests {
     fn job(step: &str, work: Work) -> Job {
         let path = Path::default().child(step.into(), None);
         let key = JobKey { run: RunId::new("r").expect("good"), path, attempt: 1, delivery: 1 };
-        let work = Arc::new(Assignment { input: Value::Null, work, env: IndexMap::new(), promise: None });
+        let work = Arc::new(Assignment {
+            input: Value::Null,
+            work,
+            env: IndexMap::new(),
+            promise: None,
+            claims: Vec::new(),
+        });
         Job {
             key,
             step: step.into(),

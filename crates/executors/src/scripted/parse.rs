@@ -3,7 +3,7 @@
 use super::{Answer, GateAnswer, Gates, Script, Signal};
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_engine::{Choice, Failure, Outcome, class};
+use windlass_engine::{Amount, Choice, Failure, Outcome, class};
 use windlass_ir::suggest::nearest;
 use windlass_ir::value::Map;
 use windlass_ir::{Duration, Value};
@@ -135,9 +135,10 @@ impl Reader {
     }
 
     fn answer(&mut self, value: &Value, place: &Place) -> Option<Answer> {
-        let keys: Vec<&str> = FORMS.into_iter().chain(["takes"]).collect();
+        let keys: Vec<&str> = FORMS.into_iter().chain(["takes", "used", "most"]).collect();
         let map = self.object(value, place, &keys)?;
         let takes = self.duration(map, "takes", place);
+        let (used, most) = (self.amount(map, "used", place), self.amount(map, "most", place));
         let mut forms = FORMS.into_iter().filter_map(|form| Some((form, map.get(form)?)));
         let Some((form, given)) = forms.next() else {
             return self.say(place, &format!("this answers nothing: {FORMS_HELP}"));
@@ -161,7 +162,31 @@ impl Reader {
             _ => (Outcome::Done(given.clone()), None),
         };
         let after = takes?.unwrap_or_default().plus(hangs.unwrap_or_default());
-        Some(Answer { outcome, after, hangs: hangs.is_some() })
+        Some(Answer { outcome, after, hangs: hangs.is_some(), used: used?, most: most? })
+    }
+
+    /// What work costs: `tokens`, `usd`, `calls` and `seconds`.
+    fn amount(&mut self, map: &Map, key: &str, place: &Place) -> Option<Option<Amount>> {
+        let Some(value) = given(map, key) else { return Some(None) };
+        let place = Place::Key(place, key);
+        let map = self.object(value, &place, &["tokens", "usd", "calls", "seconds"])?;
+        let (tokens, calls) = (self.number(map, "tokens", &place), self.number(map, "calls", &place));
+        let (usd, seconds) = (self.number(map, "usd", &place), self.number(map, "seconds", &place));
+        Some(Some(Amount {
+            tokens: tokens? as u64,
+            calls: calls? as u64,
+            micro_usd: (usd? * 1e6).round() as u64,
+            time: Duration((seconds? * 1e6).round() as u64),
+        }))
+    }
+
+    fn number(&mut self, map: &Map, key: &str, place: &Place) -> Option<f64> {
+        match given(map, key) {
+            None => Some(0.0),
+            Some(Value::Int(number)) if *number >= 0 => Some(*number as f64),
+            Some(Value::Float(number)) if *number >= 0.0 => Some(*number),
+            Some(other) => self.wrong_kind(other, &Place::Key(place, key), "a number from 0 on"),
+        }
     }
 
     fn scripted_failure(&mut self, value: &Value, place: &Place) -> Option<Failure> {
@@ -302,7 +327,13 @@ mod tests {
 
     fn check(answer: &str, outcome: Outcome, after: &str, hangs: bool) {
         let script = parsed(&format!(r#"{{"agents": {{"a": [{answer}]}}}}"#)).expect("a good script");
-        let expected = Answer { outcome, after: Duration::parse(after).expect("a duration"), hangs };
+        let expected = Answer {
+            outcome,
+            after: Duration::parse(after).expect("a duration"),
+            hangs,
+            used: None,
+            most: None,
+        };
         assert_eq!(script.steps["a"], [expected], "{answer}");
     }
 
@@ -378,7 +409,7 @@ mod tests {
         );
         answer(
             r#"{"output": 1, "by": "me"}"#,
-            "steps.a[0].by: this key is not known here; there are `outputs`, `output`, `continue`, `error`, `hang`, `takes`",
+            "steps.a[0].by: this key is not known here; there are `outputs`, `output`, `continue`, `error`, `hang`, `takes`, `used`, `most`",
         );
         answer(
             r#"{"outputs": 1}"#,

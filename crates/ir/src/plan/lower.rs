@@ -2,18 +2,17 @@
 
 use super::{Digest, FORMAT, Plan, PlanStep};
 use crate::expr::{Expr, Node, Read, StepId, Template};
-use crate::policy::{Claim, IdempotencyScope, OnFailure};
+use crate::policy::OnFailure;
 use crate::resolve::Graph;
 use crate::resolve::{Slot, of_step};
-use crate::workflow::{Action, Kind, Step, Workflow};
+use crate::workflow::{Step, Workflow};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Plan {
     /// Lowers a workflow that [`crate::resolve()`] found no error in.
     pub fn lower(workflow: Workflow) -> Self {
-        let spends = !workflow.policy.budget.is_unlimited();
-        let mut lowering = Lowering { steps: Vec::new(), spends };
+        let mut lowering = Lowering { steps: Vec::new() };
         let roots = lowering.list(workflow.steps, None);
         let steps =
             lowering.steps.into_iter().map(|step| step.expect("every number was lowered once")).collect();
@@ -41,8 +40,6 @@ impl Plan {
 
 struct Lowering {
     steps: Vec<Option<PlanStep>>,
-    /// Whether the run has a budget that its actions draw on.
-    spends: bool,
 }
 
 impl Lowering {
@@ -66,7 +63,6 @@ impl Lowering {
     ) {
         let number = step.number;
         let reads = reads(&mut step);
-        let claims = self.claims(&step);
         let kind = step.kind.map_bodies(&mut |body| self.list(body, Some(number)));
         let lowered = PlanStep {
             id: step.id.value,
@@ -79,7 +75,6 @@ impl Lowering {
             takes_over,
             batch,
             reads,
-            claims,
             condition: step.condition,
             inputs: step.inputs,
             outputs: step.outputs,
@@ -91,14 +86,6 @@ impl Lowering {
             self.steps.resize_with(number.index() + 1, || None);
         }
         self.steps[number.index()] = Some(lowered);
-    }
-
-    /// What only the desk can grant. Keys of run scope and limits of one run are the run's own business.
-    fn claims(&self, step: &Step) -> Vec<Claim> {
-        let promise = step.policy.idempotency.as_ref().filter(|key| key.scope == IdempotencyScope::Global);
-        let promise = promise.map(|key| Claim::Promise { key: key.key.template.clone(), ttl: key.ttl });
-        let spends = self.spends && matches!(step.kind, Kind::Action(Action::Agent(_) | Action::Call(_)));
-        promise.into_iter().chain(spends.then_some(Claim::Account)).collect()
     }
 }
 

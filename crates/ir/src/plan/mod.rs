@@ -13,7 +13,7 @@ pub use outline::{Batch, Estimate, InputOutline, Outline, StepContext, StepOutli
 pub use parameters::{Given, Origin, Parameters};
 
 use crate::expr::{Semantics, StepId};
-use crate::policy::{Bindings, Claim, Policy, RunPolicy};
+use crate::policy::{Bindings, Policy, RunPolicy};
 use crate::workflow::{Condition, Header, Hook, Input, Kind, Output, Parameter, RunInput, Words};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -63,8 +63,6 @@ pub struct PlanStep {
     pub batch: u32,
     /// The steps that its own expressions read, in order of their numbers.
     pub reads: Vec<StepId>,
-    /// What it asks the desk for before it is dispatched.
-    pub claims: Vec<Claim>,
     pub condition: Option<Condition>,
     pub inputs: IndexMap<Arc<str>, Input>,
     pub outputs: IndexMap<Arc<str>, Output>,

@@ -44,6 +44,7 @@ fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
         StepPhase::Settled(_) if super::was_left(view, step) => "pending",
         StepPhase::Dormant if view.cancel_requested && view.ended_at.is_some() => "cancelled",
         StepPhase::Dormant | StepPhase::Pending => "pending",
+        StepPhase::Queued { .. } => "queued",
         StepPhase::Settled(outcome) => status_word(StatusWords::Dagnats, outcome),
         StepPhase::Running
         | StepPhase::Backoff { .. }

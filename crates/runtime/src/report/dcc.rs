@@ -36,7 +36,10 @@ fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = match &step.phase {
         StepPhase::Settled(_) if super::was_left(view, step) => "pending",
-        StepPhase::Dormant | StepPhase::Pending | StepPhase::Settled(Outcome::Skipped(_)) => "pending",
+        StepPhase::Dormant
+        | StepPhase::Pending
+        | StepPhase::Queued { .. }
+        | StepPhase::Settled(Outcome::Skipped(_)) => "pending",
         StepPhase::Settled(outcome) => status_word(StatusWords::Dcc, outcome),
         StepPhase::Running
         | StepPhase::Backoff { .. }

@@ -37,7 +37,8 @@ pub fn standing(view: &View) -> Standing {
         RunPhase::Ended(Outcome::Failed(_)) => Standing::Failed,
         RunPhase::Ended(Outcome::Cancelled(_)) => Standing::Cancelled,
         RunPhase::Pending | RunPhase::Running => {
-            let waiting = view.paused || view.steps.values().any(is_for_others);
+            let pending = view.phase == RunPhase::Pending && view.started_at.is_some();
+            let waiting = view.paused || pending || view.steps.values().any(is_for_others);
             if waiting && !moves_by_itself(view) { Standing::Waiting } else { Standing::Going }
         }
     }
@@ -45,7 +46,10 @@ pub fn standing(view: &View) -> Standing {
 
 /// Whether a step waits for somebody outside.
 fn is_for_others(step: &StepView) -> bool {
-    matches!(step.phase, StepPhase::Asking { .. } | StepPhase::Waiting { signal: Some(_), .. })
+    matches!(
+        step.phase,
+        StepPhase::Asking { .. } | StepPhase::Queued { .. } | StepPhase::Waiting { signal: Some(_), .. }
+    )
 }
 
 /// Whether work or time alone brings the run further.
@@ -55,6 +59,7 @@ pub(crate) fn moves_by_itself(view: &View) -> bool {
         StepPhase::Inside => is_between_rounds(view, path, step),
         StepPhase::Dormant
         | StepPhase::Pending
+        | StepPhase::Queued { .. }
         | StepPhase::Asking { .. }
         | StepPhase::Waiting { signal: Some(_), .. }
         | StepPhase::Joined
@@ -170,7 +175,8 @@ fn current_step(view: &View) -> Option<String> {
         };
     }
     let active = view.steps.iter().find(|(_, step)| match &step.phase {
-        StepPhase::Running
+        StepPhase::Queued { .. }
+        | StepPhase::Running
         | StepPhase::Backoff { .. }
         | StepPhase::Asking { .. }
         | StepPhase::Waiting { .. }
@@ -181,8 +187,13 @@ fn current_step(view: &View) -> Option<String> {
 }
 
 fn waiting_on(view: &View) -> Vec<Json> {
-    if view.phase != RunPhase::Running {
-        return Vec::new();
+    match view.phase {
+        RunPhase::Pending if view.started_at.is_some() => {
+            let since = view.started_at.unwrap_or_default();
+            return vec![slot(None, &view.applies, since)];
+        }
+        RunPhase::Pending | RunPhase::Ended(_) => return Vec::new(),
+        RunPhase::Running => {}
     }
     let waits = view.steps.iter().filter_map(|(path, step)| {
         let name = || ids::name(view, path).id;
@@ -197,6 +208,11 @@ fn waiting_on(view: &View) -> Vec<Json> {
                 "form": gate(view, step).map(form),
                 "until": until.map(shown),
             })),
+            StepPhase::Queued { since } => {
+                let claims = step.assignment.iter().flat_map(|assignment| &assignment.claims);
+                let keys: Vec<_> = claims.map(|claim| claim.key().clone()).collect();
+                Some(slot(Some(name()), &keys, *since))
+            }
             StepPhase::Backoff { until } => Some(json!({
                 "step": name(),
                 "kind": "timer",
@@ -220,6 +236,18 @@ fn waiting_on(view: &View) -> Vec<Json> {
         }
     });
     waits.collect()
+}
+
+/// Somebody who waits for a turn at what runs share. Whoever has the desk at hand adds the place in the line.
+fn slot(step: Option<String>, keys: &[std::sync::Arc<str>], since: windlass_engine::Timestamp) -> Json {
+    json!({
+        "step": step,
+        "kind": "slot",
+        "message": keys.join(", "),
+        "options": null,
+        "until": null,
+        "since": since.to_string(),
+    })
 }
 
 /// A message as people write it.
@@ -331,6 +359,7 @@ impl Shown {
             StepPhase::Settled(Outcome::Cancelled(_))
             | StepPhase::Dormant
             | StepPhase::Pending
+            | StepPhase::Queued { .. }
             | StepPhase::Running
             | StepPhase::Backoff { .. }
             | StepPhase::Asking { .. }

@@ -66,7 +66,7 @@ fn recorded(view: &View) -> impl Iterator<Item = (&Path, &StepView)> {
 
 fn has_begun(step: &StepView) -> bool {
     match &step.phase {
-        StepPhase::Dormant | StepPhase::Pending => false,
+        StepPhase::Dormant | StepPhase::Pending | StepPhase::Queued { .. } => false,
         StepPhase::Settled(Outcome::Cancelled(_)) => step.started_at.is_some(),
         StepPhase::Settled(Outcome::Skipped(skip)) => skip.reason == SkipReason::EmptySlot,
         StepPhase::Settled(_)
@@ -102,7 +102,7 @@ fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     shown.input = input(step);
     shown.status = match &step.phase {
         _ if container.is_some() => "completed",
-        StepPhase::Dormant | StepPhase::Pending => "pending",
+        StepPhase::Dormant | StepPhase::Pending | StepPhase::Queued { .. } => "pending",
         StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Joined | StepPhase::Inside => "running",
         StepPhase::Asking { .. } | StepPhase::Waiting { .. } => "paused",
         // There is no word for what was told to stop.

@@ -21,7 +21,7 @@ fn step_status(phase: &StepPhase) -> &'static str {
     match phase {
         StepPhase::Dormant | StepPhase::Pending => "pending",
         StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Inside | StepPhase::Joined => "running",
-        StepPhase::Asking { .. } | StepPhase::Waiting { .. } => "waiting",
+        StepPhase::Queued { .. } | StepPhase::Asking { .. } | StepPhase::Waiting { .. } => "waiting",
         StepPhase::Settled(outcome) => status_word(StatusWords::House, outcome),
     }
 }

@@ -186,7 +186,8 @@ impl Oracle {
                     self.lost(at);
                 }
             }
-            Input::Noted { .. } | Input::TakenUp => {}
+            // What runs share is not its business.
+            Input::Noted { .. } | Input::Answered { .. } | Input::Spent { .. } | Input::TakenUp => {}
             Input::Decide { id, path, decision } => {
                 let asks = |at: &At| matches!(self.tree[*at].state, State::Asking { .. });
                 let gate = self.at(path).filter(asks);

@@ -24,7 +24,7 @@ impl Command {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Append(append, _) => append.frame().len(),
+            Self::Append(append, _) => append.bytes(),
             Self::Plan(plan, _) => plan.plan.len() + plan.source.len() + plan.overrides.len(),
             Self::Close(_) => 0,
         }

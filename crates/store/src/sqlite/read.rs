@@ -59,7 +59,7 @@ pub(super) fn lsn(number: i64) -> Lsn {
 /// A run's id; `None` when there is none or it is damaged.
 pub(super) fn run(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<RunId>> {
     let text = row.get_ref(column)?.as_bytes_or_null().ok().flatten();
-    Ok(text.and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(|text| RunId::new(text).ok()))
+    Ok(text.and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(RunId::written))
 }
 
 /// The record in a row whose columns are number, run, previous and body; and which record it says it follows. Types are

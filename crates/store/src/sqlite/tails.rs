@@ -133,8 +133,12 @@ impl Tails {
     }
 
     pub(super) fn shown(&self) -> crate::journal::Tails {
-        let mut unfinished: Vec<_> =
-            self.unfinished.iter().map(|(run, tail)| (run.clone(), tail.lsn)).collect();
+        let mut unfinished: Vec<_> = self
+            .unfinished
+            .iter()
+            .filter(|(run, _)| !run.is_desk())
+            .map(|(run, tail)| (run.clone(), tail.lsn))
+            .collect();
         unfinished.sort_unstable();
         crate::journal::Tails {
             low_water: Lsn(self.low_water),

@@ -222,6 +222,8 @@ impl<'c> Writer<'c> {
                 // SQLite has often rolled back by itself; if this fails too the next BEGIN says so.
                 drop(self.connection.execute_batch("ROLLBACK"));
             }
+            // Whoever was to follow these does not.
+            batch.iter().filter_map(Command::append).for_each(|append| append.ticket().clear());
             let error = translate(&self.shared.path, &error);
             if error.is_fatal() {
                 self.broken = Some(error.clone());
@@ -253,7 +255,7 @@ impl<'c> Writer<'c> {
     fn append(&mut self, append: &Append, staged: &mut Staged) -> rusqlite::Result<(Appended, i64)> {
         let tail = self.tail(append.run(), staged)?;
         let known = tail.map(|tail| tail.lsn);
-        if known != append.prev() {
+        if !append.follows(known) {
             return Ok((Appended::Conflict { tail: known }, 0));
         }
         let key = match tail {
@@ -261,12 +263,13 @@ impl<'c> Writer<'c> {
             None => self.begin_run(append.run(), staged)?,
         };
         let at = Lsn(self.next_lsn + staged.records);
-        self.statements.record.execute((number(at), key, append.prev().map(number), append.frame()))?;
+        self.statements.record.execute((number(at), key, known.map(number), append.sealed(known)))?;
+        append.ticket().set(at);
         if append.ends() {
             self.statements.end_run.execute((key, number(at)))?;
         }
         staged.records += 1;
-        staged.bytes += append.frame().len() as u64;
+        staged.bytes += append.bytes() as u64;
         staged.tails.insert(key, at);
         Ok((Appended::At(at), key))
     }

@@ -159,7 +159,7 @@ fn a_record_costs_little_more_than_its_body() {
         open(&temp, Options { durability: windlass_store::Durability::Process, ..Options::default() });
     let (records, text) = (20_000, Value::text("x".repeat(220)));
     let body: usize =
-        record(&run("r"), None, &[noted(1_770_372_005_250_000, "turn", text.clone())]).frame().len() - 10;
+        record(&run("r"), None, &[noted(1_770_372_005_250_000, "turn", text.clone())]).bytes() - 10;
     let mut tails: Vec<_> =
         (0..100).map(|n| (run(&format!("0198c0de-aaaa-7bbb-8ccc-{n:012}")), None)).collect();
     for _ in 0..records / tails.len() {

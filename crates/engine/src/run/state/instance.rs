@@ -1,6 +1,7 @@
 //! One step at one path: where it stands in the run, what it is doing, and what it remembers.
 
 use super::{List, Role, Stop};
+use crate::desk::{Amount, Claim};
 use crate::event::{Assignment, Listening, Question};
 use crate::keys::{Path, Timestamp};
 use crate::outcome::{Failure, Outcome};
@@ -53,6 +54,10 @@ pub struct Instance {
     pub stop: Option<Stop>,
     /// The key of the work that it does for others as well.
     pub key: Option<Arc<str>>,
+    /// What it has asked for and not given back.
+    pub asked: Option<Asked>,
+    /// The last attempt that has given back what it asked for, and what it cost.
+    pub gave_back: Option<(u32, Amount)>,
     /// The steps of this item that have settled, for those that read by name.
     pub seen: Option<HashMap<StepId, Place>>,
 }
@@ -153,8 +158,39 @@ pub struct Attempt {
     pub again: Option<Value>,
 }
 
+/// What an attempt has asked the desk for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    pub attempt: u32,
+    /// When it was handed out.
+    pub begun: Option<Timestamp>,
+    /// What it said that it has cost.
+    pub spent: Option<Amount>,
+}
+
+impl Asked {
+    /// What it has cost until now: what it said, else one call and the time that it took.
+    pub fn used(&self, now: Timestamp) -> Amount {
+        let Some(begun) = self.begun else { return Amount::default() };
+        let spent = self.spent.unwrap_or(Amount { calls: 1, ..Amount::default() });
+        let time = if spent.time.is_zero() { now.since(begun) } else { spent.time };
+        Amount { time, ..spent }
+    }
+}
+
+impl Attempt {
+    /// Whether it may cost something that there is a cap on.
+    pub fn spends(&self) -> bool {
+        self.assignment.claims.iter().any(|claim| matches!(claim, Claim::Spend { .. }))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Doing {
+    /// It waits for what runs share, or has it and is not handed out yet.
+    Asking {
+        granted: bool,
+    },
     Running,
     /// Told to stop, because it took too long or the run is being cancelled.
     Aborting(Abort),
@@ -171,6 +207,13 @@ pub enum Abort {
 }
 
 impl Instance {
+    /// What it asked for is not its own any more.
+    pub(super) fn give_back(&mut self, at: Timestamp) {
+        if let Some(asked) = self.asked.take() {
+            self.gave_back = Some((asked.attempt, asked.used(at)));
+        }
+    }
+
     pub fn is_settled(&self) -> bool {
         self.settlement().is_some()
     }

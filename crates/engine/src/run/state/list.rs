@@ -162,6 +162,8 @@ impl State {
             because: None,
             stop: None,
             key: None,
+            asked: None,
+            gave_back: None,
             seen: None,
         });
         place
@@ -204,6 +206,7 @@ impl State {
         // Only what failed or was cancelled can be opened again, but what is undone may look back at its items.
         let looks_back = self.program(place).can_undo();
         let instance = self.at_mut(place);
+        instance.give_back(at);
         if matches!(outcome, Outcome::Done(_)) && !looks_back {
             instance.within = None;
         }

@@ -17,12 +17,13 @@ mod stop;
 mod timer;
 
 use super::program::{Lane, Program};
-use crate::event::{Assignment, Decision, Event, Kept, Question, What};
+use crate::event::{Assignment, Decision, Event, Kept, Question, Shares, What};
 use crate::input::Lineage;
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::Outcome;
 pub use instance::{
-    Abort, Asking, Attempt, Because, Doing, Instance, Items, Phase, Place, Rounds, Settlement, Sleep, Within,
+    Abort, Asked, Asking, Attempt, Because, Doing, Instance, Items, Phase, Place, Rounds, Settlement, Sleep,
+    Within,
 };
 pub use list::{List, Role, failure_value};
 pub use promise::Held;
@@ -82,6 +83,11 @@ pub struct State {
     pub seed: u64,
     pub by: Option<Arc<str>>,
     pub lineage: Lineage,
+    pub shares: Shares,
+    /// The time for which it has asked to begin and may not yet; none once it may.
+    pub applies: Option<u32>,
+    /// How often it has asked to begin.
+    pub applied: u32,
     pub started_at: Timestamp,
     /// The time of the last event: `now` is never less.
     pub last_at: Timestamp,
@@ -157,6 +163,9 @@ impl State {
             seed: 0,
             by: None,
             lineage: Lineage::default(),
+            shares: Shares::default(),
+            applies: None,
+            applied: 0,
             started_at: Timestamp::default(),
             last_at: Timestamp(i64::MIN),
             units: vec![Unit {
@@ -280,7 +289,9 @@ pub fn evolve(state: &mut State, event: &Event) {
     let at = event.at;
     state.last_at = state.last_at.max(at);
     match &event.what {
-        What::Started { inputs, env, seed, by, lineage, .. } => {
+        What::Started { inputs, env, seed, by, lineage, shares, .. } => {
+            state.shares = shares.as_deref().cloned().unwrap_or_default();
+            state.apply();
             state.stage = Stage::Running;
             (state.units[0].inputs, state.units[0].env) = (inputs.clone(), env.0.clone());
             (state.seed, state.by, state.lineage) = (*seed, by.clone(), lineage.clone());
@@ -294,9 +305,22 @@ pub fn evolve(state: &mut State, event: &Event) {
         }
         What::Entered { path, decision } => state.entered(path, decision, at),
         What::Scheduled { path, attempt, delivery, assignment, deadline } => {
-            state.scheduled(path, *attempt, *delivery, assignment.as_ref(), at);
+            state.attempt(path, (*attempt, *delivery), assignment.as_ref(), Doing::Running, at);
             if let (Some(place), Some(deadline)) = (state.find(path), deadline) {
                 state.timers.set(place, Reason::Timeout, *deadline);
+            }
+        }
+        What::Asked { path, attempt, delivery, assignment } => {
+            let doing = Doing::Asking { granted: false };
+            state.attempt(path, (*attempt, *delivery), assignment.as_ref(), doing, at);
+        }
+        What::Admitted { path, .. } if path.is_run() => state.applies = None,
+        What::Admitted { path, .. } => state.admitted(path),
+        What::Spent { path, used } => {
+            if let Some(place) = state.find(path)
+                && let Some(asked) = &mut state.at_mut(place).asked
+            {
+                asked.spent = Some(asked.spent.unwrap_or_default().plus(*used));
             }
         }
         What::Noted { path, key, value } => {
@@ -307,11 +331,15 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::AttemptFailed { path, delay, .. } => {
             if let Some(place) = state.find(path) {
                 state.between(place);
+                state.at_mut(place).give_back(at);
                 state.timers.set(place, Reason::Retry, at.plus(*delay));
             }
         }
         What::Lost { path, .. } => {
             if let Some(place) = state.find(path) {
+                if state.at(place).attempt().is_some_and(Attempt::spends) {
+                    state.at_mut(place).asked = None;
+                }
                 state.between(place);
                 state.redeliver(place);
             }
@@ -373,7 +401,10 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::Paused { .. } => state.paused = true,
         What::Resumed { .. } => state.paused = false,
         What::InputsChanged { inputs, .. } => state.units[0].inputs = inputs.clone(),
-        What::Reopened { paths, inputs, .. } => state.reopen(paths, inputs),
+        What::Reopened { paths, inputs, .. } => {
+            state.reopen(paths, inputs);
+            state.apply();
+        }
         What::SentBack { gate, steps, because } => state.send_back(gate, steps, because),
         What::Settled(settled) if settled.path.is_hook() => drop(state.hooks.remove(&settled.path)),
         What::Settled(settled) => {
@@ -485,12 +516,32 @@ impl State {
         self.note_seen(place);
     }
 
-    fn scheduled(
+    /// The run needs to be let in if it shares anything from its start on.
+    fn apply(&mut self) {
+        if !self.shares.claims.is_empty() {
+            self.applied += 1;
+            self.applies = Some(self.applied);
+        }
+    }
+
+    /// What an attempt has asked for is there: it can be handed out.
+    fn admitted(&mut self, path: &Path) {
+        let Some(place) = self.find(path) else { return };
+        if let Phase::Attempt(Attempt { doing: Doing::Asking { granted }, .. }) =
+            &mut self.at_mut(place).phase
+        {
+            *granted = true;
+            self.due.insert(place);
+        }
+    }
+
+    /// An attempt is asked for or handed out.
+    fn attempt(
         &mut self,
         path: &Path,
-        attempt: u32,
-        delivery: u32,
+        (attempt, delivery): (u32, u32),
         assignment: Option<&Arc<Assignment>>,
+        doing: Doing,
         at: Timestamp,
     ) {
         if path.is_hook() {
@@ -498,7 +549,7 @@ impl State {
             let Some(assignment) = assignment.cloned().or(known) else { return };
             self.hooks_begun += u32::from(!self.hooks.contains_key(path));
             self.hooked = matches!(self.stage, Stage::Concluded(_));
-            let attempt = Attempt { attempt, delivery, assignment, doing: Doing::Running, again: None };
+            let attempt = Attempt { attempt, delivery, assignment, doing, again: None };
             self.hooks.insert(path.clone(), attempt);
             return;
         }
@@ -518,7 +569,14 @@ impl State {
         self.own_promise(place, &assignment);
         let instance = self.at_mut(place);
         instance.attempts = attempt;
-        let doing = Doing::Running;
+        match &doing {
+            Doing::Asking { .. } => instance.asked = Some(Asked { attempt, begun: None, spent: None }),
+            Doing::Running | Doing::Aborting(_) | Doing::Between { .. } => {
+                if let Some(asked) = &mut instance.asked {
+                    asked.begun.get_or_insert(at);
+                }
+            }
+        }
         instance.phase = Phase::Attempt(Attempt { attempt, delivery, assignment, doing, again: None });
     }
 
@@ -543,6 +601,7 @@ impl State {
     fn again(&mut self, place: Place, number: u32, input: &Value, delay: Duration, at: Timestamp) {
         self.between(place);
         let instance = self.at_mut(place);
+        instance.give_back(at);
         (instance.rounds, instance.attempts_before) = (number, instance.attempts);
         if let Phase::Attempt(attempt) = &mut instance.phase {
             attempt.again = Some(input.clone());

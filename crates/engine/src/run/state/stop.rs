@@ -94,10 +94,16 @@ impl State {
                     self.ungraced.insert(place);
                 }
                 Doing::Aborting(abort) => *abort = Abort::Cancel,
-                Doing::Between { .. } => {
+                Doing::Asking { .. } | Doing::Between { .. } => {
                     self.stopping.insert(place);
                 }
             },
+            Phase::Attempt(Attempt { doing: Doing::Asking { .. }, .. })
+                if instance.rounds == 0 && instance.attempts == instance.attempts_before + 1 =>
+            {
+                // However long it has waited for its turn, it has not begun.
+                self.stopping.insert(place);
+            }
             Phase::Attempt(_) => {}
             Phase::Entered => {
                 let waits = matches!(instance.within.as_deref(), Some(Within::Items(_) | Within::Rounds(_)));

@@ -1,0 +1,312 @@
+//! What a run shares with others: what it asks the desk for, what the answer leads to, and when it is given back.
+
+use super::state::{Attempt, Phase, Place, State};
+use super::values::Sight;
+use super::{Run, Turn, render};
+use crate::desk::{Address, Amount, Ask, Asker, Claim, Denial, DeskAnswer, End, Full, Listener};
+use crate::event::{Assignment, Shares, What};
+use crate::input::{Effect, Refused, Start};
+use crate::keys::{Path, RunId};
+use crate::outcome::{Failure, Outcome, class};
+use std::sync::Arc;
+use windlass_ir::Value;
+use windlass_ir::plan::PlanStep;
+use windlass_ir::policy::{IdempotencyScope, OnConflict};
+use windlass_ir::workflow::{Action, Kind};
+
+impl Run {
+    fn asker(&self, place: Place, attempt: u32) -> Asker {
+        Asker { run: self.id.clone(), path: self.state.at(place).path.clone(), attempt }
+    }
+
+    fn ask_with(&self, asker: Asker, claims: Vec<Claim>) -> Box<Ask> {
+        let flow = self.program.plan.header.id.clone();
+        let shares = &self.state.shares;
+        Box::new(Ask { asker, claims, ahead: shares.ahead, flow, ancestors: shares.parents.clone() })
+    }
+
+    pub(super) fn ask_of(&self, place: Place, attempt: &Attempt) -> Effect {
+        let ask = self.ask_with(self.asker(place, attempt.attempt), attempt.assignment.claims.clone());
+        Effect::Ask { ask, job: Some(Box::new(self.job(place, attempt))) }
+    }
+
+    /// What the run asks for before it begins, while it has not got it.
+    pub(super) fn application(&self) -> Option<Effect> {
+        let time = self.state.applies.filter(|_| self.outcome().is_none())?;
+        let ask = self.ask_with(Asker::start(self.id.clone(), time), self.state.shares.claims.clone());
+        Some(Effect::Ask { ask, job: None })
+    }
+
+    /// Whoever waits for the desk: the run itself, or attempts of its steps.
+    pub fn asks(&self) -> impl Iterator<Item = Asker> {
+        let start = self.state.applies.filter(|_| self.outcome().is_none());
+        let start = start.map(|time| Asker::start(self.id.clone(), time));
+        let steps = self.state.jobs.iter().filter_map(|place| {
+            let attempt = self.state.at(*place).attempt()?;
+            let asks = matches!(attempt.doing, super::state::Doing::Asking { granted: false });
+            asks.then(|| self.asker(*place, attempt.attempt))
+        });
+        start.into_iter().chain(steps)
+    }
+
+    /// Whether the run still needs what it asked for under this name.
+    pub fn needs(&self, asker: &Asker) -> bool {
+        if self.outcome().is_some() {
+            return false;
+        }
+        if asker.path.is_run() {
+            // What a trigger holds for its run has the number 0.
+            return asker.attempt == 0 || asker.attempt == self.state.applied;
+        }
+        let place = self.state.find(&asker.path);
+        let asked = place.and_then(|place| self.state.at(place).asked.as_ref());
+        asked.is_some_and(|asked| asked.attempt == asker.attempt)
+    }
+
+    /// How something that was asked for and is not needed any more came to its end, and what it cost.
+    pub fn ended(&self, asker: &Asker) -> (Amount, End) {
+        let Some(place) = self.state.find(&asker.path) else { return (Amount::default(), End::Over) };
+        let instance = self.state.at(place);
+        let cost = instance.gave_back.filter(|(attempt, _)| *attempt == asker.attempt).map(|(_, used)| used);
+        match (&instance.phase, cost) {
+            (Phase::Settled(settlement), Some(used)) => (used, end_of(Some(&settlement.outcome))),
+            (_, Some(used)) => (used, End::Attempt),
+            (_, None) => (Amount::default(), End::Lost),
+        }
+    }
+
+    /// Everything that the run listens to and that names no run.
+    pub fn listeners(&self) -> Vec<Listener> {
+        if self.outcome().is_some() {
+            return Vec::new();
+        }
+        let waits = self.state.sleeping.iter().filter_map(|place| {
+            let Phase::Wait(sleep) = &self.state.at(*place).phase else { return None };
+            let signal = sleep.signal.as_ref().filter(|signal| signal.message && sleep.got.is_none())?;
+            let path = self.state.at(*place).path.clone();
+            let address = Address { run: self.id.clone(), path };
+            let (name, matching) = (signal.name.clone(), signal.matching.clone());
+            Some(Listener { address, name, matching, until: None, number: 0 })
+        });
+        self.state.shares.cancelled_by.iter().cloned().chain(waits).collect()
+    }
+
+    /// The key by which starts of this workflow with these inputs are the same run.
+    pub fn start_key(&self, inputs: &Value) -> Result<Option<Arc<str>>, Refused> {
+        let Some(key) = &self.program.plan.policy.start_key else { return Ok(None) };
+        let mut state = State::new(self.program.clone());
+        state.units[0].inputs = inputs.clone();
+        let sight = Sight::at_start(&self.id, &state);
+        let wrong = |failure: Failure| Refused::BadInput(failure.message.to_string());
+        if sight.value(key).map_err(wrong)? == Value::Null {
+            return Ok(None);
+        }
+        let text = render::text(&sight, key).map_err(wrong)?;
+        Ok(Some(format!("start:{}:{text}", self.program.plan.header.id).into()))
+    }
+}
+
+impl Turn<'_> {
+    /// What an attempt of a step needs that runs share.
+    pub(super) fn claims(
+        &self,
+        step: &PlanStep,
+        action: &Action,
+        sight: &Sight<'_>,
+    ) -> Result<Vec<Claim>, Failure> {
+        let workflow = &sight.program().plan.header.id;
+        let mut claims = Vec::new();
+        if let Some(key) =
+            step.policy.idempotency.as_ref().filter(|key| key.scope == IdempotencyScope::Global)
+        {
+            let text = render::text(sight, &key.key)?;
+            claims.push(Claim::Promise { key: format!("key:{text}").into(), ttl: key.ttl });
+        }
+        if let (Some(limit), Action::Task(task)) = (step.policy.task_jobs_max, action) {
+            let key = format!("task:{}", task.task).into();
+            claims.push(Claim::Slot { key, limit, full: Full::Wait, turns: false });
+        }
+        if let Some(rate) = &step.policy.rate {
+            let key = match &rate.key {
+                Some(key) => format!("rate:{workflow}/{}:{}", step.id, render::text(sight, key)?),
+                None => format!("rate:{workflow}/{}", step.id),
+            };
+            let (limit, period, units) = (rate.limit, rate.period, rate.units);
+            claims.push(Claim::Rate { key: key.into(), limit, period, units });
+        }
+        let cap = &self.run.program.plan.policy.budget;
+        if !cap.is_unlimited() && spends(action) {
+            let root = self.state().shares.parents.first().unwrap_or(&self.run.id);
+            let most = Amount { calls: 1, ..Amount::default() };
+            claims.push(Claim::Spend { account: account_of(root), cap: cap.clone(), most });
+        }
+        Ok(claims)
+    }
+
+    /// What the run as a whole shares.
+    pub(super) fn shares(&self, state: &State, start: &Start) -> Result<Option<Box<Shares>>, Failure> {
+        let plan = &self.run.program.plan;
+        let (id, policy) = (&plan.header.id, &plan.policy);
+        let sight = Sight::at_start(&self.run.id, state);
+        let named = |kind: &str, key: Option<&windlass_ir::workflow::Bound>| -> Result<Arc<str>, Failure> {
+            Ok(match key {
+                Some(key) => format!("{kind}:{id}:{}", render::text(&sight, key)?).into(),
+                None => format!("{kind}:{id}").into(),
+            })
+        };
+        let mut claims = start.claims.clone();
+        if let Some(singleton) = &policy.singleton {
+            let full = match singleton.on_conflict {
+                OnConflict::Skip => Full::Deny,
+                OnConflict::Cancel => Full::Replace,
+            };
+            let key = named("singleton", singleton.key.as_ref())?;
+            claims.push(Claim::Slot { key, limit: 1, full, turns: false });
+        }
+        if let Some(limit) = policy.concurrency.runs_per_workflow {
+            let key = named("runs", policy.concurrency.key.as_ref())?;
+            claims.push(Claim::Slot { key, limit, full: Full::Wait, turns: false });
+        }
+        let ahead = match &policy.priority {
+            Some(priority) => {
+                let key = render::text(&sight, &priority.key)?;
+                priority.offsets.get(&key).copied().unwrap_or(priority.default_offset)
+            }
+            None => 0,
+        };
+        let address = Address { run: self.run.id.clone(), path: Path::default() };
+        let mut cancelled_by = Vec::new();
+        for (number, cancel) in (0u32..).zip(&policy.cancel_on) {
+            let until = cancel.timeout.map(|timeout| self.now.plus(timeout));
+            let (address, name) = (address.clone(), cancel.message.clone());
+            let matching = render::bindings(&sight, &cancel.matching)?;
+            cancelled_by.push(Listener { address, name, matching, until, number });
+        }
+        let shares = Shares { claims, ahead, cancelled_by, parents: start.parents.clone() };
+        Ok((shares != Shares::default()).then(|| Box::new(shares)))
+    }
+
+    /// The run has begun or was opened again: it asks for its place, and listens for what would cancel it.
+    pub(super) fn apply(&mut self) {
+        self.answer.effects.extend(self.run.application());
+        let listeners = self.state().shares.cancelled_by.iter().cloned();
+        let listens: Vec<Effect> = listeners.map(|listener| Effect::Listen(Box::new(listener))).collect();
+        self.answer.effects.extend(listens);
+    }
+
+    /// Hands an attempt out, once it has what runs share.
+    pub(super) fn ask_or_schedule(
+        &mut self,
+        place: Place,
+        attempt: u32,
+        delivery: u32,
+        assignment: Option<Arc<Assignment>>,
+    ) {
+        let known = self.at(place).attempt().map(|before| before.assignment.clone());
+        let shares = assignment.clone().or(known).is_some_and(|assignment| !assignment.claims.is_empty());
+        // A call is no work of its own: the runs that it starts ask for themselves.
+        let is_call = matches!(self.state().kind(place), Kind::Action(Action::Call(_)));
+        if !shares && (!self.run.asks_always || is_call) {
+            return self.schedule(place, attempt, delivery, assignment);
+        }
+        let path = self.path(place);
+        self.emit(What::Asked { path, attempt, delivery, assignment });
+        let ask = self.at(place).attempt().map(|attempt| self.run.ask_of(place, attempt));
+        self.answer.effects.extend(ask);
+    }
+
+    pub(super) fn answered(&mut self, asker: Asker, answer: DeskAnswer) -> Result<(), Refused> {
+        if asker.path.is_run() {
+            if self.state().applies != Some(asker.attempt) {
+                return Err(Refused::NotAsked(asker));
+            }
+            match answer {
+                DeskAnswer::Granted | DeskAnswer::Found(_) => {
+                    self.emit(What::Admitted { path: asker.path, attempt: asker.attempt });
+                }
+                DeskAnswer::Denied(denial) => {
+                    let why = denial.to_string().into();
+                    self.emit(What::CancelRequested {
+                        path: asker.path,
+                        why,
+                        by: DESK.into(),
+                        inside: false,
+                    });
+                }
+            }
+            return Ok(());
+        }
+        let Some(place) = self.waiting_for(&asker) else { return Err(Refused::NotAsked(asker)) };
+        match answer {
+            DeskAnswer::Granted => self.emit(What::Admitted { path: asker.path, attempt: asker.attempt }),
+            DeskAnswer::Found(value) => self.settle(place, Outcome::Done(value)),
+            DeskAnswer::Denied(denial) => self.settle(place, Outcome::Failed(refusal(&denial))),
+        }
+        Ok(())
+    }
+
+    /// The instance that waits for an answer to this.
+    fn waiting_for(&self, asker: &Asker) -> Option<Place> {
+        let place = self.state().find(&asker.path)?;
+        let attempt = self.at(place).attempt()?;
+        let waits = matches!(attempt.doing, super::state::Doing::Asking { granted: false });
+        (waits && attempt.attempt == asker.attempt && asker.run == self.run.id).then_some(place)
+    }
+
+    /// An attempt is over, and with an outcome its step: what it had is given back, and what it listened to is not heard any more.
+    pub(super) fn give_back(&mut self, place: Place, outcome: Option<&Outcome>) {
+        if let (Phase::Wait(sleep), Some(_)) = (&self.at(place).phase, outcome)
+            && sleep.signal.as_ref().is_some_and(|signal| signal.message)
+        {
+            let address = Address { run: self.run.id.clone(), path: self.path(place) };
+            self.answer.effects.push(Effect::Deaf(address));
+        }
+        let Some(asked) = &self.at(place).asked else { return };
+        let used = asked.used(self.now);
+        let asker = self.run.asker(place, asked.attempt);
+        self.answer.effects.push(Effect::Release { asker, used, end: end_of(outcome) });
+    }
+
+    /// A job that may have cost something is lost: it is taken to have cost the most that it could.
+    pub(super) fn give_up_call(&mut self, place: Place) {
+        let Some(asked) = &self.at(place).asked else { return };
+        if self.at(place).attempt().is_some_and(Attempt::spends) {
+            let asker = self.run.asker(place, asked.attempt);
+            self.answer.effects.push(Effect::Release { asker, used: Amount::default(), end: End::Lost });
+        }
+    }
+}
+
+/// Who stops a run that is not let in.
+const DESK: &str = "desk";
+
+/// What has no cost of its own draws on no budget.
+fn spends(action: &Action) -> bool {
+    match action {
+        Action::Agent(_) | Action::Tool(_) | Action::Task(_) | Action::Http(_) | Action::Assistant(_) => true,
+        Action::Shell(_) | Action::Call(_) | Action::Builtin(_) => false,
+    }
+}
+
+fn end_of(outcome: Option<&Outcome>) -> End {
+    match outcome {
+        None => End::Attempt,
+        Some(Outcome::Done(value)) => End::Done(value.clone()),
+        Some(Outcome::Continue(_) | Outcome::Failed(_) | Outcome::Skipped(_) | Outcome::Cancelled(_)) => {
+            End::Over
+        }
+    }
+}
+
+fn refusal(denial: &Denial) -> Failure {
+    let class = match denial {
+        Denial::BudgetExceeded { .. } => class::BUDGET_EXCEEDED,
+        Denial::Taken { .. } | Denial::WouldDeadlock { .. } | Denial::TooMuch { .. } => class::ERROR,
+    };
+    Failure::new(class, denial.to_string())
+}
+
+/// The account that a tree of runs shares, by its root.
+pub fn account_of(root: &RunId) -> Arc<str> {
+    format!("run:{root}").into()
+}
