@@ -366,7 +366,14 @@ impl Keeper {
     pub fn start_once(&self, key: &Arc<str>, run: &RunId, ttl: windlass_ir::Duration) -> Option<RunId> {
         let asker = Asker::start(run.clone(), 0);
         let claims = vec![Claim::Promise { key: key.clone(), ttl: Some(ttl) }];
-        let ask = Ask { asker: asker.clone(), claims, ahead: 0, flow: key.clone(), ancestors: Vec::new() };
+        let ask = Ask {
+            asker: asker.clone(),
+            claims,
+            since: Clock::Real.now(),
+            ahead: 0,
+            flow: key.clone(),
+            ancestors: Vec::new(),
+        };
         let said = self.tell(DeskInput::Ask(Box::new(ask)), None, Some(&asker)).ok()?;
         let found = said.effects.into_iter().find_map(|effect| match effect {
             DeskEffect::Answer { answer: DeskAnswer::Found(value), .. } => {

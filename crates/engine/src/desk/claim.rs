@@ -1,6 +1,6 @@
 //! What is asked of the desk: by whom, for what, and what the answer can be.
 
-use crate::keys::{Path, RunId};
+use crate::keys::{Path, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use windlass_ir::policy::Budget;
@@ -40,6 +40,8 @@ impl std::fmt::Display for Asker {
 pub struct Ask {
     pub asker: Asker,
     pub claims: Vec<Claim>,
+    /// When it was asked for first, which decides who comes first; whoever asks again keeps its place.
+    pub since: Timestamp,
     /// It is taken for older by so many seconds than it is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ahead: i32,

@@ -74,7 +74,14 @@ impl Turn<'_> {
         }
         if let Some(claim) = held {
             let asker = Asker::start(run, 0);
-            let ask = Ask { asker, claims: vec![claim], ahead: 0, flow: key, ancestors: Vec::new() };
+            let ask = Ask {
+                asker,
+                claims: vec![claim],
+                since: self.now,
+                ahead: 0,
+                flow: key,
+                ancestors: Vec::new(),
+            };
             self.emit(DeskWhat::Granted { asker: ask.asker.clone(), ask: Some(Box::new(ask)) });
         }
         self.turn.effects.push(DeskEffect::Start(order));

@@ -74,7 +74,8 @@ impl Turn<'_> {
             let own = turns.last.get(&ask.flow).map_or(0, |last| last + 1);
             Some(own.max(turns.now))
         });
-        let since = Timestamp(self.now.0.saturating_sub(i64::from(ask.ahead).saturating_mul(1_000_000)));
+        let first = ask.since.min(self.now);
+        let since = Timestamp(first.0.saturating_sub(i64::from(ask.ahead).saturating_mul(1_000_000)));
         Place { turn: turns.max().unwrap_or(0), since, number: self.state.next }
     }
 

@@ -6,7 +6,7 @@ use super::{Run, Turn, render};
 use crate::desk::{Address, Amount, Ask, Asker, Claim, Denial, DeskAnswer, End, Full, Listener};
 use crate::event::{Assignment, Shares, What};
 use crate::input::{Effect, Refused, Start};
-use crate::keys::{Path, RunId};
+use crate::keys::{Path, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
 use windlass_ir::Value;
@@ -19,21 +19,23 @@ impl Run {
         Asker { run: self.id.clone(), path: self.state.at(place).path.clone(), attempt }
     }
 
-    fn ask_with(&self, asker: Asker, claims: Vec<Claim>) -> Box<Ask> {
+    fn ask_with(&self, asker: Asker, claims: Vec<Claim>, since: Timestamp) -> Box<Ask> {
         let flow = self.program.plan.header.id.clone();
         let shares = &self.state.shares;
-        Box::new(Ask { asker, claims, ahead: shares.ahead, flow, ancestors: shares.parents.clone() })
+        Box::new(Ask { asker, claims, since, ahead: shares.ahead, flow, ancestors: shares.parents.clone() })
     }
 
     pub(super) fn ask_of(&self, place: Place, attempt: &Attempt) -> Effect {
-        let ask = self.ask_with(self.asker(place, attempt.attempt), attempt.assignment.claims.clone());
+        let since = self.state.at(place).asked.as_ref().map_or(self.state.last_at, |asked| asked.since);
+        let ask = self.ask_with(self.asker(place, attempt.attempt), attempt.assignment.claims.clone(), since);
         Effect::Ask { ask, job: Some(Box::new(self.job(place, attempt))) }
     }
 
     /// What the run asks for before it begins, while it has not got it.
     pub(super) fn application(&self) -> Option<Effect> {
         let time = self.state.applies.filter(|_| self.outcome().is_none())?;
-        let ask = self.ask_with(Asker::start(self.id.clone(), time), self.state.shares.claims.clone());
+        let asker = Asker::start(self.id.clone(), time);
+        let ask = self.ask_with(asker, self.state.shares.claims.clone(), self.state.applied_at);
         Some(Effect::Ask { ask, job: None })
     }
 

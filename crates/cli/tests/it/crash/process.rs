@@ -187,7 +187,7 @@ impl Approval {
     /// The owner was killed meanwhile: the decision may be lost, but not after it was accepted.
     pub fn durable_if_accepted(self, program: &Program) -> Result<()> {
         let output = self.0.wait_with_output().expect("our own child");
-        let is_durable = program.events()?.iter().any(|event| event["event"] == "signalled");
+        let is_durable = program.events()?.iter().any(|event| event["event"] == "decided");
         match (output.status.code(), is_durable) {
             (Some(0), false) => Err("a decision that was accepted is not in the journal".to_owned()),
             (Some(0 | 2 | 5), _) => Ok(()),

@@ -162,6 +162,7 @@ pub struct Attempt {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     pub attempt: u32,
+    pub since: Timestamp,
     /// When it was handed out.
     pub begun: Option<Timestamp>,
     /// What it said that it has cost.

@@ -88,6 +88,7 @@ pub struct State {
     pub applies: Option<u32>,
     /// How often it has asked to begin.
     pub applied: u32,
+    pub applied_at: Timestamp,
     pub started_at: Timestamp,
     /// The time of the last event: `now` is never less.
     pub last_at: Timestamp,
@@ -166,6 +167,7 @@ impl State {
             shares: Shares::default(),
             applies: None,
             applied: 0,
+            applied_at: Timestamp::default(),
             started_at: Timestamp::default(),
             last_at: Timestamp(i64::MIN),
             units: vec![Unit {
@@ -520,6 +522,7 @@ impl State {
     fn apply(&mut self) {
         if !self.shares.claims.is_empty() {
             self.applied += 1;
+            self.applied_at = self.last_at;
             self.applies = Some(self.applied);
         }
     }
@@ -570,7 +573,9 @@ impl State {
         let instance = self.at_mut(place);
         instance.attempts = attempt;
         match &doing {
-            Doing::Asking { .. } => instance.asked = Some(Asked { attempt, begun: None, spent: None }),
+            Doing::Asking { .. } => {
+                instance.asked = Some(Asked { attempt, since: at, begun: None, spent: None })
+            }
             Doing::Running | Doing::Aborting(_) | Doing::Between { .. } => {
                 if let Some(asked) = &mut instance.asked {
                     asked.begun.get_or_insert(at);
