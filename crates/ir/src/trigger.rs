@@ -16,8 +16,10 @@ pub struct Trigger {
     pub enabled: bool,
     pub source: TriggerSource,
     pub input: TriggerInput,
-    /// Runs of this trigger at once; further fires are skipped. None is no limit.
+    /// Runs of this trigger at once. None is no limit.
     pub runs_max: Option<u32>,
+    /// What becomes of a fire beyond that.
+    pub overlap: Overlap,
     pub debounce: Option<Debounce>,
     #[serde(skip)]
     pub span: Span,
@@ -74,8 +76,36 @@ pub struct CronTrigger {
     pub timezone: Option<Arc<str>>,
     /// Each fire is put off by a random time up to this.
     pub jitter: Option<Duration>,
-    /// Whether fires that were missed are made up for.
-    pub backfill: bool,
+    pub catch_up: CatchUp,
+}
+
+/// What becomes of a fire while as many runs of its trigger as there may be are under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlap {
+    /// Nothing is started.
+    #[default]
+    Skip,
+    /// The new run waits for its turn.
+    Queue,
+    /// The runs that are under way are told to stop.
+    Cancel,
+}
+
+/// Which of the fires that were missed, because nobody was there, are made up for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CatchUp {
+    #[default]
+    None,
+    Last,
+    /// The latest ones, up to so many.
+    All(u32),
+}
+
+impl CatchUp {
+    /// How many are made up for where nothing else is said.
+    pub const USUAL: u32 = 100;
 }
 
 /// Which fields a pattern has and what its numbers mean.

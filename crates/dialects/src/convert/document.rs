@@ -12,7 +12,8 @@ use windlass_ir::policy::{
     Budget, CancelOn, Concurrency, OnConflict, Priority, RunPolicy, Singleton, Sticky,
 };
 use windlass_ir::trigger::{
-    CronSyntax, CronTrigger, Debounce, HttpTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource,
+    CatchUp, CronSyntax, CronTrigger, Debounce, HttpTrigger, Overlap, SigningSecret, Trigger, TriggerInput,
+    TriggerSource,
 };
 use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, Parameter, RunInput, Workflow};
 
@@ -196,6 +197,11 @@ fn trigger(trigger: &Trigger) -> Map {
         TriggerInput::Envelope => map.put("envelope", true),
     }
     map.put_some("max_concurrent", trigger.runs_max);
+    match trigger.overlap {
+        Overlap::Skip => {}
+        Overlap::Queue => map.put("overlap", "queue"),
+        Overlap::Cancel => map.put("overlap", "cancel"),
+    }
     map.put_some("debounce", trigger.debounce.as_ref().map(debounce));
     map
 }
@@ -229,8 +235,13 @@ fn cron(cron: &CronTrigger, map: &mut Map) {
     }
     map.put_some("timezone", cron.timezone.as_ref());
     map.put_some("jitter", cron.jitter);
-    if cron.backfill {
-        map.put("backfill", true);
+    match cron.catch_up {
+        CatchUp::None => {}
+        CatchUp::Last => map.put("catch_up", "last"),
+        CatchUp::All(most) => {
+            map.put("catch_up", "all");
+            map.put_some("catch_up_max", Some(most).filter(|most| *most != CatchUp::USUAL));
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use crate::text::Node;
 use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_ir::trigger::{
-    CronSyntax, CronTrigger, Debounce, HttpTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource,
+    CatchUp, CronSyntax, CronTrigger, Debounce, HttpTrigger, Overlap, SigningSecret, Trigger, TriggerInput,
+    TriggerSource,
 };
 use windlass_ir::{Code, Duration, Severity, Span, Spanned, Value};
 
@@ -80,7 +81,16 @@ fn read(
     let debounce = table.table("debounce").and_then(|inner| debounce(table, &inner));
     let source = sources.into_iter().flatten().next()?;
     let input = TriggerInput::Envelope;
-    Some(Trigger { id, enabled, source, input, runs_max: None, debounce, span: node.span })
+    Some(Trigger {
+        id,
+        enabled,
+        source,
+        input,
+        runs_max: None,
+        overlap: Overlap::Skip,
+        debounce,
+        span: node.span,
+    })
 }
 
 fn check_kinds(table: &Table<'_>) {
@@ -114,7 +124,7 @@ fn from_cron(table: &Table<'_>) -> Option<TriggerSource> {
         syntax: CronSyntax::Posix,
         timezone: timezone.map(|zone| zone.value),
         jitter: None,
-        backfill,
+        catch_up: if backfill { CatchUp::All(CatchUp::USUAL) } else { CatchUp::None },
     }))
 }
 

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_ir::diagnostic::sort_by_place;
 use windlass_ir::trigger::{
-    CronSyntax, CronTrigger, Schedule, SigningSecret, Trigger, TriggerInput, TriggerSource,
+    CatchUp, CronSyntax, CronTrigger, Overlap, Schedule, SigningSecret, Trigger, TriggerInput, TriggerSource,
 };
 use windlass_ir::{Code, Diagnostic, Duration, Source, Sources, Span, Spanned};
 
@@ -125,6 +125,7 @@ impl<'a> Entry<'a> {
             source: self.source?,
             input: self.input,
             runs_max: self.runs_max,
+            overlap: Overlap::Skip,
             debounce: None,
             span: self.table.span,
         };
@@ -207,7 +208,7 @@ fn read_cron(table: &Table<'_>) -> Option<TriggerSource> {
         syntax: CronSyntax::SecondsFirst,
         timezone: Some(timezone.map_or_else(|| ZONE.into(), |zone| zone.value)),
         jitter: jitter.map(Duration::from_secs),
-        backfill: false,
+        catch_up: CatchUp::None,
     }))
 }
 

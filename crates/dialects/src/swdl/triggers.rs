@@ -6,13 +6,18 @@ use crate::text::{Kind, Node};
 use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_ir::trigger::{
-    CronSyntax, CronTrigger, Debounce, HttpTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource,
+    CatchUp, CronSyntax, CronTrigger, Debounce, HttpTrigger, Overlap, SigningSecret, Trigger, TriggerInput,
+    TriggerSource,
 };
 use windlass_ir::{Code, Diagnostic, Span, Spanned, Value};
 
 const SOURCES: [&str; 5] = ["cron", "webhook", "http", "message", "external"];
 const METHODS: [(&str, &str); 5] =
     [("GET", "GET"), ("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
+const OVERLAPS: [(&str, Overlap); 3] =
+    [("skip", Overlap::Skip), ("queue", Overlap::Queue), ("cancel", Overlap::Cancel)];
+/// More fires than this are never made up for.
+const CATCH_UP_MAX: u32 = 1_000;
 
 pub fn read(top: &Table<'_>) -> Vec<Trigger> {
     let items = top.list("triggers").unwrap_or_default();
@@ -44,13 +49,14 @@ fn read_trigger(
     let enabled = table.boolean("enabled").unwrap_or(true);
     let input = input(table);
     let runs_max = table.count("max_concurrent");
+    let overlap = table.word("overlap", &OVERLAPS).unwrap_or_default();
     let debounce = table.table("debounce").and_then(|table| debounce(&table));
     table.finish_all();
     one_source(top, table, index)?;
     only_with_cron(table);
     not_with_cron(table);
     let source = cron.or(webhook).or(http).or(message).or(external)?;
-    Some(Trigger { id, enabled, source, input, runs_max, debounce, span: table.span })
+    Some(Trigger { id, enabled, source, input, runs_max, overlap, debounce, span: table.span })
 }
 
 /// What one trigger of a file has and no other may have.
@@ -140,13 +146,19 @@ fn one_source(top: &Table<'_>, table: &Table<'_>, index: usize) -> Option<()> {
 }
 
 fn only_with_cron(table: &Table<'_>) {
-    let keys = ["timezone", "syntax", "jitter", "backfill"];
+    let keys = ["timezone", "syntax", "jitter", "catch_up", "catch_up_max"];
     for key in keys.into_iter().filter(|key| table.has(key) && !table.has("cron")) {
-        let span = table.lookup(key).map_or(table.span, |entry| entry.value.span);
-        let finding =
-            table.warning(Code::IgnoredKey, key, span, format!("`{key}` has no effect without `cron`"));
-        table.report(finding.reference(key).help("take it out"));
+        no_effect(table, key, "cron");
     }
+    if table.has("overlap") && !table.has("max_concurrent") {
+        no_effect(table, "overlap", "max_concurrent");
+    }
+}
+
+fn no_effect(table: &Table<'_>, key: &str, without: &str) {
+    let span = table.lookup(key).map_or(table.span, |entry| entry.value.span);
+    let message = format!("`{key}` has no effect without `{without}`");
+    table.report(table.warning(Code::IgnoredKey, key, span, message).reference(key).help("take it out"));
 }
 
 fn not_with_cron(table: &Table<'_>) {
@@ -166,12 +178,25 @@ fn cron(table: &Table<'_>) -> Option<TriggerSource> {
     let pattern = table.text("cron");
     let timezone = table.text("timezone");
     let syntax = table.word("syntax", &words).unwrap_or(CronSyntax::House);
-    let (jitter, backfill) = (table.duration("jitter"), table.boolean("backfill").unwrap_or(false));
+    let (jitter, catch_up) = (table.duration("jitter"), catch_up(table));
     let pattern = pattern?;
     timezone.iter().for_each(|zone| table.check_zone("timezone", zone));
     table.check_cron("cron", &pattern, syntax);
     let timezone = timezone.map(|zone| zone.value);
-    Some(TriggerSource::Cron(CronTrigger { pattern, syntax, timezone, jitter, backfill }))
+    Some(TriggerSource::Cron(CronTrigger { pattern, syntax, timezone, jitter, catch_up }))
+}
+
+fn catch_up(table: &Table<'_>) -> CatchUp {
+    let most =
+        table.integer("catch_up_max", 1, CATCH_UP_MAX.into()).and_then(|most| u32::try_from(most).ok());
+    let all = CatchUp::All(most.unwrap_or(CatchUp::USUAL));
+    let words = [("none", CatchUp::None), ("last", CatchUp::Last), ("all", all)];
+    let catch_up = table.word("catch_up", &words);
+    let all = matches!(catch_up, Some(CatchUp::All(_))) || (catch_up.is_none() && table.has("catch_up"));
+    if table.has("catch_up_max") && table.has("cron") && !all {
+        no_effect(table, "catch_up_max", "catch_up: all");
+    }
+    catch_up.unwrap_or_default()
 }
 
 fn webhook(table: &Table<'_>) -> Option<TriggerSource> {

@@ -56,7 +56,8 @@ pub(super) const TRIGGERS: &[Block] = &[
                 .required()
                 .example("*/15 6-20 * * 1-5"),
             key("timezone", Shape::Text, "a name of the tz database").example("UTC"),
-            key("backfill", Shape::Boolean, "whether missed fires are made up for").default("false"),
+            key("backfill", Shape::Boolean, "whether missed fires are made up for, the latest 100")
+                .default("false"),
         ],
     ),
     block(

@@ -16,6 +16,8 @@ const SECRET: Key = key(
 )
 .example("HOOK_SECRET");
 
+const CATCH_UP_MAX: Shape = Shape::Integer { min: 1, max: 1_000 };
+
 pub(super) const AROUND: &[Block] = &[
     block(
         "hooks",
@@ -52,9 +54,16 @@ pub(super) const AROUND: &[Block] = &[
             .default("house"),
             key("timezone", Shape::Text, "a name of the tz database").beside("cron").example("Europe/Berlin"),
             key("jitter", DURATION, "each fire is put off by a random time up to this").beside("cron"),
-            key("backfill", Shape::Boolean, "whether missed fires are made up for")
-                .beside("cron")
-                .default("false"),
+            key(
+                "catch_up",
+                Shape::Words(&["all", "last", "none"]),
+                "which of the fires that were missed are made up for",
+            )
+            .beside("cron")
+            .default("none"),
+            key("catch_up_max", CATCH_UP_MAX, "at most so many of them, the latest; with `catch_up: all`")
+                .beside("catch_up")
+                .default("100"),
             key("webhook", Shape::Block("webhook"), "a POST request"),
             key("http", Shape::Block("http_trigger"), "a request that waits for the answer"),
             key("message", Shape::Text, "the name of a message"),
@@ -68,8 +77,14 @@ pub(super) const AROUND: &[Block] = &[
             key("input", Shape::Template, "the whole input of the run; may read `item`"),
             key("envelope", Shape::Boolean, "the input is what fired it, with a few words about it")
                 .default("false"),
-            key("max_concurrent", LIMIT, "runs of this trigger at once; further fires are skipped")
-                .otherwise("unlimited"),
+            key("max_concurrent", LIMIT, "runs of this trigger at once").otherwise("unlimited"),
+            key(
+                "overlap",
+                Shape::Words(&["skip", "queue", "cancel"]),
+                "a fire beyond that: is skipped, waits for its turn, or cancels the runs under way",
+            )
+            .beside("max_concurrent")
+            .default("skip"),
             key("debounce", Shape::Block("debounce"), "gathers fires that follow each other")
                 .beside("message"),
         ],

@@ -12,7 +12,8 @@ use windlass_ir::policy::{
     Budget, CancelOn, Concurrency, OnConflict, Priority, RunPolicy, Singleton, Sticky,
 };
 use windlass_ir::trigger::{
-    CronSyntax, CronTrigger, Debounce, HttpTrigger, SigningSecret, Trigger, TriggerInput, TriggerSource,
+    CatchUp, CronSyntax, CronTrigger, Debounce, HttpTrigger, Overlap, SigningSecret, Trigger, TriggerInput,
+    TriggerSource,
 };
 use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, RunInput, Words, Workflow};
 use windlass_ir::{Duration, Span, Spanned, Value};
@@ -30,6 +31,8 @@ pub struct Dice {
     /// Whether gates may send the run back; then no id holds what counts the passes.
     goes_back: bool,
 }
+
+const OVERLAPS: [Overlap; 3] = [Overlap::Skip, Overlap::Queue, Overlap::Cancel];
 
 const ODD: &[&str] = &[
     "a", "Z", "9", " ", "-", "_", ".", ":", "#", "'", "\"", "\\", "\n", "\t", "${{", "}}", "{", "]", ",",
@@ -235,7 +238,11 @@ impl Dice {
                     syntax,
                     timezone: self.some(|_| "Europe/Berlin".into()),
                     jitter: self.some(Self::duration),
-                    backfill: self.maybe(),
+                    catch_up: match self.roll(3) {
+                        0 => CatchUp::None,
+                        1 => CatchUp::Last,
+                        _ => CatchUp::All(self.count().clamp(1, 1_000)),
+                    },
                 })
             }
             1 => TriggerSource::Webhook { path: self.unique(), secret },
@@ -253,6 +260,7 @@ impl Dice {
         };
         let timed = matches!(source, TriggerSource::Cron(_));
         let constant = Self::bound_to(Template::Constant(self.value(2)));
+        let runs_max = self.some(Self::count);
         Trigger {
             id: self.some(|dice| Spanned::new(dice.unique(), Span::default())),
             enabled: self.maybe(),
@@ -264,7 +272,8 @@ impl Dice {
                     self.parameters.first().map(|name| (name.clone(), constant)).into_iter().collect(),
                 ),
             },
-            runs_max: self.some(Self::count),
+            runs_max,
+            overlap: *self.pick(if runs_max.is_some() { &OVERLAPS } else { &OVERLAPS[..1] }),
             debounce: self.some_unless(timed, |dice| {
                 let period = dice.duration();
                 let timeout = dice.some(|dice| period.plus(dice.duration()));
