@@ -1,8 +1,10 @@
 //! The command line: what can be written, and the help that says so.
 
+mod shared;
 mod triggers;
 
-pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersNext};
+pub use shared::{Budget, BudgetCommand, Desk, Publish, Serve, Wait};
+pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersHistory, TriggersNext};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -32,6 +34,11 @@ pub enum Command {
     Approve(Decide),
     Reject(Decide),
     Signal(Signal),
+    Publish(Publish),
+    Wait(Wait),
+    Serve(Serve),
+    Desk(Desk),
+    Budget(Budget),
     Cancel(Cancel),
     Pause(Pause),
     Triggers(Triggers),
@@ -89,6 +96,9 @@ pub struct Run {
     /// Name the run: letters, digits, dots, underscores and hyphens
     #[arg(long, value_name = "ID")]
     pub run_id: Option<String>,
+    /// Leave the run to a process of its own, and return at once
+    #[arg(long, conflicts_with_all = ["wait", "virtual_time"])]
+    pub detach: bool,
     #[command(flatten)]
     pub driving: Driving,
     #[command(flatten)]
@@ -103,8 +113,11 @@ pub struct Run {
 #[command(after_help = RESUME_EXAMPLES)]
 pub struct Resume {
     /// The run: its id, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
-    pub run: String,
+    #[arg(value_name = "RUN", required_unless_present = "all")]
+    pub run: Option<String>,
+    /// Go on with every run that is not finished; what is paused stays so
+    #[arg(long, conflicts_with_all = ["run", "params"])]
+    pub all: bool,
     /// Change a parameter, for what has not been evaluated yet
     #[arg(short = 'p', long = "param", visible_short_alias = 'i', visible_alias = "input", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub params: Vec<(String, String)>,
@@ -250,12 +263,14 @@ const RUN_EXAMPLES: &str = "\
 EXAMPLES:
   windlass run WORKFLOW.yaml -p feature=login
   windlass run WORKFLOW.yaml --script answers.yaml --virtual-time --json=final
-  windlass run WORKFLOW.yaml --run-id release-7 --wait";
+  windlass run WORKFLOW.yaml --run-id release-7 --wait
+  windlass run WORKFLOW.yaml --detach";
 
 const RESUME_EXAMPLES: &str = "\
 EXAMPLES:
   windlass resume last
-  windlass resume release-7 -p retries=5";
+  windlass resume release-7 -p retries=5
+  windlass resume --all";
 
 const RUNS_EXAMPLES: &str = "\
 EXAMPLES:

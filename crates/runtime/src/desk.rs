@@ -10,10 +10,10 @@ use crate::engine::Engine;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use windlass_engine::{
     Address, Amount, Ask, Asker, Claim, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskRefused,
-    DeskState, End, Input, Job, Key, Letter, Order, Path, Run, RunId, Timestamp, Work,
+    DeskState, End, Input, Job, Key, Letter, Order, Path, Run, RunId, Work,
 };
 use windlass_ir::policy::Budget;
 use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Store, Ticket};
@@ -43,6 +43,8 @@ struct Kept {
     state: Mutex<State>,
     /// Told whenever the next deadline may be another one.
     changed: Notify,
+    /// The last record that is known to be written, and how often the desk was read anew.
+    written: watch::Sender<(u64, u64)>,
     attended: AtomicBool,
 }
 
@@ -60,15 +62,20 @@ struct State {
     begun_with: usize,
     /// How often it was read anew: what was handed over before that is not waited for any more.
     readings: u64,
+    /// How many records were handed over.
+    records: u64,
     /// Where everything that was handed over goes, to hear whether it was written.
     handed_over: Option<mpsc::UnboundedSender<HandedOver>>,
 }
 
-type HandedOver = (u64, Pending<Appended>);
+/// A record on its way: its number, after how many readings it was handed over, and what becomes of it.
+type HandedOver = (u64, u64, Pending<Appended>);
 
 /// What the desk said, and the record that this rests on.
 pub(crate) struct Said {
     pub effects: Vec<DeskEffect>,
+    /// How many a message was delivered to.
+    pub delivered: usize,
     pub rests_on: Option<Ticket>,
 }
 
@@ -76,14 +83,22 @@ impl Keeper {
     /// `found` is what was read from the store.
     pub fn open(store: Store, live: Live, engine: Weak<Engine>, found: (Desk, Option<Lsn>, usize)) -> Self {
         let (desk, tail, events) = found;
-        let state =
-            State { desk, tail: Prev::At(tail), events, begun_with: 0, readings: 0, handed_over: None };
+        let state = State {
+            desk,
+            tail: Prev::At(tail),
+            events,
+            begun_with: 0,
+            readings: 0,
+            records: 0,
+            handed_over: None,
+        };
         let kept = Kept {
             store,
             live,
             engine,
             state: Mutex::new(state),
             changed: Notify::new(),
+            written: watch::Sender::new((0, 0)),
             attended: AtomicBool::new(false),
         };
         Self(Arc::new(kept))
@@ -130,8 +145,27 @@ impl Keeper {
             DeskEffect::Deliver { .. } | DeskEffect::Cancel { .. } | DeskEffect::Start(_) => false,
         };
         let (own, others): (Vec<_>, Vec<_>) = turn.effects.into_iter().partition(is_own);
+        let delivered = others.iter().filter(|effect| matches!(effect, DeskEffect::Deliver { .. })).count();
         others.into_iter().for_each(|effect| self.pass_on(effect, rests_on.clone()));
-        Ok(Said { effects: own, rests_on })
+        Ok(Said { effects: own, delivered, rests_on })
+    }
+
+    /// The same, and returns when it is durable.
+    pub async fn told(&self, input: DeskInput) -> Result<Said, crate::Error> {
+        self.attend();
+        let mut written = self.0.written.subscribe();
+        loop {
+            let readings = self.state().readings;
+            let said = self.tell(input.clone(), None, None)?;
+            let records = self.state().records;
+            let seen = written.wait_for(|(record, reading)| *record >= records || *reading > readings).await;
+            match seen.map(|seen| *seen) {
+                Ok((record, _)) if record >= records => return Ok(said),
+                // It was not written, and is said again.
+                Ok(_) => {}
+                Err(_) => return Err(Error::Stopped.into()),
+            }
+        }
     }
 
     fn hand_over(&self, state: &mut State, events: &[DeskEvent], needs: Option<Ticket>) {
@@ -149,8 +183,9 @@ impl Keeper {
                 Pending::refused(error)
             }
         };
+        state.records += 1;
         if let Some(handed_over) = &state.handed_over {
-            let _ = handed_over.send((state.readings, pending));
+            let _ = handed_over.send((state.records, state.readings, pending));
         }
     }
 
@@ -159,11 +194,15 @@ impl Keeper {
         match effect {
             DeskEffect::Answer { asker, answer } => {
                 let run = asker.run.clone();
-                self.mail(&run, Told::Input(Input::Answered { asker, answer }, rests_on));
+                if !self.mail(&run, Told::Input(Input::Answered { asker, answer }, rests_on)) {
+                    self.wake(&run);
+                }
             }
             DeskEffect::Deliver { to, letter } => {
                 let run = to.run.clone();
-                self.mail(&run, Told::Letter(to, letter, rests_on));
+                if !self.mail(&run, Told::Letter(to, letter, rests_on)) {
+                    self.wake(&run);
+                }
             }
             DeskEffect::Cancel { run, why } => {
                 let path = Path::default();
@@ -177,6 +216,12 @@ impl Keeper {
             }
             DeskEffect::Start(order) => self.start(order),
         }
+    }
+
+    /// Something has happened to a run that nobody drives.
+    pub fn wake(&self, run: &RunId) {
+        let run = run.clone();
+        self.errand(move |engine| async move { engine.wake(&run).await });
     }
 
     /// Starts a run that a trigger has ordered.
@@ -209,11 +254,12 @@ impl Keeper {
         self.state().handed_over = Some(sender);
         let kept = Arc::downgrade(&self.0);
         tokio::spawn(async move {
-            while let Some((reading, pending)) = handed_over.recv().await {
+            while let Some((record, reading, pending)) = handed_over.recv().await {
                 let written = matches!(pending.await, Ok(Appended::At(_)));
                 let Some(kept) = kept.upgrade() else { return };
-                if !written {
-                    Keeper(kept).read_anew(reading).await;
+                match written {
+                    true => kept.written.send_modify(|seen| seen.0 = record),
+                    false => Keeper(kept).read_anew(reading).await,
                 }
             }
         });
@@ -259,11 +305,19 @@ impl Keeper {
         let mut state = self.state();
         (state.desk, state.tail, state.events) = (found.0, Prev::At(found.1), found.2);
         state.readings += 1;
+        let readings = state.readings;
         drop(state);
+        self.0.written.send_modify(|seen| seen.1 = readings);
         let live = self.0.live.lock().unwrap_or_else(PoisonError::into_inner);
         for (mail, _) in live.values() {
             let _ = mail.send(Mail { told: Told::AskAgain, reply: None });
         }
+    }
+
+    /// Nobody who waits is there any more: whoever is taken up asks again, and keeps its place.
+    pub fn clear_lines(&self) {
+        let waiting: Vec<Asker> = self.look(|state| state.waiting.keys().cloned().collect());
+        waiting.into_iter().for_each(|asker| self.give_back(asker));
     }
 
     /// Gives up what runs hold and do not need any more, because whoever drove them died before it could say so.
@@ -392,18 +446,6 @@ impl Keeper {
         }
         found
     }
-
-    /// When somebody's turn at a key began to be waited for, and how many come before it.
-    pub fn standing(&self, asker: &Asker) -> Option<(Arc<str>, usize, Timestamp)> {
-        self.look(|desk| standing(desk, asker))
-    }
-}
-
-/// What somebody waits for, how many come before, and since when.
-pub fn standing(desk: &DeskState, asker: &Asker) -> Option<(Arc<str>, usize, Timestamp)> {
-    let waiting = desk.waiting.get(asker)?;
-    let before = desk.lines.get(&waiting.on).map_or(0, |line| line.range(..waiting.place).count());
-    Some((waiting.on.clone(), before + 1, waiting.since))
 }
 
 /// The desk as its stream tells it, the last record of that, and how many events were read.

@@ -183,7 +183,12 @@ impl Driver {
                 Wake::Mail(mail) => self.take(mail).await?,
                 Wake::Time => self.act().await?,
                 Wake::Ended => {}
-                Wake::Rest => return Ok(report::standing(&self.view)),
+                Wake::Rest => {
+                    // Nobody waits in a line who is not there.
+                    let asks: Vec<_> = self.run.asks().collect();
+                    asks.into_iter().for_each(|asker| self.desk.give_back(asker));
+                    return Ok(report::standing(&self.view));
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A data folder, opened: runs are started, taken up again and looked at here.
 
 use crate::clock::Clock;
-use crate::config::{BadConfig, RECORDED};
+use crate::config::{BadConfig, Config, RECORDED};
 use crate::desk::Keeper;
 use crate::drive::{
     Driver, Fatal, Followers, Live, Mail, Patience, Replayed, Told, Update, channels, replayed,
@@ -12,15 +12,17 @@ use crate::report::{Standing, ids};
 use crate::rows::Rows;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path as FilePath, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_engine::{
-    BadRunId, Claim, DeskInput, DeskState, Effect, Event, Full, Input, Lineage, Order, Path, Program,
-    Refused, Run, RunId, StepPhase, Unrunnable, View,
+    BadRunId, Claim, DeskInput, DeskRefused, DeskState, Effect, Event, Full, Input, Lineage, Order, Path,
+    Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
 };
 use windlass_executors::{Children, EndError, Problem, end_orphans};
 use windlass_ir::plan::FORMAT;
+use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Plan, Value};
 use windlass_store::{Durability, Options, Prev, Query, RunRow, Store, StoredPlan};
 
@@ -48,6 +50,8 @@ pub enum Error {
     Folder { folder: PathBuf, cause: String },
     #[error("the plan of run `{0}` is not in the data folder: restore it from a backup")]
     NoPlan(RunId),
+    #[error("the budget is refused: {0}")]
+    Budget(#[from] DeskRefused),
     #[error(transparent)]
     Orphans(#[from] EndError),
     #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
@@ -85,6 +89,7 @@ impl Error {
         "owned",
         "data_folder",
         "no_plan",
+        "bad_budget",
         "orphans",
         "bad_script",
         "bad_config",
@@ -115,6 +120,7 @@ impl Error {
             Self::Owned(_) => "owned",
             Self::Folder { .. } => "data_folder",
             Self::NoPlan(_) => "no_plan",
+            Self::Budget(_) => "bad_budget",
             Self::Orphans(_) => "orphans",
             Self::Script(_) => "bad_script",
             Self::Config(_) => "bad_config",
@@ -133,12 +139,16 @@ pub struct Engine {
     /// None for a process that only looks.
     desk: Option<Keeper>,
     house: Mutex<Option<Host>>,
+    /// Whether a client has asked for anything.
+    served: AtomicBool,
     folder: PathBuf,
     children: Option<Arc<Children>>,
     live: Live,
     /// Programs by the digest of their plan, which is stored before its program stands here.
     programs: Mutex<HashMap<String, Arc<Program>>>,
     taking_up: tokio::sync::Mutex<()>,
+    /// Held by whoever starts what a trigger has ordered.
+    ordered: tokio::sync::Mutex<()>,
     /// Told whenever a run is not driven any more.
     ended: Arc<Notify>,
     /// Shared with everybody who is being served.
@@ -237,18 +247,24 @@ impl Engine {
             Self {
                 desk,
                 house: Mutex::default(),
+                served: AtomicBool::new(false),
                 store,
                 folder: folder.to_owned(),
                 children,
                 live,
                 programs: Mutex::default(),
                 taking_up: tokio::sync::Mutex::default(),
+                ordered: tokio::sync::Mutex::default(),
                 ended: Arc::default(),
                 guests: Arc::default(),
                 _lock: lock,
             }
         });
         Ok(engine)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// The desk, which everybody has who may write.
@@ -266,6 +282,7 @@ impl Engine {
 
     /// Runs that have ended hold nothing, even if whoever drove them died before it could say so.
     fn settle_accounts(&self) -> Result<(), Error> {
+        self.desk().clear_lines();
         for run in self.desk().runs() {
             let row = self.store.view.get(&run)?;
             if row.is_some_and(|row| row.row.ended_at.is_some()) {
@@ -357,11 +374,7 @@ impl Engine {
         if view.ended_at.is_none() {
             return self.resume(id, unchanged, DESK, host, clock, patience).await;
         }
-        let standing = crate::report::standing(&view);
-        let (mail, _) = mpsc::unbounded_channel();
-        let (_, updates) = mpsc::unbounded_channel();
-        let done = tokio::spawn(std::future::ready(Ok(standing)));
-        Ok(Handle { id: id.clone(), updates, done, mail })
+        Ok(standing_still(id, &view))
     }
 
     fn exists(&self, id: &RunId) -> Result<bool, Error> {
@@ -370,19 +383,24 @@ impl Engine {
 
     /// Starts a run that a trigger has ordered, unless it has begun already.
     pub(crate) async fn start_ordered(&self, order: Order) {
+        let _one_at_a_time = self.ordered.lock().await;
         let run = order.run.clone();
         let begun = match self.exists(&run) {
-            Ok(true) => true,
-            Ok(false) => self.begin_ordered(order).await.is_ok(),
-            Err(_) => false,
+            Ok(true) => Ok(run.clone()),
+            Ok(false) => self.begin_ordered(order).await,
+            Err(error) => Err(error),
         };
-        if begun {
+        if let Ok(begun) = begun {
             // It stands in the journal; that nobody has to start it any more is only noted.
-            let _ = self.desk().tell(DeskInput::Arrived { run }, None, None);
+            let _ = self.desk().tell(DeskInput::Arrived { run: run.clone() }, None, None);
+            if begun != run {
+                // Its key was taken, so there is no such run that could give back what it holds.
+                let _ = self.desk().tell(DeskInput::Gone { run }, None, None);
+            }
         }
     }
 
-    async fn begin_ordered(&self, order: Order) -> Result<(), Error> {
+    async fn begin_ordered(&self, order: Order) -> Result<RunId, Error> {
         let Order { run, plan, inputs, claims } = order;
         let missing = || Error::NoPlan(run.clone());
         let stored = self.store.plans.get(&plan)?.ok_or_else(missing)?;
@@ -394,12 +412,12 @@ impl Engine {
             by: None,
             source,
             overrides,
-            host: self.house(),
+            host: self.house().unwrap_or_else(|| Host::new(windlass_executors::Environment::default())),
             clock: Clock::Real,
             patience: Patience::Work,
             claims,
         };
-        self.start(plan, start).await.map(drop)
+        self.start(plan, start).await.map(|handle| handle.id)
     }
 
     /// What runs that nobody stands behind are done with.
@@ -407,13 +425,45 @@ impl Engine {
         *self.house.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
     }
 
-    fn house(&self) -> Host {
-        let house = self.house.lock().unwrap_or_else(PoisonError::into_inner);
-        house.clone().unwrap_or_else(|| Host::new(windlass_executors::Environment::default()))
+    fn house(&self) -> Option<Host> {
+        self.house.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What a run that was left is done with: the house, where the run was started. None when nobody could go on with it.
+    fn house_for(&self, view: &View) -> Option<Host> {
+        let mut host = self.house()?;
+        let scripted = view.about.get("scripted") == Some(&Value::Bool(true));
+        if scripted && host.script.is_none() {
+            return None;
+        }
+        let directory = view.about.get("directory").and_then(Value::as_str).map(PathBuf::from);
+        if let Some(directory) = directory.filter(|directory| directory.is_dir()) {
+            let variables = host.environment.variables.clone();
+            host.environment = Arc::new(windlass_executors::Environment { variables, directory });
+        }
+        let limits = host.limits;
+        if let Some(config) = Config::recorded(view).and_then(|file| Config::read(&file).ok()) {
+            host = host.with_config(config);
+            host.limits = limits;
+        }
+        Some(host)
+    }
+
+    /// Goes on with a run that something has happened to, where all runs are driven.
+    pub(crate) async fn wake(&self, id: &RunId) {
+        if self.house().is_some() {
+            // Whoever looks at the run sees why it does not go on.
+            let _ = self.drive(id).await;
+        }
     }
 
     /// The program of a plan, which is durable when this returns.
-    async fn stored(&self, plan: Plan, source: String, overrides: String) -> Result<Arc<Program>, Error> {
+    pub(crate) async fn stored(
+        &self,
+        plan: Plan,
+        source: String,
+        overrides: String,
+    ) -> Result<Arc<Program>, Error> {
         let digest = plan.digest.as_str().to_owned();
         if let Some(known) = self.programs().get(&digest) {
             return Ok(known.clone());
@@ -458,6 +508,41 @@ impl Engine {
         if let Some(driven) = self.join(id, &changes, by).await? {
             return Ok(driven);
         }
+        self.take_up(id, Some((changes, by.into())), host, clock, patience).await
+    }
+
+    /// Drives a run that was left, as it is: what is paused stays so, and what has ended is not opened again.
+    pub async fn drive(&self, id: &RunId) -> Result<Option<Handle>, Error> {
+        let _taking_up = self.taking_up.lock().await;
+        let view = self.view(id)?;
+        let Some(host) = self.house_for(&view) else { return Ok(None) };
+        if self.is_live(id) || view.ended_at.is_some() {
+            return Ok(None);
+        }
+        self.take_up(id, None, host, Clock::Real, Patience::Work).await.map(Some)
+    }
+
+    /// Drives every run that is not finished and that nobody drives; those whose plan or journal is hurt are left alone.
+    pub async fn drive_all(&self) -> Result<Vec<(RunId, Result<Option<Handle>, Error>)>, Error> {
+        self.desk().attend();
+        self.desk().orders().into_iter().for_each(|order| self.desk().start(order));
+        let mut driven = Vec::new();
+        for (run, _) in self.store.journal.tails()?.unfinished {
+            let handle = self.drive(&run).await;
+            driven.push((run, handle));
+        }
+        Ok(driven)
+    }
+
+    /// The caller holds `taking_up`.
+    async fn take_up(
+        &self,
+        id: &RunId,
+        goes_on: Option<(Value, Arc<str>)>,
+        host: Host,
+        clock: Clock,
+        patience: Patience,
+    ) -> Result<Handle, Error> {
         let program = self.program(id)?;
         let replayed = replayed(&self.store, id, &program)?;
         let run = &replayed.run;
@@ -470,15 +555,16 @@ impl Engine {
         let owed: Vec<Input> = run.outstanding().into_iter().filter_map(lost).collect();
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
         let mut opened = self.driver(replayed, host, clock, patience);
-        let by: Arc<str> = by.into();
         let mut inputs = vec![Input::TakenUp];
-        if ended {
-            inputs.push(Input::Reopen { inputs: changes, by: by.clone() });
-        } else if is_change(&changes) {
-            inputs.push(Input::Change { inputs: changes, by: by.clone() });
-        }
-        if paused {
-            inputs.push(Input::Resume { by });
+        if let Some((changes, by)) = goes_on {
+            if ended {
+                inputs.push(Input::Reopen { inputs: changes, by: by.clone() });
+            } else if is_change(&changes) {
+                inputs.push(Input::Change { inputs: changes, by: by.clone() });
+            }
+            if paused {
+                inputs.push(Input::Resume { by });
+            }
         }
         for input in inputs.into_iter().chain(owed) {
             match opened.driver.offer(input).await {
@@ -500,35 +586,42 @@ impl Engine {
 
     /// Follows a run that is driven here already, and lets it go on if it was paused. None when nobody drives it.
     async fn join(&self, id: &RunId, changes: &Value, by: &str) -> Result<Option<Handle>, Error> {
-        let found = lock(&self.live)
-            .get(id)
-            .map(|(mail, followers)| (mail.clone(), followers.add(), followers.add()));
-        let Some((mail, updates, mut ending)) = found else { return Ok(None) };
+        let Some(driven) = self.driven(id) else { return Ok(None) };
         let (reply, answer) = oneshot::channel();
         if is_change(changes) {
             let change = Input::Change { inputs: changes.clone(), by: by.into() };
             // That the run has ended meanwhile is what the next answer tells.
-            let _ = mail.send(Mail { told: Told::Input(change, None), reply: None });
+            let _ = driven.mail.send(Mail { told: Told::Input(change, None), reply: None });
         }
         let told = Told::Input(Input::Resume { by: by.into() }, None);
-        let sent = mail.send(Mail { told, reply: Some(reply) }).is_ok();
-        if !(sent && matches!(answer.await, Ok(Ok(()) | Err(Refused::NotPaused)))) {
-            // It is just being left. Once that is over it can be taken up as any other.
-            while ending.recv().await.is_some() {}
-            return Ok(None);
+        let sent = driven.mail.send(Mail { told, reply: Some(reply) }).is_ok();
+        if sent && matches!(answer.await, Ok(Ok(()) | Err(Refused::NotPaused))) {
+            return Ok(Some(driven));
         }
-        let (store, program, run) = (self.store.clone(), self.program(id)?, id.clone());
+        // It is just being left. Once that is over it can be taken up as any other.
+        let _ = driven.done.await;
+        Ok(None)
+    }
+
+    /// A run that this process drives, to be followed until it does not any more.
+    fn driven(&self, id: &RunId) -> Option<Handle> {
+        let (mail, followers) = lock(&self.live).get(id).cloned()?;
+        let (updates, mut ending) = (followers.add(), followers.add());
+        let (store, run, program) = (self.store.clone(), id.clone(), self.program(id).ok()?);
         let done = tokio::spawn(async move {
             while ending.recv().await.is_some() {}
             let replayed = replayed(&store, &run, &program).map_err(Fatal)?;
             Ok(crate::report::standing(&replayed.view))
         });
-        Ok(Some(Handle { id: id.clone(), updates, done, mail }))
+        Some(Handle { id: id.clone(), updates, done, mail })
     }
 
-    /// Follows a run that this process drives.
-    pub fn follow(&self, id: &RunId) -> Option<mpsc::UnboundedReceiver<Update>> {
-        lock(&self.live).get(id).map(|(_, followers)| followers.add())
+    /// Follows a run without a word in it. One that nobody drives stands as it is.
+    pub fn watch(&self, id: &RunId) -> Result<Handle, Error> {
+        match self.driven(id) {
+            Some(driven) => Ok(driven),
+            None => Ok(standing_still(id, &self.view(id)?)),
+        }
     }
 
     pub fn folder(&self) -> &FilePath {
@@ -579,6 +672,33 @@ impl Engine {
         }
     }
 
+    /// Whether runs are driven here.
+    pub fn is_driving(&self) -> bool {
+        !lock(&self.live).is_empty()
+    }
+
+    /// Waits until somebody has asked for something.
+    pub async fn asked(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.served.load(Ordering::Acquire) {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Somebody has asked for something.
+    pub(crate) fn was_asked(&self) {
+        self.served.store(true, Ordering::Release);
+        self.ended.notify_waiters();
+    }
+
+    /// How a run stands.
+    pub fn standing(&self, id: &RunId) -> Result<Standing, Error> {
+        Ok(crate::report::standing(&self.view(id)?))
+    }
+
     /// Somebody is being served as long as this lives.
     pub(crate) fn guest(&self) -> Guest {
         Guest { here: Some(self.guests.clone()), left: self.ended.clone() }
@@ -596,8 +716,44 @@ impl Engine {
             }
         }
         // Nobody drives it, or whoever did has just left it.
-        let _taking_up = self.taking_up.lock().await;
-        self.write(id, input).await
+        let taking_up = self.taking_up.lock().await;
+        self.write(id, input).await?;
+        drop(taking_up);
+        self.desk().wake(id);
+        Ok(())
+    }
+
+    /// Publishes a message that names no run. Says how many listened, once that is durable.
+    pub async fn publish(
+        &self,
+        id: Arc<str>,
+        name: Arc<str>,
+        by: Arc<str>,
+        value: Value,
+    ) -> Result<usize, Error> {
+        let (id, name, by) = (id.clone(), name.clone(), by.clone());
+        let input = DeskInput::Published { id, name, by, value };
+        Ok(self.desk().told(input).await?.delivered)
+    }
+
+    /// Sets the cap of an account; with a zone it begins anew every day.
+    pub async fn set_budget(
+        &self,
+        account: Arc<str>,
+        cap: Budget,
+        zone: Option<Arc<str>>,
+    ) -> Result<(), Error> {
+        self.desk().told(DeskInput::Cap { account, cap, zone }).await.map(drop)
+    }
+
+    /// What was spent from an account is forgotten.
+    pub async fn reset_budget(&self, account: Arc<str>) -> Result<(), Error> {
+        self.desk().told(DeskInput::Reset { account }).await.map(drop)
+    }
+
+    /// The result object of a run at this moment, with its places in lines.
+    pub fn result(&self, id: &RunId) -> Result<serde_json::Value, Error> {
+        Ok(crate::report::result_at(id, &self.view(id)?, Some(&self.shared()?)))
     }
 
     /// Writes one input of a run down without driving it.
@@ -746,6 +902,14 @@ impl Drop for Leaving {
     }
 }
 
+/// A run that nobody drives: nothing more is heard of it.
+fn standing_still(id: &RunId, view: &View) -> Handle {
+    let (mail, _) = mpsc::unbounded_channel();
+    let (_, updates) = mpsc::unbounded_channel();
+    let done = tokio::spawn(std::future::ready(Ok(crate::report::standing(view))));
+    Handle { id: id.clone(), updates, done, mail }
+}
+
 /// Whether anything is to be changed.
 fn is_change(changes: &Value) -> bool {
     matches!(changes, Value::Map(map) if !map.is_empty())
@@ -765,7 +929,7 @@ fn lost(owed: Effect) -> Option<Input> {
 }
 
 /// When it was started, so that ids sort by time, and a little chance, so that two never meet.
-fn new_id(clock: &Clock) -> Result<RunId, BadRunId> {
+pub fn new_id(clock: &Clock) -> Result<RunId, BadRunId> {
     let now = clock.now().to_string();
     let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
     let (day, time) = digits.split_at(digits.len().min(8));

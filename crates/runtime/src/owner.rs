@@ -17,6 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use windlass_engine::{Choice, Event, GateDecision, Input, RunId};
 use windlass_executors::{Environment, Line, Script, Stream};
+use windlass_ir::policy::Budget;
 use windlass_ir::{Plan, Value};
 use windlass_store::Durability;
 
@@ -50,7 +51,8 @@ impl Surroundings {
         }
     }
 
-    fn host(&self) -> Result<Host, Error> {
+    /// What the jobs of a run that is driven from there are done with.
+    pub fn host(&self) -> Result<Host, Error> {
         let variables = self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut host = Host::new(Environment { variables, directory: self.directory.clone() });
         if let Some(script) = &self.script {
@@ -83,6 +85,8 @@ pub enum Request {
         by: Option<String>,
         run: Option<RunId>,
         from: Surroundings,
+        /// It is not followed.
+        detach: bool,
     },
     Resume {
         run: RunId,
@@ -93,6 +97,23 @@ pub enum Request {
     Tell {
         run: RunId,
         order: Order,
+    },
+    /// Hear what becomes of a run, without a word in it.
+    Follow {
+        run: RunId,
+    },
+    /// A message that names no run.
+    Publish {
+        id: String,
+        name: String,
+        value: Value,
+        by: String,
+    },
+    /// Set the cap of an account, or forget what was spent from it.
+    Budget {
+        account: String,
+        cap: Option<Budget>,
+        zone: Option<String>,
     },
 }
 
@@ -134,6 +155,7 @@ enum Reply {
     Line { job: windlass_engine::JobKey, error_stream: bool, text: String },
     Notice { text: String },
     Done { standing: Standing },
+    Published { listeners: usize },
     Refused { code: String, message: String },
 }
 
@@ -178,6 +200,44 @@ impl Door {
         match self {
             Self::Owner(engine) => handle(engine, request).await.map(following),
             Self::Client(socket) => ask(socket, &request).await,
+        }
+    }
+
+    /// Publishes a message and says how many listened.
+    pub async fn publish(&self, id: String, name: String, value: Value, by: String) -> Result<usize, Error> {
+        match self {
+            Self::Owner(engine) => engine.publish(id.into(), name.into(), by.into(), value).await,
+            Self::Client(socket) => match say(socket, &Request::Publish { id, name, value, by }).await? {
+                Reply::Published { listeners } => Ok(listeners),
+                _ => Ok(0),
+            },
+        }
+    }
+
+    /// Sets the cap of an account; without one what was spent from it is forgotten.
+    pub async fn budget(
+        &self,
+        account: String,
+        cap: Option<Budget>,
+        zone: Option<String>,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Owner(engine) => budget(engine, account, cap, zone).await,
+            Self::Client(socket) => say(socket, &Request::Budget { account, cap, zone }).await.map(drop),
+        }
+    }
+
+    /// The owner of a folder, if it has one.
+    pub fn of_owner(folder: &Path) -> Option<Self> {
+        let socket = folder.join(SOCKET);
+        listens(&socket).then_some(Self::Client(socket))
+    }
+
+    /// Follows a run that somebody drives.
+    pub async fn follow(&self, run: &RunId) -> Result<Following, Error> {
+        match self {
+            Self::Owner(engine) => engine.watch(run).map(following),
+            Self::Client(socket) => ask(socket, &Request::Follow { run: run.clone() }).await,
         }
     }
 
@@ -265,6 +325,11 @@ async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> 
     let (reading, mut writing) = stream.into_split();
     let mut line = String::new();
     BufReader::new(reading.take(REQUEST_BYTES_MAX)).read_line(&mut line).await?;
+    if line.is_empty() {
+        // Somebody only looked whether anybody listens.
+        return Ok(());
+    }
+    engine.was_asked();
     let request: Request = match serde_json::from_str(&line) {
         Ok(request) => request,
         Err(error) => {
@@ -272,18 +337,19 @@ async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> 
             return send(&mut writing, &reply).await;
         }
     };
-    if let Request::Tell { run, order } = request {
-        let reply = match give(engine, &run, order).await {
-            Ok(()) => Reply::Done { standing: Standing::Going },
-            Err(error) => refused(&error),
-        };
-        return send(&mut writing, &reply).await;
-    }
+    let detached = matches!(request, Request::Start { detach: true, .. });
+    let request = match answered(engine, request).await {
+        Ok(reply) => return send(&mut writing, &reply).await,
+        Err(request) => request,
+    };
     let mut followed = match handle(engine, request).await {
         Ok(handle) => following(handle),
         Err(error) => return send(&mut writing, &refused(&error)).await,
     };
     send(&mut writing, &Reply::Driving { run: followed.id.clone() }).await?;
+    if detached {
+        return send(&mut writing, &Reply::Done { standing: Standing::Going }).await;
+    }
     while let Some(update) = followed.updates.recv().await {
         send(&mut writing, &reply_of(update)).await?;
     }
@@ -293,6 +359,63 @@ async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> 
         Err(_) => refused(&Error::OwnerGone(followed.id)),
     };
     send(&mut writing, &last).await
+}
+
+/// Requests that have one answer; others are given back.
+async fn answered(engine: &Arc<Engine>, request: Request) -> Result<Reply, Request> {
+    let done = |result: Result<(), Error>| match result {
+        Ok(()) => Reply::Done { standing: Standing::Going },
+        Err(error) => refused(&error),
+    };
+    Ok(match request {
+        Request::Tell { run, order } => done(give(engine, &run, order).await),
+        Request::Publish { id, name, value, by } => {
+            match engine.publish(id.into(), name.into(), by.into(), value).await {
+                Ok(listeners) => Reply::Published { listeners },
+                Err(error) => refused(&error),
+            }
+        }
+        Request::Budget { account, cap, zone } => done(budget(engine, account, cap, zone).await),
+        other @ (Request::Start { .. } | Request::Resume { .. } | Request::Follow { .. }) => {
+            return Err(other);
+        }
+    })
+}
+
+async fn budget(
+    engine: &Engine,
+    account: String,
+    cap: Option<Budget>,
+    zone: Option<String>,
+) -> Result<(), Error> {
+    match cap {
+        Some(cap) => engine.set_budget(account.into(), cap, zone.map(Into::into)).await,
+        None => engine.reset_budget(account.into()).await,
+    }
+}
+
+/// Sends a request that has one answer.
+async fn say(socket: &Path, request: &Request) -> Result<Reply, Error> {
+    let unreachable =
+        |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
+    let mut lines = connect(socket, request).await?;
+    match next(&mut lines).await {
+        Some(Reply::Refused { code, message }) => Err(Error::ByOwner { code, message }),
+        Some(reply) => Ok(reply),
+        None => Err(unreachable(std::io::Error::other("it went away"))),
+    }
+}
+
+/// Sends a request; what the owner says comes line by line.
+async fn connect(socket: &Path, request: &Request) -> Result<tokio::io::Lines<BufReader<UnixStream>>, Error> {
+    let unreachable =
+        |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
+    let short = short(socket).map_err(unreachable)?;
+    let mut stream = UnixStream::connect(short.path()).await.map_err(unreachable)?;
+    let mut line = serde_json::to_vec(request).map_err(|error| unreachable(error.into()))?;
+    line.push(b'\n');
+    stream.write_all(&line).await.map_err(unreachable)?;
+    Ok(BufReader::new(stream).lines())
 }
 
 fn refused(error: &Error) -> Reply {
@@ -319,7 +442,7 @@ async fn send(writing: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> std:
 
 async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error> {
     match request {
-        Request::Start { plan, source, overrides, inputs, by, run, from } => {
+        Request::Start { plan, source, overrides, inputs, by, run, from, .. } => {
             let start = Start {
                 run,
                 inputs,
@@ -336,7 +459,9 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
         Request::Resume { run, changes, by, from } => {
             engine.resume(&run, changes, &by, from.host()?, from.clock(), from.patience()).await
         }
+        Request::Follow { run } => engine.watch(&run),
         Request::Tell { run, .. } => Err(Error::NoRun(run.to_string())),
+        Request::Publish { name, .. } | Request::Budget { account: name, .. } => Err(Error::NoRun(name)),
     }
 }
 
@@ -374,19 +499,19 @@ fn following(handle: Handle) -> Following {
 async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
     let unreachable =
         |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
-    let short = short(socket).map_err(unreachable)?;
-    let mut stream = UnixStream::connect(short.path()).await.map_err(unreachable)?;
-    let mut line = serde_json::to_vec(request).map_err(|error| unreachable(error.into()))?;
-    line.push(b'\n');
-    stream.write_all(&line).await.map_err(unreachable)?;
-    let mut lines = BufReader::new(stream).lines();
+    let mut lines = connect(socket, request).await?;
     let id = match request {
         Request::Tell { run, .. } => run.clone(),
-        Request::Start { .. } | Request::Resume { .. } => match next(&mut lines).await {
-            Some(Reply::Driving { run }) => run,
-            Some(Reply::Refused { code, message }) => return Err(Error::ByOwner { code, message }),
-            _ => return Err(unreachable(std::io::Error::other("it went away"))),
-        },
+        Request::Publish { .. } | Request::Budget { .. } => {
+            return Err(unreachable(std::io::Error::other("no run")));
+        }
+        Request::Start { .. } | Request::Resume { .. } | Request::Follow { .. } => {
+            match next(&mut lines).await {
+                Some(Reply::Driving { run }) => run,
+                Some(Reply::Refused { code, message }) => return Err(Error::ByOwner { code, message }),
+                _ => return Err(unreachable(std::io::Error::other("it went away"))),
+            }
+        }
     };
     let (sender, updates) = mpsc::unbounded_channel();
     let run = id.clone();
@@ -395,7 +520,7 @@ async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
             let update = match reply {
                 Reply::Done { standing } => return Ok(standing),
                 Reply::Refused { code, message } => return Err(Error::ByOwner { code, message }),
-                Reply::Driving { .. } => continue,
+                Reply::Driving { .. } | Reply::Published { .. } => continue,
                 Reply::Event { seq, event } => Update::Event { seq, event },
                 Reply::Notice { text } => Update::Notice(text),
                 Reply::Line { job, error_stream, text } => {

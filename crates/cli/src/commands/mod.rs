@@ -1,18 +1,23 @@
 //! One file per command.
 
+mod budget;
 mod convert;
 mod decide;
+mod desk;
 mod eval;
 mod events;
 mod fmt;
 mod graph;
 mod plan;
+mod publish;
 mod run;
 mod runs;
 mod schema;
+mod serve;
 mod show;
 mod triggers;
 mod validate;
+mod wait;
 
 use crate::answer::{Answer, Status};
 use crate::args::Command;
@@ -36,10 +41,28 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Approve(args) => decide::decide(&args, true),
         Command::Reject(args) => decide::decide(&args, false),
         Command::Signal(args) => decide::signal(args),
+        Command::Publish(args) => publish::run(args),
+        Command::Wait(args) => wait::run(&args),
+        Command::Serve(args) => serve::run(args),
+        Command::Desk(args) => desk::run(&args, &screens.stdout),
+        Command::Budget(args) => budget::run(args, &screens.stdout),
         Command::Cancel(args) => decide::cancel(args),
         Command::Pause(args) => decide::pause(args),
         Command::Triggers(args) => triggers::run(&args, &screens),
     }
+}
+
+/// Waits for something that another process may have to answer.
+fn block_on<T>(
+    folder: &std::path::Path,
+    what: impl Future<Output = Result<T, windlass_runtime::Error>>,
+) -> Result<T, windlass_runtime::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let failed = |error: std::io::Error| windlass_runtime::Error::Folder {
+        folder: folder.to_owned(),
+        cause: error.to_string(),
+    };
+    runtime.map_err(failed)?.block_on(what)
 }
 
 /// Something about a run or its folder was refused, or failed.

@@ -1,6 +1,6 @@
 //! `windlass run` and `windlass resume`: drives a run, or follows the owner that does, until it ends or waits for people.
 
-use super::{plan, refused};
+use super::{block_on, plan, refused};
 use crate::answer::{self, Answer, Status};
 use crate::args::{self, Driving, Json};
 use crate::load::{self, Refusal};
@@ -16,8 +16,8 @@ use windlass_ir::plan::{Given, PlanStep};
 use windlass_ir::workflow::{Action, Kind, Words};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
-    Config, Door, Durability, Engine, Error, Following, Program, Query, Request, RunId, Surroundings, Update,
-    View, listen,
+    Clock, Config, Door, Durability, Engine, Error, Following, Program, Query, Request, RunId, Surroundings,
+    Update, View, listen, new_id,
 };
 
 pub fn run(args: args::Run, screens: &Screens) -> Answer {
@@ -31,7 +31,7 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         Ok(prepared) => prepared,
         Err(refusal) => return refuse(&refusal),
     };
-    let mut from = match surroundings(&args.driving) {
+    let mut from = match driven_from(&args.driving) {
         Ok(from) => from,
         Err(refusal) => return refuse(&refusal),
     };
@@ -47,6 +47,11 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         return Answer { stderr: stderr.into(), ..Answer::new(Status::Refused) };
     }
     let run = match args.run_id.as_deref().map(RunId::new).transpose() {
+        // One that is left to another process has its id before that hears of it.
+        Ok(None) if args.detach => new_id(&Clock::Real).map(Some),
+        run => run,
+    };
+    let run = match run {
         Ok(run) => run,
         Err(error) => return refused_start(&Error::RunId(error), json),
     };
@@ -69,10 +74,85 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         plan: Box::new(opened.plan),
         inputs: parameters.to_value(),
         by: Some(data::login(None)),
-        run,
+        run: run.clone(),
         from,
+        detach: args.detach,
     };
-    drive(&folder, request, &args.driving)
+    match run.filter(|_| args.detach) {
+        Some(run) => detach(&folder, run, &request, json),
+        None => drive(&folder, request, &args.driving),
+    }
+}
+
+/// Leaves a run to the owner of the folder, which is started if there is none.
+fn detach(folder: &Path, run: RunId, request: &Request, json: bool) -> Answer {
+    match left_to_owner(folder, run, request) {
+        Ok(run) if json => Answer {
+            stdout: format!("{}\n", json!({"type": "started", "run_id": run})),
+            ..Answer::new(Status::Done)
+        },
+        Ok(run) => {
+            let stderr = format!("run {run}\nwait for it with `windlass wait {run}`\n");
+            Answer { stdout: format!("{run}\n"), stderr, ..Answer::new(Status::Done) }
+        }
+        Err(error) => refused_start(&error, json),
+    }
+}
+
+/// An owner that was about to end may not have heard it: then the next one does. It is told once, since the run has its id already.
+fn left_to_owner(folder: &Path, run: RunId, request: &Request) -> Result<RunId, Error> {
+    let mut tried = false;
+    loop {
+        let door = owner_of(folder)?;
+        match block_on(folder, door.drive(request.clone())) {
+            Ok(following) => return Ok(following.id),
+            Err(Error::ByOwner { code, .. }) if tried && code == "run_exists" => return Ok(run),
+            Err(Error::Unreachable { .. }) if !tried => tried = true,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// How long a process that was started to own a folder may take until it listens.
+const OWNER_WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(20);
+
+fn owner_of(folder: &Path) -> Result<Door, Error> {
+    let failed =
+        |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
+    let deadline = std::time::Instant::now() + OWNER_WAIT_MAX;
+    let mut child: Option<std::process::Child> = None;
+    loop {
+        if let Some(door) = Door::of_owner(folder) {
+            return Ok(door);
+        }
+        let gone = match &mut child {
+            Some(child) => child.try_wait().map_err(failed)?.is_some(),
+            None => true,
+        };
+        if std::time::Instant::now() > deadline {
+            return Err(failed(std::io::Error::other("nobody listens there")));
+        }
+        // Another process may have been faster, and be about to end.
+        if gone {
+            child = Some(start_owner(folder).map_err(failed)?);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// A process of its own, that has nothing open of this one.
+fn start_owner(folder: &Path) -> std::io::Result<std::process::Child> {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    std::fs::create_dir_all(folder)?;
+    Command::new(std::env::current_exe()?)
+        .args(["serve", "--until-idle", "--data"])
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
 }
 
 /// The task of a worker.
@@ -110,7 +190,8 @@ fn is_for_others(step: &PlanStep, config: Option<&Config>) -> bool {
 
 pub fn resume(args: args::Resume) -> Answer {
     let json = args.driving.json.is_some();
-    let (folder, engine, run) = match data::find(&args.data, &args.run) {
+    let Some(name) = &args.run else { return super::serve::resume_all(&args) };
+    let (folder, engine, run) = match data::find(&args.data, name) {
         Ok(found) => found,
         Err(error) => return refused_start(&error, json),
     };
@@ -123,7 +204,7 @@ pub fn resume(args: args::Resume) -> Answer {
         Err(answer) => return *answer,
     };
     drop(engine);
-    let mut from = match surroundings(&args.driving) {
+    let mut from = match driven_from(&args.driving) {
         Ok(from) => from,
         Err(refusal) => {
             return Answer {
@@ -174,12 +255,20 @@ fn words(dialect: &str) -> &'static Words {
     Dialect::by_name(dialect).unwrap_or(Dialect::Swdl).words()
 }
 
-fn surroundings(driving: &Driving) -> Result<Surroundings, Refusal> {
-    let script = driving.script.as_deref().map(load::object).transpose()?;
+fn driven_from(driving: &Driving) -> Result<Surroundings, Refusal> {
     // Whoever sits at a terminal can decide in another one, or end this with Ctrl-C.
     let attended = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let wait = driving.wait || attended;
-    Ok(Surroundings { script, virtual_time: driving.virtual_time, wait, ..Surroundings::here() })
+    surroundings(driving.script.as_deref(), driving.virtual_time, driving.wait || attended)
+}
+
+/// Those of this process, with a script in place of what it cannot do.
+pub(super) fn surroundings(
+    script: Option<&Path>,
+    virtual_time: bool,
+    wait: bool,
+) -> Result<Surroundings, Refusal> {
+    let script = script.map(load::object).transpose()?;
+    Ok(Surroundings { script, virtual_time, wait, ..Surroundings::here() })
 }
 
 fn refused_start(error: &Error, json: bool) -> Answer {
@@ -209,6 +298,9 @@ fn drive(folder: &Path, request: Request, driving: &Driving) -> Answer {
     answer
 }
 
+/// How often an owner that goes away is followed by another one.
+const UNREACHABLE_MAX: u32 = 5;
+
 async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -> Answer {
     // From here on a signal is heard, and not what ends the process by itself.
     let mut signals = match Signals::new() {
@@ -230,17 +322,22 @@ async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -
             Durability::Process
         }
     };
-    let door = match Door::open(folder, durability) {
-        Ok(door) => door,
-        Err(error) => return refused_start(&error, json),
-    };
-    let listening = match &door {
-        Door::Owner(engine) => Some((engine, tokio::spawn(listen(engine.clone())))),
-        Door::Client(_) => None,
-    };
-    let following = match door.drive(request).await {
-        Ok(following) => following,
-        Err(error) => return refused_start(&error, json),
+    let mut tries = 0;
+    let (door, listening, following) = loop {
+        let door = match Door::open(folder, durability) {
+            Ok(door) => door,
+            Err(error) => return refused_start(&error, json),
+        };
+        let listening = match &door {
+            Door::Owner(engine) => Some((engine.clone(), tokio::spawn(listen(engine.clone())))),
+            Door::Client(_) => None,
+        };
+        match door.drive(request.clone()).await {
+            Ok(following) => break (door, listening, following),
+            // The owner was about to end, and has heard nothing.
+            Err(Error::Unreachable { .. }) if tries < UNREACHABLE_MAX => tries += 1,
+            Err(error) => return refused_start(&error, json),
+        }
     };
     let id = following.id.clone();
     if !json {
@@ -315,7 +412,10 @@ fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, json: bool
         Standing::Waiting => Status::Waiting,
         Standing::Going => Status::Stopped,
     };
-    let result: Value_ = report::result(id, &view);
+    let result: Value_ = match engine.result(id) {
+        Ok(result) => result,
+        Err(error) => return refused(&error),
+    };
     let mut answer = Answer::new(status);
     if json {
         answer.stdout = format!("{result}\n");
@@ -341,20 +441,20 @@ fn others(engine: &Engine, id: &RunId) -> String {
 }
 
 /// Somebody wants this process to end.
-struct Signals {
+pub(super) struct Signals {
     interrupted: Signal,
     terminated: Signal,
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    pub fn new() -> std::io::Result<Self> {
         Ok(Self {
             interrupted: signal(SignalKind::interrupt())?,
             terminated: signal(SignalKind::terminate())?,
         })
     }
 
-    async fn stopped(&mut self) {
+    pub async fn stopped(&mut self) {
         tokio::select! {
             _ = self.interrupted.recv() => {}
             _ = self.terminated.recv() => {}

@@ -7,13 +7,9 @@ use crate::show::fields::Fields;
 use crate::show::words::{one_line, shorten};
 use crate::{args, data};
 use serde_json::Value as Json;
-use windlass_runtime::report;
 
 pub fn run(args: &args::Show, screen: &Screen) -> Answer {
-    let shown = data::find(&args.data, &args.run).and_then(|(_, engine, run)| {
-        let view = engine.view(&run)?;
-        Ok(report::result(&run, &view))
-    });
+    let shown = data::find(&args.data, &args.run).and_then(|(_, engine, run)| engine.result(&run));
     match shown {
         Ok(result) if args.json => Answer::json(Status::Done, &result),
         Ok(result) => Answer { stdout: page(&result, screen), ..Answer::new(Status::Done) },
@@ -37,15 +33,12 @@ fn page(result: &Json, screen: &Screen) -> String {
             .add("Error", one_line(&format!("{}{step}: {}", text(&error["code"]), text(&error["message"]))));
     }
     for wait in result["waiting_on"].as_array().into_iter().flatten() {
-        fields.add(
-            "Waiting on",
-            one_line(&format!(
-                "{} ({}) {}",
-                text(&wait["step"]),
-                text(&wait["kind"]),
-                text(&wait["message"])
-            )),
-        );
+        let place = wait["position"].as_u64().map(|place| format!(", number {place} in line"));
+        let since = wait["since"].as_str().map(|since| format!(", since {since}"));
+        let more = [place, since].into_iter().flatten().collect::<String>();
+        let step = wait["step"].as_str().map(|step| format!("{step} ")).unwrap_or_default();
+        let what = format!("{step}({}) {}{more}", text(&wait["kind"]), text(&wait["message"]));
+        fields.add("Waiting on", one_line(&what));
     }
     let mut page = fields.render(0, screen) + "\n";
     for (id, step) in result["steps"].as_object().into_iter().flatten() {

@@ -1,20 +1,24 @@
-//! `windlass triggers`: whether schedules and triggers are right, and when they fire.
+//! `windlass triggers`: whether schedules and triggers are right, when they fire, and when they did.
 
+use super::refused;
 use crate::answer::{Answer, Status};
-use crate::args::{Triggers, TriggersCheck, TriggersCommand, TriggersNext};
+use crate::args::{Triggers, TriggersCheck, TriggersCommand, TriggersHistory, TriggersNext};
+use crate::data;
 use crate::show::words::{clean, count};
 use crate::show::{Screen, Screens, diagnostics};
 use crate::triggers::fires::Ask;
-use crate::triggers::{Found, What, read};
+use crate::triggers::{Found, What, history, read};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use windlass_ir::Severity;
+use windlass_runtime::Engine;
 
 pub fn run(args: &Triggers, screens: &Screens) -> Answer {
     match &args.command {
         TriggersCommand::Check(args) => check(args, screens),
         TriggersCommand::Next(args) => next(args, screens),
+        TriggersCommand::History(args) => past(args, screens),
     }
 }
 
@@ -136,4 +140,18 @@ fn next(args: &TriggersNext, screens: &Screens) -> Answer {
         return Answer { stderr, ..Answer::json(Status::Done, &json) };
     }
     Answer { stdout: ask.render(&found, &screens.stdout), stderr, ..Answer::new(Status::Done) }
+}
+
+fn past(args: &TriggersHistory, screens: &Screens) -> Answer {
+    let folder = data::folder(&args.data, None);
+    let fires = match folder.join("journal.db").exists() {
+        true => Engine::look(&folder).and_then(|engine| engine.fires(args.trigger.as_deref(), args.limit)),
+        false => Ok(Vec::new()),
+    };
+    match fires {
+        Ok(fires) if args.json => Answer::json(Status::Done, &fires.iter().map(history::to_json).collect()),
+        Ok(fires) if fires.is_empty() => Answer { stderr: "no fires\n".into(), ..Answer::new(Status::Done) },
+        Ok(fires) => Answer { stdout: history::render(&fires, &screens.stdout), ..Answer::new(Status::Done) },
+        Err(error) => refused(&error),
+    }
 }

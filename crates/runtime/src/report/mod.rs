@@ -4,15 +4,18 @@
 
 mod dagnats;
 mod dcc;
+mod desk;
 pub mod ids;
 mod speckit;
 mod swdl;
 
+pub use desk::desk;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
 use windlass_engine::{
-    Assignment, Decision, Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView, View, Work, is_abort,
+    Asker, Assignment, Decision, DeskState, Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView,
+    View, Work, is_abort,
 };
 use windlass_ir::expr::StepId;
 use windlass_ir::value::{SealedPart, Value};
@@ -129,6 +132,11 @@ fn steps(view: &View) -> IndexMap<String, Shown> {
 
 /// The result object of a run at this moment.
 pub fn result(run: &RunId, view: &View) -> Json {
+    result_at(run, view, None)
+}
+
+/// The same, with the places that it has in the lines of the desk.
+pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
     let plan = &view.program().plan;
     let steps: Map<String, Json> =
         steps(view).into_iter().map(|(id, shown)| (id, shown.into_json())).collect();
@@ -144,7 +152,7 @@ pub fn result(run: &RunId, view: &View) -> Json {
         "inputs": data(&view.inputs),
         "outputs": outputs(view),
         "current_step": current_step(view),
-        "waiting_on": waiting_on(view),
+        "waiting_on": waiting_on(view, |path| desk.and_then(|desk| place(desk, run, path))),
         "error": run_error(view),
         "steps": steps,
     })
@@ -186,11 +194,11 @@ fn current_step(view: &View) -> Option<String> {
     active.map(|(path, _)| ids::name(view, path).id)
 }
 
-fn waiting_on(view: &View) -> Vec<Json> {
+fn waiting_on(view: &View, place: impl Fn(&Path) -> Option<usize>) -> Vec<Json> {
     match view.phase {
         RunPhase::Pending if view.started_at.is_some() => {
             let since = view.started_at.unwrap_or_default();
-            return vec![slot(None, &view.applies, since)];
+            return vec![slot(None, &view.applies, since, place(&Path::default()))];
         }
         RunPhase::Pending | RunPhase::Ended(_) => return Vec::new(),
         RunPhase::Running => {}
@@ -211,7 +219,7 @@ fn waiting_on(view: &View) -> Vec<Json> {
             StepPhase::Queued { since } => {
                 let claims = step.assignment.iter().flat_map(|assignment| &assignment.claims);
                 let keys: Vec<_> = claims.map(|claim| claim.key().clone()).collect();
-                Some(slot(Some(name()), &keys, *since))
+                Some(slot(Some(&name()), &keys, *since, place(path)))
             }
             StepPhase::Backoff { until } => Some(json!({
                 "step": name(),
@@ -238,8 +246,22 @@ fn waiting_on(view: &View) -> Vec<Json> {
     waits.collect()
 }
 
-/// Somebody who waits for a turn at what runs share. Whoever has the desk at hand adds the place in the line.
-fn slot(step: Option<String>, keys: &[std::sync::Arc<str>], since: windlass_engine::Timestamp) -> Json {
+/// How many come before somebody who waits, itself included.
+fn place(desk: &DeskState, run: &RunId, path: &Path) -> Option<usize> {
+    let first = Asker { run: run.clone(), path: path.clone(), attempt: 0 };
+    let (_, waiting) =
+        desk.waiting.range(&first..).next().filter(|(asker, _)| asker.run == *run && asker.path == *path)?;
+    let line = desk.lines.get(&waiting.on)?;
+    Some(line.range(..=waiting.place).count())
+}
+
+/// Somebody who waits for a turn at what runs share.
+fn slot(
+    step: Option<&str>,
+    keys: &[std::sync::Arc<str>],
+    since: windlass_engine::Timestamp,
+    position: Option<usize>,
+) -> Json {
     json!({
         "step": step,
         "kind": "slot",
@@ -247,6 +269,7 @@ fn slot(step: Option<String>, keys: &[std::sync::Arc<str>], since: windlass_engi
         "options": null,
         "until": null,
         "since": since.to_string(),
+        "position": position,
     })
 }
 

@@ -574,7 +574,7 @@ impl State {
         instance.attempts = attempt;
         match &doing {
             Doing::Asking { .. } => {
-                instance.asked = Some(Asked { attempt, since: at, begun: None, spent: None })
+                instance.asked = Some(Asked { attempt, since: at, begun: None, spent: None });
             }
             Doing::Running | Doing::Aborting(_) | Doing::Between { .. } => {
                 if let Some(asked) = &mut instance.asked {

@@ -1,0 +1,109 @@
+//! `windlass budget`: what may be spent, and what was.
+
+use super::{block_on, refused};
+use crate::answer::{Answer, Status};
+use crate::args::BudgetCommand;
+use crate::show::Screen;
+use crate::{args, data};
+use serde_json::{Value as Json, json};
+use windlass_ir::Duration;
+use windlass_ir::policy::Budget;
+use windlass_runtime::{Clock, Door, Durability, Engine, Error, report};
+
+pub fn run(args: args::Budget, screen: &Screen) -> Answer {
+    match args.command {
+        None => show(&args.data, None, args.json, screen),
+        Some(BudgetCommand::Show { account }) => show(&args.data, account.as_deref(), args.json, screen),
+        Some(BudgetCommand::Set { account, tokens, usd, calls, time, zone }) => {
+            let time = match time.as_deref().map(|text| (text, Duration::parse(text))) {
+                Some((text, None)) => return wrong(&format!("`{text}` is no duration such as 3h")),
+                Some((_, time)) => time,
+                None => None,
+            };
+            if usd.is_some_and(|usd| !usd.is_finite() || usd < 0.0) {
+                return wrong("an amount of money is a number from 0 on");
+            }
+            if let Some(message) = bad_account(&account) {
+                return wrong(&message);
+            }
+            let zone = match (&*account, zone) {
+                ("day", zone) => Some(zone.unwrap_or_else(|| "UTC".to_owned())),
+                (_, Some(_)) => return wrong("only the account `day` has a zone"),
+                (_, None) => None,
+            };
+            let micro_usd = usd.map(|usd| (usd * 1e6).round() as u64);
+            let cap = Budget { tokens, micro_usd, calls, time };
+            change(&args.data, &account, Some(cap), zone, args.json)
+        }
+        Some(BudgetCommand::Reset { account }) => change(&args.data, &account, None, None, args.json),
+    }
+}
+
+fn bad_account(account: &str) -> Option<String> {
+    let named = |kind: &str| account.strip_prefix(kind).is_some_and(|name| !name.is_empty());
+    let known = matches!(account, "all" | "day") || named("workflow:") || named("run:");
+    (!known).then(|| format!("`{account}` is no account: there are `all`, `day`, `workflow:ID` and `run:ID`"))
+}
+
+fn wrong(message: &str) -> Answer {
+    Answer { stderr: format!("error[bad_budget]: {message}\n"), ..Answer::new(Status::Refused) }
+}
+
+fn change(
+    place: &args::Data,
+    account: &str,
+    cap: Option<Budget>,
+    zone: Option<String>,
+    json: bool,
+) -> Answer {
+    let folder = data::folder(place, None);
+    let changed = Door::open(&folder, Durability::Disk)
+        .and_then(|door| block_on(&folder, door.budget(account.to_owned(), cap, zone)));
+    match changed {
+        Ok(()) if json => Answer::json(Status::Done, &json!({"account": account})),
+        Ok(()) => Answer { stderr: format!("set: {account}\n"), ..Answer::new(Status::Done) },
+        Err(error) => refused(&error),
+    }
+}
+
+fn show(place: &args::Data, only: Option<&str>, json: bool, screen: &Screen) -> Answer {
+    let accounts = || -> Result<Vec<Json>, Error> {
+        let state = Engine::look(&data::folder(place, None))?.shared()?;
+        let desk = report::desk(&state, Clock::Real.now());
+        let all = desk["accounts"].as_array().cloned().unwrap_or_default();
+        Ok(all.into_iter().filter(|account| only.is_none_or(|only| account["account"] == only)).collect())
+    };
+    match accounts() {
+        Ok(accounts) if json => Answer::json(Status::Done, &Json::Array(accounts)),
+        Ok(accounts) if accounts.is_empty() => Answer {
+            stderr: "nothing was spent, and nothing has a cap\n".into(),
+            ..Answer::new(Status::Done)
+        },
+        Ok(accounts) => {
+            let stdout = accounts.iter().map(|account| page(account, screen)).collect();
+            Answer { stdout, ..Answer::new(Status::Done) }
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+fn page(account: &Json, screen: &Screen) -> String {
+    let mut page = format!("{}\n", screen.bold(account["account"].as_str().unwrap_or_default()));
+    for what in ["tokens", "usd", "calls", "seconds"] {
+        let number = |of: &str| account[of][what].as_f64().unwrap_or_default();
+        let cap = account["cap"][what].as_f64();
+        if cap.is_none() && number("spent") == 0.0 && number("reserved") == 0.0 {
+            continue;
+        }
+        let cap = cap.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
+        let reserved = match number("reserved") {
+            0.0 => String::new(),
+            reserved => format!(", {reserved} set aside"),
+        };
+        page += &format!("  {what:<8} {} {cap}{reserved}\n", number("spent"));
+    }
+    if let Some(ends) = account["day_ends"].as_str() {
+        page += &format!("  anew at  {ends} ({})\n", account["zone"].as_str().unwrap_or_default());
+    }
+    page
+}

@@ -1,0 +1,116 @@
+//! `windlass serve`, `windlass resume --all` and the process behind `windlass run --detach`: drives every run of a folder.
+
+use super::refused;
+use super::run::{Signals, surroundings};
+use crate::answer::{self, Answer, Status};
+use crate::{args, data};
+use std::path::Path;
+use std::sync::Arc;
+use windlass_runtime::report::Standing;
+use windlass_runtime::{Door, Durability, Engine, Error, Query, listen};
+
+/// How long an owner that has nothing to do waits for the first who wants something of it.
+const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
+
+pub fn run(args: args::Serve) -> Answer {
+    let folder = data::folder(&args.data, None);
+    let how = How { until_idle: args.until_idle, for_guests: true };
+    drive(&folder, args.script.as_deref(), how)
+}
+
+/// `windlass resume --all`.
+pub fn resume_all(args: &args::Resume) -> Answer {
+    let folder = data::folder(&args.data, None);
+    let how = How { until_idle: true, for_guests: false };
+    drive(&folder, args.driving.script.as_deref(), how)
+}
+
+struct How {
+    until_idle: bool,
+    /// Somebody is expected to come.
+    for_guests: bool,
+}
+
+fn drive(folder: &Path, script: Option<&Path>, how: How) -> Answer {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let stderr = format!("error: cannot start: {error}\n");
+            return Answer { stderr, ..Answer::new(Status::Refused) };
+        }
+    };
+    let answer = runtime.block_on(drive_all(folder, script, how));
+    // Whatever is still at work is ended with the runtime; the journal knows where to go on.
+    drop(runtime);
+    match answer {
+        Ok(answer) => answer,
+        Err(error) => refused(&error),
+    }
+}
+
+async fn drive_all(folder: &Path, script: Option<&Path>, how: How) -> Result<Answer, Error> {
+    let failed = |cause: String| Error::Folder { folder: folder.to_owned(), cause };
+    let mut signals = Signals::new().map_err(|error| failed(error.to_string()))?;
+    let engine = match Door::open(folder, Durability::Disk)? {
+        Door::Owner(engine) => engine,
+        Door::Client(_) => return Err(Error::Owned(folder.to_owned())),
+    };
+    let mut from = match surroundings(script, false, false) {
+        Ok(from) => from,
+        Err(refusal) => return Err(failed(refusal.findings[0].message.clone())),
+    };
+    from.config = data::config(None, folder);
+    engine.set_house(from.host()?);
+    let listening = tokio::spawn(listen(engine.clone()));
+    let before = unfinished(&engine)?;
+    for (run, driven) in engine.drive_all().await? {
+        if let Err(error) = driven {
+            answer::remark(&format!("run {run} is left alone: {error}"));
+        }
+    }
+    let idle = async {
+        if how.for_guests && !engine.is_driving() {
+            // Whoever started this process is about to come.
+            let _ = tokio::time::timeout(FIRST_GUEST, engine.asked()).await;
+        }
+        engine.idle().await;
+        listening.abort();
+        // Whoever came at the last moment is served.
+        engine.idle().await;
+    };
+    if how.until_idle {
+        tokio::select! {
+            () = idle => {}
+            () = signals.stopped() => return Ok(Answer::new(Status::Stopped)),
+        }
+    } else {
+        signals.stopped().await;
+        return Ok(Answer::new(Status::Done));
+    }
+    Ok(if how.for_guests { Answer::new(Status::Done) } else { told(&engine, &before) })
+}
+
+fn unfinished(engine: &Engine) -> Result<Vec<windlass_runtime::RunId>, Error> {
+    let rows = engine.runs(Query { limit: usize::MAX, unfinished_only: true })?;
+    Ok(rows.into_iter().filter(|row| row.row.ended_at.is_none()).map(|row| row.run).collect())
+}
+
+/// How those stand that were not finished.
+fn told(engine: &Arc<Engine>, runs: &[windlass_runtime::RunId]) -> Answer {
+    let mut answer = Answer::new(Status::Done);
+    for run in runs {
+        let Ok(standing) = engine.standing(run) else { continue };
+        let (word, status) = match standing {
+            Standing::Success => ("done", Status::Done),
+            Standing::Failed => ("failed", Status::Failed),
+            Standing::Cancelled => ("cancelled", Status::Cancelled),
+            Standing::Waiting => ("waiting", Status::Waiting),
+            Standing::Going => ("left", Status::Waiting),
+        };
+        answer.stderr += &format!("{run}: {word}\n");
+        if status == Status::Failed || answer.status == Status::Done {
+            answer.status = status;
+        }
+    }
+    answer
+}

@@ -1,0 +1,77 @@
+//! `windlass wait`: until runs have ended, or wait for people.
+
+use super::{block_on, refused};
+use crate::answer::{Answer, Status};
+use crate::{args, data};
+use windlass_runtime::report::Standing;
+use windlass_runtime::{Door, Engine, Error, RunId};
+
+pub fn run(args: &args::Wait) -> Answer {
+    let folder = data::folder(&args.data, None);
+    let found = || -> Result<Vec<RunId>, Error> {
+        let engine = Engine::look(&folder)?;
+        args.runs.iter().map(|run| engine.find(run)).collect()
+    };
+    let runs = match found() {
+        Ok(runs) => runs,
+        Err(error) => return refused(&error),
+    };
+    let waited = block_on(&folder, async {
+        if let Some(door) = Door::of_owner(&folder) {
+            for run in &runs {
+                // An owner that has ended meanwhile drives nothing any more.
+                let Ok(mut following) = door.follow(run).await else { break };
+                while following.updates.recv().await.is_some() {}
+                // Whether the owner has died meanwhile is seen in how the run stands.
+                let _ = following.done.await;
+            }
+        }
+        Ok(())
+    });
+    match waited.and_then(|()| Engine::look(&folder)) {
+        Ok(engine) => told(&engine, &runs, args.json),
+        Err(error) => refused(&error),
+    }
+}
+
+fn told(engine: &Engine, runs: &[RunId], json: bool) -> Answer {
+    let mut answer = Answer::new(Status::Done);
+    let rank = |status: Status| match status {
+        Status::Done => 0,
+        Status::Stopped => 1,
+        Status::Waiting => 2,
+        Status::Cancelled => 3,
+        Status::Failed | Status::Refused | Status::Bug => 4,
+    };
+    for run in runs {
+        let (result, standing) =
+            match engine.result(run).and_then(|result| Ok((result, engine.standing(run)?))) {
+                Ok(found) => found,
+                Err(error) => return refused(&error),
+            };
+        let status = match standing {
+            Standing::Success => Status::Done,
+            Standing::Failed => Status::Failed,
+            Standing::Cancelled => Status::Cancelled,
+            Standing::Waiting => Status::Waiting,
+            Standing::Going => Status::Stopped,
+        };
+        if rank(status) > rank(answer.status) {
+            answer.status = status;
+        }
+        match json {
+            true => answer.stdout += &format!("{result}\n"),
+            false => {
+                let word = result["status"].as_str().unwrap_or_default();
+                let left = match standing {
+                    Standing::Going => format!(", and nobody drives it: `windlass resume {run}` goes on"),
+                    Standing::Success | Standing::Failed | Standing::Cancelled | Standing::Waiting => {
+                        String::new()
+                    }
+                };
+                answer.stderr += &format!("{run}: {word}{left}\n");
+            }
+        }
+    }
+    answer
+}
