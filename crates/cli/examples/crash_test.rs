@@ -1,5 +1,5 @@
 //! The long form of the kill test: `make crash-test`. It needs the program beside it, built in the same profile.
-//! `--kills N` says how often to kill, `--seed N` from what the instants are drawn.
+//! `--kills N` says how often to kill, `--seed N` from what the instants are drawn, `--shared N` how many runs share limits.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test for people prints what it did")]
 
@@ -14,9 +14,15 @@ fn main() -> ExitCode {
     let (kills, seed) = (option("--kills").unwrap_or(200), option("--seed").unwrap_or(1));
     let folder = std::env::temp_dir().join(format!("windlass-crash-{}", std::process::id()));
     println!("killing {} {kills} times, seed {seed}", windlass.display());
-    match crash::crash_test(&windlass, &folder, seed, kills) {
-        Ok(counts) => {
-            print!("{counts}");
+    let counts = crash::crash_test(&windlass, &folder.join("alone"), seed, kills);
+    let counts = counts.and_then(|counts| {
+        let (runs, kills) = (option("--shared").unwrap_or(500), kills / 4);
+        println!("killing the owner of {runs} runs that share limits {kills} times");
+        Ok((counts, crash::shared_test(&windlass, &folder.join("shared"), runs, kills)?))
+    });
+    match counts {
+        Ok((counts, shared)) => {
+            print!("{counts}{shared}");
             // A folder in the way of nobody: the system clears it away.
             let _ = std::fs::remove_dir_all(&folder);
             ExitCode::SUCCESS

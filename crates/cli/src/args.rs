@@ -118,6 +118,9 @@ pub struct Resume {
     /// Go on with every run that is not finished; what is paused stays so
     #[arg(long, conflicts_with_all = ["run", "params"])]
     pub all: bool,
+    /// Fire the triggers of a clock in this file meanwhile
+    #[arg(long, value_name = "FILE", requires = "all")]
+    pub schedules: Vec<PathBuf>,
     /// Change a parameter, for what has not been evaluated yet
     #[arg(short = 'p', long = "param", visible_short_alias = 'i', visible_alias = "input", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub params: Vec<(String, String)>,

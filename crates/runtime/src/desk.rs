@@ -46,6 +46,10 @@ struct Kept {
     /// The last record that is known to be written, and how often the desk was read anew.
     written: watch::Sender<(u64, u64)>,
     attended: AtomicBool,
+    /// Whether every run is driven here, so that whoever waits will be there.
+    drives_all: AtomicBool,
+    /// Whether runs are still being taken up.
+    taking_up: AtomicBool,
 }
 
 impl std::fmt::Debug for Kept {
@@ -100,6 +104,8 @@ impl Keeper {
             changed: Notify::new(),
             written: watch::Sender::new((0, 0)),
             attended: AtomicBool::new(false),
+            drives_all: AtomicBool::new(false),
+            taking_up: AtomicBool::new(false),
         };
         Self(Arc::new(kept))
     }
@@ -194,8 +200,14 @@ impl Keeper {
         match effect {
             DeskEffect::Answer { asker, answer } => {
                 let run = asker.run.clone();
-                if !self.mail(&run, Told::Input(Input::Answered { asker, answer }, rests_on)) {
-                    self.wake(&run);
+                let told = Told::Input(Input::Answered { asker: asker.clone(), answer }, rests_on);
+                if self.mail(&run, told) {
+                    return;
+                }
+                match self.0.drives_all.load(Ordering::Acquire) {
+                    true => self.wake(&run),
+                    // Nobody would make use of it.
+                    false => self.give_back(asker),
                 }
             }
             DeskEffect::Deliver { to, letter } => {
@@ -245,10 +257,31 @@ impl Keeper {
         live.get(run).is_some_and(|(mail, _)| mail.send(Mail { told, reply: None }).is_ok())
     }
 
+    /// From now on every run is driven here.
+    pub fn drive_all(&self) {
+        self.0.drives_all.store(true, Ordering::Release);
+        self.0.taking_up.store(true, Ordering::Release);
+    }
+
+    /// All of them are.
+    pub fn all_taken_up(&self) {
+        self.0.taking_up.store(false, Ordering::Release);
+    }
+
+    /// Somebody who waited is not there any more. Where every run is driven it is called when its turn comes, and keeps its place.
+    pub fn leave_line(&self, asker: Asker) {
+        if !self.0.drives_all.load(Ordering::Acquire) {
+            self.give_back(asker);
+        }
+    }
+
     /// From now on time passes at the desk, and what could not be written is noticed.
     pub fn attend(&self) {
         if self.0.attended.swap(true, Ordering::AcqRel) {
             return;
+        }
+        if !self.0.drives_all.load(Ordering::Acquire) {
+            self.clear_lines();
         }
         let (sender, mut handed_over) = mpsc::unbounded_channel::<HandedOver>();
         self.state().handed_over = Some(sender);
@@ -315,7 +348,7 @@ impl Keeper {
     }
 
     /// Nobody who waits is there any more: whoever is taken up asks again, and keeps its place.
-    pub fn clear_lines(&self) {
+    fn clear_lines(&self) {
         let waiting: Vec<Asker> = self.look(|state| state.waiting.keys().cloned().collect());
         waiting.into_iter().for_each(|asker| self.give_back(asker));
     }
@@ -404,6 +437,9 @@ impl Keeper {
         let state = self.state();
         let desk = state.desk.state();
         let Some(waiting) = desk.waiting.get(asker) else { return false };
+        if self.0.taking_up.load(Ordering::Acquire) {
+            return false;
+        }
         if desk.timed.contains(&waiting.on) {
             return false;
         }

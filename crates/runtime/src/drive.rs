@@ -186,7 +186,7 @@ impl Driver {
                 Wake::Rest => {
                     // Nobody waits in a line who is not there.
                     let asks: Vec<_> = self.run.asks().collect();
-                    asks.into_iter().for_each(|asker| self.desk.give_back(asker));
+                    asks.into_iter().for_each(|asker| self.desk.leave_line(asker));
                     return Ok(report::standing(&self.view));
                 }
             }

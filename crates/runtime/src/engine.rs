@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_engine::{
-    BadRunId, Claim, DeskInput, DeskRefused, DeskState, Effect, Event, Full, Input, Lineage, Order, Path,
-    Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
+    BadRunId, Claim, DeskEvent, DeskInput, DeskRefused, DeskState, Effect, Event, Full, Input, Lineage,
+    Order, Path, Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
 };
 use windlass_executors::{Children, EndError, Problem, end_orphans};
 use windlass_ir::plan::FORMAT;
@@ -272,6 +272,15 @@ impl Engine {
         self.desk.as_ref().expect("whoever only looks drives nothing")
     }
 
+    /// Everything that has happened at the desk, also what has been told anew since.
+    pub fn shared_events(&self) -> Result<Vec<DeskEvent>, Error> {
+        let mut events = Vec::new();
+        for record in self.store.journal.read(&RunId::desk(), None)? {
+            events.extend(record.desk_events(&*self.store.blobs)?);
+        }
+        Ok(events)
+    }
+
     /// What runs share, as it stands.
     pub fn shared(&self) -> Result<DeskState, Error> {
         match &self.desk {
@@ -282,7 +291,6 @@ impl Engine {
 
     /// Runs that have ended hold nothing, even if whoever drove them died before it could say so.
     fn settle_accounts(&self) -> Result<(), Error> {
-        self.desk().clear_lines();
         for run in self.desk().runs() {
             let row = self.store.view.get(&run)?;
             if row.is_some_and(|row| row.row.ended_at.is_some()) {
@@ -422,6 +430,7 @@ impl Engine {
 
     /// What runs that nobody stands behind are done with.
     pub fn set_house(&self, host: Host) {
+        self.desk().drive_all();
         *self.house.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
     }
 
@@ -531,6 +540,8 @@ impl Engine {
             let handle = self.drive(&run).await;
             driven.push((run, handle));
         }
+        self.desk().all_taken_up();
+        self.ended.notify_waiters();
         Ok(driven)
     }
 

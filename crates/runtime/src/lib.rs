@@ -2,7 +2,7 @@
 //!
 //! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `clock` its time, `host` what
 //! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
-//! as its user sees it.
+//! as its user sees it, `triggers` starts runs by the clock.
 
 mod clock;
 mod config;
@@ -14,21 +14,23 @@ mod lock;
 mod owner;
 pub mod report;
 mod rows;
+mod triggers;
 
 pub use clock::Clock;
 pub use config::{BadConfig, Config, Fault, Limits};
 pub use drive::{Fatal, Patience, Update};
-pub use engine::{Engine, Error, Handle, Start};
+pub use engine::{Engine, Error, Handle, Start, new_id};
 pub use host::Host;
 pub use lock::Lock;
 pub use owner::{Door, Following, Order, Request, Surroundings, listen};
+pub use triggers::{Parked, PastFire, Scheduled, Triggers, Unready};
 
 /// The failure classes that Windlass itself uses.
 pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
 
 pub use windlass_engine::{
-    Choice, Decision, Event, Failure, GateDecision, Input, Job, Outcome, Path, Program, Refused, RunId,
-    RunPhase, StepPhase, Timestamp, View, What, Work,
+    Asker, Choice, Claim, Decision, DeskEvent, DeskState, DeskWhat, Event, Failure, GateDecision, Input, Job,
+    Outcome, Path, Program, Refused, RunId, RunPhase, StepPhase, Timestamp, View, What, Work,
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
 pub use windlass_store::{Durability, Lsn, Query, RunRow};

@@ -113,6 +113,9 @@ pub struct Serve {
     /// End when nothing moves by itself any more
     #[arg(long)]
     pub until_idle: bool,
+    /// Fire the triggers of a clock in this file: schedules, or a workflow with triggers
+    #[arg(long, value_name = "FILE")]
+    pub schedules: Vec<PathBuf>,
     /// Answer from a file for all that needs somebody else
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
@@ -145,4 +148,5 @@ EXAMPLES:
 const SERVE_EXAMPLES: &str = "\
 EXAMPLES:
   windlass serve
+  windlass serve --schedules nightly.schedules.yaml
   windlass serve --until-idle";

@@ -1,12 +1,14 @@
 //! `windlass triggers`: what can be written behind it.
 
+use super::Data;
 use clap::Subcommand;
 use jiff::Timestamp;
 use std::path::PathBuf;
 
-/// Check what starts runs by itself, and show when it will
+/// Check what starts runs by itself, and show when it will and when it did
 ///
-/// Schedules, webhooks and messages, in files of schedules, in skills and in workflows. Nothing is started.
+/// Schedules, webhooks and messages, in files of schedules, in skills and in workflows; and what became of past fires. Nothing is
+/// started.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Triggers {
@@ -18,6 +20,7 @@ pub struct Triggers {
 pub enum TriggersCommand {
     Check(TriggersCheck),
     Next(TriggersNext),
+    History(TriggersHistory),
 }
 
 /// Check files of schedules, skills and the triggers of workflows, each and together
@@ -58,6 +61,25 @@ pub struct TriggersNext {
     pub json: bool,
 }
 
+/// Show what became of each instant at which a trigger was due, the newest first
+///
+/// Either a run was started, whose id is shown, or the fire was skipped for the reason that is shown.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HISTORY_EXAMPLES)]
+pub struct TriggersHistory {
+    /// Only the fires of this trigger
+    #[arg(value_name = "TRIGGER")]
+    pub trigger: Option<String>,
+    /// How many at most
+    #[arg(long, default_value_t = 50, value_name = "COUNT")]
+    pub limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub data: Data,
+}
+
 fn instant(text: &str) -> Result<Timestamp, String> {
     let help = "write a date, a time and an offset, such as 2026-03-29T00:00:00Z";
     text.parse().map_err(|_| help.to_owned())
@@ -66,7 +88,8 @@ fn instant(text: &str) -> Result<Timestamp, String> {
 const EXAMPLES: &str = "\
 EXAMPLES:
   windlass triggers check schedules.yaml
-  windlass triggers next schedules.yaml -n 3";
+  windlass triggers next schedules.yaml -n 3
+  windlass triggers history nightly_cleanup";
 
 const CHECK_EXAMPLES: &str = "\
 EXAMPLES:
@@ -79,3 +102,9 @@ EXAMPLES:
   windlass triggers next schedules.yaml
   windlass triggers next SKILL.md -n 3 --from 2026-03-28T12:00:00Z
   TZ=Europe/Berlin windlass triggers next schedules.yaml --json";
+
+const HISTORY_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass triggers history
+  windlass triggers history nightly_cleanup --limit 10
+  windlass triggers history --json";

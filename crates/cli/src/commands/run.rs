@@ -4,7 +4,7 @@ use super::{block_on, plan, refused};
 use crate::answer::{self, Answer, Status};
 use crate::args::{self, Driving, Json};
 use crate::load::{self, Refusal};
-use crate::show::Screens;
+use crate::show::{Screen, Screens};
 use crate::{data, show};
 use serde_json::{Value as Value_, json};
 use std::io::IsTerminal;
@@ -188,9 +188,9 @@ fn is_for_others(step: &PlanStep, config: Option<&Config>) -> bool {
     }
 }
 
-pub fn resume(args: args::Resume) -> Answer {
+pub fn resume(args: args::Resume, screen: &Screen) -> Answer {
     let json = args.driving.json.is_some();
-    let Some(name) = &args.run else { return super::serve::resume_all(&args) };
+    let Some(name) = &args.run else { return super::serve::resume_all(&args, screen) };
     let (folder, engine, run) = match data::find(&args.data, name) {
         Ok(found) => found,
         Err(error) => return refused_start(&error, json),

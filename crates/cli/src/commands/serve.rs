@@ -3,35 +3,37 @@
 use super::refused;
 use super::run::{Signals, surroundings};
 use crate::answer::{self, Answer, Status};
+use crate::show::Screen;
 use crate::{args, data};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use windlass_runtime::report::Standing;
-use windlass_runtime::{Door, Durability, Engine, Error, Query, listen};
+use windlass_runtime::{Clock, Door, Durability, Engine, Error, Query, Triggers, listen};
 
 /// How long an owner that has nothing to do waits for the first who wants something of it.
 const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
 
-pub fn run(args: args::Serve) -> Answer {
+pub fn run(args: args::Serve, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
-    let how = How { until_idle: args.until_idle, for_guests: true };
-    drive(&folder, args.script.as_deref(), how)
+    let how = How { until_idle: args.until_idle, for_guests: true, schedules: args.schedules };
+    drive(&folder, args.script.as_deref(), how, screen)
 }
 
 /// `windlass resume --all`.
-pub fn resume_all(args: &args::Resume) -> Answer {
+pub fn resume_all(args: &args::Resume, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
-    let how = How { until_idle: true, for_guests: false };
-    drive(&folder, args.driving.script.as_deref(), how)
+    let how = How { until_idle: true, for_guests: false, schedules: args.schedules.clone() };
+    drive(&folder, args.driving.script.as_deref(), how, screen)
 }
 
 struct How {
     until_idle: bool,
     /// Somebody is expected to come.
     for_guests: bool,
+    schedules: Vec<PathBuf>,
 }
 
-fn drive(folder: &Path, script: Option<&Path>, how: How) -> Answer {
+fn drive(folder: &Path, script: Option<&Path>, how: How, screen: &Screen) -> Answer {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -39,7 +41,7 @@ fn drive(folder: &Path, script: Option<&Path>, how: How) -> Answer {
             return Answer { stderr, ..Answer::new(Status::Refused) };
         }
     };
-    let answer = runtime.block_on(drive_all(folder, script, how));
+    let answer = runtime.block_on(drive_all(folder, script, how, screen));
     // Whatever is still at work is ended with the runtime; the journal knows where to go on.
     drop(runtime);
     match answer {
@@ -48,7 +50,7 @@ fn drive(folder: &Path, script: Option<&Path>, how: How) -> Answer {
     }
 }
 
-async fn drive_all(folder: &Path, script: Option<&Path>, how: How) -> Result<Answer, Error> {
+async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Screen) -> Result<Answer, Error> {
     let failed = |cause: String| Error::Folder { folder: folder.to_owned(), cause };
     let mut signals = Signals::new().map_err(|error| failed(error.to_string()))?;
     let engine = match Door::open(folder, Durability::Disk)? {
@@ -68,12 +70,22 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How) -> Result<Ans
             answer::remark(&format!("run {run} is left alone: {error}"));
         }
     }
+    let (entries, findings) = crate::triggers::scheduled(&how.schedules, screen);
+    if !findings.is_empty() {
+        answer::remark(findings.trim_end());
+    }
+    let (triggers, parked) = Triggers::load(&engine, entries, Clock::Real.now()).await;
+    for parked in parked {
+        answer::remark(&format!("trigger {} does not fire: {}", parked.trigger, parked.why));
+    }
+    let firing = tokio::spawn(triggers.run());
     let idle = async {
         if how.for_guests && !engine.is_driving() {
             // Whoever started this process is about to come.
             let _ = tokio::time::timeout(FIRST_GUEST, engine.asked()).await;
         }
         engine.idle().await;
+        firing.abort();
         listening.abort();
         // Whoever came at the last moment is served.
         engine.idle().await;

@@ -29,6 +29,8 @@ pub fn event_json(run: &RunId, seq: u64, event: &Event) -> Json {
     if let Some(path) = path_of(&event.what) {
         object["path"] = json!(path.to_string());
         object["step"] = json!(name(path));
+    } else if object.get("path").is_some() {
+        object["path"] = json!(Path::default().to_string());
     }
     object
 }

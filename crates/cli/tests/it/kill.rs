@@ -1,6 +1,6 @@
 //! Runs of the real program survive `kill -9` at any instant. The short form of `make crash-test`.
 
-use crate::crash::crash_test;
+use crate::crash::{crash_test, shared_test};
 use crate::scratch::Scratch;
 use std::path::Path;
 
@@ -10,4 +10,12 @@ fn a_killed_run_goes_on_where_it_was() {
     let counts = crash_test(Path::new(env!("CARGO_BIN_EXE_windlass")), scratch.path(), 1, 12);
     let counts = counts.unwrap_or_else(|problem| panic!("{problem}"));
     assert!(counts.redeliveries > 0, "no kill hit a step in flight\n{counts}");
+}
+
+#[test]
+fn limits_that_runs_share_hold_however_often_their_owner_is_killed() {
+    let scratch = Scratch::new("shared");
+    let shared = shared_test(Path::new(env!("CARGO_BIN_EXE_windlass")), scratch.path(), 30, 4);
+    let shared = shared.unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(shared.kills > 0 && shared.in_order > 0, "{shared}");
 }

@@ -3,10 +3,12 @@
 
 mod checks;
 mod process;
+mod shared;
 mod workflows;
 
 use checks::{Result, Seen};
 use process::{End, Life, Program};
+pub use shared::shared_test;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

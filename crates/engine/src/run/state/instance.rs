@@ -170,12 +170,12 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What it has cost until now: what it said, else one call and the time that it took.
+    /// What it has cost until now: what it said, but at least one call, and the time that it took where it did not say.
     pub fn used(&self, now: Timestamp) -> Amount {
         let Some(begun) = self.begun else { return Amount::default() };
-        let spent = self.spent.unwrap_or(Amount { calls: 1, ..Amount::default() });
+        let spent = self.spent.unwrap_or_default();
         let time = if spent.time.is_zero() { now.since(begun) } else { spent.time };
-        Amount { time, ..spent }
+        Amount { time, calls: spent.calls.max(1), ..spent }
     }
 }
 
