@@ -1,12 +1,16 @@
 //! What starts runs by itself: the triggers that a workflow declares, and the schedules that a file of their own binds to
 //! workflows. Nothing here fires: this is what was declared, and when it would be due.
 
+use crate::cron::{Cron, CronError};
 use crate::policy::Bindings;
 use crate::source::{Span, Spanned};
 use crate::time::Duration;
 use crate::value::Value;
 use crate::workflow::Bound;
+use crate::zone::{UnknownZone, zone};
 use indexmap::IndexMap;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -77,6 +81,37 @@ pub struct CronTrigger {
     /// Each fire is put off by a random time up to this.
     pub jitter: Option<Duration>,
     pub catch_up: CatchUp,
+}
+
+impl CronTrigger {
+    /// When it is due, in its zone.
+    pub fn times(&self) -> Result<Times, BadTimes> {
+        let zone = self.timezone.as_deref().map_or(Ok(TimeZone::UTC), zone)?;
+        Ok(Times { pattern: Cron::parse(&self.pattern.value, self.syntax)?, zone })
+    }
+}
+
+/// The instants at which a clock fires.
+#[derive(Clone, Debug)]
+pub struct Times {
+    pattern: Cron,
+    zone: TimeZone,
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BadTimes {
+    #[error("the pattern is wrong: {}", .0.message)]
+    Pattern(#[from] CronError),
+    #[error(transparent)]
+    Zone(#[from] UnknownZone),
+}
+
+impl Times {
+    /// The first one after an instant, both in microseconds since the Unix epoch.
+    pub fn next_micros(&self, after: i64) -> Option<i64> {
+        let after = Timestamp::from_microsecond(after).ok()?;
+        self.pattern.next_after(after, &self.zone).map(Timestamp::as_microsecond)
+    }
 }
 
 /// What becomes of a fire while as many runs of its trigger as there may be are under way.

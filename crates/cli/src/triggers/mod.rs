@@ -1,7 +1,10 @@
 //! From names on the command line to triggers: files of schedules, skills with the files they name, folders, workflows.
-//! `skill` finds the files of a skill, `shared` checks what files have in common, `fires` shows what comes next.
+//! `skill` finds the files of a skill, `shared` checks what files have in common, `fires` shows what comes next and `history`
+//! what was; `scheduled` makes triggers ready for whoever drives a folder.
 
 pub mod fires;
+pub mod history;
+mod scheduled;
 mod shared;
 mod skill;
 
@@ -15,6 +18,8 @@ use windlass_ir::diagnostic::sort_by_place;
 use windlass_ir::trigger::Trigger;
 use windlass_ir::{Code, Diagnostic, Sources, Span};
 
+pub use scheduled::scheduled;
+
 /// What became of one file.
 #[derive(Debug)]
 pub struct Found {
@@ -23,6 +28,8 @@ pub struct Found {
     pub findings: Vec<Diagnostic>,
     pub what: What,
     pub entries: Vec<Entry>,
+    /// The workflows that its schedules can name, where a skill says which.
+    workflows: Option<Vec<PathBuf>>,
     /// Where it really lies: what is named twice is read once.
     place: Option<PathBuf>,
 }
@@ -48,7 +55,7 @@ pub struct Entry {
 impl Found {
     fn new(file: String, sources: Sources, findings: Vec<Diagnostic>, what: What) -> Self {
         let place = std::fs::canonicalize(&file).ok();
-        Self { file, sources, findings, what, entries: Vec::new(), place }
+        Self { file, sources, findings, what, entries: Vec::new(), workflows: None, place }
     }
 
     pub fn is_valid(&self) -> bool {

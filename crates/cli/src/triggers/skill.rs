@@ -26,7 +26,11 @@ pub fn read(text: &Text, path: &Path) -> Vec<Found> {
     let names = names(folder, &workflows, &mut findings);
     let mut files: Vec<Found> = scheduled.iter().map(|name| read_schedules(&folder.join(name))).collect();
     if !skill.workflows.is_empty() {
-        files.iter_mut().for_each(|file| check_workflows(file, &names));
+        let paths: Vec<PathBuf> = workflows.iter().map(|name| folder.join(name)).collect();
+        for file in &mut files {
+            check_workflows(file, &names);
+            file.workflows = Some(paths.clone());
+        }
     }
     let what = What::Skill { workflows: workflows.len(), schedules: scheduled.len() };
     let all = skill.diagnostics.into_iter().chain(findings).collect();

@@ -1,0 +1,133 @@
+//! Triggers of files become triggers that can fire: each with the workflow that it starts.
+
+use super::{Entry, Found, What, names_in, read};
+use crate::args::Reading;
+use crate::files;
+use crate::load::{self, Opened};
+use crate::show::{Screen, diagnostics};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use windlass_dialects::dcc::schedules::is_schedules_file;
+use windlass_dialects::dcc::skill::workflow_name;
+use windlass_ir::expr::Semantics;
+use windlass_ir::suggest::nearest;
+use windlass_ir::trigger::TriggerSource;
+use windlass_ir::{Code, Diagnostic};
+use windlass_runtime::Scheduled;
+
+/// Where workflows lie beside a file of schedules, from its folder.
+const FOLDERS: [&str; 2] = ["", "workflows"];
+const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// The triggers of a clock that are switched on, in everything that is named, and what is wrong with the others.
+pub fn scheduled(paths: &[PathBuf], screen: &Screen) -> (Vec<Scheduled>, String) {
+    let (mut all, mut told) = (Vec::new(), String::new());
+    for mut file in read(paths) {
+        for (number, entry) in std::mem::take(&mut file.entries).into_iter().enumerate() {
+            let id = id(&file, number, &entry);
+            match one(&file, id, entry) {
+                Ok(found) => all.extend(found),
+                Err(finding) => file.findings.push(*finding),
+            }
+        }
+        told += &diagnostics::render(&file.findings, &file.sources, Some(&file.file), screen);
+    }
+    if !told.is_empty() {
+        told += diagnostics::PAGES;
+    }
+    (all, told)
+}
+
+/// Its own, or one made of the workflow and the pattern, so that it stays the same when others are added.
+fn id(file: &Found, number: usize, entry: &Entry) -> Arc<str> {
+    let workflow = entry.workflow.as_deref().unwrap_or(&file.file);
+    match (&entry.trigger.id, &entry.trigger.source) {
+        (Some(id), _) => id.value.clone(),
+        (None, TriggerSource::Cron(cron)) => format!("{workflow}: {}", cron.pattern.value).into(),
+        (
+            None,
+            TriggerSource::Webhook { .. }
+            | TriggerSource::Http(_)
+            | TriggerSource::Message { .. }
+            | TriggerSource::External { .. },
+        ) => format!("{workflow}: {}", number + 1).into(),
+    }
+}
+
+/// None for one that no clock fires or that is switched off.
+fn one(file: &Found, id: Arc<str>, entry: Entry) -> Result<Option<Scheduled>, Box<Diagnostic>> {
+    let Entry { trigger, workflow, workflow_span } = entry;
+    let TriggerSource::Cron(cron) = trigger.source else { return Ok(None) };
+    if !trigger.enabled {
+        return Ok(None);
+    }
+    let parked = |finding: Diagnostic| Box::new(finding.at(workflow_span.unwrap_or(trigger.span)));
+    let (path, semantics) = match &file.what {
+        What::Schedules => {
+            let name = workflow.unwrap_or_default();
+            (find(file, &name).map_err(parked)?, Some(Semantics::DCC))
+        }
+        What::Workflow { .. } => (PathBuf::from(&file.file), None),
+        // Nothing was read there.
+        What::Skill { .. } | What::Unreadable => return Ok(None),
+    };
+    let reading = Reading { dialect: None, overrides: None, overlays: Vec::new() };
+    let Opened { plan, words, sources, .. } = load::open(&path, &reading).map_err(|refusal| {
+        let cause = refusal.findings.iter().find(|finding| finding.is_error());
+        let cause = cause.map(|finding| finding.message.clone()).unwrap_or_default();
+        let message = format!("the trigger `{id}` is parked: {} is not valid: {cause}", path.display());
+        parked(
+            Diagnostic::error(Code::UnknownWorkflow, message)
+                .help(format!("`windlass validate {}` tells everything that is wrong", path.display())),
+        )
+    })?;
+    let mut texts = sources.iter().map(|source| source.text.to_string());
+    Ok(Some(Scheduled {
+        id,
+        cron,
+        input: trigger.input,
+        runs_max: trigger.runs_max,
+        overlap: trigger.overlap,
+        semantics: semantics.unwrap_or(plan.semantics),
+        plan,
+        words,
+        source: texts.next().unwrap_or_default(),
+        overrides: texts.next().unwrap_or_default(),
+    }))
+}
+
+/// The file of a workflow that a schedule names: one of the skill's, else one beside the file of schedules.
+fn find(file: &Found, name: &str) -> Result<PathBuf, Diagnostic> {
+    let files = match &file.workflows {
+        Some(files) => files.clone(),
+        None => beside(Path::new(&file.file).parent().unwrap_or(Path::new(""))),
+    };
+    let named = |path: PathBuf| Some((workflow_name(&files::read(&path).ok()?.into()), path));
+    let all: Vec<(String, PathBuf)> = files.into_iter().filter_map(named).collect();
+    let mut meant = all.iter().filter(|(other, _)| other == name).map(|(_, path)| path.clone());
+    let finding =
+        |message: String| Diagnostic::error(Code::UnknownWorkflow, message).field("workflow").reference(name);
+    match (meant.next(), meant.next()) {
+        (Some(only), None) => Ok(only),
+        (Some(first), Some(second)) => {
+            Err(finding(format!("both {} and {} are called `{name}`", first.display(), second.display()))
+                .help("give one of them another name"))
+        }
+        (None, _) => Err(finding(format!("there is no workflow `{name}`"))
+            .suggest(nearest(name, all.iter().map(|(name, _)| name.as_str())))
+            .help("put its file beside the file of schedules, or into `workflows` there")),
+    }
+}
+
+fn beside(folder: &Path) -> Vec<PathBuf> {
+    let in_folder = |part: &str| {
+        let folder = if part.is_empty() { folder.to_owned() } else { folder.join(part) };
+        let listed = if folder == Path::new("") { Path::new(".") } else { &folder };
+        // A folder that cannot be listed has no files that could be read.
+        let names = names_in(listed).unwrap_or_default().into_iter();
+        let may_be =
+            |name: &String| ENDINGS.iter().any(|ending| name.ends_with(ending)) && !is_schedules_file(name);
+        names.filter(may_be).map(|name| folder.join(name)).filter(|path| path.is_file()).collect::<Vec<_>>()
+    };
+    FOLDERS.into_iter().flat_map(in_folder).collect()
+}

@@ -1,0 +1,120 @@
+//! Triggers that a clock fires, while somebody drives their data folder.
+//!
+//! Whether an instant was fired is decided at the desk, once for each; here stands only when to ask it. `due` says which instants
+//! are to be decided, `scheduled` is one trigger with its workflow, `history` what became of past instants. What was decided and
+//! not started because everything crashed in between is started when triggers are loaded again: the desk owes it.
+
+mod due;
+mod history;
+mod scheduled;
+#[cfg(test)]
+mod tests;
+
+use crate::clock::Clock;
+use crate::engine::Engine;
+use due::Doing;
+pub use history::PastFire;
+use scheduled::Ready;
+pub use scheduled::{Scheduled, Unready};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use windlass_engine::{DeskInput, Timestamp};
+
+/// Why a trigger that is seen for the first time does not fire for what was before.
+const LOADED: &str = "loaded";
+
+/// The longest that is slept at once; a timer cannot be set for all of time.
+const SLEEP_MAX: windlass_ir::Duration = windlass_ir::Duration::from_secs(30 * 24 * 3_600);
+
+/// The triggers of a data folder that a clock fires.
+#[derive(Debug)]
+pub struct Triggers {
+    engine: Arc<Engine>,
+    ready: Vec<Ready>,
+    /// When somebody began to look: what was due before was missed.
+    since: Timestamp,
+}
+
+/// A trigger that is left alone, and why.
+#[derive(Debug)]
+pub struct Parked {
+    pub trigger: Arc<str>,
+    pub why: Unready,
+}
+
+impl Engine {
+    /// Starts what triggers have ordered and nobody has begun; all of it has when this returns, as far as it can.
+    pub async fn start_orders(&self) {
+        for order in self.desk().orders() {
+            self.start_ordered(order).await;
+        }
+    }
+}
+
+impl Triggers {
+    /// Takes up triggers, and starts what the desk still owes. Those that could not fire are parked; the others go on. What
+    /// was due before `now` was missed.
+    pub async fn load(engine: &Arc<Engine>, entries: Vec<Scheduled>, now: Timestamp) -> (Self, Vec<Parked>) {
+        engine.desk().attend();
+        let (mut ready, mut parked, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for entry in entries {
+            let trigger = entry.id.clone();
+            let made = match ids.insert(trigger.clone()) {
+                true => Ready::new(engine, entry, now).await,
+                false => Err(Unready::SameId),
+            };
+            match made {
+                Ok(one) => ready.push(one),
+                Err(why) => parked.push(Parked { trigger, why }),
+            }
+        }
+        engine.start_orders().await;
+        (Self { engine: engine.clone(), ready, since: now }, parked)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// Fires for as long as it is polled. What was decided stays decided when it is dropped.
+    pub async fn run(self) {
+        loop {
+            let now = Clock::Real.now();
+            let Some(next) = self.look(now) else { return std::future::pending().await };
+            let left = next.since(now).min(SLEEP_MAX);
+            tokio::time::sleep(std::time::Duration::from_micros(left.0)).await;
+        }
+    }
+
+    /// Has everything decided that is due, and says when to look again. [`Triggers::run`] does this at the right times.
+    pub fn look(&self, now: Timestamp) -> Option<Timestamp> {
+        self.ready.iter().filter_map(|one| self.look_at(one, now)).min()
+    }
+
+    fn look_at(&self, one: &Ready, now: Timestamp) -> Option<Timestamp> {
+        let desk = self.engine.desk();
+        let tell = |due, skip| {
+            let input = DeskInput::Fire(Box::new(one.fire(due, skip)));
+            desk.tell(input, None, None).map(drop)
+        };
+        let last = desk.look(|state| state.fires.get(&one.due.trigger).copied());
+        let last = match last {
+            Some(last) => last,
+            None => {
+                // Fires are refused by nobody.
+                let _ = tell(now, Some(LOADED.into()));
+                now
+            }
+        };
+        let agenda = one.due.agenda(last, self.since, now);
+        for (due, doing) in agenda.decide {
+            let skip = match doing {
+                Doing::Fire => None,
+                Doing::Skip(because) => Some(because),
+            };
+            // As above.
+            let _ = tell(due, skip);
+        }
+        agenda.next
+    }
+}
