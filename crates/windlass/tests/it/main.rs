@@ -5,3 +5,4 @@ mod embed;
 mod large;
 mod scenarios;
 mod shown;
+mod triggers;

@@ -1,0 +1,315 @@
+//! Fires of triggers from file to run. Instants are given, so nobody waits for a clock; what a run does first tells that it began.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use windlass::{
+    Choice, Context, Environment, Executor, GateDecision, Host, Input, Job, Outcome, RunId, Value,
+};
+use windlass_dialects::{Loaded, Options, Text};
+use windlass_ir::trigger::TriggerSource;
+use windlass_runtime::{
+    Clock, Durability, Engine, PastFire, Query, Scheduled, StepPhase, Timestamp, Triggers, report,
+};
+
+/// Ten past nine on a Sunday; the triggers here are due every hour.
+const NOW: Timestamp = Timestamp(1_774_775_400_000_000);
+const HOUR: i64 = 3_600_000_000;
+
+fn hour(number: i64) -> Timestamp {
+    Timestamp(NOW.0 - NOW.0 % HOUR + number * HOUR)
+}
+
+/// Does every task at once, and tells which run it was for.
+struct Teller(mpsc::UnboundedSender<(RunId, Value)>);
+
+impl Executor for Teller {
+    fn run(&self, job: Job, _: Context) -> std::pin::Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        let windlass::Work::Task { input, .. } = &job.work.work else { panic!("only tasks: {job:?}") };
+        let _ = self.0.send((job.key.run.clone(), input.clone()));
+        Box::pin(async { Outcome::Done(Value::Null) })
+    }
+}
+
+/// An engine, and what its runs tell.
+struct World {
+    engine: Arc<Engine>,
+    began: mpsc::UnboundedReceiver<(RunId, Value)>,
+}
+
+impl World {
+    fn of(engine: Arc<Engine>) -> Self {
+        let (sender, began) = mpsc::unbounded_channel();
+        let mut host = Host::new(Environment::default());
+        host.others = Arc::new(Teller(sender));
+        engine.set_house(host);
+        Self { engine, began }
+    }
+
+    fn in_memory() -> Self {
+        Self::of(Engine::in_memory())
+    }
+
+    async fn load(&self, entries: Vec<Scheduled>, now: Timestamp) -> Triggers {
+        let (triggers, parked) = Triggers::load(&self.engine, entries, now).await;
+        assert!(parked.is_empty(), "{parked:?}");
+        triggers
+    }
+
+    /// The next run that does something.
+    async fn began(&mut self) -> RunId {
+        self.began.recv().await.expect("somebody can still tell").0
+    }
+
+    fn runs(&self) -> usize {
+        self.engine.runs(Query { limit: 100, unfinished_only: false }).expect("runs").len()
+    }
+
+    /// All decisions, the oldest first.
+    fn history(&self) -> Vec<String> {
+        let shown = |fire: PastFire| match fire.came {
+            Ok(run) => format!("{} {run}", fire.due),
+            Err(because) => format!("{} skipped: {because}", fire.due),
+        };
+        let mut all: Vec<String> =
+            self.engine.fires(None, 100).expect("fires").into_iter().map(shown).collect();
+        all.reverse();
+        all
+    }
+
+    /// Decides at the gate of a run, which is its end.
+    async fn approve(&self, run: &RunId) {
+        // A run that only people can move is left by whoever drove it.
+        let left = self.engine.watch(run).expect("a run").done.await;
+        left.expect("nobody stops it").expect("a good store");
+        let path = self.engine.gate(run, None).expect("it waits there");
+        let decision =
+            GateDecision { choice: Choice::Approve, by: "me".into(), reason: None, form: Value::Null };
+        self.engine.tell(run, Input::Decide { id: "d".into(), path, decision }).await.expect("it waits");
+    }
+}
+
+fn loaded(name: &str, text: &str) -> Loaded {
+    let text = Text { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
+    let loaded = windlass_dialects::load(text, Options::default());
+    assert!(loaded.is_valid(), "{:?}", loaded.diagnostics);
+    loaded
+}
+
+/// The triggers of a workflow that a clock fires.
+fn scheduled(name: &str, text: &str) -> Vec<Scheduled> {
+    let Loaded { plan, triggers, words, .. } = loaded(name, text);
+    let plan = plan.expect("a valid file");
+    let each = triggers.into_iter().map(|trigger| {
+        let TriggerSource::Cron(cron) = trigger.source else { panic!("only clocks here") };
+        Scheduled {
+            id: trigger.id.expect("an id").value,
+            cron,
+            input: trigger.input,
+            runs_max: trigger.runs_max,
+            overlap: trigger.overlap,
+            semantics: plan.semantics,
+            plan: plan.clone(),
+            words,
+            source: text.to_owned(),
+            overrides: String::new(),
+        }
+    });
+    each.collect()
+}
+
+/// A workflow that says hello and waits at a gate, every hour.
+fn hourly(keys: &str) -> Vec<Scheduled> {
+    let text = format!(
+        r#"
+workflow: {{ id: hello, name: Hello }}
+config: {{ parameters: {{ when: {{ type: string, required: true }}, whom: {{ type: string, default: you }} }} }}
+stages:
+  - {{ id: hello, type: task, task: hello, input: "${{{{ parameters.when }}}} ${{{{ parameters.whom }}}}" }}
+  - {{ id: wait, type: gate, depends_on: [hello], gate: {{ kind: manual_approval, approvers: [me], timeout: 1h }} }}
+triggers:
+  - {{ id: hourly, cron: "0 * * * *", with: {{ when: "${{{{ item.time }}}}" }}, {keys} }}
+"#
+    );
+    scheduled("hello.yaml", &text)
+}
+
+#[tokio::test]
+async fn an_instant_starts_one_run_with_what_the_trigger_gives() {
+    let mut world = World::in_memory();
+    let triggers = world.load(hourly("max_concurrent: 1"), NOW).await;
+    assert_eq!(triggers.look(NOW), Some(hour(1)));
+    assert_eq!(triggers.look(hour(1)), Some(hour(2)));
+    let (run, input) = world.began.recv().await.expect("it begins");
+    assert!(run.as_str().starts_with("hourly-20260329-100000-"), "{run}");
+    assert_eq!(input, Value::text("2026-03-29T10:00:00Z you"));
+    // Whoever looks again, or comes anew, finds it decided.
+    assert_eq!(triggers.look(hour(1)), Some(hour(2)));
+    let others = world.load(hourly("max_concurrent: 1"), hour(1)).await;
+    assert_eq!(others.look(hour(1)), Some(hour(2)));
+    world.engine.start_orders().await;
+    assert_eq!(world.runs(), 1);
+    assert_eq!(
+        world.history(),
+        ["2026-03-29T09:10:00Z skipped: loaded".to_owned(), format!("2026-03-29T10:00:00Z {run}")]
+    );
+}
+
+#[test]
+fn what_was_decided_and_not_started_is_started_once() {
+    let folder = folder("decided_and_not_started");
+    // Nothing of a process outlives it.
+    let process = |lives: &dyn Fn(World) -> Process| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            lives(World::of(Engine::open(&folder, Durability::Process).expect("a folder of our own"))).await;
+        });
+    };
+    process(&|world| {
+        Box::pin(async move {
+            let triggers = world.load(hourly("max_concurrent: 1"), NOW).await;
+            triggers.look(NOW);
+            // Where nobody can start anything the decision is all that remains.
+            let decided = std::thread::spawn(move || triggers.look(hour(1))).join().expect("a decision");
+            assert_eq!((decided, world.runs()), (Some(hour(2)), 0));
+        })
+    });
+    process(&|mut world| {
+        Box::pin(async move {
+            let triggers = world.load(hourly("max_concurrent: 1"), hour(1)).await;
+            triggers.look(hour(1));
+            let run = world.began().await;
+            assert_eq!(world.history()[1], format!("{} {run}", hour(1)));
+        })
+    });
+    process(&|world| {
+        Box::pin(async move {
+            let triggers = world.load(hourly("max_concurrent: 1"), hour(1)).await;
+            triggers.look(hour(1));
+            world.engine.start_orders().await;
+            assert_eq!((world.history().len(), world.runs()), (2, 1));
+        })
+    });
+}
+
+/// What a process does.
+type Process = std::pin::Pin<Box<dyn Future<Output = ()>>>;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder of our own");
+    folder
+}
+
+#[tokio::test]
+async fn overlap_skip_starts_nothing_while_one_is_under_way() {
+    let mut world = World::in_memory();
+    let triggers = world.load(hourly("max_concurrent: 1"), NOW).await;
+    triggers.look(NOW);
+    triggers.look(hour(1));
+    let first = world.began().await;
+    triggers.look(hour(2));
+    let because = format!("{} skipped: 1 at once, and {first} is still under way", hour(2));
+    assert_eq!(world.history().last(), Some(&because));
+    world.approve(&first).await;
+    triggers.look(hour(3));
+    let third = world.began().await;
+    assert_eq!(world.history().last(), Some(&format!("{} {third}", hour(3))));
+    assert_eq!(world.runs(), 2);
+}
+
+#[tokio::test]
+async fn overlap_queue_lets_the_next_run_wait_for_its_turn() {
+    let mut world = World::in_memory();
+    let triggers = world.load(hourly("max_concurrent: 1, overlap: queue"), NOW).await;
+    triggers.look(NOW);
+    triggers.look(hour(1));
+    let first = world.began().await;
+    triggers.look(hour(2));
+    world.engine.start_orders().await;
+    assert_eq!(world.runs(), 2);
+    assert!(world.began.try_recv().is_err(), "the second one waits");
+    world.approve(&first).await;
+    let second = world.began().await;
+    assert_eq!(world.history().last(), Some(&format!("{} {second}", hour(2))));
+}
+
+#[tokio::test]
+async fn overlap_cancel_takes_the_place_of_what_is_under_way() {
+    let mut world = World::in_memory();
+    let triggers = world.load(hourly("max_concurrent: 1, overlap: cancel"), NOW).await;
+    triggers.look(NOW);
+    triggers.look(hour(1));
+    let first = world.began().await;
+    triggers.look(hour(2));
+    let second = world.began().await;
+    assert_ne!(first, second);
+    let view = world.engine.view(&first).expect("a run");
+    assert_eq!(report::result(&first, &view)["status"], "cancelled");
+    assert!(!view.steps.values().any(|step| matches!(step.phase, StepPhase::Asking { .. })));
+}
+
+#[tokio::test]
+async fn missed_instants_are_made_up_for_when_somebody_comes() {
+    let mut world = World::in_memory();
+    world.load(hourly("catch_up: all, catch_up_max: 2"), NOW).await.look(NOW);
+    let later = Timestamp(hour(5).0 + 1);
+    world.load(hourly("catch_up: all, catch_up_max: 2"), later).await.look(later);
+    let runs = [world.began().await, world.began().await];
+    let history = world.history();
+    assert_eq!(history[1], format!("{} skipped: 3 missed while nobody was there", hour(3)));
+    for (number, fire) in [(4, &history[2]), (5, &history[3])] {
+        assert!(runs.iter().any(|run| *fire == format!("{} {run}", hour(number))), "{fire}: {runs:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_trigger_that_cannot_fire_is_parked_and_the_others_go_on() {
+    let world = World::in_memory();
+    let mut entries = hourly("max_concurrent: 1");
+    let mut wrong = entries[0].clone();
+    (wrong.id, wrong.cron.timezone) = ("mars".into(), Some("Mars/Olympus".into()));
+    let mut given = entries[0].clone();
+    given.id = "nothing".into();
+    given.input = windlass_ir::trigger::TriggerInput::Envelope;
+    entries.extend([wrong, given, entries[0].clone()]);
+    let (triggers, parked) = Triggers::load(&world.engine, entries, NOW).await;
+    let told: Vec<String> = parked.iter().map(|one| format!("{}: {}", one.trigger, one.why)).collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(told[0], "mars: there is no time zone `Mars/Olympus`");
+    assert!(told[1].starts_with("nothing: its input does not fit: "), "{}", told[1]);
+    assert_eq!(told[2], "hourly: another trigger has the same id");
+    assert_eq!(triggers.look(NOW), Some(hour(1)));
+}
+
+#[tokio::test]
+async fn a_dagnats_run_is_given_the_envelope() {
+    let text = r#"{"name": "w", "version": "1", "steps": [{"id": "say", "task": "greet"}],
+        "triggers": [{"id": "t", "enabled": true, "cron": {"expression": "0 * * * *"}}]}"#;
+    let mut world = World::in_memory();
+    let triggers = world.load(scheduled("w.json", text), NOW).await;
+    triggers.look(NOW);
+    triggers.look(hour(1));
+    let (_, input) = world.began.recv().await.expect("it begins");
+    let expected = [
+        ("trigger", Value::text("cron")),
+        ("source", Value::text("t")),
+        ("workflow_id", Value::text("w")),
+        ("timestamp", Value::text("2026-03-29T10:00:00Z")),
+        ("data", Value::Null),
+    ];
+    assert_eq!(input, Value::map(expected));
+}
+
+#[tokio::test]
+async fn the_loop_wakes_by_itself() {
+    let mut world = World::in_memory();
+    let mut entries = hourly("catch_up: last");
+    entries[0].cron.pattern.value = "* * * * * *".into();
+    let triggers = world.load(entries, Clock::Real.now()).await;
+    let firing = tokio::spawn(triggers.run());
+    let first = world.began().await;
+    firing.abort();
+    assert!(world.history().iter().any(|fire| fire.ends_with(first.as_str())));
+}
