@@ -49,8 +49,12 @@ pub(super) fn open_journal(path: &Path, durability: Durability) -> Result<Connec
     Ok(connection)
 }
 
+/// A connection that changes nothing of its own. It may write all the same: what a writer that was killed had begun has to be taken
+/// back before anybody can read.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.pragma_update(None, "query_only", true).map_err(of(path))?;
+    Ok(connection)
 }
 
 /// Whether a connection that only reads can understand this file.
