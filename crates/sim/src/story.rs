@@ -108,6 +108,7 @@ impl Telling {
                 };
             }
             "wait" => return self.wait(rest.trim()),
+            "late" => return self.late(rest.trim()),
             "crash" => return self.crash(),
             _ => {}
         }
@@ -260,6 +261,13 @@ impl Telling {
         }
         self.now = end;
         self.offer(Input::Tick).map_err(|refused| refused.to_string())
+    }
+
+    /// Time passes and nobody ticks: what comes next is heard before the deadlines that it is behind.
+    fn late(&mut self, length: &str) -> Result<(), String> {
+        let length = Duration::parse(length).ok_or("late DURATION")?;
+        self.now = self.now.plus(length);
+        Ok(())
     }
 
     /// The owner dies, another one takes the run up, and whatever was under way is lost.

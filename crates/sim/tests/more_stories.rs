@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 use windlass_engine::{
-    Effect, Event, Input, Job, Outcome, Path, Program, Run, RunId, Start, Timestamp, What, Work, kept,
+    Choice, Effect, Event, GateDecision, Input, Job, Lineage, Outcome, Path, Program, Refused, Run, RunId,
+    Start, Timestamp, What, Work, kept,
 };
 use windlass_ir::{Plan, Value};
 use windlass_sim::story::plan_of;
@@ -187,6 +188,65 @@ fn a_workflow_that_calls_itself_fails() {
     hand.done("/call", answer_to_call(&INNER.replace("id: inner", "id: caller")));
     let Some(Outcome::Failed(failure)) = hand.run.outcome() else { panic!("it fails") };
     assert!(failure.message.contains("called by itself"), "{}", failure.message);
+}
+
+/// Whether a run that has so many workflows around it may call another one.
+fn may_call_below(callers: usize) -> bool {
+    let lineage = Lineage((0..callers).map(|number| format!("caller-{number}").into()).collect());
+    let caller = plan_of("speckit", CALLER).expect("good");
+    let mut hand = Hand::start(caller, Start { lineage, ..Start::with(json("{}")) });
+    hand.done("/call", answer_to_call(INNER));
+    match hand.run.outcome() {
+        None => true,
+        Some(Outcome::Failed(failure)) if failure.message.contains("more than 16 deep") => false,
+        Some(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn workflows_inside_workflows_are_at_most_16_deep() {
+    assert!(may_call_below(14));
+    assert!(may_call_below(15), "the workflow that is called is the 16th below the first");
+    assert!(!may_call_below(16));
+}
+
+#[test]
+fn a_call_of_spec_kit_tells_what_was_called_and_that_it_is_done() {
+    let asks = "{{ steps.call.output.workflow }} {{ steps.call.output.status }}";
+    let caller = CALLER.replace("{{ steps.call.output.answer }}", asks);
+    let mut hand = Hand::start(plan_of("speckit", &caller).expect("good"), Start::with(json("{}")));
+    hand.done("/call", answer_to_call(INNER));
+    hand.done("/call/work", json(r#"{"exit_code": 0, "stdout": "7", "stderr": ""}"#));
+    assert_eq!(*command(hand.job("/after")), Value::text("echo inner completed"));
+}
+
+#[test]
+fn a_decision_that_is_sent_again_is_taken_and_one_that_is_too_late_is_told_who_was_faster() {
+    let plan = swdl(
+        "
+workflow: { id: gate, name: Gate }
+stages:
+  - { id: ask, type: gate, gate: { timeout: none } }
+  - { id: work, depends_on: [ask], type: task, task: t }
+",
+    );
+    let ask = Path::default().child("ask".into(), None);
+    let decide = |id: &str, by: &str| Input::Decide {
+        id: id.into(),
+        path: ask.clone(),
+        decision: GateDecision { choice: Choice::Approve, by: by.into(), reason: None, form: Value::Null },
+    };
+    let faster = || Refused::AlreadyDecided { path: ask.clone(), by: "ann".into() };
+    let mut hand = Hand::start(plan, Start::with(json("{}")));
+    hand.offer(decide("1", "ann"));
+    let written = hand.journal.len();
+    hand.offer(decide("1", "ann"));
+    assert_eq!(hand.run.handle(Timestamp(0), decide("2", "bob")).err(), Some(faster()));
+    assert_eq!(hand.journal.len(), written, "nothing was decided again");
+    hand.done("/work", json("1"));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))));
+    hand.offer(decide("1", "ann"));
+    assert_eq!(hand.run.handle(Timestamp(0), decide("2", "bob")).err(), Some(faster()));
 }
 
 #[test]
