@@ -33,21 +33,27 @@ async fn main() {
     let base = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
     let folder = base.join(format!("windlass-runs-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder to measure in");
-    let (mut grouped, mut many, mut single, mut long) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut grouped, mut many, mut sharing) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut single, mut long) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let place = |name: &str| folder.join(format!("{name}-{round}"));
         grouped.push(commits(&place("grouped"), IN_FLIGHT));
-        many.push(many_runs(&place("many")).await);
+        many.push(many_runs(&place("many"), "").await);
+        sharing.push(many_runs(&place("sharing"), ", task_concurrency: 64").await);
         single.push(commits(&place("single"), 1));
         long.push(one_long_run(&place("long")).await);
     }
     std::fs::remove_dir_all(&folder).expect("the folder was ours");
-    let [grouped, many, single, long] = [grouped, many, single, long].map(median);
+    let [grouped, many, sharing, single, long] = [grouped, many, sharing, single, long].map(median);
     println!("medians of {ROUNDS} rounds in turns, records of {RECORD_BYTES} bytes in the bare loops");
     println!("group commit, {IN_FLIGHT} callers      {grouped:>10.0} records/s");
     println!(
         "{RUNS} runs of {STEPS}, {IN_FLIGHT} in flight  {many:>10.0} steps/s    {:.0} % (aim 50 %)",
         100.0 * many / grouped
+    );
+    println!(
+        "the same with a shared limit  {sharing:>10.0} steps/s    {:.0} % of without (aim 60 %)",
+        100.0 * sharing / many
     );
     println!("one commit at a time          {single:>10.0} records/s");
     println!(
@@ -61,21 +67,21 @@ fn median(mut rates: Vec<f64>) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// A chain of tasks.
-fn chain(steps: usize) -> Workflow {
+/// A chain of tasks, each with these keys too.
+fn chain(steps: usize, more: &str) -> Workflow {
     let stages: String = (0..steps)
         .map(|n| match n {
-            0 => "  - {id: s0, type: task, task: echo}\n".to_owned(),
-            n => format!("  - {{id: s{n}, type: task, task: echo, depends_on: [s{}]}}\n", n - 1),
+            0 => format!("  - {{id: s0, type: task, task: echo{more}}}\n"),
+            n => format!("  - {{id: s{n}, type: task, task: echo, depends_on: [s{}]{more}}}\n", n - 1),
         })
         .collect();
     let text = format!("workflow: {{id: chain, name: Chain}}\nconfig: {{timeout: 10h}}\nstages:\n{stages}");
     Workflow::read("chain.yaml", text.into_bytes())
 }
 
-async fn many_runs(folder: &Path) -> f64 {
+async fn many_runs(folder: &Path, more: &str) -> f64 {
     let engine = Arc::new(Engine::open(folder).expect("a folder").with_executor(Echo));
-    let plan = Arc::new(chain(STEPS).plan().expect("valid").clone());
+    let plan = Arc::new(chain(STEPS, more).plan().expect("valid").clone());
     let started = Instant::now();
     let workers: Vec<_> = (0..IN_FLIGHT)
         .map(|worker| {
@@ -96,7 +102,7 @@ async fn many_runs(folder: &Path) -> f64 {
 
 async fn one_long_run(folder: &Path) -> f64 {
     let engine = Engine::open(folder).expect("a folder").with_executor(Echo);
-    let workflow = chain(LONG);
+    let workflow = chain(LONG, "");
     let plan = workflow.plan().expect("valid");
     let run = engine.run(plan, Value::map::<&str>([])).await.expect("a start");
     let started = Instant::now();

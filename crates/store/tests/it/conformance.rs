@@ -1,18 +1,20 @@
 //! What every backend promises, one check each.
 
 use crate::support::*;
-use windlass_engine::Timestamp;
+use windlass_engine::{DeskEvent, DeskWhat, RunId, Timestamp};
 use windlass_ir::Value;
-use windlass_store::{Appended, BlobId, Error, Lsn, Query};
+use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query};
 
 type Check = fn(&mut dyn Backend);
 
-const CHECKS: [(&str, Check); 17] = [
+const CHECKS: [(&str, Check); 19] = [
     ("numbers rise without gaps", numbers_rise),
     ("a wrong tail is a conflict", wrong_tail),
     ("a conflict hurts nobody else", one_conflict),
     ("one of many wins a race", race),
     ("a run can be ahead of its answers", ahead),
+    ("records that rest on others share their fate", resting),
+    ("the desk has a stream beside the runs", desk),
     ("histories are read in both directions", histories),
     ("tails are found again", tails_again),
     ("a finished run can go on", finished_goes_on),
@@ -122,6 +124,50 @@ fn ahead(backend: &mut dyn Backend) {
     }
     assert_eq!(unfinished(&store), "a@30");
     assert_eq!(store.journal.read(&a, None).expect("a history").len(), 30);
+}
+
+/// A chain is handed over before any of it is durable; where one link is not written, none that rests on it is.
+fn resting(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let (a, b) = (run("a"), run("b"));
+    push(&store, &a, "x");
+    let apart = |run: &RunId, prev: Prev, key: &str| {
+        Append::apart(run.clone(), prev, &[noted(1, key, Value::Null)], &*store.blobs).expect("a record")
+    };
+    let chain = |prev: Option<Lsn>| {
+        let first = apart(&a, Prev::At(prev), "1");
+        let beside = apart(&b, Prev::At(tail(&store, &b)), "2").needing(Some(first.ticket().clone()));
+        let second =
+            apart(&a, Prev::After(first.ticket().clone()), "3").needing(Some(beside.ticket().clone()));
+        [first, beside, second]
+            .map(|append| store.journal.append(append))
+            .map(|pending| matches!(pending.wait(), Ok(Appended::At(_))))
+    };
+    assert_eq!(chain(Some(Lsn(9))), [false; 3], "the first follows nothing");
+    assert_eq!(chain(tail(&store, &a)), [true; 3]);
+    assert_eq!((&*history(&store, &a), &*history(&store, &b)), ("1:x 2:1 4:3", "3:2"));
+    drop(store);
+    let store = backend.open();
+    assert_eq!((&*history(&store, &a), &*history(&store, &b)), ("1:x 2:1 4:3", "3:2"));
+}
+
+fn desk(backend: &mut dyn Backend) {
+    let store = backend.open();
+    push(&store, &run("a"), "x");
+    let events = [DeskEvent { at: Timestamp(1), what: DeskWhat::Begun }];
+    let append = Append::desk(Prev::At(None), &events, &*store.blobs).expect("a record");
+    assert_eq!(store.journal.append(append).wait(), Ok(Appended::At(Lsn(2))));
+    drop(store);
+    let store = backend.open();
+    let records = store.journal.read(&RunId::desk(), None).expect("a stream");
+    let read: Vec<DeskEvent> =
+        records.iter().flat_map(|record| record.desk_events(&*store.blobs).expect("events")).collect();
+    assert_eq!(read, events);
+    // It is no run, and no list shows it.
+    assert_eq!(unfinished(&store), "a@1");
+    let query = Query { limit: 10, unfinished_only: false };
+    assert_eq!(store.view.list(query).expect("rows").len(), 1);
+    assert_eq!(RunId::new(RunId::desk().as_str()).ok(), None, "nobody can name a run like that");
 }
 
 fn histories(backend: &mut dyn Backend) {
