@@ -2,6 +2,7 @@
 //! lives them badly, `oracle` knows what should come of it, and every promise of the engine is checked after every step. A
 //! failing seed is a bug report: the same seed fails again.
 
+pub mod desk;
 pub mod exhaustive;
 mod oracle;
 mod plan;

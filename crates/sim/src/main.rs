@@ -1,52 +1,78 @@
-//! `windlass-sim --seeds 0..1000 [--plan FILE]`: lives the run of each seed, of a random plan or of the workflow in a file, and
-//! prints totals, or the first seed that broke a promise with the smallest plan that breaks it.
+//! `windlass-sim --seeds 0..1000 [--plan FILE | --desk]`: lives the run of each seed, of a random plan or of the workflow in a file,
+//! or a desk with many runs, and prints totals, or the first seed that broke a promise with the smallest plan or world that
+//! breaks it.
 
 use std::process::ExitCode;
 use windlass_ir::Plan;
-use windlass_sim::{Tally, live, live_plan, story};
+use windlass_sim::{Tally, desk, live, live_plan, story};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {
-    let (range, plan) = match arguments() {
+    let Arguments { range, what } = match arguments() {
         Ok(found) => found,
         Err(problem) => {
-            eprintln!("{problem}\nusage: windlass-sim --seeds FROM..TO [--plan FILE]");
+            eprintln!("{problem}\nusage: windlass-sim --seeds FROM..TO [--plan FILE | --desk]");
             return ExitCode::from(2);
         }
     };
     std::panic::set_hook(Box::new(|_| {}));
     let started = std::time::Instant::now();
-    let mut all = Tally::default();
     let count = range.end.saturating_sub(range.start);
-    for seed in range {
-        let lived = match &plan {
-            Some(plan) => live_plan(plan.clone(), seed),
-            None => live(seed),
-        };
-        match lived {
-            Ok(tally) => all.add(&tally),
-            Err(broken) => {
-                eprintln!("{broken}");
-                return ExitCode::FAILURE;
-            }
+    let lived = match what {
+        What::Plan(plan) => totals(range, |seed| live_plan((*plan).clone(), seed), Tally::add),
+        What::Plans => totals(range, live, Tally::add),
+        What::Desk => totals(range, desk::live, desk::Tally::add),
+    };
+    match lived {
+        Ok(all) => {
+            println!("{count} seeds in {:.1} s: {all}", started.elapsed().as_secs_f64());
+            ExitCode::SUCCESS
+        }
+        Err(broken) => {
+            eprintln!("{broken}");
+            ExitCode::FAILURE
         }
     }
-    println!("{count} seeds in {:.1} s: {all:#?}", started.elapsed().as_secs_f64());
-    ExitCode::SUCCESS
 }
 
-fn arguments() -> Result<(std::ops::Range<u64>, Option<Plan>), String> {
+/// What happened over a range of seeds, or what the first of them broke.
+fn totals<T: Default + std::fmt::Debug>(
+    range: std::ops::Range<u64>,
+    live: impl Fn(u64) -> Result<T, String>,
+    add: fn(&mut T, &T),
+) -> Result<String, String> {
+    let mut all = T::default();
+    for seed in range {
+        add(&mut all, &live(seed)?);
+    }
+    Ok(format!("{all:#?}"))
+}
+
+struct Arguments {
+    range: std::ops::Range<u64>,
+    what: What,
+}
+
+/// What is lived: a random plan for each seed, the plan of a file, or a desk.
+enum What {
+    Plans,
+    Plan(Box<Plan>),
+    Desk,
+}
+
+fn arguments() -> Result<Arguments, String> {
     let mut args = std::env::args().skip(1);
-    let (mut range, mut plan) = (None, None);
+    let (mut range, mut what) = (None, What::Plans);
     while let Some(flag) = args.next() {
-        let value = args.next().ok_or_else(|| format!("{flag} wants a value"))?;
+        let mut value = || args.next().ok_or_else(|| format!("{flag} wants a value"));
         match flag.as_str() {
-            "--seeds" => range = parse(&value),
-            "--plan" => plan = Some(story::plan_in(&value)?),
+            "--desk" => what = What::Desk,
+            "--seeds" => range = parse(&value()?),
+            "--plan" => what = What::Plan(Box::new(story::plan_in(&value()?)?)),
             _ => return Err(format!("{flag} is not known")),
         }
     }
-    range.map(|range| (range, plan)).ok_or_else(|| "--seeds FROM..TO is missing".to_owned())
+    range.map(|range| Arguments { range, what }).ok_or_else(|| "--seeds FROM..TO is missing".to_owned())
 }
 
 fn parse(range: &str) -> Option<std::ops::Range<u64>> {

@@ -2,9 +2,9 @@
 
 use super::claim::{Ask, Asker, Claim, Full, Key};
 use super::event::{Came, DeskWhat, Fired, Order};
-use super::line::REPLACED;
 use super::{DeskEffect, Turn};
 use crate::keys::{RunId, Timestamp};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use windlass_ir::Value;
 
@@ -42,12 +42,15 @@ impl Turn<'_> {
             return;
         }
         let key: Key = format!("trigger:{trigger}").into();
-        let holders = self.state.slots.get(&key).cloned().unwrap_or_default();
-        let full = runs_max.filter(|limit| holders.len() >= *limit as usize);
+        let held = self.state.slots.get(&key).map_or(0, BTreeSet::len);
+        // Nobody goes before those who wait for their turn, whatever was allowed when they came.
+        let waited_for = self.state.wanted.contains_key(&key);
+        let full = runs_max.filter(|limit| held >= *limit as usize || waited_for);
         let because = match (skip, full, overlap) {
             (Some(because), _, _) => Some(because),
             (None, Some(limit), Overlap::Skip) => {
-                let first = holders.first().map(|holder| holder.run.to_string()).unwrap_or_default();
+                let first = self.state.at(&key).next();
+                let first = first.map(|first| first.run.to_string()).unwrap_or_default();
                 Some(format!("{limit} at once, and {first} is still under way").into())
             }
             (None, _, Overlap::Queue | Overlap::Cancel) | (None, None, Overlap::Skip) => None,
@@ -67,10 +70,8 @@ impl Turn<'_> {
         let fired = Fired { trigger, due, came: Came::Started(order.clone()) };
         self.emit(DeskWhat::Fired(Box::new(fired)));
         if overlap == Overlap::Cancel && full.is_some() {
-            for asker in holders {
-                self.turn.effects.push(DeskEffect::Cancel { run: asker.run.clone(), why: REPLACED.into() });
-                self.emit(DeskWhat::Evicted { asker });
-            }
+            let under_way: BTreeSet<Asker> = self.state.at(&key).cloned().collect();
+            self.evict(under_way);
         }
         if let Some(claim) = held {
             let asker = Asker::start(run, 0);

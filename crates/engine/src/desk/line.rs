@@ -2,15 +2,19 @@
 //!
 //! Whoever cannot have everything it needs waits in one line: that of the first thing that is not to be had. When that comes free it looks
 //! again, and is served or goes to the line of the next thing. So a place that comes free costs no more than those who wait
-//! for it. Those who need several things can be overtaken meanwhile, but not for ever: after a while they insist, and nobody
-//! behind them is given anything that they need.
+//! for it. Those who need several things can be overtaken meanwhile, but not for ever: after a while they insist, and the first
+//! of those in a line has a place kept free at every slot it needs.
+//!
+//! Nobody waits while it holds something for the same attempt, but a run that holds its place waits for its steps and for the runs
+//! it calls. They are refused what it holds itself; that two runs wait for each other with the steps of each is kept off by
+//! never asking for the places of runs together with those of steps.
 
 use super::claim::{Amount, Ask, Asker, Claim, Denial, DeskAnswer, End, Full, Key};
 use super::event::{DeskWhat, Place};
-use super::state::{Promise, State, share, turned};
+use super::state::{Promise, State, share, slots, turned};
 use super::{DeskEffect, Turn};
 use crate::keys::{Path, RunId, Timestamp};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use windlass_ir::Value;
 
 /// Why a run is told to make room.
@@ -31,10 +35,10 @@ impl Turn<'_> {
         if self.state.holds.contains_key(&asker) {
             return self.answer(asker, DeskAnswer::Granted);
         }
-        if self.state.waiting.contains_key(&asker) {
+        if self.state.waiting.contains_key(&asker) || self.is_past(&asker) {
             return;
         }
-        self.let_go_of_earlier(&asker);
+        self.let_go_of_others(&asker);
         self.renew_accounts(&ask);
         match look(self.state, &ask, None, self.now) {
             Found::Nothing => {
@@ -46,25 +50,28 @@ impl Turn<'_> {
             Found::Wait(on) => {
                 self.make_room(&ask);
                 let place = self.place(&ask);
-                self.emit(DeskWhat::Queued { ask: Box::new(ask), on: on.clone(), place });
-                self.serve(vec![on]);
+                self.emit(DeskWhat::Queued { ask: Box::new(ask), on, place });
             }
         }
     }
 
-    /// An earlier attempt of the same step is over if a later one asks.
-    fn let_go_of_earlier(&mut self, asker: &Asker) {
+    /// Whether a later attempt of the same step is there: then nobody waits for the answer any more.
+    fn is_past(&self, asker: &Asker) -> bool {
+        let holds = self.state.holds.range(asker..).next().map(|(later, _)| later);
+        let waits = self.state.waiting.range(asker..).next().map(|(later, _)| later);
+        holds.into_iter().chain(waits).any(|later| later.run == asker.run && later.path == asker.path)
+    }
+
+    /// Other attempts of a step are over if a later one asks, or if the step is.
+    fn let_go_of_others(&mut self, asker: &Asker) {
         let first = Asker { attempt: 0, ..asker.clone() };
         let is_same = |other: &&Asker| other.run == asker.run && other.path == asker.path;
-        let same = |askers: &mut dyn Iterator<Item = &Asker>| -> Vec<Asker> {
-            askers.take_while(is_same).filter(|other| other.attempt < asker.attempt).cloned().collect()
-        };
-        let held = same(&mut self.state.holds.range(&first..).map(|(asker, _)| asker));
-        let waits = same(&mut self.state.waiting.range(&first..).map(|(asker, _)| asker));
+        let held = self.state.holds.range(&first..).map(|(other, _)| other).take_while(is_same);
+        let waits = self.state.waiting.range(&first..).map(|(other, _)| other).take_while(is_same);
         // What a trigger holds for its run is no attempt of it.
-        for earlier in held.into_iter().chain(waits).filter(|earlier| earlier.attempt > 0) {
-            let used = self.reserved(&earlier);
-            self.release(earlier, used, End::Attempt);
+        let others = held.chain(waits).filter(|other| *other != asker && other.attempt > 0);
+        for other in others.cloned().collect::<Vec<_>>() {
+            self.release(other, Amount::default(), End::Lost);
         }
     }
 
@@ -81,68 +88,69 @@ impl Turn<'_> {
 
     /// Those who were there before and have to go are told so.
     fn make_room(&mut self, ask: &Ask) {
-        let replaced = ask.claims.iter().filter_map(|claim| match claim {
-            Claim::Slot { key, full: Full::Replace, .. } => Some(key),
-            Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
+        let replaced = ask.claims.iter().filter(|claim| match claim {
+            Claim::Slot { full: Full::Replace, .. } => {
+                matches!(obstacle(self.state, ask, claim, None, self.now), Found::Wait(_))
+            }
+            Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } | Claim::Spend { .. } => false,
         });
-        let mut others: Vec<Asker> = Vec::new();
-        for key in replaced {
-            others.extend(self.state.slots.get(key).into_iter().flatten().cloned());
-            let waiting = self.state.waiting.values().filter(|other| needs(&other.ask, key));
-            others.extend(waiting.map(|other| other.ask.asker.clone()));
-        }
-        for asker in others {
-            self.turn.effects.push(DeskEffect::Cancel { run: asker.run.clone(), why: REPLACED.into() });
+        let others = replaced.flat_map(|claim| self.state.at(claim.key()));
+        let others = others.filter(|other| other.run != ask.asker.run && !ask.ancestors.contains(&other.run));
+        let others: BTreeSet<Asker> = others.cloned().collect();
+        self.evict(others);
+    }
+
+    /// Tells some to stop who were not told before.
+    pub(super) fn evict(&mut self, askers: BTreeSet<Asker>) {
+        let mut runs: BTreeSet<RunId> = BTreeSet::new();
+        for asker in askers.into_iter().filter(|asker| !self.state.is_evicted(asker)).collect::<Vec<_>>() {
+            runs.insert(asker.run.clone());
             self.emit(DeskWhat::Evicted { asker });
         }
+        let cancels = runs.into_iter().map(|run| DeskEffect::Cancel { run, why: REPLACED.into() });
+        self.turn.effects.extend(cancels);
     }
 
     pub(super) fn release(&mut self, asker: Asker, used: Amount, end: End) {
-        let step = asker.step();
         let (used, end) = match end {
             End::Lost => (self.reserved(&asker), End::Attempt),
             End::Attempt | End::Done(_) | End::Over => (used, end),
         };
-        let over = end != End::Attempt;
-        let mut freed: Vec<Key> = Vec::new();
-        if let Some(waiting) = self.state.waiting.get(&asker) {
-            // Whoever insisted kept others from what it needs.
-            if waiting.insists {
-                freed.extend(waiting.ask.claims.iter().map(|claim| claim.key().clone()));
-            }
+        if end != End::Attempt {
+            self.let_go_of_others(&asker);
+        }
+        let over = (end != End::Attempt).then(|| asker.step());
+        if self.state.waiting.contains_key(&asker) {
             self.emit(DeskWhat::Withdrawn { asker });
-        } else if let Some(hold) = self.state.holds.get(&asker) {
-            freed.extend(hold.ask.claims.iter().map(|claim| claim.key().clone()));
+        } else if self.state.holds.contains_key(&asker) {
             self.emit(DeskWhat::Released { asker, used, end });
         }
-        if over {
-            self.break_promise(step.0, step.1);
+        if let Some((run, path)) = over {
+            self.break_promise(run, path);
         }
-        self.serve(freed);
     }
 
     /// A step will not do what it promised: the next who waits for it does.
     pub(super) fn break_promise(&mut self, run: RunId, path: Path) {
-        let Some(key) = self.state.promisers.get(&(run.clone(), path.clone())).cloned() else { return };
-        self.emit(DeskWhat::Broken { run, path });
-        self.serve(vec![key]);
-    }
-
-    /// Looks again at those who wait for these keys.
-    pub(super) fn serve(&mut self, keys: Vec<Key>) {
-        let mut keys: VecDeque<Key> = keys.into();
-        while let Some(key) = keys.pop_front() {
-            self.serve_line(&key, &mut keys);
+        if self.state.promisers.contains_key(&(run.clone(), path.clone())) {
+            self.emit(DeskWhat::Broken { run, path });
         }
     }
 
-    /// Serves those who wait for a key, in their order, until one of them still has to. `more` gets what others may have now.
-    fn serve_line(&mut self, key: &Key, more: &mut VecDeque<Key>) {
+    /// Looks again at those who wait for what has come free.
+    pub(super) fn serve(&mut self) {
+        while let Some(key) = self.freed.pop_front() {
+            self.serve_line(&key);
+        }
+    }
+
+    /// Serves those who wait for a key, in their order, until one of them still has to.
+    fn serve_line(&mut self, key: &Key) {
         let first =
             |line: &BTreeMap<Place, Asker>| line.first_key_value().map(|(at, asker)| (*at, asker.clone()));
         while let Some((place, asker)) = self.state.lines.get(key).and_then(first) {
-            let Some(waiting) = self.state.waiting.get(&asker) else { return };
-            let (ask, insisted) = (waiting.ask.clone(), waiting.insists);
+            let Some(ask) = self.state.waiting.get(&asker).map(|waiting| waiting.ask.clone()) else { return };
+            self.renew_accounts(&ask);
             let answer = match look(self.state, &ask, Some(place), self.now) {
                 Found::Wait(on) if on == *key => return,
                 Found::Wait(on) => {
@@ -163,9 +171,6 @@ impl Turn<'_> {
                 }
             };
             self.answer(asker, answer);
-            if insisted {
-                more.extend(ask.claims.iter().map(|claim| claim.key().clone()));
-            }
         }
     }
 
@@ -180,8 +185,17 @@ impl Turn<'_> {
     }
 }
 
-fn needs(ask: &Ask, key: &Key) -> bool {
-    ask.claims.iter().any(|claim| claim.key() == key)
+impl State {
+    /// Everybody who holds a place or waits for it.
+    pub(super) fn at(&self, key: &Key) -> impl Iterator<Item = &Asker> {
+        let holders = self.slots.get(key).into_iter().flatten();
+        holders.chain(self.wanted.get(key).into_iter().flatten())
+    }
+
+    fn is_evicted(&self, asker: &Asker) -> bool {
+        let holds = self.holds.get(asker).is_some_and(|hold| hold.evicted);
+        holds || self.waiting.get(asker).is_some_and(|waiting| waiting.evicted)
+    }
 }
 
 /// What an ask would get now. `place` is where it stands if it waits already.
@@ -212,27 +226,29 @@ fn look(state: &State, ask: &Ask, place: Option<Place>, now: Timestamp) -> Found
 
 fn obstacle(state: &State, ask: &Ask, claim: &Claim, place: Option<Place>, now: Timestamp) -> Found {
     let key = claim.key();
-    let insisting = state.insisting.get(key).and_then(|line| line.first_key_value());
-    if insisting.is_some_and(|(first, _)| place.is_none_or(|place| *first < place)) {
-        return Found::Wait(key.clone());
-    }
     // Nobody who has just come goes before those who wait for the same.
-    let first = state.lines.get(key).and_then(|line| line.first_key_value()).map(|(first, _)| *first);
-    let overtakes = match (first, place) {
-        (None, _) => false,
-        (Some(_), None) => true,
-        (Some(first), Some(place)) => first < place,
-    };
+    let is_before = |other: &Place| place.is_none_or(|place| *other < place);
+    let first = state.lines.get(key).and_then(|line| line.first_key_value());
+    let overtakes = first.is_some_and(|(first, _)| is_before(first));
+    let insisting = state.insisting.get(key).into_iter().flatten();
+    let insisting = insisting.take_while(|(place, _)| is_before(place));
     match claim {
+        Claim::Slot { limit: 0, .. } => Found::Denied(Denial::TooMuch { key: key.clone() }),
         Claim::Slot { limit, full, .. } => {
             let holders = state.slots.get(key);
-            let held = holders.map_or(0, std::collections::BTreeSet::len);
-            if held < *limit as usize && !overtakes {
+            let held = holders.map_or(0, BTreeSet::len);
+            // One place for each of those who insist, at as many as they allow.
+            let kept_free: Vec<&Ask> = insisting.map(|(_, other)| &**other).collect();
+            let theirs = kept_free.iter().flat_map(|other| slots(other)).filter(|(slot, _)| *slot == key);
+            let limit = theirs.map(|(_, limit)| limit).fold(*limit, u32::min);
+            if held + kept_free.len() < limit as usize && !overtakes {
                 return Found::Nothing;
             }
-            match (full, holders.and_then(|holders| holders.first())) {
-                (Full::Deny, Some(holder)) if held >= *limit as usize => {
-                    Found::Denied(Denial::Taken { key: key.clone(), by: holder.run.clone() })
+            let waits =
+                first.map(|(_, first)| first).into_iter().chain(kept_free.iter().map(|other| &other.asker));
+            match (full, holders.into_iter().flatten().chain(waits).next()) {
+                (Full::Deny, Some(by)) => {
+                    Found::Denied(Denial::Taken { key: key.clone(), by: by.run.clone() })
                 }
                 (Full::Wait | Full::Deny | Full::Replace, _) => Found::Wait(key.clone()),
             }
@@ -269,17 +285,19 @@ fn obstacle(state: &State, ask: &Ask, claim: &Claim, place: Option<Place>, now: 
     }
 }
 
-/// A run that waits for the asker and holds what it needs.
+/// A run that waits for the asker and holds what it needs: one that called it, or its own, which waits for its steps.
 fn holding_ancestor(state: &State, ask: &Ask, claim: &Claim) -> Option<RunId> {
-    let is_ancestor = |run: &&RunId| ask.ancestors.contains(run);
+    let own_run =
+        |run: &RunId, path: &Path| *run == ask.asker.run && path.is_run() && !ask.asker.path.is_run();
+    let waits_for_it = |run: &RunId, path: &Path| ask.ancestors.contains(run) || own_run(run, path);
     match claim {
         Claim::Slot { key, .. } => {
-            let holders = state.slots.get(key).into_iter().flatten();
-            holders.map(|holder| &holder.run).find(is_ancestor).cloned()
+            let mut holders = state.slots.get(key).into_iter().flatten();
+            holders.find(|holder| waits_for_it(&holder.run, &holder.path)).map(|holder| holder.run.clone())
         }
         Claim::Promise { key, .. } => match state.promises.get(key) {
-            Some(Promise::Pending { run, .. }) => Some(run).filter(is_ancestor).cloned(),
-            Some(Promise::Kept { .. }) | None => None,
+            Some(Promise::Pending { run, path, .. }) if waits_for_it(run, path) => Some(run.clone()),
+            Some(Promise::Pending { .. } | Promise::Kept { .. }) | None => None,
         },
         Claim::Rate { .. } | Claim::Spend { .. } => None,
     }

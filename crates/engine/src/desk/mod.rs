@@ -21,6 +21,7 @@ pub use event::{Address, Came, Day, DeskEvent, DeskWhat, Fired, Listener, Order,
 pub use fire::{Fire, Overlap};
 pub use state::{Account, Hold, Letter, Promise, State as DeskState, Waiting as Waiter};
 use state::{State, evolve};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use windlass_ir::Value;
 use windlass_ir::policy::Budget;
@@ -113,8 +114,14 @@ impl Desk {
     /// The desk that these events describe.
     pub fn replay<'e>(events: impl IntoIterator<Item = &'e DeskEvent>) -> Self {
         let mut desk = Self::default();
-        events.into_iter().for_each(|event| evolve(&mut desk.state, event));
+        events.into_iter().for_each(|event| desk.apply(event));
         desk
+    }
+
+    /// Takes over what was decided elsewhere.
+    pub fn apply(&mut self, event: &DeskEvent) {
+        // Whoever was given something that came free is in an event of its own.
+        drop(evolve(&mut self.state, event));
     }
 
     /// All that it knows, to be looked at.
@@ -124,8 +131,10 @@ impl Desk {
 
     pub fn handle(&mut self, now: Timestamp, input: DeskInput) -> Result<DeskTurn, DeskRefused> {
         let now = now.max(self.state.last_at);
-        let mut turn = Turn { state: &mut self.state, now, turn: DeskTurn::default() };
+        let mut turn =
+            Turn { state: &mut self.state, now, freed: VecDeque::new(), turn: DeskTurn::default() };
         turn.accept(input)?;
+        turn.serve();
         Ok(turn.turn)
     }
 
@@ -133,7 +142,8 @@ impl Desk {
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let rate = self.state.timed.iter().filter_map(|key| line::moves_at(&self.state, key));
         let patience = self.state.patience.first().map(|(at, _)| *at);
-        rate.chain(patience).min()
+        // A rate of which nothing is taken has had room for ever.
+        rate.chain(patience).min().map(|at| at.max(self.state.last_at))
     }
 
     /// What was decided and is owed to somebody until they say that they have it. Answers are not among it: whoever waits for one
@@ -145,20 +155,34 @@ impl Desk {
         let holders = self.state.holds.iter().filter(|(_, hold)| hold.evicted).map(|(asker, _)| asker);
         let waiting = self.state.waiting.iter().filter(|(_, waiting)| waiting.evicted);
         let evicted = holders.chain(waiting.map(|(asker, _)| asker));
-        let cancels =
-            evicted.map(|asker| DeskEffect::Cancel { run: asker.run.clone(), why: line::REPLACED.into() });
+        let evicted: BTreeSet<RunId> = evicted.map(|asker| asker.run.clone()).collect();
+        let cancels = evicted.into_iter().map(|run| DeskEffect::Cancel { run, why: line::REPLACED.into() });
         let orders = self.state.orders.values().map(|(_, order)| DeskEffect::Start(order.clone()));
         letters.chain(cancels).chain(orders).collect()
     }
 
-    /// The events from which the same desk can be made again, without all that led to it.
-    pub fn told_again(&self, now: Timestamp) -> Vec<DeskEvent> {
-        self.state.told_again(now.max(self.state.last_at))
+    /// The events from which the same desk can be made again, without all that led to it. From now on it is that one, without what
+    /// has expired.
+    pub fn told_again(&mut self, now: Timestamp) -> Vec<DeskEvent> {
+        let events = self.state.told_again(now.max(self.state.last_at));
+        *self = Self::replay(&events);
+        events
     }
 
     /// Everybody who holds something or waits for it, so that whoever has read the journal can give up what is not needed any more.
     pub fn askers(&self) -> impl Iterator<Item = &Asker> {
         self.state.holds.keys().chain(self.state.waiting.keys())
+    }
+
+    /// Every step that has promised something and is not among them, for the same reason: between two attempts it neither holds nor
+    /// waits.
+    pub fn promisers(&self) -> impl Iterator<Item = &(RunId, Path)> {
+        self.state.promisers.keys().filter(|(run, path)| {
+            let first = Asker { run: run.clone(), path: path.clone(), attempt: 0 };
+            let holds = self.state.holds.range(&first..).next().map(|(asker, _)| asker);
+            let waits = self.state.waiting.range(&first..).next().map(|(asker, _)| asker);
+            !holds.into_iter().chain(waits).any(|asker| asker.run == *run && asker.path == *path)
+        })
     }
 }
 
@@ -166,13 +190,15 @@ impl Desk {
 struct Turn<'d> {
     state: &'d mut State,
     now: Timestamp,
+    /// Where somebody may have room now.
+    freed: VecDeque<Key>,
     turn: DeskTurn,
 }
 
 impl Turn<'_> {
     fn emit(&mut self, what: DeskWhat) {
         let event = DeskEvent { at: self.now, what };
-        evolve(self.state, &event);
+        self.freed.extend(evolve(self.state, &event));
         self.turn.events.push(event);
     }
 
@@ -238,10 +264,7 @@ impl Turn<'_> {
             self.emit(DeskWhat::Insisted { asker });
         }
         let due = self.state.timed.iter();
-        let due: Vec<Key> = due
-            .filter(|key| line::moves_at(self.state, key).is_some_and(|at| at <= self.now))
-            .cloned()
-            .collect();
-        self.serve(due);
+        let due = due.filter(|key| line::moves_at(self.state, key).is_some_and(|at| at <= self.now));
+        self.freed.extend(due.cloned());
     }
 }

@@ -20,8 +20,8 @@ pub struct State {
     /// When all that was taken of a rate will have come back.
     pub rates: BTreeMap<Key, Timestamp>,
     pub promises: BTreeMap<Key, Promise>,
-    /// The key that each step which has promised something does the work of.
-    pub promisers: BTreeMap<(RunId, Path), Key>,
+    /// The keys that each step which has promised something does the work of.
+    pub promisers: BTreeMap<(RunId, Path), BTreeSet<Key>>,
     pub accounts: BTreeMap<Key, Account>,
     pub holds: BTreeMap<Asker, Hold>,
     pub waiting: BTreeMap<Asker, Waiting>,
@@ -29,8 +29,12 @@ pub struct State {
     pub lines: BTreeMap<Key, BTreeMap<Place, Asker>>,
     /// The lines that time moves on.
     pub timed: BTreeSet<Key>,
-    /// Those who are not overtaken any more, at everything they need.
-    pub insisting: BTreeMap<Key, BTreeMap<Place, Asker>>,
+    /// Who waits, whichever line it stands in, by the places it needs.
+    pub wanted: BTreeMap<Key, BTreeSet<Asker>>,
+    /// Those in each line who have waited for long.
+    pub insisters: BTreeMap<Key, BTreeMap<Place, Arc<Ask>>>,
+    /// Those for whom a place is kept free, by its key: the first insister of each line.
+    pub insisting: BTreeMap<Key, BTreeMap<Place, Arc<Ask>>>,
     /// When those who wait for more than one thing begin to insist.
     pub patience: BTreeSet<(Timestamp, Asker)>,
     pub turns: BTreeMap<Key, Turns>,
@@ -102,23 +106,31 @@ pub struct Letter {
 /// How long somebody who waits for several things is overtaken by those who can have theirs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Applies one event.
-pub fn evolve(state: &mut State, event: &DeskEvent) {
+/// Applies one event. What it gives back are the keys at which somebody may have room now; whoever only replays has no use for them.
+pub fn evolve(state: &mut State, event: &DeskEvent) -> Vec<Key> {
     let at = event.at;
     state.last_at = state.last_at.max(at);
     match &event.what {
         DeskWhat::Begun => *state = State { last_at: state.last_at, ..State::default() },
-        DeskWhat::Queued { ask, on, place } => state.queue(Arc::new((**ask).clone()), on.clone(), *place, at),
-        DeskWhat::Moved { asker, on } => state.move_to(asker, on.clone()),
-        DeskWhat::Insisted { asker } => state.insist(asker),
+        DeskWhat::Queued { ask, on, place } => {
+            state.queue(Arc::new((**ask).clone()), on.clone(), *place, at);
+            return vec![on.clone()];
+        }
+        DeskWhat::Moved { asker, on } => return state.move_to(asker, on.clone()),
+        DeskWhat::Insisted { asker } => return state.insist(asker),
         DeskWhat::Granted { asker, ask } => {
-            let waited = state.leave_line(asker);
+            let (waited, freed) = state.leave_line(asker);
             let ask = ask.as_ref().map(|ask| Arc::new((**ask).clone())).or(waited.map(|waited| waited.ask));
             if let Some(ask) = ask {
                 state.take(ask, at);
             }
+            return freed;
         }
-        DeskWhat::Withdrawn { asker } => drop(state.leave_line(asker)),
+        DeskWhat::Withdrawn { asker } => {
+            let (waited, mut freed) = state.leave_line(asker);
+            freed.extend(waited.map(|waited| waited.on));
+            return freed;
+        }
         DeskWhat::Evicted { asker } => {
             if let Some(hold) = state.holds.get_mut(asker) {
                 hold.evicted = true;
@@ -127,8 +139,8 @@ pub fn evolve(state: &mut State, event: &DeskEvent) {
                 waiting.evicted = true;
             }
         }
-        DeskWhat::Released { asker, used, end } => state.release(asker, *used, end, at),
-        DeskWhat::Broken { run, path } => state.break_promise(&(run.clone(), path.clone())),
+        DeskWhat::Released { asker, used, end } => return state.release(asker, *used, end, at),
+        DeskWhat::Broken { run, path } => return state.break_promise(&(run.clone(), path.clone())),
         DeskWhat::Kept { key, value, until } => {
             state.promises.insert(key.clone(), Promise::Kept { value: value.clone(), until: *until });
         }
@@ -172,6 +184,7 @@ pub fn evolve(state: &mut State, event: &DeskEvent) {
             state.turns.insert(key.clone(), turns);
         }
     }
+    Vec::new()
 }
 
 impl State {
@@ -183,67 +196,116 @@ impl State {
             *last = (*last).max(place.turn);
         }
         let asker = ask.asker.clone();
-        if ask.claims.len() > 1 {
+        for (key, _) in slots(&ask) {
+            self.wanted.entry(key.clone()).or_default().insert(asker.clone());
+        }
+        if waits_for_several(&ask) {
             self.patience.insert((at.plus(PATIENCE), asker.clone()));
         }
-        self.waiting.insert(
-            asker.clone(),
-            Waiting { ask, on: on.clone(), place, since: at, insists: false, evicted: false },
-        );
-        self.line_up(asker, on, place);
+        self.waiting
+            .insert(asker.clone(), Waiting { ask, on, place, since: at, insists: false, evicted: false });
+        self.line_up(&asker);
     }
 
-    fn line_up(&mut self, asker: Asker, on: Key, place: Place) {
-        let is_rate = |claim: &Claim| matches!(claim, Claim::Rate { key, .. } if *key == on);
-        if self.waiting.get(&asker).is_some_and(|waiting| waiting.ask.claims.iter().any(is_rate)) {
-            self.timed.insert(on.clone());
+    /// Puts somebody into the line it waits in.
+    fn line_up(&mut self, asker: &Asker) -> Vec<Key> {
+        let Some(Waiting { ask, on, place, insists, .. }) = self.waiting.get(asker).cloned() else {
+            return Vec::new();
+        };
+        match ask.claims.iter().find(|claim| *claim.key() == on) {
+            Some(Claim::Rate { .. }) => drop(self.timed.insert(on.clone())),
+            Some(Claim::Slot { .. } | Claim::Promise { .. } | Claim::Spend { .. }) | None => {}
         }
-        self.lines.entry(on).or_default().insert(place, asker);
+        self.lines.entry(on.clone()).or_default().insert(place, asker.clone());
+        // Work that somebody else does may take long, and may need what would be kept free meanwhile.
+        let waits_for_work =
+            ask.claims.iter().any(|claim| matches!(claim, Claim::Promise { key, .. } if *key == on));
+        match insists && !waits_for_work {
+            true => self.change_insisters(&on, |insisters| drop(insisters.insert(place, ask))),
+            false => Vec::new(),
+        }
     }
 
-    fn line_off(&mut self, on: &Key, place: Place) {
+    fn line_off(&mut self, on: &Key, place: Place) -> Vec<Key> {
         take_out(&mut self.lines, on, place);
         if !self.lines.contains_key(on) {
             self.timed.remove(on);
         }
+        self.change_insisters(on, |insisters| drop(insisters.remove(&place)))
     }
 
-    fn move_to(&mut self, asker: &Asker, on: Key) {
-        let Some(waiting) = self.waiting.get_mut(asker) else { return };
-        let from = std::mem::replace(&mut waiting.on, on.clone());
+    /// Changes who insists in a line. For the first of them a place is kept free at every slot it needs, so that it gets everything in
+    /// the end; the others are not next anyway. Rates fill up by themselves, and a promise waits for nobody.
+    fn change_insisters(
+        &mut self,
+        line: &Key,
+        change: impl FnOnce(&mut BTreeMap<Place, Arc<Ask>>),
+    ) -> Vec<Key> {
+        let mut insisters = self.insisters.remove(line).unwrap_or_default();
+        let first = |insisters: &BTreeMap<Place, Arc<Ask>>| {
+            insisters.first_key_value().map(|(place, ask)| (*place, ask.clone()))
+        };
+        let before = first(&insisters);
+        change(&mut insisters);
+        let after = first(&insisters);
+        if !insisters.is_empty() {
+            self.insisters.insert(line.clone(), insisters);
+        }
+        if before == after {
+            return Vec::new();
+        }
+        if let Some((place, ask)) = after {
+            for (key, _) in slots(&ask) {
+                self.insisting.entry(key.clone()).or_default().insert(place, ask.clone());
+            }
+        }
+        let Some((place, ask)) = before else { return Vec::new() };
+        slots(&ask).for_each(|(key, _)| take_out(&mut self.insisting, key, place));
+        slots(&ask).map(|(key, _)| key.clone()).collect()
+    }
+
+    fn move_to(&mut self, asker: &Asker, on: Key) -> Vec<Key> {
+        let Some(waiting) = self.waiting.get_mut(asker) else { return Vec::new() };
+        let from = std::mem::replace(&mut waiting.on, on);
         let place = waiting.place;
-        self.line_off(&from, place);
-        self.line_up(asker.clone(), on, place);
+        let mut freed = self.line_off(&from, place);
+        freed.extend(self.line_up(asker));
+        freed
     }
 
-    fn insist(&mut self, asker: &Asker) {
-        let Some(waiting) = self.waiting.get_mut(asker) else { return };
+    /// Whoever insists does not wait for its turn any more: where no turns are taken those who have none would be first for ever.
+    fn insist(&mut self, asker: &Asker) -> Vec<Key> {
+        let Some(waiting) = self.waiting.get_mut(asker) else { return Vec::new() };
+        let (on, place) = (waiting.on.clone(), waiting.place);
         waiting.insists = true;
-        for claim in &waiting.ask.claims {
-            let line = self.insisting.entry(claim.key().clone()).or_default();
-            line.insert(waiting.place, asker.clone());
-        }
+        waiting.place.turn = 0;
         self.patience.remove(&(waiting.since.plus(PATIENCE), asker.clone()));
+        let mut freed = self.line_off(&on, place);
+        freed.extend(self.line_up(asker));
+        freed.push(on);
+        freed
     }
 
-    fn leave_line(&mut self, asker: &Asker) -> Option<Waiting> {
-        let waiting = self.waiting.remove(asker)?;
-        self.line_off(&waiting.on, waiting.place);
+    fn leave_line(&mut self, asker: &Asker) -> (Option<Waiting>, Vec<Key>) {
+        let Some(waiting) = self.waiting.remove(asker) else { return (None, Vec::new()) };
+        let freed = self.line_off(&waiting.on, waiting.place);
         self.patience.remove(&(waiting.since.plus(PATIENCE), asker.clone()));
-        if waiting.insists {
-            waiting
-                .ask
-                .claims
-                .iter()
-                .for_each(|claim| take_out(&mut self.insisting, claim.key(), waiting.place));
-        }
         for key in turned(&waiting.ask) {
             let turns = self.turns.entry(key.clone()).or_default();
             turns.now = turns.now.max(waiting.place.turn);
             let now = turns.now;
             turns.last.retain(|_, last| *last > now);
         }
-        Some(waiting)
+        for (key, _) in slots(&waiting.ask) {
+            if let Some(wanted) = self.wanted.get_mut(key) {
+                wanted.remove(asker);
+                if wanted.is_empty() {
+                    self.wanted.remove(key);
+                    self.turns.remove(key);
+                }
+            }
+        }
+        (Some(waiting), freed)
     }
 
     fn take(&mut self, ask: Arc<Ask>, at: Timestamp) {
@@ -270,8 +332,9 @@ impl State {
         self.holds.insert(asker, Hold { ask, since: at, evicted: false });
     }
 
-    fn release(&mut self, asker: &Asker, used: Amount, end: &End, at: Timestamp) {
-        let Some(hold) = self.holds.remove(asker) else { return };
+    fn release(&mut self, asker: &Asker, used: Amount, end: &End, at: Timestamp) -> Vec<Key> {
+        let Some(hold) = self.holds.remove(asker) else { return Vec::new() };
+        let mut freed = Vec::new();
         for claim in &hold.ask.claims {
             match claim {
                 Claim::Slot { key, .. } => {
@@ -281,17 +344,21 @@ impl State {
                             self.slots.remove(key);
                         }
                     }
+                    freed.push(key.clone());
                 }
                 Claim::Rate { .. } => {}
                 Claim::Promise { key, ttl } => match end {
                     End::Attempt | End::Lost => {}
                     End::Done(value) => {
                         let until = ttl.map(|ttl| at.plus(ttl));
-                        self.promisers.remove(&asker.step());
                         self.promises.insert(key.clone(), Promise::Kept { value: value.clone(), until });
+                        if let Some(promised) = self.promisers.get_mut(&asker.step()) {
+                            promised.remove(key);
+                        }
+                        freed.push(key.clone());
                     }
                     // Failures are never kept.
-                    End::Over => self.break_promise(&asker.step()),
+                    End::Over => freed.extend(self.break_promise(&asker.step())),
                 },
                 Claim::Spend { account, .. } => {
                     if let Some(account) = self.accounts.get_mut(account) {
@@ -301,18 +368,24 @@ impl State {
                 }
             }
         }
+        if self.promisers.get(&asker.step()).is_some_and(BTreeSet::is_empty) {
+            self.promisers.remove(&asker.step());
+        }
+        freed
     }
 
     fn promise(&mut self, key: Key, step: (RunId, Path), ttl: Option<Duration>) {
         let (run, path) = step.clone();
         self.promises.insert(key.clone(), Promise::Pending { run, path, ttl });
-        self.promisers.insert(step, key);
+        self.promisers.entry(step).or_default().insert(key);
     }
 
-    fn break_promise(&mut self, step: &(RunId, Path)) {
-        if let Some(key) = self.promisers.remove(step) {
-            self.promises.remove(&key);
+    fn break_promise(&mut self, step: &(RunId, Path)) -> Vec<Key> {
+        let promised = self.promisers.remove(step).unwrap_or_default();
+        for key in &promised {
+            self.promises.remove(key);
         }
+        promised.into_iter().collect()
     }
 
     fn listen(&mut self, listener: &Listener) {
@@ -348,10 +421,6 @@ impl State {
     pub fn told_again(&self, now: Timestamp) -> Vec<DeskEvent> {
         let mut events = vec![DeskEvent { at: now, what: DeskWhat::Begun }];
         let mut tell = |at: Timestamp, what: DeskWhat| events.push(DeskEvent { at, what });
-        for (key, turns) in &self.turns {
-            let last = turns.last.iter().map(|(flow, last)| (flow.clone(), *last)).collect();
-            tell(now, DeskWhat::TurnsAre { key: key.clone(), now: turns.now, last });
-        }
         for (asker, hold) in &self.holds {
             let ask = Some(Box::new((*hold.ask).clone()));
             tell(hold.since, DeskWhat::Granted { asker: asker.clone(), ask });
@@ -369,6 +438,11 @@ impl State {
                 tell(now, DeskWhat::Evicted { asker: asker.clone() });
             }
         }
+        // After those who wait, who are counted when they line up.
+        for (key, turns) in &self.turns {
+            let last = turns.last.iter().map(|(flow, last)| (flow.clone(), *last)).collect();
+            tell(now, DeskWhat::TurnsAre { key: key.clone(), now: turns.now, last });
+        }
         for (key, promise) in &self.promises {
             match promise {
                 Promise::Kept { until: Some(until), .. } if *until <= now => {}
@@ -381,7 +455,9 @@ impl State {
                 }
             }
         }
-        for (key, whole_at) in self.rates.iter().filter(|(_, until)| **until > now) {
+        // What is held was taken in another order than it is told in.
+        let taken: BTreeSet<&Key> = self.holds.values().flat_map(|hold| rates(&hold.ask)).collect();
+        for (key, whole_at) in self.rates.iter().filter(|(key, until)| **until > now || taken.contains(key)) {
             tell(now, DeskWhat::RateIs { key: key.clone(), whole_at: *whole_at });
         }
         for (key, account) in &self.accounts {
@@ -423,6 +499,14 @@ pub fn share(period: Duration, units: u32, limit: u32) -> Duration {
     Duration(u64::try_from(whole.div_ceil(u128::from(limit.max(1)))).unwrap_or(u64::MAX))
 }
 
+/// The places that an ask needs, and how many it allows there.
+pub fn slots(ask: &Ask) -> impl Iterator<Item = (&Key, u32)> {
+    ask.claims.iter().filter_map(|claim| match claim {
+        Claim::Slot { key, limit, .. } => Some((key, *limit)),
+        Claim::Rate { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
+    })
+}
+
 /// The keys at which this ask takes turns.
 pub fn turned(ask: &Ask) -> impl Iterator<Item = &Key> {
     ask.claims.iter().filter_map(|claim| match claim {
@@ -431,7 +515,19 @@ pub fn turned(ask: &Ask) -> impl Iterator<Item = &Key> {
     })
 }
 
-fn take_out(lines: &mut BTreeMap<Key, BTreeMap<Place, Asker>>, key: &Key, place: Place) {
+fn rates(ask: &Ask) -> impl Iterator<Item = &Key> {
+    ask.claims.iter().filter_map(|claim| match claim {
+        Claim::Rate { key, .. } => Some(key),
+        Claim::Slot { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
+    })
+}
+
+fn waits_for_several(ask: &Ask) -> bool {
+    let can_wait = |claim: &&Claim| !matches!(claim, Claim::Spend { .. });
+    ask.claims.iter().filter(can_wait).count() > 1
+}
+
+fn take_out<T>(lines: &mut BTreeMap<Key, BTreeMap<Place, T>>, key: &Key, place: Place) {
     if let Some(line) = lines.get_mut(key) {
         line.remove(&place);
         if line.is_empty() {

@@ -1,0 +1,165 @@
+//! The end of a simulated world. First, now and then, a crowd keeps coming, and whoever waits must get its turn all the same. Then
+//! nobody comes any more: everybody who waits is served, gives back what it got, and nothing is left at the desk.
+
+use super::life::Phase;
+use super::world::World;
+use std::collections::BTreeSet;
+use windlass_engine::{Amount, Asker, DeskInput, End, RunId, Timestamp};
+
+impl World {
+    pub(super) fn become_calm(&mut self) {
+        self.calm = true;
+        self.catch_up();
+        self.ask_all_again();
+        if self.random.chance(15) {
+            self.crowd();
+        }
+        self.serve_all();
+        let left: Vec<RunId> =
+            self.runs.values().filter(|life| !life.over).map(|life| life.id.clone()).collect();
+        for run in left {
+            if !self.runs[&run].over {
+                self.end_run(&run, &End::Over);
+            }
+        }
+        self.catch_up();
+        self.check_heard();
+        self.ledger.check_end(self.desk.state());
+        assert!(self.desk.outstanding().is_empty(), "the desk still owes something");
+        assert_eq!(self.desk.next_deadline(), None, "the desk waits for nothing");
+    }
+
+    /// Answers that were lost are asked for again, and what is owed is done.
+    fn ask_all_again(&mut self) {
+        for (run, number) in self.parts_in(Phase::Waiting) {
+            if self.runs[&run].parts[number].phase == Phase::Waiting {
+                self.offer(DeskInput::Ask(self.runs[&run].ask(number)));
+            }
+        }
+        for effect in self.desk.outstanding() {
+            self.carry_out(effect);
+        }
+        self.catch_up();
+    }
+
+    fn parts_in(&self, phase: Phase) -> Vec<(RunId, usize)> {
+        self.parts(|_, _, part| part.phase == phase)
+    }
+
+    /// Others keep coming for as long as those wait who waited when it began, and that must not be for ever.
+    fn crowd(&mut self) {
+        self.tally.crowds += 1;
+        self.give_up(&[Phase::Idle]);
+        self.catch_up();
+        let mut waiting: BTreeSet<Asker> = self.ledger.waits.keys().cloned().collect();
+        let mut rounds = 40 + 15 * waiting.len();
+        while !waiting.is_empty() {
+            assert!(rounds > 0, "{waiting:?} starve");
+            rounds -= 1;
+            self.tally.steps += 1;
+            if self.ledger.waits.len() < 12 {
+                for _ in 0..1 + self.random.below(3) {
+                    let run = self.come_from(None);
+                    let parts = self.runs[&run].parts.len();
+                    let first = usize::from(self.runs[&run].has_begun());
+                    (first..if first == 0 { 1 } else { parts }).for_each(|number| self.ask_for(&run, number));
+                    self.catch_up();
+                }
+            }
+            self.pass(3_000_000);
+            for (run, number) in self.parts_in(Phase::Between) {
+                self.ask_for(&run, number);
+            }
+            self.catch_up();
+            self.give_back_some(50);
+            self.catch_up();
+            waiting.retain(|asker| self.ledger.waits.contains_key(asker));
+        }
+    }
+
+    fn pass(&mut self, micros: i64) {
+        self.now = Timestamp(self.now.0 + micros);
+        self.offer(DeskInput::Tick);
+        self.catch_up();
+    }
+
+    /// Some of those who hold something give it back, for good.
+    fn give_back_some(&mut self, percent: u64) {
+        for (run, number) in self.holding_parts() {
+            let life = self.runs[&run].clone();
+            if life.over || life.parts[number].phase != Phase::Holding || !self.random.chance(percent) {
+                continue;
+            }
+            let end = if self.random.chance(60) { End::Done(self.value()) } else { End::Over };
+            match number {
+                0 => self.end_run(&run, &end),
+                _ => self.end_part(life, number, end, Amount::default()),
+            }
+        }
+    }
+
+    /// Steps that hold something, and runs that have nothing left to do.
+    fn holding_parts(&self) -> Vec<(RunId, usize)> {
+        let mut found = Vec::new();
+        for life in self.runs.values().filter(|life| !life.over) {
+            for (number, _) in life.parts.iter().enumerate().filter(|(_, part)| part.phase == Phase::Holding)
+            {
+                let busy = |part: &super::life::Part| matches!(part.phase, Phase::Waiting | Phase::Holding);
+                let called = |run: &RunId| {
+                    self.runs.values().any(|other| !other.over && other.ancestors.contains(run))
+                };
+                let needed = number == 0 && (life.parts[1..].iter().any(busy) || called(&life.id));
+                if !needed {
+                    found.push((life.id.clone(), number));
+                }
+            }
+        }
+        found
+    }
+
+    /// Nobody comes any more. Whoever waits is served in the end.
+    fn serve_all(&mut self) {
+        let mut rounds = 60 + 20 * self.ledger.waits.len();
+        loop {
+            self.tally.steps += 1;
+            self.give_up(&[Phase::Idle, Phase::Between]);
+            self.give_back_some(100);
+            self.catch_up();
+            if self.ledger.waits.is_empty() && self.holding_parts().is_empty() {
+                return;
+            }
+            assert!(rounds > 0, "still waiting in the end: {:?}", self.ledger.waits.keys());
+            rounds -= 1;
+            let next = self.desk.next_deadline().unwrap_or(self.now);
+            self.pass((next.0 - self.now.0).max(0));
+        }
+    }
+
+    /// Steps that have not asked, or would have to ask again, do not any more; nor do runs begin.
+    fn give_up(&mut self, phases: &[Phase]) {
+        let lives: Vec<RunId> =
+            self.runs.values().filter(|life| !life.over).map(|life| life.id.clone()).collect();
+        for run in lives {
+            if !self.runs[&run].over && self.runs[&run].parts[0].phase == Phase::Idle {
+                self.end_run(&run, &End::Over);
+                continue;
+            }
+            for number in 1..self.runs[&run].parts.len() {
+                let life = self.runs[&run].clone();
+                if !life.over && phases.contains(&life.parts[number].phase) {
+                    self.end_part(life, number, End::Over, Amount::default());
+                }
+            }
+        }
+    }
+
+    /// Whoever was to get a message has got it, unless it has stopped listening or is over.
+    fn check_heard(&self) {
+        for (to, id) in &self.ledger.promised {
+            let Some(life) = self.runs.get(&to.run) else { continue };
+            let listens = life.ears.iter().any(|ear| ear.address == *to);
+            let heard = life.heard.contains(&(to.path.clone(), id.clone()));
+            assert!(heard || !listens, "{id} never came to {to:?}");
+        }
+    }
+}

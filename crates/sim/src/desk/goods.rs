@@ -1,0 +1,174 @@
+//! What there is to compete for in a simulated world, and random claims on it.
+//!
+//! What a run holds for its whole life has other keys than what its steps hold, and those of a run that was called others than
+//! those of its caller, as in real life. Otherwise two runs could wait for each other, which no desk can help.
+
+use crate::Random;
+use std::sync::Arc;
+use windlass_engine::{Amount, Claim, Full, Key};
+use windlass_ir::Duration;
+use windlass_ir::policy::Budget;
+
+#[derive(Clone, Debug)]
+pub struct Goods {
+    slots: Vec<Slot>,
+    /// What runs need to begin, by how deep they are called.
+    doors: Vec<Slot>,
+    rates: Vec<(Key, u32, Duration)>,
+    promises: Vec<Key>,
+    pub accounts: Vec<Key>,
+    /// Whether those who ask for the same key differ in how many they allow there.
+    limits_differ: bool,
+    /// Whether some are ahead of others.
+    ahead: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    key: Key,
+    limit: u32,
+    turns: bool,
+}
+
+pub const FLOWS: usize = 3;
+pub const DEPTHS: u32 = 2;
+
+impl Goods {
+    pub fn draw(random: &mut Random, keys: usize) -> Self {
+        let slot = |random: &mut Random, key: String| Slot {
+            key: key.into(),
+            limit: 1 + random.below(3) as u32,
+            turns: random.chance(30),
+        };
+        let named = |prefix: &str| -> Vec<Key> { (0..keys).map(|n| format!("{prefix}{n}").into()).collect() };
+        let slots = (0..keys + 1).map(|n| slot(random, format!("slot{n}"))).collect();
+        let doors = (0..=DEPTHS).map(|n| slot(random, format!("door{n}"))).collect();
+        let rates = (0..keys).map(|n| {
+            let period = Duration::from_secs(1 + random.below(20) as u64);
+            (format!("rate{n}").into(), 1 + random.below(5) as u32, period)
+        });
+        let rates = rates.collect();
+        let (promises, accounts) = (named("promise"), named("account"));
+        let (limits_differ, ahead) = (random.chance(40), random.chance(50));
+        Self { slots, doors, rates, promises, accounts, limits_differ, ahead }
+    }
+
+    /// How many seconds somebody is ahead.
+    pub fn ahead(&self, random: &mut Random) -> i32 {
+        match self.ahead && random.chance(40) {
+            true => random.below(120) as i32 - 40,
+            false => 0,
+        }
+    }
+
+    /// What a step needs; `own` is what its run holds already, and `calm` that nobody is driven out any more.
+    pub fn of_step(&self, random: &mut Random, own: &[Claim], calm: bool) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        let count = [1, 1, 1, 2, 2, 3, 4][random.below(7)];
+        while claims.len() < count {
+            let claim = match random.below(20) {
+                0..=8 => {
+                    let slot = random.pick(&self.slots).clone();
+                    self.slot(random, &slot, if calm { 0 } else { 5 })
+                }
+                9..=12 => self.rate(random),
+                13..=15 => self.promise(random, "step"),
+                16..=18 => self.spend(random),
+                // A step that waits for what its own run holds.
+                _ => match own.first() {
+                    Some(claim) if !calm && random.chance(20) => claim.clone(),
+                    Some(_) | None => continue,
+                },
+            };
+            claims.push(claim);
+        }
+        without_repeats(claims)
+    }
+
+    /// What a run needs before it begins; `called_by` is what its caller holds.
+    pub fn of_run(&self, random: &mut Random, depth: u32, called_by: &[Claim], calm: bool) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        if random.chance(40) {
+            return claims;
+        }
+        let door = self.doors[depth as usize].clone();
+        claims.push(self.slot(random, &door, if calm { 0 } else { 15 }));
+        if random.chance(20) {
+            claims.push(self.promise(random, &format!("run{depth}")));
+        }
+        let theirs = called_by.iter().find(|claim| matches!(claim, Claim::Slot { .. }));
+        if let Some(theirs) = theirs.filter(|_| random.chance(25)) {
+            claims.push(theirs.clone());
+        }
+        without_repeats(claims)
+    }
+
+    fn slot(&self, random: &mut Random, slot: &Slot, replaces: u64) -> Claim {
+        let Slot { key, mut limit, turns } = slot.clone();
+        if self.limits_differ && random.chance(30) {
+            limit = 1 + random.below(4) as u32;
+        }
+        if random.chance(1) {
+            limit = 0;
+        }
+        let full = match random.below(100) as u64 {
+            dice if dice < replaces => Full::Replace,
+            dice if dice < replaces + 10 => Full::Deny,
+            _ => Full::Wait,
+        };
+        Claim::Slot { key, limit, full, turns }
+    }
+
+    fn rate(&self, random: &mut Random) -> Claim {
+        let (key, limit, period) = random.pick(&self.rates).clone();
+        let units = match random.below(40) {
+            0 => limit + 1,
+            1 => 0,
+            _ => 1 + random.below(limit as usize) as u32,
+        };
+        Claim::Rate { key, limit, period, units }
+    }
+
+    fn promise(&self, random: &mut Random, of: &str) -> Claim {
+        let key = format!("{of}-{}", random.pick(&self.promises)).into();
+        let ttl = random.chance(70).then(|| Duration::from_secs(random.below(60) as u64));
+        Claim::Promise { key, ttl }
+    }
+
+    fn spend(&self, random: &mut Random) -> Claim {
+        let account = random.pick(&self.accounts).clone();
+        Claim::Spend { account, cap: cap(random), most: MOST }
+    }
+}
+
+/// Everything that spends reserves the same, so that one who draws on two accounts does so alike.
+pub const MOST: Amount = Amount { tokens: 100, micro_usd: 0, calls: 1, time: Duration::ZERO };
+
+pub fn cap(random: &mut Random) -> Budget {
+    match random.below(4) {
+        0 => Budget::default(),
+        1 => Budget { tokens: Some(random.below(1500) as u64), ..Budget::default() },
+        _ => Budget { calls: Some(random.below(12) as u64), ..Budget::default() },
+    }
+}
+
+/// What a job has really cost; more than was set aside now and then.
+pub fn used(random: &mut Random) -> Amount {
+    let most = if random.chance(2) { 200 } else { 101 };
+    Amount { tokens: random.below(most) as u64, calls: 1, ..Amount::default() }
+}
+
+pub fn flow(random: &mut Random) -> Arc<str> {
+    format!("flow{}", random.below(FLOWS)).into()
+}
+
+/// Nobody asks for the same key twice at once.
+fn without_repeats(mut claims: Vec<Claim>) -> Vec<Claim> {
+    let mut seen: Vec<Key> = Vec::new();
+    claims.retain(|claim| {
+        let new = !seen.contains(claim.key());
+        seen.push(claim.key().clone());
+        new
+    });
+    claims
+}

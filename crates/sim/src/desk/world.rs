@@ -1,0 +1,874 @@
+//! One desk, many runs, and whatever can go wrong between them, from a seed.
+//!
+//! Runs and desk share one journal that is durable up to a point. A crash takes what is in memory and any part of what is behind
+//! that point; then everything is made again from what is left, and the runs do what a runtime does when it has read its journal.
+
+use super::goods::{self, Goods};
+use super::ledger::Ledger;
+use super::life::{Ended, Life, Part, Phase};
+use super::tally::Tally;
+use super::told;
+use crate::Random;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use windlass_engine::{
+    Address, Amount, Asker, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskPromise, DeskRefused,
+    DeskState, End, Fire, Key, Listener, Overlap, Path, RunId, Timestamp,
+};
+use windlass_ir::value::Map;
+use windlass_ir::{Duration, Value};
+
+/// How large a world is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// How many runs there are at once.
+    pub runs: usize,
+    /// How many steps a run has at most.
+    pub steps: usize,
+    /// How many keys of each kind there are.
+    pub keys: usize,
+    /// How much happens before the world becomes calm.
+    pub acts: u64,
+}
+
+impl Size {
+    pub fn draw(random: &mut Random) -> Self {
+        let (runs, steps, keys) = (2 + random.below(9), 1 + random.below(3), 1 + random.below(3));
+        Self { runs, steps, keys, acts: 20 + random.below(160) as u64 }
+    }
+
+    /// Worlds that are a little smaller than this one.
+    pub fn smaller(self) -> Vec<Self> {
+        let acts = [self.acts / 2, self.acts * 3 / 4, self.acts.saturating_sub(1)];
+        let shorter = acts.into_iter().map(|acts| Self { acts, ..self });
+        let others = [
+            Self { runs: self.runs.saturating_sub(1).max(1), ..self },
+            Self { steps: self.steps.saturating_sub(1).max(1), ..self },
+            Self { keys: self.keys.saturating_sub(1).max(1), ..self },
+        ];
+        others.into_iter().chain(shorter).filter(|smaller| *smaller != self).collect()
+    }
+}
+
+#[derive(Debug)]
+pub struct World {
+    pub(super) random: Random,
+    size: Size,
+    pub(super) goods: Goods,
+    pub(super) now: Timestamp,
+    pub(super) desk: Desk,
+    /// The same desk, made of events alone.
+    follower: Desk,
+    pub(super) runs: BTreeMap<RunId, Life>,
+    pub(super) ledger: Ledger,
+    kept: Kept,
+    /// What was written and may be lost.
+    loose: Vec<Record>,
+    /// How many records were written, and how many of them are durable.
+    written: u64,
+    durable: u64,
+    /// Effects that nobody has carried out, with the record that must be durable first.
+    mail: Vec<(u64, DeskEffect)>,
+    /// What a run has to say and has not said yet.
+    late: Vec<DeskInput>,
+    /// Nothing is lost, doubled or late any more.
+    pub(super) calm: bool,
+    /// Whether events are written as text and read again.
+    as_text: bool,
+    named: u32,
+    pub(super) values: i64,
+    pub tally: Tally,
+    pub log: Vec<String>,
+}
+
+/// What is durable.
+#[derive(Debug, Default)]
+struct Kept {
+    journal: Vec<DeskEvent>,
+    runs: BTreeMap<RunId, Life>,
+    ledger: Ledger,
+}
+
+#[derive(Debug)]
+enum Record {
+    Desk { now: Timestamp, input: Box<DeskInput>, events: Vec<DeskEvent> },
+    Run(Box<Life>),
+}
+
+/// What is to be done after a crash.
+enum Chore {
+    /// Somebody holds or waits for what it does not need any more.
+    LetGo(Asker),
+    /// A step that is over has promised something.
+    Break(RunId, Path),
+    Gone(RunId),
+    Ask(RunId, usize),
+    Listen(Box<Listener>),
+    Deaf(Address),
+    Owed(DeskEffect),
+}
+
+const MESSAGES: usize = 2;
+const TRIGGERS: usize = 2;
+
+impl World {
+    pub fn new(size: Size, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let goods = Goods::draw(&mut random, size.keys);
+        let as_text = random.chance(5);
+        Self {
+            random,
+            size,
+            goods,
+            now: Timestamp(1_770_000_000_000_000),
+            desk: Desk::default(),
+            follower: Desk::default(),
+            runs: BTreeMap::new(),
+            ledger: Ledger::default(),
+            kept: Kept::default(),
+            loose: Vec::new(),
+            written: 0,
+            durable: 0,
+            mail: Vec::new(),
+            late: Vec::new(),
+            calm: false,
+            as_text,
+            named: 0,
+            values: 0,
+            tally: Tally::default(),
+            log: Vec::new(),
+        }
+    }
+
+    /// Lives one world from beginning to end. Panics with a message when a promise is broken.
+    pub fn live(&mut self) {
+        while self.tally.steps < self.size.acts {
+            self.tally.steps += 1;
+            self.act();
+        }
+        self.become_calm();
+    }
+
+    fn act(&mut self) {
+        match self.random.below(100) {
+            0..=9 => self.come(),
+            10..=31 => self.ask(),
+            32..=35 => self.ask_again(),
+            36..=50 => self.finish_one(),
+            51..=52 => self.cancel_part(),
+            53 => self.cancel_run(),
+            54..=57 => self.wind_up(),
+            58..=60 => self.listen(),
+            61 => self.stop_listening(),
+            62..=65 => self.publish(),
+            66..=68 => self.fire(),
+            69..=70 => self.change_account(),
+            71..=81 => self.pass_time(),
+            82..=89 => self.be_late(),
+            90..=95 => self.flush(),
+            96..=97 => self.crash(),
+            98 => self.compact(),
+            _ => self.say_again(),
+        }
+        while self.random.chance(65) && self.carry_out_one() {}
+    }
+
+    // The desk and its journal
+
+    pub(super) fn offer(&mut self, input: DeskInput) {
+        let before = self.desk.state().last_at.max(self.now);
+        let is_tick = input == DeskInput::Tick;
+        match self.desk.handle(self.now, input.clone()) {
+            Err(refused) => {
+                self.tally.refusals += 1;
+                self.log.push(format!("{:>9} refused  {}", self.clock(), told::input(&input)));
+                check_refusal(self.desk.state(), &input, refused);
+            }
+            Ok(turn) => {
+                self.tally.input(&input);
+                // Time that changes nothing is not worth a line.
+                if !is_tick || !turn.events.is_empty() {
+                    self.log.push(format!("{:>9} input    {}", self.clock(), told::input(&input)));
+                }
+                for event in &turn.events {
+                    self.tally.event(event);
+                    self.log.push(format!("{:>9}   event  {}", "", told::event(event)));
+                    self.follower.apply(event);
+                }
+                for effect in &turn.effects {
+                    self.tally.effect(effect);
+                    self.log.push(format!("{:>9}   effect {}", "", told::effect(effect)));
+                }
+                self.ledger.apply(self.now, &input, &turn.events);
+                self.ledger.check_effects(&input, &turn.events, &turn.effects);
+                if !turn.events.is_empty() {
+                    let input = Box::new(input);
+                    self.write(Record::Desk { now: self.now, input, events: turn.events });
+                }
+                for effect in turn.effects {
+                    self.send(effect);
+                }
+            }
+        }
+        assert!(self.desk == self.follower, "the live desk differs from what its events say");
+        self.ledger.check(self.now, self.desk.state());
+        if is_tick {
+            let next = self.desk.next_deadline();
+            assert!(next.is_none_or(|next| next > before), "time has passed and changed nothing");
+        }
+    }
+
+    fn clock(&self) -> i64 {
+        self.now.0 / 1_000_000 % 10_000_000
+    }
+
+    fn write(&mut self, record: Record) {
+        self.loose.push(record);
+        self.written += 1;
+    }
+
+    /// A run writes down what has become of it.
+    pub(super) fn note(&mut self, life: &Life) {
+        self.runs.insert(life.id.clone(), life.clone());
+        self.write(Record::Run(Box::new(life.clone())));
+    }
+
+    /// What runs and desk tell each other on one machine rides in the same journal; elsewhere it waits until it is durable.
+    fn send(&mut self, effect: DeskEffect) {
+        let after = if self.random.chance(50) { 0 } else { self.written };
+        if !self.calm && self.random.chance(3) {
+            self.tally.doubled_effects += 1;
+            self.mail.push((after, effect.clone()));
+        }
+        if !self.calm && self.random.chance(3) {
+            self.tally.lost_effects += 1;
+            return;
+        }
+        self.mail.push((after, effect));
+    }
+
+    pub(super) fn flush(&mut self) {
+        let all = self.loose.len();
+        self.keep(all);
+    }
+
+    /// So many of the loose records are durable.
+    fn keep(&mut self, count: usize) {
+        for record in self.loose.drain(..count) {
+            match record {
+                Record::Desk { now, input, events } => {
+                    self.kept.ledger.apply(now, &input, &events);
+                    self.kept.journal.extend(events);
+                }
+                Record::Run(life) => drop(self.kept.runs.insert(life.id.clone(), *life)),
+            }
+        }
+        self.durable = self.written - self.loose.len() as u64;
+    }
+
+    fn crash(&mut self) {
+        self.tally.crashes += 1;
+        let kept = self.random.below(self.loose.len() + 1);
+        let lost = self.loose.len() - kept;
+        self.tally.lost_records += lost as u64;
+        self.log.push(format!("{:>9} crash    {lost} records are lost", self.clock()));
+        self.keep(kept);
+        self.loose.clear();
+        self.written = self.durable;
+        self.mail.clear();
+        self.late.clear();
+        if self.as_text {
+            self.kept.journal = read_again(&self.kept.journal);
+        }
+        self.desk = Desk::replay(&self.kept.journal);
+        self.follower = self.desk.clone();
+        self.runs = self.kept.runs.clone();
+        self.ledger = self.kept.ledger.clone();
+        self.recover();
+    }
+
+    /// The journal is replaced by one that says the same with less.
+    fn compact(&mut self) {
+        self.tally.compactions += 1;
+        self.flush();
+        let old = self.desk.state().clone();
+        let now = self.now.max(old.last_at);
+        let mut told = self.desk.told_again(self.now);
+        if self.as_text {
+            told = read_again(&told);
+        }
+        told.iter().for_each(|event| self.tally.event(event));
+        self.log.push(format!("{:>9} compact", self.clock()));
+        check_same(&old, self.desk.state(), now);
+        self.follower = Desk::replay(&told);
+        assert!(self.desk == self.follower, "the live desk differs from what was told again");
+        assert_eq!(self.desk.told_again(now), told, "told twice it is another desk");
+        self.ledger.is_at(now);
+        self.kept.ledger.is_at(now);
+        self.ledger.check(self.now, self.desk.state());
+        self.kept.journal = told;
+    }
+
+    /// What a runtime does when it has read its journal, in any order, and perhaps it crashes again meanwhile.
+    fn recover(&mut self) {
+        let mut chores = self.chores();
+        while !chores.is_empty() {
+            let chore = chores.swap_remove(self.random.below(chores.len()));
+            if !self.calm && self.random.chance(1) {
+                return self.crash();
+            }
+            self.do_chore(chore);
+        }
+    }
+
+    fn chores(&self) -> Vec<Chore> {
+        let mut chores = Vec::new();
+        let is_over = |run: &RunId| self.runs.get(run).is_none_or(|life| life.over);
+        let wants = |asker: &Asker| self.runs.get(&asker.run).is_some_and(|life| life.wants(asker));
+        // What a trigger holds for a run that was ordered and has not begun is needed.
+        let is_ordered = |run: &RunId| self.desk.state().orders.contains_key(run);
+        for asker in self.desk.askers().filter(|asker| !wants(asker) && !is_ordered(&asker.run)) {
+            chores.push(Chore::LetGo(asker.clone()));
+        }
+        for (run, path) in self.desk.promisers() {
+            if !self.runs.get(run).is_some_and(|life| life.goes_on(path)) {
+                chores.push(Chore::Break(run.clone(), path.clone()));
+            }
+        }
+        for address in self.desk.state().ears.keys() {
+            let known = self.runs.get(&address.run);
+            let listens = known.is_some_and(|life| life.ears.iter().any(|ear| ear.address == *address));
+            if !listens {
+                chores.push(Chore::Deaf(address.clone()));
+            }
+        }
+        for life in self.runs.values().filter(|life| !life.over) {
+            let waits = |(_, part): &(usize, &Part)| part.phase == Phase::Waiting;
+            let waiting = life.parts.iter().enumerate().filter(waits);
+            chores.extend(waiting.map(|(number, _)| Chore::Ask(life.id.clone(), number)));
+            chores.extend(life.ears.iter().map(|ear| Chore::Listen(Box::new(ear.clone()))));
+        }
+        let over = self.runs.keys().filter(|run| is_over(run));
+        chores.extend(over.map(|run| Chore::Gone(run.clone())));
+        chores.extend(self.desk.outstanding().into_iter().map(Chore::Owed));
+        chores
+    }
+
+    fn do_chore(&mut self, chore: Chore) {
+        match chore {
+            Chore::LetGo(asker) => {
+                let end = self.runs.get(&asker.run).map(|life| life.end_of(&asker));
+                let (used, end) = end.unwrap_or((Amount::default(), End::Over));
+                self.offer(DeskInput::Release { asker, used, end });
+            }
+            Chore::Break(run, path) => {
+                let asker = Asker { run, path, attempt: 0 };
+                self.offer(DeskInput::Release { asker, used: Amount::default(), end: End::Over });
+            }
+            Chore::Gone(run) => self.offer(DeskInput::Gone { run }),
+            Chore::Ask(run, part) => {
+                let life = &self.runs[&run];
+                if life.parts[part].phase == Phase::Waiting {
+                    self.offer(DeskInput::Ask(life.ask(part)));
+                }
+            }
+            Chore::Listen(ear) => {
+                if self.runs[&ear.address.run].ears.contains(&ear) {
+                    self.offer(DeskInput::Listen(ear));
+                }
+            }
+            Chore::Deaf(address) => self.offer(DeskInput::Deaf(address)),
+            Chore::Owed(effect) => self.carry_out(effect),
+        }
+    }
+
+    // What is told to runs
+
+    fn carry_out_one(&mut self) -> bool {
+        let durable = self.durable;
+        let ready = |(_, (after, _)): &(usize, &(u64, DeskEffect))| *after <= durable;
+        let ready: Vec<usize> = self.mail.iter().enumerate().filter(ready).map(|(at, _)| at).collect();
+        if ready.is_empty() {
+            return false;
+        }
+        let (_, effect) = self.mail.remove(*self.random.pick(&ready));
+        self.carry_out(effect);
+        true
+    }
+
+    /// Everything that was said reaches whom it was meant for.
+    pub(super) fn catch_up(&mut self) {
+        loop {
+            self.flush();
+            if !self.carry_out_one() && !self.say_late() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, effect: DeskEffect) {
+        self.log.push(format!("{:>9} done     {}", self.clock(), told::effect(&effect)));
+        match effect {
+            DeskEffect::Answer { asker, answer } => self.answered(&asker, answer),
+            DeskEffect::Deliver { to, letter } => self.delivered(to, letter.id),
+            DeskEffect::Cancel { run, .. } => {
+                if self.runs.get(&run).is_some_and(|life| !life.over) {
+                    self.end_run(&run, &End::Over);
+                }
+            }
+            DeskEffect::Start(order) => {
+                if !self.runs.contains_key(&order.run) {
+                    let flow = goods::flow(&mut self.random);
+                    let mut life = Life::new(order.run.clone(), 0, flow, Vec::new());
+                    life.needs(order.claims, 0);
+                    self.add_steps(&mut life);
+                    self.note(&life);
+                }
+                self.offer(DeskInput::Arrived { run: order.run });
+            }
+        }
+    }
+
+    fn answered(&mut self, asker: &Asker, answer: DeskAnswer) {
+        let Some(mut life) = self.runs.get(&asker.run).cloned() else { return };
+        let Some(number) = life.part_at(&asker.path) else { return };
+        let part = &mut life.parts[number];
+        if life.over || part.attempt != asker.attempt || part.phase != Phase::Waiting {
+            return;
+        }
+        match answer {
+            DeskAnswer::Granted => {
+                assert!(self.desk.state().holds.contains_key(asker), "{asker} begins and holds nothing");
+                part.phase = Phase::Holding;
+                self.note(&life);
+            }
+            DeskAnswer::Found(_) | DeskAnswer::Denied(_) if number == 0 => {
+                self.end_run(&asker.run, &End::Over);
+            }
+            DeskAnswer::Found(value) => self.end_part(life, number, End::Done(value), Amount::default()),
+            DeskAnswer::Denied(_) => {
+                let end = if self.random.chance(40) { End::Attempt } else { End::Over };
+                self.end_part(life, number, end, Amount::default());
+            }
+        }
+    }
+
+    fn delivered(&mut self, to: Address, id: Arc<str>) {
+        assert!(self.ledger.promised.contains(&(to.clone(), id.clone())), "{id} comes to {to:?} by mistake");
+        if let Some(mut life) = self.runs.get(&to.run).cloned().filter(|life| !life.over)
+            && life.ears.iter().any(|ear| ear.address == to)
+        {
+            assert!(life.heard.insert((to.path.clone(), id.clone())), "{id} comes to {to:?} twice");
+            life.ears.retain(|ear| ear.address != to);
+            self.note(&life);
+        }
+        self.say(DeskInput::Heard { id, to });
+    }
+
+    /// Says something to the desk, now or later.
+    fn say(&mut self, input: DeskInput) {
+        match !self.calm && self.random.chance(15) {
+            true => {
+                self.tally.late += 1;
+                self.late.push(input);
+            }
+            false => self.offer(input),
+        }
+    }
+
+    fn be_late(&mut self) {
+        self.say_late();
+    }
+
+    fn say_late(&mut self) -> bool {
+        if self.late.is_empty() {
+            return false;
+        }
+        let late = self.late.remove(self.random.below(self.late.len()));
+        self.offer(late);
+        true
+    }
+
+    // What runs do
+
+    /// The runs and parts of which this is true.
+    pub(super) fn parts(&self, wanted: impl Fn(&Life, usize, &Part) -> bool) -> Vec<(RunId, usize)> {
+        let mut found = Vec::new();
+        for life in self.runs.values().filter(|life| !life.over) {
+            let parts = life.parts.iter().enumerate().filter(|(number, part)| wanted(life, *number, part));
+            found.extend(parts.map(|(number, _)| (life.id.clone(), number)));
+        }
+        found
+    }
+
+    fn pick_part(&mut self, wanted: impl Fn(&Life, usize, &Part) -> bool) -> Option<(RunId, usize)> {
+        let found = self.parts(wanted);
+        (!found.is_empty()).then(|| self.random.pick(&found).clone())
+    }
+
+    fn pick_run(&mut self, wanted: impl Fn(&Life) -> bool) -> Option<RunId> {
+        let found = self.runs.values().filter(|life| !life.over && wanted(life));
+        let found: Vec<&RunId> = found.map(|life| &life.id).collect();
+        (!found.is_empty()).then(|| (*self.random.pick(&found)).clone())
+    }
+
+    fn come(&mut self) {
+        if self.runs.values().filter(|life| !life.over).count() >= self.size.runs {
+            return;
+        }
+        let called_by = match self.random.chance(35) {
+            true => self.pick_run(|life| life.has_begun() && life.depth < goods::DEPTHS),
+            false => None,
+        };
+        let caller = called_by.map(|run| self.runs[&run].clone());
+        self.come_from(caller.as_ref());
+    }
+
+    pub(super) fn come_from(&mut self, caller: Option<&Life>) -> RunId {
+        self.named += 1;
+        let id = run_id(&format!("run{}", self.named));
+        let depth = caller.map_or(0, |caller| caller.depth + 1);
+        let mut ancestors = caller.map(|caller| caller.ancestors.clone()).unwrap_or_default();
+        ancestors.extend(caller.map(|caller| caller.id.clone()));
+        let flow = goods::flow(&mut self.random);
+        let mut life = Life::new(id.clone(), depth, flow, ancestors);
+        let held = caller.map(|caller| caller.parts[0].claims.clone()).unwrap_or_default();
+        let claims = self.goods.of_run(&mut self.random, depth, &held, self.calm);
+        let ahead = if self.calm { 0 } else { self.goods.ahead(&mut self.random) };
+        life.needs(claims, ahead);
+        self.add_steps(&mut life);
+        self.note(&life);
+        id
+    }
+
+    fn add_steps(&mut self, life: &mut Life) {
+        let own = life.parts[0].claims.clone();
+        for _ in 0..1 + self.random.below(self.size.steps) {
+            let claims = self.goods.of_step(&mut self.random, &own, self.calm);
+            let ahead = if self.calm { 0 } else { self.goods.ahead(&mut self.random) };
+            life.needs(claims, ahead);
+        }
+    }
+
+    fn ask(&mut self) {
+        let may = |life: &Life, number: usize, part: &Part| match part.phase {
+            Phase::Idle => number == 0 || life.has_begun(),
+            Phase::Between => true,
+            Phase::Waiting | Phase::Holding | Phase::Over => false,
+        };
+        if let Some((run, number)) = self.pick_part(may) {
+            self.ask_for(&run, number);
+        }
+    }
+
+    pub(super) fn ask_for(&mut self, run: &RunId, number: usize) {
+        let mut life = self.runs[run].clone();
+        (life.parts[number].phase, life.parts[number].since) = (Phase::Waiting, self.now);
+        self.note(&life);
+        self.offer(DeskInput::Ask(life.ask(number)));
+    }
+
+    /// Whoever waits for long asks again.
+    fn ask_again(&mut self) {
+        if let Some((run, number)) = self.pick_part(|_, _, part| part.phase == Phase::Waiting) {
+            self.offer(DeskInput::Ask(self.runs[&run].ask(number)));
+        }
+    }
+
+    fn finish_one(&mut self) {
+        if let Some((run, number)) =
+            self.pick_part(|_, number, part| number > 0 && part.phase == Phase::Holding)
+        {
+            self.finish(&run, number);
+        }
+    }
+
+    /// A step that holds something is done with it, in one way or another.
+    pub(super) fn finish(&mut self, run: &RunId, number: usize) {
+        let life = self.runs[run].clone();
+        let used = goods::used(&mut self.random);
+        let end = match self.random.below(20) {
+            0..=10 => End::Done(self.value()),
+            11..=14 => End::Attempt,
+            15 => return self.lose(life, number),
+            _ => End::Over,
+        };
+        self.end_part(life, number, end, used);
+    }
+
+    pub(super) fn value(&mut self) -> Value {
+        self.values += 1;
+        Value::Int(self.values)
+    }
+
+    /// An attempt is lost, and handed out again under the same name.
+    fn lose(&mut self, mut life: Life, number: usize) {
+        let asker = life.asker(number);
+        life.parts[number].phase = Phase::Waiting;
+        self.note(&life);
+        // What was said to the earlier delivery is not mistaken for an answer to the next.
+        self.mail
+            .retain(|(_, effect)| !matches!(effect, DeskEffect::Answer { asker: to, .. } if *to == asker));
+        self.offer(DeskInput::Release { asker, used: Amount::default(), end: End::Lost });
+        self.offer(DeskInput::Ask(life.ask(number)));
+    }
+
+    /// An attempt is over, and with it the step unless there will be another one.
+    pub(super) fn end_part(&mut self, mut life: Life, number: usize, end: End, used: Amount) {
+        let asker = life.asker(number);
+        let goes_on = end == End::Attempt;
+        let own = life.parts[0].claims.clone();
+        let part = &mut life.parts[number];
+        part.ended = Some(Ended { attempt: part.attempt, used, end: end.clone() });
+        if goes_on {
+            part.attempt += 1;
+            part.phase = Phase::Between;
+            // The next attempt may need something else.
+            if self.random.chance(5) {
+                part.claims = self.goods.of_step(&mut self.random, &own, self.calm);
+            }
+        } else {
+            part.phase = Phase::Over;
+        }
+        self.note(&life);
+        self.say(DeskInput::Release { asker, used, end });
+    }
+
+    fn cancel_part(&mut self) {
+        let open = |_: &Life, number: usize, part: &Part| number > 0 && part.phase != Phase::Over;
+        if let Some((run, number)) = self.pick_part(open) {
+            let used = goods::used(&mut self.random);
+            self.end_part(self.runs[&run].clone(), number, End::Over, used);
+        }
+    }
+
+    fn cancel_run(&mut self) {
+        if let Some(run) = self.pick_run(|_| true) {
+            self.end_run(&run, &End::Over);
+        }
+    }
+
+    /// A run whose steps are over, and whose own runs are, comes to its end.
+    fn wind_up(&mut self) {
+        let lives: Vec<&Life> = self.runs.values().filter(|life| !life.over).collect();
+        let is_done = |life: &&&Life| {
+            life.has_begun()
+                && life.parts[1..].iter().all(|part| part.phase == Phase::Over)
+                && !lives.iter().any(|other| other.ancestors.contains(&life.id))
+        };
+        let done: Vec<RunId> = lives.iter().filter(is_done).map(|life| life.id.clone()).collect();
+        for run in done {
+            let end = if self.random.chance(70) { End::Done(self.value()) } else { End::Over };
+            self.end_run(&run, &end);
+        }
+    }
+
+    /// A run is over, and so is everything in it and whatever it called.
+    pub(super) fn end_run(&mut self, run: &RunId, end: &End) {
+        let called = self.runs.values().filter(|life| !life.over && life.ancestors.contains(run));
+        let called: Vec<RunId> = called.map(|life| life.id.clone()).collect();
+        let mut life = self.runs[run].clone();
+        let mut released = Vec::new();
+        for number in 0..life.parts.len() {
+            let asker = life.asker(number);
+            let part = &mut life.parts[number];
+            if part.phase != Phase::Over {
+                let end = if number == 0 { end.clone() } else { End::Over };
+                let used = goods::used(&mut self.random);
+                part.ended = Some(Ended { attempt: part.attempt, used, end: end.clone() });
+                released.push(DeskInput::Release { asker, used, end });
+                part.phase = Phase::Over;
+            }
+        }
+        life.over = true;
+        life.ears.clear();
+        self.note(&life);
+        // Who is done says so; who is cancelled may leave it at being gone.
+        if *end != End::Over || self.random.chance(50) {
+            released.into_iter().for_each(|release| self.say(release));
+        }
+        self.say(DeskInput::Gone { run: run.clone() });
+        for run in called {
+            if !self.runs[&run].over {
+                self.end_run(&run, &End::Over);
+            }
+        }
+    }
+
+    /// Something that was said long ago is said again.
+    fn say_again(&mut self) {
+        let over = |_: &Life, _: usize, part: &Part| part.phase == Phase::Over && part.ended.is_some();
+        if let Some((run, number)) = self.pick_part(over) {
+            let life = &self.runs[&run];
+            let Some(Ended { used, end, .. }) = life.parts[number].ended.clone() else { return };
+            self.offer(DeskInput::Release { asker: life.asker(number), used, end });
+        }
+    }
+
+    // Messages, triggers, accounts, time
+
+    fn listen(&mut self) {
+        let Some(run) = self.pick_run(|life| life.ears.len() < 3) else { return };
+        let mut life = self.runs[&run].clone();
+        let whole = !life.heard.iter().any(|(path, _)| path.is_run()) && self.random.chance(30);
+        self.named += 1;
+        let path = match whole {
+            true => Path::default(),
+            false => Path::default().child(format!("ear{}", self.named).into(), None),
+        };
+        // A step that has been delivered something does not listen there again.
+        if life.ears.iter().any(|ear| ear.address.path == path) {
+            return;
+        }
+        let address = Address { run, path };
+        let two = whole && self.random.chance(50);
+        for number in 0..if two { 2 } else { 1 } {
+            let name = format!("news{}", self.random.below(MESSAGES)).into();
+            let mut matching = Map::new();
+            if self.random.chance(50) {
+                matching.insert("k".into(), Value::Int(self.random.below(2) as i64));
+            }
+            let until = self.random.chance(30).then(|| self.now.plus(Duration::from_secs(20)));
+            let address = address.clone();
+            life.ears.push(Listener { address, name, matching, until, number });
+        }
+        self.note(&life);
+        let ears = life.ears.iter().filter(|ear| ear.address == address).cloned();
+        let ears: Vec<Listener> = ears.collect();
+        ears.into_iter().for_each(|ear| self.offer(DeskInput::Listen(Box::new(ear))));
+    }
+
+    fn stop_listening(&mut self) {
+        let Some(run) = self.pick_run(|life| life.ears.iter().any(|ear| !ear.address.path.is_run())) else {
+            return;
+        };
+        let mut life = self.runs[&run].clone();
+        let ears: Vec<Address> = life.ears.iter().map(|ear| ear.address.clone()).collect();
+        let address = self.random.pick(&ears).clone();
+        if address.path.is_run() {
+            return;
+        }
+        life.ears.retain(|ear| ear.address != address);
+        self.note(&life);
+        self.say(DeskInput::Deaf(address));
+    }
+
+    fn publish(&mut self) {
+        // Some come twice.
+        let repeated = self.named > 0 && self.random.chance(20);
+        let id = if repeated { self.random.below(self.named as usize + 1) as u32 } else { self.named + 1 };
+        self.named = self.named.max(id);
+        let name = format!("news{}", self.random.below(MESSAGES)).into();
+        let value = Value::map([("k", Value::Int(self.random.below(2) as i64))]);
+        self.offer(DeskInput::Published { id: format!("m{id}").into(), name, by: "eve".into(), value });
+    }
+
+    /// A trigger is due: for the first time, again, or for an instant that is long past.
+    fn fire(&mut self) {
+        let trigger: Key = format!("timer{}", self.random.below(TRIGGERS)).into();
+        let last = self.desk.state().fires.get(&trigger).map_or(0, |last| last.0 / 60_000_000);
+        let number = match self.random.below(5) {
+            0 => last,
+            1 => (last - 1).max(1),
+            2 => last + 2,
+            _ => last + 1,
+        };
+        let run = run_id(&format!("{trigger}-{number}"));
+        let runs_max = self.random.chance(80).then(|| 1 + self.random.below(2) as u32);
+        let overlap = *self.random.pick(&[Overlap::Skip, Overlap::Queue, Overlap::Cancel]);
+        let skip = self.random.chance(10).then(|| Arc::from("it is switched off"));
+        let (due, plan) = (Timestamp(number * 60_000_000), "plan".into());
+        let inputs = Value::Null;
+        self.offer(DeskInput::Fire(Box::new(Fire {
+            trigger,
+            due,
+            run,
+            plan,
+            inputs,
+            runs_max,
+            overlap,
+            skip,
+        })));
+    }
+
+    fn change_account(&mut self) {
+        let account = match self.random.chance(5) {
+            true => "nobody".into(),
+            false => self.random.pick(&self.goods.accounts).clone(),
+        };
+        if self.random.chance(40) {
+            return self.offer(DeskInput::Reset { account });
+        }
+        let zone = match self.random.below(8) {
+            0 => Some("Nowhere/Land".into()),
+            1 | 2 => Some("Europe/Berlin".into()),
+            3 => Some("UTC".into()),
+            _ => None,
+        };
+        let cap = goods::cap(&mut self.random);
+        self.offer(DeskInput::Cap { account, cap, zone });
+    }
+
+    /// To the next deadline, past it, or only a little; sometimes far, sometimes back.
+    fn pass_time(&mut self) {
+        let micros = self.random.below(20_000_000) as i64;
+        let next = self.desk.next_deadline();
+        let moved = match (self.random.below(20), next) {
+            (0..=1, _) => -micros,
+            (2..=3, _) => 0,
+            (4, _) => 86_400_000_000,
+            (5..=6, _) => micros * 10,
+            (7..=14, Some(next)) => (next.0 - self.now.0).max(0),
+            (15..=16, Some(next)) => (next.0 - self.now.0).max(0) + micros,
+            _ => micros,
+        };
+        self.now = Timestamp(self.now.0 + moved);
+        self.offer(DeskInput::Tick);
+    }
+}
+
+pub fn run_id(text: &str) -> RunId {
+    RunId::new(text).expect("a good name")
+}
+
+fn check_refusal(state: &DeskState, input: &DeskInput, refused: DeskRefused) {
+    let expected = match (input, refused) {
+        (DeskInput::Cap { zone, .. }, DeskRefused::NoSuchZone) => zone.as_deref() == Some("Nowhere/Land"),
+        (DeskInput::Reset { account }, DeskRefused::NoSuchAccount) => !state.accounts.contains_key(account),
+        _ => false,
+    };
+    assert!(expected, "{input:?} was refused: {refused}");
+}
+
+/// Events as they are after they were text.
+fn read_again(events: &[DeskEvent]) -> Vec<DeskEvent> {
+    let read = events.iter().map(|event| {
+        let text = serde_json::to_string(event).expect("an event is JSON");
+        let read: DeskEvent = serde_json::from_str(&text).expect("what was written can be read");
+        assert_eq!(read, *event, "an event was read as another one than was written");
+        read
+    });
+    read.collect()
+}
+
+/// The desk that was told again is the old one, apart from what does not matter any more.
+fn check_same(old: &DeskState, new: &DeskState, now: Timestamp) {
+    let rates = |state: &DeskState| -> Vec<(Key, Timestamp)> {
+        let all = state.rates.iter().filter(|(_, until)| **until > now);
+        all.map(|(key, until)| (key.clone(), *until)).collect()
+    };
+    let promises = |state: &DeskState| -> Vec<(Key, DeskPromise)> {
+        let fresh = |promise: &DeskPromise| match promise {
+            DeskPromise::Kept { until, .. } => until.is_none_or(|until| until > now),
+            DeskPromise::Pending { .. } => true,
+        };
+        let all = state.promises.iter().filter(|(_, promise)| fresh(promise));
+        all.map(|(key, promise)| (key.clone(), promise.clone())).collect()
+    };
+    assert_eq!(rates(old), rates(new), "rates told again");
+    assert_eq!(promises(old), promises(new), "promises told again");
+    let mut same = old.clone();
+    (same.last_at, same.next) = (new.last_at, new.next);
+    (same.rates, same.promises) = (new.rates.clone(), new.promises.clone());
+    assert!(same == *new, "told again it is another desk:\n{same:?}\n{new:?}");
+}
