@@ -12,7 +12,7 @@ pub fn render(fires: &[PastFire], screen: &Screen) -> String {
         let due = fire.due.to_string();
         let due = due.get(..19).unwrap_or(&due).replace('T', " ");
         let came = match &fire.came {
-            Ok(run) => screen.bold(run.as_str()).to_string(),
+            Ok(run) => screen.bold(run.as_str()),
             Err(because) => format!("skipped: {}", one_line(because)),
         };
         let trigger = clean(&fire.trigger);

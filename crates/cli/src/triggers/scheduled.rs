@@ -65,7 +65,7 @@ fn one(file: &Found, id: Arc<str>, entry: Entry) -> Result<Option<Scheduled>, Bo
     let (path, semantics) = match &file.what {
         What::Schedules => {
             let name = workflow.unwrap_or_default();
-            (find(file, &name).map_err(parked)?, Some(Semantics::DCC))
+            (find(file, &name).map_err(|finding| parked(*finding))?, Some(Semantics::DCC))
         }
         What::Workflow { .. } => (PathBuf::from(&file.file), None),
         // Nothing was read there.
@@ -97,7 +97,7 @@ fn one(file: &Found, id: Arc<str>, entry: Entry) -> Result<Option<Scheduled>, Bo
 }
 
 /// The file of a workflow that a schedule names: one of the skill's, else one beside the file of schedules.
-fn find(file: &Found, name: &str) -> Result<PathBuf, Diagnostic> {
+fn find(file: &Found, name: &str) -> Result<PathBuf, Box<Diagnostic>> {
     let files = match &file.workflows {
         Some(files) => files.clone(),
         None => beside(Path::new(&file.file).parent().unwrap_or(Path::new(""))),
@@ -107,16 +107,17 @@ fn find(file: &Found, name: &str) -> Result<PathBuf, Diagnostic> {
     let mut meant = all.iter().filter(|(other, _)| other == name).map(|(_, path)| path.clone());
     let finding =
         |message: String| Diagnostic::error(Code::UnknownWorkflow, message).field("workflow").reference(name);
-    match (meant.next(), meant.next()) {
-        (Some(only), None) => Ok(only),
+    let wrong = match (meant.next(), meant.next()) {
+        (Some(only), None) => return Ok(only),
         (Some(first), Some(second)) => {
-            Err(finding(format!("both {} and {} are called `{name}`", first.display(), second.display()))
-                .help("give one of them another name"))
+            let message = format!("both {} and {} are called `{name}`", first.display(), second.display());
+            finding(message).help("give one of them another name")
         }
-        (None, _) => Err(finding(format!("there is no workflow `{name}`"))
+        (None, _) => finding(format!("there is no workflow `{name}`"))
             .suggest(nearest(name, all.iter().map(|(name, _)| name.as_str())))
-            .help("put its file beside the file of schedules, or into `workflows` there")),
-    }
+            .help("put its file beside the file of schedules, or into `workflows` there"),
+    };
+    Err(Box::new(wrong))
 }
 
 fn beside(folder: &Path) -> Vec<PathBuf> {

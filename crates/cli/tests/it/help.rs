@@ -16,6 +16,7 @@ fn every_command_explains_itself() {
         "triggers",
         "triggers check",
         "triggers next",
+        "triggers history",
     ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let name = if command.is_empty() { "help".to_owned() } else { command.replace(' ', "_") };

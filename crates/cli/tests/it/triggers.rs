@@ -256,3 +256,30 @@ fn bad_usage_is_refused() {
     check(&["next", "x.yaml", "--from", "tomorrow"], "such as 2026-03-29T00:00:00Z");
     check(&["next", "x.yaml", "--from", "2026-03-29"], "such as 2026-03-29T00:00:00Z");
 }
+
+#[test]
+fn history_tells_what_became_of_fires_and_a_broken_entry_is_told() {
+    let schedules = r#"schedules:
+  - {id: nightly, workflow: tidy, trigger: {kind: cron, expression: "0 0 3 1 1 *"}}
+  - {id: lost, workflow: nowhere, trigger: {kind: cron, expression: "@daily"}}
+  - {id: off, workflow: tidy, enabled: false, trigger: {kind: cron, expression: "@daily"}}
+"#;
+    let tidy = "name: tidy\nsteps: [{id: a, kind: tool, tool: scene_tidy}]\n";
+    let files = [("s.schedules.yaml", schedules), ("workflows/tidy.workflow.yaml", tidy)];
+    let folder = folder("triggers_history", &files);
+    let history = |args: &[&str]| {
+        windlass_in(&folder, &[&["triggers", "history", "--data", "data"], args].concat()).see()
+    };
+    assert_eq!(history(&[]).stderr, "no fires\n");
+    let driven =
+        windlass_in(&folder, &["resume", "--all", "--data", "data", "--schedules", "s.schedules.yaml"]).see();
+    assert_eq!(driven.status, 0, "{driven}");
+    assert!(driven.stderr.contains("there is no workflow `nowhere`"), "{driven}");
+    let all: Value = serde_json::from_str(&history(&["--json"]).stdout).expect("JSON");
+    let [only] = all.as_array().expect("a list").as_slice() else { panic!("{all}") };
+    assert_eq!(only["trigger"], "nightly");
+    assert_eq!((&only["run_id"], &only["skipped_because"]), (&json!(null), &json!("loaded")));
+    let line = history(&["nightly", "--limit", "1"]).stdout;
+    assert!(line.ends_with("Z  nightly  skipped: loaded\n"), "{line}");
+    assert_eq!(history(&["lost"]).stderr, "no fires\n");
+}

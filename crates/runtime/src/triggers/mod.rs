@@ -52,8 +52,8 @@ impl Engine {
 }
 
 impl Triggers {
-    /// Takes up triggers, and starts what the desk still owes. Those that could not fire are parked; the others go on. What
-    /// was due before `now` was missed.
+    /// Takes up triggers. Those that could not fire are parked; the others go on. What was due before `now` was missed: that is
+    /// decided, and what the desk owes has been started, when this returns.
     pub async fn load(engine: &Arc<Engine>, entries: Vec<Scheduled>, now: Timestamp) -> (Self, Vec<Parked>) {
         engine.desk().attend();
         let (mut ready, mut parked, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
@@ -68,8 +68,10 @@ impl Triggers {
                 Err(why) => parked.push(Parked { trigger, why }),
             }
         }
+        let triggers = Self { engine: engine.clone(), ready, since: now };
+        triggers.look(now);
         engine.start_orders().await;
-        (Self { engine: engine.clone(), ready, since: now }, parked)
+        (triggers, parked)
     }
 
     pub fn is_empty(&self) -> bool {
