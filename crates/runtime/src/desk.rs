@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Notify, mpsc, watch};
 use windlass_engine::{
     Address, Amount, Ask, Asker, Claim, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskRefused,
-    DeskState, End, Input, Job, Key, Letter, Order, Path, Run, RunId, Work,
+    DeskState, DeskWhat, End, Input, Job, Key, Letter, Order, Path, Run, RunId, Work,
 };
 use windlass_ir::policy::Budget;
 use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Store, Ticket};
@@ -50,6 +50,8 @@ struct Kept {
     drives_all: AtomicBool,
     /// Whether runs are still being taken up.
     taking_up: AtomicBool,
+    /// Whether there are caps that are not those of one run.
+    budgets: AtomicBool,
 }
 
 impl std::fmt::Debug for Kept {
@@ -106,8 +108,11 @@ impl Keeper {
             attended: AtomicBool::new(false),
             drives_all: AtomicBool::new(false),
             taking_up: AtomicBool::new(false),
+            budgets: AtomicBool::new(false),
         };
-        Self(Arc::new(kept))
+        let keeper = Self(Arc::new(kept));
+        keeper.note_budgets(&keeper.state());
+        keeper
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -131,6 +136,9 @@ impl Keeper {
         let now = Clock::Real.now();
         let turn = state.desk.handle(now, input)?;
         if !turn.events.is_empty() {
+            if turn.events.iter().any(|event| matches!(event.what, DeskWhat::AccountIs { .. })) {
+                self.note_budgets(&state);
+            }
             self.hand_over(&mut state, &turn.events, needs);
             if state.events > TOLD_AGAIN_AFTER + 2 * state.begun_with {
                 let again = state.desk.told_again(now);
@@ -337,6 +345,7 @@ impl Keeper {
         };
         let mut state = self.state();
         (state.desk, state.tail, state.events) = (found.0, Prev::At(found.1), found.2);
+        self.note_budgets(&state);
         state.readings += 1;
         let readings = state.readings;
         drop(state);
@@ -405,7 +414,12 @@ impl Keeper {
 
     /// Whether there are caps that are not those of one run.
     pub fn has_budgets(&self) -> bool {
-        self.look(|state| HOUSE_ACCOUNTS.iter().any(|kind| capped(state, kind).is_some()))
+        self.0.budgets.load(Ordering::Acquire)
+    }
+
+    fn note_budgets(&self, state: &State) {
+        let capped = HOUSE_ACCOUNTS.iter().any(|kind| capped(state.desk.state(), kind).is_some());
+        self.0.budgets.store(capped, Ordering::Release);
     }
 
     /// Lets a job that may cost something draw on the accounts of the house and of its workflow, where these have caps.
@@ -496,8 +510,7 @@ pub(crate) fn read(store: &Store) -> Result<(Desk, Option<Lsn>, usize), Error> {
         for record in page {
             tail.get_or_insert(record.lsn);
             let events = record.desk_events(&*store.blobs)?;
-            let begins =
-                matches!(events.first(), Some(first) if first.what == windlass_engine::DeskWhat::Begun);
+            let begins = matches!(events.first(), Some(first) if first.what == DeskWhat::Begun);
             records.push(events);
             if begins {
                 break 'pages;

@@ -172,8 +172,10 @@ impl Driver {
     pub async fn drive(mut self) -> Result<Standing, Fatal> {
         self.plan_open_gates();
         self.plan_signals();
-        // What was answered before anybody could hear it is asked once more.
-        self.ask_again().await?;
+        if self.is_asking() {
+            // What was answered before anybody could hear it is asked once more.
+            self.hand_over(None, None).await.map(drop)?;
+        }
         loop {
             if self.run.outcome().is_some() && self.jobs.is_empty() {
                 return Ok(report::standing(&self.view));
@@ -345,6 +347,7 @@ impl Driver {
 
     /// What the desk has for a run that is taken up.
     pub async fn hear_what_is_owed(&mut self) -> Result<(), Fatal> {
+        self.listen_again();
         let (letters, cancelled) = self.desk.owed_to(self.run.id());
         for (to, letter) in letters {
             // Who does not wait for it any more does not get it.
@@ -359,11 +362,15 @@ impl Driver {
 
     /// Asks again for everything that the run waits for: whoever was asked has forgotten it, or another one.
     pub async fn ask_again(&mut self) -> Result<(), Fatal> {
+        self.listen_again();
+        self.hand_over(None, None).await.map(drop)
+    }
+
+    fn listen_again(&self) {
         for listener in self.run.listeners() {
             // Whoever listens already goes on listening.
             let _ = self.desk.tell(DeskInput::Listen(Box::new(listener)), None, None);
         }
-        self.hand_over(None, None).await.map(drop)
     }
 
     fn is_asking(&self) -> bool {
@@ -431,7 +438,7 @@ impl Driver {
         match input {
             Some(input) => inputs.push_back((input, needs)),
             None => {
-                for effect in self.run.outstanding() {
+                for effect in self.run.owed_asks() {
                     self.tell_desk(effect, None, &mut inputs);
                 }
             }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod convert;
 mod crash;
+mod desk;
 mod eval;
 mod fmt;
 mod graph;

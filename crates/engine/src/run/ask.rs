@@ -43,12 +43,17 @@ impl Run {
     pub fn asks(&self) -> impl Iterator<Item = Asker> {
         let start = self.state.applies.filter(|_| self.outcome().is_none());
         let start = start.map(|time| Asker::start(self.id.clone(), time));
-        let steps = self.state.jobs.iter().filter_map(|place| {
-            let attempt = self.state.at(*place).attempt()?;
-            let asks = matches!(attempt.doing, super::state::Doing::Asking { granted: false });
-            asks.then(|| self.asker(*place, attempt.attempt))
-        });
+        let steps = self.state.waiting.iter();
+        let steps =
+            steps.filter_map(|place| Some(self.asker(*place, self.state.at(*place).attempt()?.attempt)));
         start.into_iter().chain(steps)
+    }
+
+    /// What was asked for and not answered.
+    pub fn owed_asks(&self) -> Vec<Effect> {
+        let steps = self.state.waiting.iter();
+        let steps = steps.filter_map(|place| Some(self.ask_of(*place, self.state.at(*place).attempt()?)));
+        self.application().into_iter().chain(steps).collect()
     }
 
     /// Whether the run still needs what it asked for under this name.

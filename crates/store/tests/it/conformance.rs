@@ -332,7 +332,7 @@ fn many_runs(backend: &mut dyn Backend) {
 fn unstorable(backend: &mut dyn Backend) {
     let store = backend.open();
     let deep = |levels: usize| (0..levels).fold(Value::Null, |inner, _| Value::list([inner]));
-    let append = |value| windlass_store::Append::new(run("a"), None, &[noted(1, "k", value)]);
+    let append = |value| Append::new(run("a"), None, &[noted(1, "k", value)]);
     for value in [Value::secret("token"), deep(2_500)] {
         assert!(matches!(append(value), Err(Error::Unstorable { .. })));
     }

@@ -50,11 +50,13 @@ pub fn shared_test(windlass: &Path, folder: &Path, runs: u64, kills: u64) -> Res
         folder.start(number)?;
         // Spread evenly over the starts, and one after the last.
         if killed < kills && (number + 1) * kills / runs > killed {
+            folder.let_some_end()?;
             killed += folder.kill_owner();
         }
     }
     while killed < kills && !folder.all_ended()? {
         folder.command(&["run", "wf.json", "--detach", "--run-id", "last-0", "-i", "p=low"]);
+        folder.let_some_end()?;
         killed += folder.kill_owner();
     }
     let ends = begun + PATIENCE;
@@ -138,7 +140,25 @@ impl Folder {
     }
 
     fn all_ended(&self) -> Result<bool> {
-        Ok(self.rows()?.iter().all(|row| !matches!(row["status"].as_str(), Some("pending" | "running"))))
+        Ok(self.left()? == 0)
+    }
+
+    /// How many have not ended.
+    fn left(&self) -> Result<usize> {
+        let is_left = |row: &&Json| matches!(row["status"].as_str(), Some("pending" | "running"));
+        Ok(self.rows()?.iter().filter(is_left).count())
+    }
+
+    /// A job that is lost five times has failed, so whatever is under way gets the time to end before the next kill.
+    fn let_some_end(&self) -> Result<()> {
+        let before = self.left()?;
+        let ends = Instant::now() + PATIENCE;
+        while self.left()? + RUNS_MAX > before && self.left()? > 0 {
+            if Instant::now() > ends {
+                return Err("no run ends".to_owned());
+            }
+        }
+        Ok(())
     }
 
     fn check(&self) -> Result<u64> {

@@ -104,6 +104,8 @@ pub struct State {
     pub due: BTreeSet<Place>,
     /// Attempts in flight, and those between two attempts.
     pub jobs: BTreeSet<Place>,
+    /// Those of them that wait for what runs share.
+    pub waiting: BTreeSet<Place>,
     pub agents: u32,
     /// Instances that will not go on: each is settled as cancelled.
     pub stopping: BTreeSet<Place>,
@@ -186,6 +188,7 @@ impl State {
             ready_agents: BTreeSet::new(),
             due: BTreeSet::new(),
             jobs: BTreeSet::new(),
+            waiting: BTreeSet::new(),
             agents: 0,
             stopping: BTreeSet::new(),
             ungraced: BTreeSet::new(),
@@ -534,6 +537,7 @@ impl State {
             &mut self.at_mut(place).phase
         {
             *granted = true;
+            self.waiting.remove(&place);
             self.due.insert(place);
         }
     }
@@ -569,6 +573,12 @@ impl State {
             self.agents += 1;
         }
         let Some(assignment) = assignment.cloned().or(known) else { return };
+        match doing {
+            Doing::Asking { granted: false } => self.waiting.insert(place),
+            Doing::Asking { granted: true } | Doing::Running | Doing::Aborting(_) | Doing::Between { .. } => {
+                self.waiting.remove(&place)
+            }
+        };
         self.own_promise(place, &assignment);
         let instance = self.at_mut(place);
         instance.attempts = attempt;
@@ -620,6 +630,7 @@ impl State {
     /// An attempt came to its end.
     fn leave_jobs(&mut self, place: Place) {
         self.ungraced.remove(&place);
+        self.waiting.remove(&place);
         let lane = self.program(place).lane(self.at(place).step);
         if self.jobs.remove(&place) && lane == Lane::Agents {
             self.agents -= 1;

@@ -1,0 +1,153 @@
+//! What runs share, through the program: places and lines, keys, messages, budgets, and runs that are left to another process.
+
+use crate::scratch::Scratch;
+use crate::support::{Seen, windlass_in};
+use serde_json::{Value as Json, json};
+use std::path::Path;
+
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+fn write(folder: &Path, name: &str, text: &str) {
+    std::fs::write(folder.join(name), text).expect("a folder of our own");
+}
+
+fn windlass(folder: &Path, args: &[&str]) -> Seen {
+    windlass_in(folder, args).env("PATH", PATH).env("WINDLASS_DATA", "data").see()
+}
+
+fn json_of(seen: &Seen) -> Json {
+    serde_json::from_str(&seen.stdout).unwrap_or_else(|error| panic!("{error}: {seen}"))
+}
+
+#[test]
+fn runs_that_are_left_to_another_process_share_its_limits() {
+    let scratch = Scratch::new("desk-detach");
+    let folder = scratch.path();
+    write(
+        folder,
+        "wf.json",
+        r#"{"name": "wf", "version": "1", "concurrency": {"max_runs": 1}, "steps": [{"id": "a", "task": "work", "type": "normal"}]}"#,
+    );
+    // A task ends when it is let go, so that what waits can be looked at.
+    write(
+        folder,
+        "windlass.toml",
+        "[tasks.work]\ncommand = [\"sh\", \"-c\", \"cat >/dev/null; cat gate-${WINDLASS_OPERATION%%:*}; echo 1\"]\n",
+    );
+    for id in ["first", "second"] {
+        let made = std::process::Command::new("mkfifo").arg(folder.join(format!("gate-{id}"))).status();
+        assert!(made.expect("mkfifo").success());
+        let seen = windlass(folder, &["run", "wf.json", "--detach", "--run-id", id]);
+        assert_eq!((seen.status, &*seen.stdout), (0, &*format!("{id}\n")), "{seen}");
+    }
+    let shown = json_of(&windlass(folder, &["show", "second", "--json"]));
+    assert_eq!(shown["status"], "pending", "{shown}");
+    let waits = &shown["waiting_on"][0];
+    let expected = (json!("slot"), json!(1), json!("runs:wf"));
+    assert_eq!(
+        (waits["kind"].clone(), waits["position"].clone(), waits["message"].clone()),
+        expected,
+        "{shown}"
+    );
+    let desk = json_of(&windlass(folder, &["desk", "--json"]));
+    let place = desk["slots"].as_array().and_then(|slots| slots.iter().find(|slot| slot["key"] == "runs:wf"));
+    let place = place.expect("the place that both want");
+    assert_eq!(
+        (&place["holders"][0]["run"], &place["waiting"][0]["run"]),
+        (&json!("first"), &json!("second"))
+    );
+    // Opening waits for the reader, which reads until nobody writes any more.
+    let gates = ["first", "second"].map(|id| folder.join(format!("gate-{id}")));
+    let opener = std::thread::spawn(move || {
+        gates.iter().for_each(|gate| drop(std::fs::OpenOptions::new().write(true).open(gate)));
+    });
+    let waited = windlass(folder, &["wait", "first", "second", "--json"]);
+    opener.join().expect("both have read");
+    assert_eq!(waited.status, 0, "{waited}");
+    assert_eq!(waited.stdout.lines().count(), 2, "{waited}");
+    assert!(windlass(folder, &["desk"]).stdout.starts_with("nothing is shared"));
+}
+
+#[test]
+fn a_message_reaches_everybody_who_waits_for_it_once() {
+    let scratch = Scratch::new("desk-publish");
+    let folder = scratch.path();
+    write(
+        folder,
+        "wf.json",
+        r#"{"name": "wf", "version": "1",
+        "cancel_on": [{"event": "order.gone", "match": {"left": "id", "op": "eq", "right": "input.id"}}],
+        "steps": [{"id": "w", "type": "wait_for_event", "config": {"event": "order.paid", "match": {"left": "id", "op": "eq", "right": "input.id"}, "timeout": "1h"}}]}"#,
+    );
+    for id in ["1", "2", "3"] {
+        let name = format!("run-{id}");
+        let seen = windlass(folder, &["run", "wf.json", "-i", &format!("id={id}"), "--run-id", &name]);
+        assert_eq!(seen.status, 3, "{seen}");
+    }
+    let publish = |name: &str, value: &str, id: &str| {
+        json_of(&windlass(folder, &["publish", name, value, "--id", id, "--json"]))["listeners"].clone()
+    };
+    assert_eq!(publish("order.paid", r#"{"id": 1}"#, "m1"), 1);
+    assert_eq!(publish("order.paid", r#"{"id": 1}"#, "m2"), 0, "it does not wait any more");
+    assert_eq!(publish("order.gone", r#"{"id": 2}"#, "m3"), 1);
+    assert_eq!(publish("order.gone", r#"{"id": 9}"#, "m4"), 0);
+    let all = windlass(folder, &["resume", "--all"]);
+    assert_eq!(all.status, 3, "{all}");
+    for (run, status) in [("run-1", "completed"), ("run-2", "cancelled"), ("run-3", "running")] {
+        let shown = json_of(&windlass(folder, &["show", run, "--json"]));
+        assert_eq!(shown["status"], status, "{shown}");
+    }
+    let shown = json_of(&windlass(folder, &["show", "run-1", "--json"]));
+    assert_eq!(shown["steps"]["w"]["output"], json!({"id": 1}), "{shown}");
+}
+
+#[test]
+fn a_key_of_global_scope_is_done_once() {
+    let scratch = Scratch::new("desk-key");
+    let folder = scratch.path();
+    let workflow = "name: export\nsteps:\n  - {id: e, tool: maya__export, idempotency_key: scene, idempotency_scope: global}\n";
+    write(folder, "e.workflow.yaml", workflow);
+    write(folder, "good.json", r#"{"steps": {"e": [{"output": {"file": "a"}}]}}"#);
+    write(folder, "other.json", r#"{"steps": {"e": [{"output": {"file": "b"}}]}}"#);
+    write(folder, "bad.json", r#"{"steps": {"e": [{"error": {"class": "broken"}}]}}"#);
+    let run = |script: &str| {
+        let seen = windlass(folder, &["run", "e.workflow.yaml", "--script", script, "--json=final"]);
+        let result = json_of(&seen);
+        (seen.status, result["steps"]["e"]["output"].clone())
+    };
+    assert_eq!(run("bad.json"), (1, Json::Null), "failures are never kept");
+    assert_eq!(run("good.json"), (0, json!({"file": "a"})));
+    assert_eq!(run("other.json"), (0, json!({"file": "a"})));
+}
+
+#[test]
+fn budgets_are_kept_and_told() {
+    let scratch = Scratch::new("desk-budget");
+    let folder = scratch.path();
+    let workflow = "workflow: {id: wf, name: Wf}\nstages:\n  - {id: a, type: agent, roles: {primary: {artifact: \"agent:x\"}}}\n";
+    write(folder, "WORKFLOW.yaml", workflow);
+    write(
+        folder,
+        "s.json",
+        r#"{"steps": {"a": [{"outputs": {}, "used": {"tokens": 60}, "most": {"tokens": 80}}]}}"#,
+    );
+    let seen = windlass(folder, &["budget", "set", "workflow:wf", "--tokens", "100"]);
+    assert_eq!(seen.status, 0, "{seen}");
+    let run = || windlass(folder, &["run", "WORKFLOW.yaml", "--script", "s.json", "--json=final"]);
+    assert_eq!(run().status, 0);
+    let second = run();
+    assert_eq!((second.status, json_of(&second)["error"]["code"].clone()), (1, json!("budget_exceeded")));
+    let shown = json_of(&windlass(folder, &["budget", "show", "workflow:wf", "--json"]));
+    assert_eq!(
+        (&shown[0]["spent"]["tokens"], &shown[0]["reserved"]["tokens"]),
+        (&json!(60), &json!(0)),
+        "{shown}"
+    );
+    let seen = windlass(folder, &["budget", "reset", "workflow:wf"]);
+    assert_eq!(seen.status, 0, "{seen}");
+    assert_eq!(run().status, 0);
+    for bad in [["set", "nobody", "--tokens", "1"], ["set", "day", "--zone", "Mars/Base"]] {
+        let seen = windlass(folder, &[&["budget"], &bad[..]].concat());
+        assert!(seen.status == 2 && seen.stderr.starts_with("error[bad_budget]"), "{seen}");
+    }
+}
