@@ -7,6 +7,7 @@ pub mod exhaustive;
 mod oracle;
 mod plan;
 mod random;
+pub mod shared;
 mod sketch;
 pub mod story;
 mod tally;

@@ -1,17 +1,17 @@
-//! `windlass-sim --seeds 0..1000 [--plan FILE | --desk]`: lives the run of each seed, of a random plan or of the workflow in a file,
+//! `windlass-sim --seeds 0..1000 [--plan FILE | --desk | --shared]`: lives the run of each seed, of a random plan or of the workflow in a file,
 //! or a desk with many runs, and prints totals, or the first seed that broke a promise with the smallest plan or world that
 //! breaks it.
 
 use std::process::ExitCode;
 use windlass_ir::Plan;
-use windlass_sim::{Tally, desk, live, live_plan, story};
+use windlass_sim::{Tally, desk, live, live_plan, shared, story};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {
     let Arguments { range, what } = match arguments() {
         Ok(found) => found,
         Err(problem) => {
-            eprintln!("{problem}\nusage: windlass-sim --seeds FROM..TO [--plan FILE | --desk]");
+            eprintln!("{problem}\nusage: windlass-sim --seeds FROM..TO [--plan FILE | --desk | --shared]");
             return ExitCode::from(2);
         }
     };
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         What::Plan(plan) => totals(range, |seed| live_plan((*plan).clone(), seed), Tally::add),
         What::Plans => totals(range, live, Tally::add),
         What::Desk => totals(range, desk::live, desk::Tally::add),
+        What::Shared => totals(range, shared::live, shared::Tally::add),
     };
     match lived {
         Ok(all) => {
@@ -58,6 +59,7 @@ enum What {
     Plans,
     Plan(Box<Plan>),
     Desk,
+    Shared,
 }
 
 fn arguments() -> Result<Arguments, String> {
@@ -67,6 +69,7 @@ fn arguments() -> Result<Arguments, String> {
         let mut value = || args.next().ok_or_else(|| format!("{flag} wants a value"));
         match flag.as_str() {
             "--desk" => what = What::Desk,
+            "--shared" => what = What::Shared,
             "--seeds" => range = parse(&value()?),
             "--plan" => what = What::Plan(Box::new(story::plan_in(&value()?)?)),
             _ => return Err(format!("{flag} is not known")),

@@ -9,7 +9,7 @@ use windlass_ir::{Duration, Value};
 /// The name of something that runs share.
 pub type Key = Arc<str>;
 
-/// Who asks: an attempt of a step, or a run that wants to begin. The same for all deliveries of an attempt.
+/// Who asks: a step, or a run that wants to begin; and which time it does. What was said to an earlier time is nothing to a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asker {
     pub run: RunId,

@@ -15,8 +15,8 @@ use windlass_ir::policy::{IdempotencyScope, OnConflict};
 use windlass_ir::workflow::{Action, Kind};
 
 impl Run {
-    fn asker(&self, place: Place, attempt: u32) -> Asker {
-        Asker { run: self.id.clone(), path: self.state.at(place).path.clone(), attempt }
+    fn asker(&self, place: Place, number: u32) -> Asker {
+        Asker { run: self.id.clone(), path: self.state.at(place).path.clone(), attempt: number }
     }
 
     fn ask_with(&self, asker: Asker, claims: Vec<Claim>, since: Timestamp) -> Box<Ask> {
@@ -26,8 +26,9 @@ impl Run {
     }
 
     pub(super) fn ask_of(&self, place: Place, attempt: &Attempt) -> Effect {
-        let since = self.state.at(place).asked.as_ref().map_or(self.state.last_at, |asked| asked.since);
-        let ask = self.ask_with(self.asker(place, attempt.attempt), attempt.assignment.claims.clone(), since);
+        let asked = self.state.at(place).asked.as_ref();
+        let (number, since) = asked.map_or((0, self.state.last_at), |asked| (asked.number, asked.since));
+        let ask = self.ask_with(self.asker(place, number), attempt.assignment.claims.clone(), since);
         Effect::Ask { ask, job: Some(Box::new(self.job(place, attempt))) }
     }
 
@@ -45,7 +46,7 @@ impl Run {
         let start = start.map(|time| Asker::start(self.id.clone(), time));
         let steps = self.state.waiting.iter();
         let steps =
-            steps.filter_map(|place| Some(self.asker(*place, self.state.at(*place).attempt()?.attempt)));
+            steps.filter_map(|place| Some(self.asker(*place, self.state.at(*place).asked.as_ref()?.number)));
         start.into_iter().chain(steps)
     }
 
@@ -67,14 +68,14 @@ impl Run {
         }
         let place = self.state.find(&asker.path);
         let asked = place.and_then(|place| self.state.at(place).asked.as_ref());
-        asked.is_some_and(|asked| asked.attempt == asker.attempt)
+        asked.is_some_and(|asked| asked.number == asker.attempt)
     }
 
     /// How something that was asked for and is not needed any more came to its end, and what it cost.
     pub fn ended(&self, asker: &Asker) -> (Amount, End) {
         let Some(place) = self.state.find(&asker.path) else { return (Amount::default(), End::Over) };
         let instance = self.state.at(place);
-        let cost = instance.gave_back.filter(|(attempt, _)| *attempt == asker.attempt).map(|(_, used)| used);
+        let cost = instance.gave_back.filter(|(number, _)| *number == asker.attempt).map(|(_, used)| used);
         match (&instance.phase, cost) {
             (Phase::Settled(settlement), Some(used)) => (used, end_of(Some(&settlement.outcome))),
             (_, Some(used)) => (used, End::Attempt),
@@ -257,7 +258,8 @@ impl Turn<'_> {
         let place = self.state().find(&asker.path)?;
         let attempt = self.at(place).attempt()?;
         let waits = matches!(attempt.doing, super::state::Doing::Asking { granted: false });
-        (waits && attempt.attempt == asker.attempt && asker.run == self.run.id).then_some(place)
+        let number = self.at(place).asked.as_ref()?.number;
+        (waits && number == asker.attempt && asker.run == self.run.id).then_some(place)
     }
 
     /// An attempt is over, and with an outcome its step: what it had is given back, and what it listened to is not heard any more.
@@ -270,7 +272,7 @@ impl Turn<'_> {
         }
         let Some(asked) = &self.at(place).asked else { return };
         let used = asked.used(self.now);
-        let asker = self.run.asker(place, asked.attempt);
+        let asker = self.run.asker(place, asked.number);
         self.answer.effects.push(Effect::Release { asker, used, end: end_of(outcome) });
     }
 
@@ -278,7 +280,7 @@ impl Turn<'_> {
     pub(super) fn give_up_call(&mut self, place: Place) {
         let Some(asked) = &self.at(place).asked else { return };
         if self.at(place).attempt().is_some_and(Attempt::spends) {
-            let asker = self.run.asker(place, asked.attempt);
+            let asker = self.run.asker(place, asked.number);
             self.answer.effects.push(Effect::Release { asker, used: Amount::default(), end: End::Lost });
         }
     }

@@ -56,7 +56,9 @@ pub struct Instance {
     pub key: Option<Arc<str>>,
     /// What it has asked for and not given back.
     pub asked: Option<Asked>,
-    /// The last attempt that has given back what it asked for, and what it cost.
+    /// How often it has asked.
+    pub asks: u32,
+    /// The last time that it has given back what it asked for, and what that cost.
     pub gave_back: Option<(u32, Amount)>,
     /// The steps of this item that have settled, for those that read by name.
     pub seen: Option<HashMap<StepId, Place>>,
@@ -161,7 +163,8 @@ pub struct Attempt {
 /// What an attempt has asked the desk for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    pub attempt: u32,
+    /// Which time it asks, from 1.
+    pub number: u32,
     pub since: Timestamp,
     /// When it was handed out.
     pub begun: Option<Timestamp>,
@@ -211,7 +214,7 @@ impl Instance {
     /// What it asked for is not its own any more.
     pub(super) fn give_back(&mut self, at: Timestamp) {
         if let Some(asked) = self.asked.take() {
-            self.gave_back = Some((asked.attempt, asked.used(at)));
+            self.gave_back = Some((asked.number, asked.used(at)));
         }
     }
 

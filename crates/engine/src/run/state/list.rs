@@ -163,6 +163,7 @@ impl State {
             stop: None,
             key: None,
             asked: None,
+            asks: 0,
             gave_back: None,
             seen: None,
         });

@@ -584,7 +584,8 @@ impl State {
         instance.attempts = attempt;
         match &doing {
             Doing::Asking { .. } => {
-                instance.asked = Some(Asked { attempt, since: at, begun: None, spent: None });
+                instance.asks += 1;
+                instance.asked = Some(Asked { number: instance.asks, since: at, begun: None, spent: None });
             }
             Doing::Running | Doing::Aborting(_) | Doing::Between { .. } => {
                 if let Some(asked) = &mut instance.asked {
