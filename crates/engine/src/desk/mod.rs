@@ -14,6 +14,8 @@ mod fire;
 mod line;
 mod listen;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use crate::keys::{Path, RunId, Timestamp};
 pub use claim::{Amount, Ask, Asker, Claim, Denial, DeskAnswer, End, Full, Key};

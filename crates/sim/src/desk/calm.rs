@@ -4,7 +4,7 @@
 use super::life::Phase;
 use super::world::World;
 use std::collections::BTreeSet;
-use windlass_engine::{Amount, Asker, DeskInput, End, RunId, Timestamp};
+use windlass_engine::{Amount, Ask, Asker, Claim, DeskInput, End, Full, Key, RunId, Timestamp};
 
 impl World {
     pub(super) fn become_calm(&mut self) {
@@ -66,6 +66,7 @@ impl World {
                     self.catch_up();
                 }
             }
+            self.jostle(&waiting);
             self.pass(3_000_000);
             for (run, number) in self.parts_in(Phase::Between) {
                 self.ask_for(&run, number);
@@ -74,6 +75,34 @@ impl World {
             self.give_back_some(50);
             self.catch_up();
             waiting.retain(|asker| self.ledger.waits.contains_key(asker));
+        }
+    }
+
+    /// Where somebody waits for several things, there are always others who want only one of them.
+    fn jostle(&mut self, waiting: &BTreeSet<Asker>) {
+        let wanted = waiting.iter().filter_map(|asker| self.ledger.waits.get(asker));
+        let several = wanted.filter(|(ask, _)| ask.claims.len() > 1);
+        let places = several.flat_map(|(ask, _)| {
+            let is_run = ask.asker.path.is_run();
+            ask.claims.iter().filter_map(move |claim| match claim {
+                Claim::Slot { key, limit, turns, .. } if *limit > 0 => Some((is_run, key, *limit, *turns)),
+                Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
+            })
+        });
+        let is_for =
+            |ask: &Ask, wanted: &Key| matches!(&ask.claims[..], [Claim::Slot { key, .. }] if key == wanted);
+        let lonely = places.filter(|(_, key, _, _)| {
+            self.ledger.waits.values().filter(|(ask, _)| is_for(ask, key)).count() < 2
+        });
+        let lonely: Vec<(bool, Claim)> = lonely
+            .map(|(is_run, key, limit, turns)| {
+                (is_run, Claim::Slot { key: key.clone(), limit, full: Full::Wait, turns })
+            })
+            .collect();
+        for (is_run, claim) in lonely {
+            let run = self.come_for(claim, is_run);
+            self.ask_for(&run, usize::from(!is_run));
+            self.catch_up();
         }
     }
 

@@ -488,6 +488,8 @@ impl Ledger {
                 });
                 let (own, most) = cap.expect("only who spends spends too much");
                 let purse = self.accounts.get(account).cloned().unwrap_or_default();
+                let today = purse.day_ends.is_none_or(|ends| ends > self.at);
+                assert!(today, "{asker} is refused because of what was spent from {account} on another day");
                 let cap = purse.cap.as_ref().unwrap_or(own);
                 let beyond = purse.committed().plus(most).beyond(cap);
                 assert!(just_asks.is_none() || beyond.is_some(), "{asker} may spend from {account}");

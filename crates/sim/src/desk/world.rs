@@ -12,8 +12,8 @@ use crate::Random;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use windlass_engine::{
-    Address, Amount, Asker, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskPromise, DeskRefused,
-    DeskState, End, Fire, Key, Listener, Overlap, Path, RunId, Timestamp,
+    Address, Amount, Asker, Claim, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskPromise,
+    DeskRefused, DeskState, End, Fire, Key, Listener, Overlap, Path, RunId, Timestamp,
 };
 use windlass_ir::value::Map;
 use windlass_ir::{Duration, Value};
@@ -537,6 +537,19 @@ impl World {
         let ahead = if self.calm { 0 } else { self.goods.ahead(&mut self.random) };
         life.needs(claims, ahead);
         self.add_steps(&mut life);
+        self.note(&life);
+        id
+    }
+
+    /// A run that wants one place, for itself or for its only step.
+    pub(super) fn come_for(&mut self, claim: Claim, is_run: bool) -> RunId {
+        self.named += 1;
+        let id = run_id(&format!("run{}", self.named));
+        let mut life = Life::new(id.clone(), 0, goods::flow(&mut self.random), Vec::new());
+        if !is_run {
+            life.needs(Vec::new(), 0);
+        }
+        life.needs(vec![claim], 0);
         self.note(&life);
         id
     }

@@ -1,0 +1,165 @@
+//! Single rules of the desk. What happens when all of them meet is lived by the simulator.
+
+use super::*;
+use windlass_ir::Duration;
+
+/// A desk at which every run is named by a letter and asks once.
+#[derive(Default)]
+struct Scene {
+    desk: Desk,
+    now: i64,
+}
+
+impl Scene {
+    fn tell(&mut self, input: DeskInput) -> Vec<String> {
+        let turn = self.desk.handle(Timestamp(self.now), input).expect("the desk takes it");
+        turn.effects.iter().map(shown).collect()
+    }
+
+    fn ask(&mut self, run: &str, claims: Vec<Claim>) -> Vec<String> {
+        self.ask_as(asker(run, "step", 1), claims)
+    }
+
+    fn ask_as(&mut self, asker: Asker, claims: Vec<Claim>) -> Vec<String> {
+        let (since, flow, ancestors) = (Timestamp(self.now), "flow".into(), Vec::new());
+        self.tell(DeskInput::Ask(Box::new(Ask { asker, claims, since, ahead: 0, flow, ancestors })))
+    }
+
+    fn release(&mut self, run: &str, end: End) -> Vec<String> {
+        self.tell(DeskInput::Release { asker: asker(run, "step", 1), used: Amount::default(), end })
+    }
+
+    /// So many seconds pass.
+    fn pass(&mut self, seconds: i64) -> Vec<String> {
+        self.now += seconds * 1_000_000;
+        self.tell(DeskInput::Tick)
+    }
+}
+
+fn asker(run: &str, step: &str, attempt: u32) -> Asker {
+    let path = match step {
+        "" => Path::default(),
+        step => Path::default().child(step.into(), None),
+    };
+    Asker { run: RunId::new(run).expect("a good name"), path, attempt }
+}
+
+fn shown(effect: &DeskEffect) -> String {
+    match effect {
+        DeskEffect::Answer { asker, answer } => match answer {
+            DeskAnswer::Granted => format!("{} granted", asker.run),
+            DeskAnswer::Found(_) => format!("{} found", asker.run),
+            DeskAnswer::Denied(denial) => format!("{} denied: {denial}", asker.run),
+        },
+        DeskEffect::Deliver { to, .. } => format!("{} delivered", to.run),
+        DeskEffect::Cancel { run, .. } => format!("{run} cancelled"),
+        DeskEffect::Start(order) => format!("{} started", order.run),
+    }
+}
+
+fn slot(key: &str, limit: u32) -> Claim {
+    Claim::Slot { key: key.into(), limit, full: Full::Wait, turns: false }
+}
+
+fn or(full: Full, key: &str, limit: u32) -> Claim {
+    Claim::Slot { key: key.into(), limit, full, turns: false }
+}
+
+fn promise(key: &str) -> Claim {
+    Claim::Promise { key: key.into(), ttl: None }
+}
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn whoever_stood_behind_one_who_leaves_is_looked_at() {
+    let mut scene = Scene::default();
+    assert_eq!(scene.ask("a", vec![slot("k", 2)]), ["a granted"]);
+    assert_eq!(scene.ask("b", vec![slot("k", 1)]), NOTHING);
+    assert_eq!(scene.ask("c", vec![slot("k", 2)]), NOTHING);
+    assert_eq!(scene.release("b", End::Over), ["c granted"]);
+}
+
+#[test]
+fn one_place_is_kept_free_for_all_who_insist_in_a_line() {
+    let mut scene = Scene::default();
+    scene.ask("a", vec![slot("rare", 1)]);
+    for run in ["b", "c", "d"] {
+        assert_eq!(scene.ask(run, vec![slot("rare", 1), slot("house", 2)]), NOTHING);
+    }
+    scene.pass(31);
+    assert_eq!(scene.ask("e", vec![slot("house", 2)]), ["e granted"]);
+    assert_eq!(scene.ask("f", vec![slot("house", 2)]), NOTHING);
+    assert_eq!(scene.ask("g", vec![or(Full::Deny, "house", 2)]), ["g denied: `house` is held by run e"]);
+    assert_eq!(scene.release("a", End::Over), ["b granted"]);
+    assert_eq!(scene.release("e", End::Over), NOTHING);
+    assert_eq!(scene.release("b", End::Over), ["c granted"]);
+    assert_eq!(scene.release("c", End::Over), ["d granted", "f granted"]);
+}
+
+/// Otherwise the step that has promised could not try again.
+#[test]
+fn nothing_is_kept_free_for_one_who_waits_for_a_promise() {
+    let mut scene = Scene::default();
+    scene.ask("a", vec![promise("work"), slot("k", 1)]);
+    assert_eq!(scene.ask("b", vec![promise("work"), slot("k", 1)]), NOTHING);
+    assert_eq!(scene.release("a", End::Attempt), NOTHING);
+    scene.pass(31);
+    assert_eq!(scene.ask_as(asker("a", "step", 2), vec![promise("work"), slot("k", 1)]), ["a granted"]);
+}
+
+#[test]
+fn a_step_is_refused_what_its_own_run_holds() {
+    let mut scene = Scene::default();
+    scene.ask_as(asker("a", "", 1), vec![slot("k", 1)]);
+    let answer = "a denied: `k` is held by run a, which waits for this one: neither could go on";
+    assert_eq!(scene.ask("a", vec![slot("k", 1)]), [answer]);
+}
+
+#[test]
+fn nobody_answers_an_attempt_that_is_past() {
+    let mut scene = Scene::default();
+    scene.ask_as(asker("a", "step", 2), vec![slot("k", 2)]);
+    assert_eq!(scene.ask("a", vec![slot("k", 2)]), NOTHING);
+    assert_eq!(scene.desk.askers().count(), 1);
+}
+
+#[test]
+fn all_that_a_step_promised_is_broken_with_it() {
+    let mut scene = Scene::default();
+    scene.ask("a", vec![promise("one"), promise("two")]);
+    scene.ask("b", vec![promise("one")]);
+    scene.ask("c", vec![promise("two")]);
+    assert_eq!(scene.release("a", End::Over), ["b granted", "c granted"]);
+}
+
+#[test]
+fn a_step_that_is_over_has_no_other_attempt() {
+    let mut scene = Scene::default();
+    scene.ask("a", vec![promise("work"), slot("k", 1)]);
+    let asker = asker("a", "step", 2);
+    scene.tell(DeskInput::Release { asker, used: Amount::default(), end: End::Over });
+    assert_eq!(scene.desk.askers().count(), 0);
+    assert_eq!(scene.ask("b", vec![promise("work"), slot("k", 1)]), ["b granted"]);
+}
+
+#[test]
+fn only_a_place_that_is_taken_is_cleared() {
+    let mut scene = Scene::default();
+    scene.ask("a", vec![slot("busy", 1)]);
+    scene.ask("b", vec![slot("free", 2)]);
+    assert_eq!(scene.ask("c", vec![slot("busy", 1), or(Full::Replace, "free", 2)]), NOTHING);
+    assert_eq!(scene.ask("d", vec![or(Full::Replace, "busy", 1)]), ["a cancelled", "c cancelled"]);
+}
+
+#[test]
+fn what_was_taken_of_a_rate_is_told_again_as_it_was() {
+    let rate = || Claim::Rate { key: "r".into(), limit: 1, period: Duration::from_secs(10), units: 1 };
+    let mut scene = Scene::default();
+    scene.ask("b", vec![rate()]);
+    scene.pass(100);
+    scene.ask("a", vec![rate()]);
+    scene.pass(11);
+    scene.desk.told_again(Timestamp(scene.now));
+    assert_eq!(scene.ask("c", vec![rate()]), ["c granted"]);
+}
