@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::desk::Keeper;
 use crate::host::Host;
+use crate::rates::{Passed, Rates};
 use crate::report::ids::{self, Name};
 use crate::report::{self, Standing};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -125,6 +126,8 @@ pub(crate) struct Driver {
     pub planned: u64,
     /// How many decisions of the script each gate has had, by the id that the user sees.
     pub decided: HashMap<String, usize>,
+    /// Rates of a run whose clock jumps: its time is nobody else's.
+    pub rates: Rates,
     /// What is to be done around the run and nobody does.
     pub hooks: Vec<JobKey>,
     pub said_hooks: bool,
@@ -241,7 +244,7 @@ impl Driver {
     fn due(&self) -> Option<Timestamp> {
         let planned = self.agenda.keys().next().map(|(at, _)| *at);
         let timer = self.run.next_deadline().filter(|due| self.is_worth_waiting_for(*due));
-        planned.into_iter().chain(timer).min()
+        planned.into_iter().chain(timer).chain(self.rates.next()).min()
     }
 
     /// Attempts, the waits between them and time that has to pass always are. A gate or a signal alone is, if its time is up
@@ -269,6 +272,7 @@ impl Driver {
             }
             Some(Planned::Decide(path)) => self.decide(path).await,
             Some(Planned::Signal(number)) => self.signal(number).await,
+            None if self.rates.tick(now) => self.hand_over(None, None).await.map(drop),
             None => self.offer(Input::Tick).await.map(drop),
         }
     }
@@ -374,7 +378,7 @@ impl Driver {
     }
 
     fn is_asking(&self) -> bool {
-        self.run.asks().next().is_some()
+        self.run.asks().any(|asker| !self.rates.waits(&asker))
     }
 
     /// Whether nothing that the run asks for can be given by anybody who is at work here.
@@ -513,6 +517,16 @@ impl Driver {
                     self.add_to_ask(&mut ask, job);
                 }
                 let asker = ask.asker.clone();
+                if let Clock::Virtual(now) = self.clock {
+                    match self.rates.pass(now, &mut ask) {
+                        Passed::Through => {}
+                        Passed::Waits => return,
+                        Passed::Answered(answer) => {
+                            inputs.push_back((Input::Answered { asker, answer }, None));
+                            return;
+                        }
+                    }
+                }
                 (DeskInput::Ask(ask), Some(asker))
             }
             Effect::Release { asker, used, end } => (DeskInput::Release { asker, used, end }, None),

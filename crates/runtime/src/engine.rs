@@ -8,6 +8,7 @@ use crate::drive::{
 };
 use crate::host::Host;
 use crate::lock::Lock;
+use crate::rates::Rates;
 use crate::report::{Standing, ids};
 use crate::rows::Rows;
 use std::collections::{BTreeMap, HashMap};
@@ -860,6 +861,7 @@ impl Engine {
             agenda: BTreeMap::new(),
             planned: 0,
             decided,
+            rates: Rates::default(),
             hooks: Vec::new(),
             said_hooks: false,
             due_at: None,

@@ -12,6 +12,7 @@ mod engine;
 mod host;
 mod lock;
 mod owner;
+mod rates;
 pub mod report;
 mod rows;
 mod triggers;

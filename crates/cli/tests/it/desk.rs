@@ -151,3 +151,27 @@ fn budgets_are_kept_and_told() {
         assert!(seen.status == 2 && seen.stderr.starts_with("error[bad_budget]"), "{seen}");
     }
 }
+
+#[test]
+fn a_rate_is_kept_in_the_time_of_the_run() {
+    let scratch = Scratch::new("desk-rate");
+    let folder = scratch.path();
+    write(
+        folder,
+        "wf.json",
+        r#"{"name": "wf", "version": "1", "steps": [{"id": "l", "task": "t", "type": "agent_loop", "config": {"max_iterations": 5}, "rate_limit": {"limit": 1, "period": "1h"}}]}"#,
+    );
+    write(folder, "s.json", r#"{"steps": {"l": [{"continue": 1}, {"continue": 2}, {"output": 3}]}}"#);
+    let seen = windlass(folder, &["run", "wf.json", "--script", "s.json", "--virtual-time", "--run-id", "r"]);
+    assert_eq!(seen.status, 0, "{seen}");
+    let events = windlass(folder, &["events", "r", "--json"]).stdout;
+    let at = |event: &Json| windlass_ir::time::instant(event["at"].as_str().unwrap_or_default());
+    let scheduled: Vec<i64> = events
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Json>(line).ok())
+        .filter(|event| event["event"] == "scheduled")
+        .filter_map(|event| at(&event))
+        .collect();
+    let waits: Vec<i64> = scheduled.windows(2).map(|pair| (pair[1] - pair[0]) / 1_000_000).collect();
+    assert_eq!(waits, [3600, 3600], "{events}");
+}
