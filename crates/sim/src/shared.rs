@@ -505,7 +505,7 @@ impl World {
             let begun = live.run.asks().filter(|asker| asker.path.is_run()).count();
             assert!(begun == 0 || live.jobs.is_empty(), "{} works and was not let in", live.run.id());
         }
-        if self.tally.steps % 16 == 0 {
+        if self.tally.steps.is_multiple_of(16) {
             let desk = self.journal.iter().flat_map(|record| match record {
                 Record::Desk(events) => events.as_slice(),
                 Record::Run(..) => &[],
