@@ -85,8 +85,10 @@ fn page(desk: &Json, screen: &Screen) -> String {
     });
     section("Listeners", listeners.collect());
     let fires = list("fires");
-    let fires =
-        fires.iter().map(|fire| format!("  {}: last due {}\n", text(&fire["trigger"]), text(&fire["last"])));
+    let fires = fires.iter().map(|fire| {
+        let next = fire["next"].as_str().map(|next| format!(", next {next}")).unwrap_or_default();
+        format!("  {}: last due {}{next}\n", text(&fire["trigger"]), text(&fire["last"]))
+    });
     section("Triggers", fires.collect());
     if page.is_empty() { "nothing is shared at the moment\n".to_owned() } else { page }
 }

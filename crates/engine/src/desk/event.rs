@@ -158,6 +158,9 @@ pub struct Listener {
 pub struct Fired {
     pub trigger: Key,
     pub due: Timestamp,
+    /// When it will fire next, as far as was known then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Timestamp>,
     #[serde(flatten)]
     pub came: Came,
 }

@@ -13,6 +13,8 @@ use windlass_ir::Value;
 pub struct Fire {
     pub trigger: Key,
     pub due: Timestamp,
+    /// When it will fire next.
+    pub next: Option<Timestamp>,
     pub run: RunId,
     /// The digest of the plan, and what the run is given.
     pub plan: Arc<str>,
@@ -37,7 +39,7 @@ pub enum Overlap {
 
 impl Turn<'_> {
     pub(super) fn fire(&mut self, fire: Fire) {
-        let Fire { trigger, due, run, plan, inputs, runs_max, overlap, skip } = fire;
+        let Fire { trigger, due, next, run, plan, inputs, runs_max, overlap, skip } = fire;
         if self.state.fires.get(&trigger).is_some_and(|last| *last >= due) {
             return;
         }
@@ -56,7 +58,7 @@ impl Turn<'_> {
             (None, _, Overlap::Queue | Overlap::Cancel) | (None, None, Overlap::Skip) => None,
         };
         if let Some(because) = because {
-            let fired = Fired { trigger, due, came: Came::Skipped { because } };
+            let fired = Fired { trigger, due, next, came: Came::Skipped { because } };
             return self.emit(DeskWhat::Fired(Box::new(fired)));
         }
         let claim =
@@ -67,7 +69,7 @@ impl Turn<'_> {
             Overlap::Queue | Overlap::Cancel => (None, claim.into_iter().collect()),
         };
         let order = Order { run: run.clone(), plan, inputs, claims };
-        let fired = Fired { trigger, due, came: Came::Started(order.clone()) };
+        let fired = Fired { trigger, due, next, came: Came::Started(order.clone()) };
         self.emit(DeskWhat::Fired(Box::new(fired)));
         if overlap == Overlap::Cancel && full.is_some() {
             let under_way: BTreeSet<Asker> = self.state.at(&key).cloned().collect();

@@ -46,6 +46,8 @@ pub struct State {
     pub messages: HashSet<Arc<str>>,
     /// The last instant that each trigger was due at.
     pub fires: BTreeMap<Key, Timestamp>,
+    /// When each will fire next.
+    pub next_fires: BTreeMap<Key, Timestamp>,
     /// Runs that triggers have ordered and that have not begun.
     pub orders: BTreeMap<RunId, (Key, Order)>,
 }
@@ -172,6 +174,10 @@ pub fn evolve(state: &mut State, event: &DeskEvent) -> Vec<Key> {
             }
         }
         DeskWhat::Fired(fired) => {
+            match fired.next {
+                Some(next) => drop(state.next_fires.insert(fired.trigger.clone(), next)),
+                None => drop(state.next_fires.remove(&fired.trigger)),
+            }
             let last = state.fires.entry(fired.trigger.clone()).or_insert(fired.due);
             *last = (*last).max(fired.due);
             if let Came::Started(order) = &fired.came {
@@ -480,13 +486,14 @@ impl State {
         }
         for (trigger, last) in &self.fires {
             let skipped = Came::Skipped { because: "".into() };
-            let fired = super::event::Fired { trigger: trigger.clone(), due: *last, came: skipped };
+            let next = self.next_fires.get(trigger).copied();
+            let fired = super::event::Fired { trigger: trigger.clone(), due: *last, next, came: skipped };
             tell(now, DeskWhat::Fired(Box::new(fired)));
         }
         for (trigger, order) in self.orders.values() {
             let due = self.fires.get(trigger).copied().unwrap_or(now);
-            let came = Came::Started(order.clone());
-            let fired = super::event::Fired { trigger: trigger.clone(), due, came };
+            let (came, next) = (Came::Started(order.clone()), self.next_fires.get(trigger).copied());
+            let fired = super::event::Fired { trigger: trigger.clone(), due, next, came };
             tell(now, DeskWhat::Fired(Box::new(fired)));
         }
         events

@@ -26,8 +26,10 @@ pub fn desk(state: &DeskState, now: Timestamp) -> Json {
         })
     });
     let listeners: Vec<Json> = listeners.collect();
-    let fires =
-        state.fires.iter().map(|(trigger, last)| json!({"trigger": trigger, "last": last.to_string()}));
+    let fires = state.fires.iter().map(|(trigger, last)| {
+        let next = state.next_fires.get(trigger).map(Timestamp::to_string);
+        json!({"trigger": trigger, "last": last.to_string(), "next": next})
+    });
     let fires: Vec<Json> = fires.collect();
     json!({
         "slots": slots,

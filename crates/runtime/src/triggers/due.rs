@@ -65,6 +65,11 @@ impl Due {
         self.times.next_micros(at.0).map(Timestamp)
     }
 
+    /// When it fires after an instant.
+    pub fn next_after(&self, due: Timestamp) -> Option<Timestamp> {
+        self.after(due).map(|next| self.fires_at(next))
+    }
+
     /// The instant itself, put off by a share of the jitter that is always the same for it.
     pub fn fires_at(&self, due: Timestamp) -> Timestamp {
         let hash =

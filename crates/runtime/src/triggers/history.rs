@@ -42,7 +42,7 @@ impl Engine {
 
 fn fired(event: DeskEvent) -> Option<PastFire> {
     let DeskWhat::Fired(fired) = event.what else { return None };
-    let Fired { trigger, due, came } = *fired;
+    let Fired { trigger, due, came, .. } = *fired;
     let came = match came {
         Came::Started(order) => Ok(order.run),
         Came::Skipped { because } => Err(because),

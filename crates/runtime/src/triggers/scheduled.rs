@@ -106,6 +106,7 @@ impl Ready {
         Fire {
             trigger: self.due.trigger.clone(),
             due,
+            next: self.due.next_after(due),
             run: self.run(due),
             plan: self.plan.digest.as_str().into(),
             inputs,

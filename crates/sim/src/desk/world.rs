@@ -798,6 +798,7 @@ impl World {
             run,
             plan,
             inputs,
+            next: None,
             runs_max,
             overlap,
             skip,
