@@ -476,7 +476,8 @@ impl Ledger {
                 assert!(ask.claims.iter().any(|claim| claim.key() == key), "{asker} does not need {key}");
             }
             Denial::Taken { key, by } => {
-                let there = self.holds.keys().chain(self.waits.keys()).any(|other| other.run == *by);
+                let mut there = self.holds.keys().chain(self.waits.keys()).chain(self.left.keys());
+                let there = there.any(|other| other.run == *by);
                 assert!(there || just_asks.is_none(), "{key} is not taken by {by}");
             }
             Denial::BudgetExceeded { account, .. } => {
