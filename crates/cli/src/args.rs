@@ -484,7 +484,7 @@ pub struct Schema {
 }
 
 /// How a workflow file is read.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Reading {
     /// The dialect of the file [default: found by looking at it]
     #[arg(long, value_enum)]

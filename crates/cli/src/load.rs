@@ -12,6 +12,7 @@ use windlass_dialects::text::{self, Format, Limits};
 use windlass_dialects::{Dialect, Loaded, Options, Text, speckit};
 use windlass_ir::workflow::Words;
 use windlass_ir::{Code, Diagnostic, Plan, Source, Sources, Value};
+use windlass_runtime::{Definition, Reader};
 
 /// A valid workflow.
 #[derive(Debug)]
@@ -127,6 +128,35 @@ pub fn open(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
             companions: files::companions(&name),
         }),
         None => Err(Refusal { file: Some(name), sources, findings: diagnostics }),
+    }
+}
+
+/// Where a workflow that the user names is, whoever asks for it from wherever.
+pub fn location(file: &Path) -> Option<PathBuf> {
+    if file == Path::new(files::STDIN) {
+        return None;
+    }
+    std::path::absolute(files::find_workflow(file).ok()?).ok()
+}
+
+/// Reads the workflows that others call, as they would be read if the user named them.
+#[derive(Debug)]
+pub struct Files;
+
+impl Reader for Files {
+    fn read(&self, file: &Path) -> Result<Definition, String> {
+        let opened = open(file, &Reading::default()).map_err(|refusal| {
+            let error = refusal.findings.iter().find(|finding| finding.is_error());
+            error.map_or_else(String::new, |finding| finding.message.clone())
+        })?;
+        let texts: Vec<String> = opened.sources.iter().map(|source| source.text.to_string()).collect();
+        Ok(Definition {
+            file: location(file).unwrap_or_else(|| file.to_owned()),
+            plan: opened.plan,
+            words: opened.words,
+            source: texts.first().cloned().unwrap_or_default(),
+            overrides: texts.get(1).cloned().unwrap_or_default(),
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::outcome::{Failure, Outcome};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use windlass_ir::policy::Budget;
 use windlass_ir::value::{Map, Sealable};
 use windlass_ir::workflow::OnTimeout;
 use windlass_ir::{Duration, Plan, Value};
@@ -181,6 +182,16 @@ pub struct Shares {
     /// The runs that wait for it, the outermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<RunId>,
+    /// The budgets of those runs, which it draws on, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<RunBudget>,
+}
+
+/// What a run and all that it calls may spend.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunBudget {
+    pub run: RunId,
+    pub cap: Budget,
 }
 
 /// A step that is done once more, and which time that is, from 2.

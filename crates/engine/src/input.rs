@@ -1,7 +1,7 @@
 //! What the world says to a run, and what a run asks of the world.
 
 use crate::desk::{Address, Amount, Ask, Asker, Claim, DeskAnswer, End, Listener};
-use crate::event::Kept;
+use crate::event::{Kept, RunBudget};
 use crate::job::Job;
 use crate::keys::{JobKey, Path, RunId};
 use crate::outcome::Outcome;
@@ -95,6 +95,8 @@ pub struct Start {
     pub claims: Vec<Claim>,
     /// The runs that wait for it, the outermost first.
     pub parents: Vec<RunId>,
+    /// The budgets of those runs.
+    pub budgets: Vec<RunBudget>,
 }
 
 impl Start {
@@ -109,6 +111,7 @@ impl Start {
             keep: Vec::new(),
             claims: Vec::new(),
             parents: Vec::new(),
+            budgets: Vec::new(),
         }
     }
 }

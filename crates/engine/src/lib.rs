@@ -19,8 +19,8 @@ pub use desk::{
     Listener, Order, Overlap, Place as LinePlace, Promise as DeskPromise, Waiter,
 };
 pub use event::{
-    Assignment, Decision, Event, Kept, Listening, Promise, Question, Repeated, Settled, Shares, Undone,
-    Waiting, What,
+    Assignment, Decision, Event, Kept, Listening, Promise, Question, Repeated, RunBudget, Settled, Shares,
+    Undone, Waiting, What,
 };
 pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
 pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};
@@ -28,4 +28,4 @@ pub use keep::kept;
 pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Timestamp};
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{Answer, Program, Run, Unrunnable, account_of, fits, is_abort, says_no, status_word};
-pub use view::{RunPhase, StepPhase, StepView, View};
+pub use view::{CHILD, RunPhase, StepPhase, StepView, View};

@@ -1,7 +1,8 @@
 //! What an onlooker knows: the same events, folded for reading instead of deciding.
 
 use crate::event::{Assignment, Decision, Event, Repeated, Settled, Undone, What};
-use crate::keys::{Path, Reason, Timestamp};
+use crate::job::Work;
+use crate::keys::{Path, Reason, RunId, Timestamp};
 use crate::outcome::Outcome;
 use crate::run::{Program, Role};
 use indexmap::IndexMap;
@@ -66,6 +67,8 @@ pub struct StepView {
     pub ended_at: Option<Timestamp>,
     pub recovered: bool,
     pub abandoned: bool,
+    /// The run that a call has started.
+    pub child: Option<RunId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -97,6 +100,15 @@ pub enum StepPhase {
     /// A scope with steps at work.
     Inside,
     Settled(Outcome),
+}
+
+/// What a step that calls another workflow notes the run under.
+pub const CHILD: &str = "run";
+
+impl StepView {
+    fn calls(&self) -> bool {
+        self.assignment.as_ref().is_some_and(|assignment| matches!(assignment.work, Work::Call { .. }))
+    }
 }
 
 impl View {
@@ -222,10 +234,14 @@ impl View {
                 self.undone = *undone;
                 self.failed_at = self.first_failure();
             }
+            What::Noted { path, key, value } if **key == *CHILD => {
+                let child = value.as_str().and_then(RunId::written);
+                self.change(path, |step| step.child = child.filter(|_| step.calls()));
+            }
             What::Kept(_)
+            | What::Noted { .. }
             | What::Admitted { .. }
             | What::Spent { .. }
-            | What::Noted { .. }
             | What::TimerSet { .. }
             | What::TimerFired { .. }
             | What::Decided { .. }
@@ -264,6 +280,7 @@ impl View {
             ended_at: None,
             recovered: false,
             abandoned: false,
+            child: None,
         };
         self.steps.insert(path, view);
     }

@@ -238,6 +238,23 @@ impl Keeper {
         }
     }
 
+    /// Something has happened to a run that another one has called.
+    pub fn stir(&self, caller: &RunId, run: &RunId) {
+        if !self.mail(caller, Told::Stirred(run.clone())) {
+            self.wake(caller);
+        }
+    }
+
+    /// Whoever this desk belongs to.
+    pub fn engine(&self) -> Weak<Engine> {
+        self.0.engine.clone()
+    }
+
+    /// Whether workflows that are called can be read here.
+    pub fn reads(&self) -> bool {
+        self.0.engine.upgrade().is_some_and(|engine| engine.reads())
+    }
+
     /// Something has happened to a run that nobody drives.
     pub fn wake(&self, run: &RunId) {
         let run = run.clone();

@@ -1,5 +1,6 @@
 //! The life of one run: inputs in, records written, effects carried out, until nothing is left to do or to wait for.
 
+use crate::calls::{self, Caller, Ended};
 use crate::clock::Clock;
 use crate::desk::Keeper;
 use crate::host::Host;
@@ -12,9 +13,9 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use windlass_engine::{
-    Address, Amount, Answer, Ask, Claim, Decision, DeskAnswer, DeskEffect, DeskInput, Effect, Event, Failure,
-    Full, GateDecision, Input, Job, JobKey, Letter, Outcome, Path, Program, Refused, Run, RunId, StepPhase,
-    Timestamp, View, What, class, fits,
+    Address, Amount, Answer, Ask, CHILD, Claim, Decision, DeskAnswer, DeskEffect, DeskInput, Effect, Event,
+    Failure, Full, GateDecision, Input, Job, JobKey, Letter, Outcome, Path, Program, Refused, Run, RunId,
+    StepPhase, Timestamp, View, What, Work, class, fits,
 };
 use windlass_executors::{Asker, Context, GateAnswer, Line, Notes, Output};
 use windlass_ir::{Duration, Value};
@@ -35,6 +36,8 @@ pub(crate) enum Told {
     Letter(Address, Letter, Option<Ticket>),
     /// The desk has forgotten what it was asked.
     AskAgain,
+    /// Something has happened to a run that this one has called.
+    Stirred(RunId),
 }
 
 /// The runs that this process drives.
@@ -115,9 +118,11 @@ pub(crate) struct Driver {
     pub mail: mpsc::UnboundedReceiver<Mail>,
     pub followers: Followers,
     /// Jobs that executors are at work on. Dropping them ends what they started.
-    pub work: JoinSet<Outcome>,
+    pub work: JoinSet<Ended>,
     pub jobs: HashMap<JobKey, CancellationToken>,
     pub keys: HashMap<tokio::task::Id, JobKey>,
+    /// The runs that this one has called and that have not ended.
+    pub calls: HashMap<RunId, Calling>,
     /// Where the lines and the notes of all jobs of this run go.
     pub output: Output,
     pub notes: Notes,
@@ -135,6 +140,23 @@ pub(crate) struct Driver {
     pub due_at: Option<Timestamp>,
     /// Nothing is carried out: whoever takes the run up will do it.
     pub only_record: bool,
+}
+
+/// A call of another workflow.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    pub job: JobKey,
+    pub state: CallState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallState {
+    /// Somebody waits for the run.
+    Followed,
+    /// The same, and it may have gone on since it was last looked at.
+    Stirred,
+    /// The run waits for people.
+    Rests,
 }
 
 /// One thing that a script will do.
@@ -226,18 +248,54 @@ impl Driver {
     }
 
     /// An executor has returned, which is the report, or broken down, and then the job is gone.
-    fn reported(&mut self, done: Result<(tokio::task::Id, Outcome), JoinError>) -> Wake {
-        let (id, outcome) = match done {
-            Ok((id, outcome)) => (id, Some(outcome)),
-            Err(error) => (error.id(), None),
+    fn reported(&mut self, done: Result<(tokio::task::Id, Ended), JoinError>) -> Wake {
+        let (id, ended) = match done {
+            Ok((id, ended)) => (id, ended),
+            Err(error) => (error.id(), Ended::Lost),
         };
         let Some(job) = self.keys.remove(&id) else { return Wake::Time };
         self.jobs.remove(&job);
-        let input = match outcome {
-            Some(outcome) => Input::Reported { job, outcome },
-            None => Input::Lost { job },
+        if !self.calls.is_empty() && !matches!(ended, Ended::Called { outcome: None, .. }) {
+            self.calls.retain(|_, call| call.job != job);
+        }
+        let input = match ended {
+            Ended::Reported(outcome) => Input::Reported { job, outcome },
+            Ended::Called { outcome: Some(outcome), at, .. } => {
+                self.clock = self.clock.not_before(at);
+                Input::Reported { job, outcome }
+            }
+            Ended::Called { run, outcome: None, .. } => {
+                self.rest(&run);
+                return Wake::Ended;
+            }
+            Ended::Lost => Input::Lost { job },
         };
         Wake::Mail(Mail { told: Told::Input(input, None), reply: None })
+    }
+
+    /// A run that was called waits for people; unless something has happened to it meanwhile.
+    fn rest(&mut self, run: &RunId) {
+        let Some(call) = self.calls.get_mut(run) else { return };
+        match call.state {
+            CallState::Stirred => self.call_again(run),
+            CallState::Followed | CallState::Rests => call.state = CallState::Rests,
+        }
+    }
+
+    /// Something has happened to a run that this one waits for.
+    fn stirred(&mut self, run: &RunId) {
+        let Some(call) = self.calls.get_mut(run) else { return };
+        match call.state {
+            CallState::Followed | CallState::Stirred => call.state = CallState::Stirred,
+            CallState::Rests => self.call_again(run),
+        }
+    }
+
+    fn call_again(&mut self, run: &RunId) {
+        let job = self.calls.remove(run).and_then(|call| self.run.dispatched(&call.job));
+        if let Some(job) = job {
+            self.dispatch(job);
+        }
     }
 
     /// The next instant worth waiting for.
@@ -250,7 +308,8 @@ impl Driver {
     /// Attempts, the waits between them and time that has to pass always are. A gate or a signal alone is, if its time is up
     /// soon or everything is waited for.
     fn is_worth_waiting_for(&self, due: Timestamp) -> bool {
-        let working = self.run.is_working();
+        // A run that was called and rests is no work.
+        let working = self.run.is_working() && (self.calls.is_empty() || !self.jobs.is_empty());
         if self.run.is_paused() && !working {
             return false;
         }
@@ -282,6 +341,10 @@ impl Driver {
             Told::Input(input, needs) => self.offer_resting_on(input, needs).await?,
             Told::Letter(to, letter, needs) => self.take_letter(to, letter, needs).await?,
             Told::AskAgain => self.ask_again().await.map(Ok)?,
+            Told::Stirred(run) => {
+                self.stirred(&run);
+                Ok(())
+            }
         };
         if let Some(reply) = mail.reply {
             // Whoever asked may have gone away.
@@ -654,7 +717,9 @@ impl Driver {
 
     fn is_at_work(&self, key: &JobKey) -> bool {
         let planned = |planned: &Planned| matches!(planned, Planned::Report(job, ..) if job == key);
-        self.jobs.contains_key(key) || self.agenda.values().any(planned)
+        self.jobs.contains_key(key)
+            || self.agenda.values().any(planned)
+            || self.calls.values().any(|call| call.job == *key)
     }
 
     fn dispatch(&mut self, mut job: Job) {
@@ -670,16 +735,89 @@ impl Driver {
         let (output, notes) = (self.output.clone(), self.notes.clone());
         let context =
             Context { abort: abort.clone(), output, notes, secrets: environment.clone(), environment };
-        let (executor, key) = (self.host.executor(&job), job.key.clone());
-        let task = self.work.spawn(async move { executor.run(job, context).await });
+        let key = job.key.clone();
+        let task = match job.work.work {
+            Work::Call { .. } if self.desk.reads() => {
+                let run = self.run_of_call(&job);
+                let call = Calling { job: key.clone(), state: CallState::Followed };
+                self.calls.insert(run.clone(), call);
+                let caller = self.caller(&key);
+                self.work.spawn(calls::call(self.desk.engine(), run, job, caller, context))
+            }
+            _ => {
+                let executor = self.host.executor(&job);
+                self.work.spawn(async move { Ended::Reported(executor.run(job, context).await) })
+            }
+        };
         self.keys.insert(task.id(), key.clone());
         self.jobs.insert(key, abort);
+    }
+
+    /// The run of a call: a new one for each attempt, but one that goes on after a failure goes on with the run that it had.
+    fn run_of_call(&self, job: &Job) -> RunId {
+        let before = job.notes.get(CHILD).and_then(Value::as_str).and_then(RunId::written);
+        before.filter(|_| self.run.is_reopened(&job.key)).unwrap_or_else(|| calls::run_of(&job.key))
+    }
+
+    fn caller(&self, job: &JobKey) -> Caller {
+        let parents = self.run.parents().iter().cloned().chain([self.run.id().clone()]).collect();
+        let file = crate::engine::file_of(&self.view);
+        let folder = file.and_then(|file| file.parent().map(Into::into));
+        let folder = folder.unwrap_or_else(|| self.host.environment.directory.clone());
+        Caller {
+            folder,
+            dialect: report::Dialect::of(&self.view),
+            parents,
+            budgets: self.run.budgets().collect(),
+            by: self.run.by().cloned(),
+            reopened: self.run.is_reopened(job),
+            host: self.host.clone(),
+            clock: self.clock,
+            patience: self.patience,
+        }
+    }
+
+    /// Goes on with the calls that were made before the run was taken up.
+    pub fn call_on(&mut self) {
+        for effect in self.run.outstanding() {
+            match effect {
+                Effect::Dispatch(job) if self.calls_itself(&job) && !self.is_at_work(&job.key) => {
+                    self.dispatch(*job);
+                }
+                Effect::Abort(key) if !self.is_at_work(&key) => self.end_called(&key),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a job is a call that no script answers for.
+    pub fn calls_itself(&self, job: &Job) -> bool {
+        let calls = matches!(job.work.work, Work::Call { .. }) && !job.key.path.is_hook();
+        calls && self.desk.reads() && self.scripted(job).is_none()
+    }
+
+    /// Ends the run of a call that rests, or that was left.
+    fn end_called(&mut self, key: &JobKey) {
+        let Some(run) = self.called_run(key) else { return };
+        let call = Calling { job: key.clone(), state: CallState::Followed };
+        self.calls.insert(run.clone(), call);
+        let task = self.work.spawn(calls::end(self.desk.engine(), run, self.caller(key)));
+        self.keys.insert(task.id(), key.clone());
+        self.jobs.insert(key.clone(), CancellationToken::new());
+    }
+
+    /// The run that a call has started, as far as is known.
+    pub fn called_run(&self, key: &JobKey) -> Option<RunId> {
+        self.view.steps.get(&key.path)?.child.clone()
     }
 
     /// Tells a job to stop. A scripted one stops at once.
     fn abort(&mut self, key: &JobKey) {
         if let Some(token) = self.jobs.get(key) {
             return token.cancel();
+        }
+        if self.calls.values().any(|call| call.job == *key) {
+            return self.end_called(key);
         }
         self.agenda.retain(|_, planned| !matches!(planned, Planned::Report(job, ..) if job == key));
         let stopped = Outcome::Cancelled("told to stop".into());

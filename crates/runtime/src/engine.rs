@@ -7,6 +7,7 @@ use crate::drive::{
     Driver, Fatal, Followers, Live, Mail, Patience, Replayed, Told, Update, channels, replayed,
 };
 use crate::host::Host;
+use crate::library::Reader;
 use crate::lock::Lock;
 use crate::rates::Rates;
 use crate::report::{Standing, ids};
@@ -14,12 +15,12 @@ use crate::rows::Rows;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_engine::{
     BadRunId, Claim, DeskEvent, DeskInput, DeskRefused, DeskState, Effect, Event, Full, Input, Lineage,
-    Order, Path, Program, Refused, Run, RunId, StepPhase, Unrunnable, View,
+    Order, Path, Program, Refused, Run, RunBudget, RunId, StepPhase, Unrunnable, View,
 };
 use windlass_executors::{Children, EndError, Problem, end_orphans};
 use windlass_ir::plan::FORMAT;
@@ -140,6 +141,8 @@ pub struct Engine {
     /// None for a process that only looks.
     desk: Option<Keeper>,
     house: Mutex<Option<Host>>,
+    /// Reads the workflows that others call.
+    reader: OnceLock<Arc<dyn Reader>>,
     /// Whether a client has asked for anything.
     served: AtomicBool,
     folder: PathBuf,
@@ -160,6 +163,14 @@ pub struct Engine {
 
 /// How long starts with the same key are the same run.
 const START_KEY_TTL: Duration = Duration::from_secs(24 * 3600);
+
+/// What a run knows the file of its workflow by.
+const FILE: &str = "file";
+
+/// The file that a run was read from, where that is known.
+pub(crate) fn file_of(view: &View) -> Option<PathBuf> {
+    view.about.get(FILE).and_then(Value::as_str).map(PathBuf::from)
+}
 
 /// Who takes up a run that was started before.
 const DESK: &str = "desk";
@@ -192,11 +203,19 @@ pub struct Start {
     /// What the plan was made of, kept for whoever looks at the run later.
     pub source: String,
     pub overrides: String,
+    /// Where it was read, for workflows that are called from there.
+    pub file: Option<PathBuf>,
     pub host: Host,
     pub clock: Clock,
     pub patience: Patience,
     /// What it has to wait for beside what its plan says.
     pub claims: Vec<Claim>,
+    /// The workflows that have called it.
+    pub lineage: Lineage,
+    /// The runs that wait for it, the outermost first.
+    pub parents: Vec<RunId>,
+    /// The budgets of those runs.
+    pub budgets: Vec<RunBudget>,
 }
 
 /// A run under way in this process.
@@ -248,6 +267,7 @@ impl Engine {
             Self {
                 desk,
                 house: Mutex::default(),
+                reader: OnceLock::new(),
                 served: AtomicBool::new(false),
                 store,
                 folder: folder.to_owned(),
@@ -325,7 +345,8 @@ impl Engine {
             ("directory", Value::text(start.host.environment.directory.to_string_lossy())),
             ("scripted", Value::Bool(start.host.script.is_some())),
         ];
-        let about = Value::map(about.into_iter().chain(config));
+        let file = start.file.as_deref().and_then(FilePath::to_str).map(|file| (FILE, Value::text(file)));
+        let about = Value::map(about.into_iter().chain(config).chain(file));
         self.desk().attend();
         let program = self.stored(plan, start.source, start.overrides).await?;
         let mut id = self.free_id(start.run.as_ref(), &start.clock)?;
@@ -339,7 +360,8 @@ impl Engine {
             id = earlier;
         }
         let mut claims = start.claims;
-        if let Some(limit) = start.host.limits.runs {
+        // Whoever waits for a run has a place for both.
+        if let Some(limit) = start.host.limits.runs.filter(|_| start.parents.is_empty()) {
             let (key, full) = ("house:runs".into(), Full::Wait);
             claims.push(Claim::Slot { key, limit, full, turns: true });
         }
@@ -356,10 +378,11 @@ impl Engine {
             seed: rand::random(),
             about,
             by: start.by,
-            lineage: Lineage::default(),
+            lineage: start.lineage,
             keep: Vec::new(),
             claims,
-            parents: Vec::new(),
+            parents: start.parents,
+            budgets: start.budgets,
         };
         match opened.driver.offer(Input::Start(Box::new(beginning))).await {
             Ok(Ok(())) => Ok(opened.go()),
@@ -378,7 +401,7 @@ impl Engine {
         clock: Clock,
         patience: Patience,
     ) -> Result<Handle, Error> {
-        let unchanged = Value::map::<&str>([]);
+        let unchanged = nothing();
         let view = self.view(id)?;
         if view.ended_at.is_none() {
             return self.resume(id, unchanged, DESK, host, clock, patience).await;
@@ -386,7 +409,7 @@ impl Engine {
         Ok(standing_still(id, &view))
     }
 
-    fn exists(&self, id: &RunId) -> Result<bool, Error> {
+    pub(crate) fn exists(&self, id: &RunId) -> Result<bool, Error> {
         Ok(!self.store.journal.back(id, None, 1)?.is_empty())
     }
 
@@ -421,12 +444,30 @@ impl Engine {
             by: None,
             source,
             overrides,
+            file: None,
             host: self.house().unwrap_or_else(|| Host::new(windlass_executors::Environment::default())),
             clock: Clock::Real,
             patience: Patience::Work,
             claims,
+            lineage: Lineage::default(),
+            parents: Vec::new(),
+            budgets: Vec::new(),
         };
         self.start(plan, start).await.map(|handle| handle.id)
+    }
+
+    /// Reads the workflows that others call with this, from now on.
+    pub fn read_with(&self, reader: Arc<dyn Reader>) {
+        // The first one stays.
+        let _ = self.reader.set(reader);
+    }
+
+    pub(crate) fn reads(&self) -> bool {
+        self.reader.get().is_some()
+    }
+
+    pub(crate) fn reader(&self) -> Option<&dyn Reader> {
+        self.reader.get().map(|reader| &**reader)
     }
 
     /// What runs that nobody stands behind are done with.
@@ -546,8 +587,13 @@ impl Engine {
         Ok(driven)
     }
 
+    /// Held by whoever takes up runs that nobody drives.
+    pub(crate) async fn taking_up(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.taking_up.lock().await
+    }
+
     /// The caller holds `taking_up`.
-    async fn take_up(
+    pub(crate) async fn take_up(
         &self,
         id: &RunId,
         goes_on: Option<(Value, Arc<str>)>,
@@ -564,9 +610,10 @@ impl Engine {
         }
         self.desk().attend();
         self.desk().settle_accounts(run);
-        let owed: Vec<Input> = run.outstanding().into_iter().filter_map(lost).collect();
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
         let mut opened = self.driver(replayed, host, clock, patience);
+        let outstanding = opened.driver.run.outstanding().into_iter();
+        let owed: Vec<Input> = outstanding.filter_map(|owed| lost(&opened.driver, owed)).collect();
         let mut inputs = vec![Input::TakenUp];
         if let Some((changes, by)) = goes_on {
             if ended {
@@ -593,6 +640,7 @@ impl Engine {
             }
         }
         opened.driver.hear_what_is_owed().await.map_err(|Fatal(error)| Error::Store(error))?;
+        opened.driver.call_on();
         Ok(opened.go())
     }
 
@@ -616,7 +664,7 @@ impl Engine {
     }
 
     /// A run that this process drives, to be followed until it does not any more.
-    fn driven(&self, id: &RunId) -> Option<Handle> {
+    pub(crate) fn driven(&self, id: &RunId) -> Option<Handle> {
         let (mail, followers) = lock(&self.live).get(id).cloned()?;
         let (updates, mut ending) = (followers.add(), followers.add());
         let (store, run, program) = (self.store.clone(), id.clone(), self.program(id).ok()?);
@@ -729,9 +777,12 @@ impl Engine {
         }
         // Nobody drives it, or whoever did has just left it.
         let taking_up = self.taking_up.lock().await;
-        self.write(id, input).await?;
+        let caller = self.write(id, input).await?;
         drop(taking_up);
         self.desk().wake(id);
+        if let Some(caller) = caller {
+            self.desk().stir(&caller, id);
+        }
         Ok(())
     }
 
@@ -768,15 +819,15 @@ impl Engine {
         Ok(crate::report::result_at(id, &self.view(id)?, Some(&self.shared()?)))
     }
 
-    /// Writes one input of a run down without driving it.
-    async fn write(&self, id: &RunId, input: Input) -> Result<(), Error> {
+    /// Writes one input of a run down without driving it, and says which run waits for it.
+    async fn write(&self, id: &RunId, input: Input) -> Result<Option<RunId>, Error> {
         let program = self.program(id)?;
         let replayed = replayed(&self.store, id, &program)?;
         let host = Host::new(windlass_executors::Environment::default());
         let mut opened = self.driver(replayed, host, Clock::Real, Patience::Work);
         opened.driver.only_record = true;
         match opened.driver.offer(input).await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => Ok(opened.driver.run.parents().last().cloned()),
             Ok(Err(refused)) => Err(Error::Refused(refused)),
             Err(Fatal(error)) => Err(Error::Store(error)),
         }
@@ -856,6 +907,7 @@ impl Engine {
             work: JoinSet::new(),
             jobs: HashMap::new(),
             keys: HashMap::new(),
+            calls: HashMap::new(),
             output,
             notes,
             agenda: BTreeMap::new(),
@@ -887,9 +939,17 @@ impl Opened {
         lock(&self.live).insert(id.clone(), (self.sender.clone(), self.followers.clone()));
         let leaving =
             Leaving { run: id.clone(), live: self.live, followers: self.followers, ended: self.ended };
+        let (desk, caller) = (self.driver.desk.clone(), self.driver.run.parents().last().cloned());
+        let run = id.clone();
         let done = tokio::spawn(async move {
-            let _leaving = leaving;
-            self.driver.drive().await
+            let leaving = leaving;
+            let standing = self.driver.drive().await;
+            drop(leaving);
+            let ended = matches!(standing, Ok(Standing::Success | Standing::Failed | Standing::Cancelled));
+            if let Some(caller) = caller.filter(|_| ended) {
+                desk.stir(&caller, &run);
+            }
+            standing
         });
         Handle { id, updates: self.following, done, mail: self.sender }
     }
@@ -916,11 +976,16 @@ impl Drop for Leaving {
 }
 
 /// A run that nobody drives: nothing more is heard of it.
-fn standing_still(id: &RunId, view: &View) -> Handle {
+pub(crate) fn standing_still(id: &RunId, view: &View) -> Handle {
     let (mail, _) = mpsc::unbounded_channel();
     let (_, updates) = mpsc::unbounded_channel();
     let done = tokio::spawn(std::future::ready(Ok(crate::report::standing(view))));
     Handle { id: id.clone(), updates, done, mail }
+}
+
+/// No change of inputs.
+pub(crate) fn nothing() -> Value {
+    Value::map::<&str>([])
 }
 
 /// Whether anything is to be changed.
@@ -928,10 +993,12 @@ fn is_change(changes: &Value) -> bool {
     matches!(changes, Value::Map(map) if !map.is_empty())
 }
 
-/// What a crash left unanswered is lost.
-fn lost(owed: Effect) -> Option<Input> {
+/// What a crash left unanswered is lost, except for runs that were called: these are as they were.
+fn lost(driver: &Driver, owed: Effect) -> Option<Input> {
     match owed {
+        Effect::Dispatch(job) if driver.calls_itself(&job) => None,
         Effect::Dispatch(job) => Some(Input::Lost { job: job.key }),
+        Effect::Abort(job) if driver.called_run(&job).is_some() => None,
         Effect::Abort(job) => Some(Input::Lost { job }),
         Effect::Ask { .. }
         | Effect::Release { .. }

@@ -97,7 +97,7 @@ impl Executor for Nobody {
             Work::Task { .. } => "nothing here does tasks",
             Work::Shell { .. } => "nothing here does commands",
             Work::Http(_) => "nothing here sends requests",
-            Work::Call { .. } => "nothing here starts other workflows yet",
+            Work::Call { .. } => "nothing here reads other workflows",
             Work::Assistant(_) => "nothing here asks assistants",
             Work::Builtin { .. } => "nothing here does builtins",
             Work::Notify { .. } => "nothing here notifies anybody",

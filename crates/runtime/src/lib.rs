@@ -1,15 +1,18 @@
 //! The loop that joins engine, store and executors: clock, owner lock, dispatch, recovery. The only place where they meet.
 //!
-//! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `clock` its time, `host` what
+//! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `calls` the runs that it
+//! calls and `library` where their workflows are found, `clock` its time, `host` what
 //! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
 //! as its user sees it, `triggers` starts runs by the clock.
 
+mod calls;
 mod clock;
 mod config;
 mod desk;
 mod drive;
 mod engine;
 mod host;
+mod library;
 mod lock;
 mod owner;
 mod rates;
@@ -22,6 +25,7 @@ pub use config::{BadConfig, Config, Fault, Limits};
 pub use drive::{Fatal, Patience, Update};
 pub use engine::{Engine, Error, Handle, Start, new_id};
 pub use host::Host;
+pub use library::{Definition, Reader};
 pub use lock::Lock;
 pub use owner::{Door, Following, Order, Request, Surroundings, listen};
 pub use triggers::{Parked, PastFire, Scheduled, Triggers, Unready};
@@ -31,7 +35,7 @@ pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
 
 pub use windlass_engine::{
     Asker, Choice, Claim, Decision, DeskEvent, DeskState, DeskWhat, Event, Failure, GateDecision, Input, Job,
-    Outcome, Path, Program, Refused, RunId, RunPhase, StepPhase, Timestamp, View, What, Work,
+    Lineage, Outcome, Path, Program, Refused, RunId, RunPhase, StepPhase, Timestamp, View, What, Work,
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
 pub use windlass_store::{Durability, Lsn, Query, RunRow};

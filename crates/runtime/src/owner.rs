@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
-use windlass_engine::{Choice, Event, GateDecision, Input, RunId};
+use windlass_engine::{Choice, Event, GateDecision, Input, Lineage, RunId};
 use windlass_executors::{Environment, Line, Script, Stream};
 use windlass_ir::policy::Budget;
 use windlass_ir::{Plan, Value};
@@ -81,6 +81,7 @@ pub enum Request {
         plan: Box<Plan>,
         source: String,
         overrides: String,
+        file: Option<PathBuf>,
         inputs: Value,
         by: Option<String>,
         run: Option<RunId>,
@@ -442,17 +443,21 @@ async fn send(writing: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> std:
 
 async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error> {
     match request {
-        Request::Start { plan, source, overrides, inputs, by, run, from, .. } => {
+        Request::Start { plan, source, overrides, file, inputs, by, run, from, .. } => {
             let start = Start {
                 run,
                 inputs,
                 by: by.map(Into::into),
                 source,
                 overrides,
+                file,
                 host: from.host()?,
                 clock: from.clock(),
                 patience: from.patience(),
                 claims: Vec::new(),
+                lineage: Lineage::default(),
+                parents: Vec::new(),
+                budgets: Vec::new(),
             };
             engine.start(*plan, start).await
         }

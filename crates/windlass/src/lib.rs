@@ -14,8 +14,8 @@ use windlass_runtime as runtime;
 pub use windlass_ir::{Code, Diagnostic, Duration, Plan, Severity, Sources, Value};
 pub use windlass_runtime::report;
 pub use windlass_runtime::{
-    BadConfig, Choice, Clock, Config, Context, Environment, Error, Event, Executor, Failure, GateDecision,
-    Host, Input, Job, Outcome, Patience, RunId, Script, Update, View, Work,
+    BadConfig, Choice, Clock, Config, Context, Definition, Environment, Error, Event, Executor, Failure,
+    GateDecision, Host, Input, Job, Outcome, Patience, Reader, RunId, Script, Update, View, Work,
 };
 
 /// A workflow file, read and checked.
@@ -90,12 +90,15 @@ impl Engine {
     /// Opens a data folder, which is made if it is not there. Only one process at a time can.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
         let engine = runtime::Engine::open(folder.as_ref(), runtime::Durability::Disk)?;
+        engine.read_with(Arc::new(Files));
         Ok(Self { engine, host: Host::new(here()) })
     }
 
     /// An engine that forgets everything with itself.
     pub fn in_memory() -> Self {
-        Self { engine: runtime::Engine::in_memory(), host: Host::new(here()) }
+        let engine = runtime::Engine::in_memory();
+        engine.read_with(Arc::new(Files));
+        Self { engine, host: Host::new(here()) }
     }
 
     /// Does everything that is no command with this.
@@ -118,7 +121,8 @@ impl Engine {
         Ok(self)
     }
 
-    /// Lets commands run elsewhere or with other variables than those of this process.
+    /// Lets commands run elsewhere or with other variables than those of this process. Workflows that are called are looked for
+    /// there, too.
     #[must_use]
     pub fn with_environment(mut self, environment: Environment) -> Self {
         self.host.environment = Arc::new(environment);
@@ -143,10 +147,14 @@ impl Engine {
             by: None,
             source: String::new(),
             overrides: String::new(),
+            file: None,
             host: self.host.clone(),
             clock,
             patience,
             claims: Vec::new(),
+            lineage: runtime::Lineage::default(),
+            parents: Vec::new(),
+            budgets: Vec::new(),
         };
         self.engine.start(plan.clone(), start).await.map(RunHandle::of)
     }
@@ -202,6 +210,24 @@ impl RunHandle {
     /// Waits until the run has ended, or until only people could move it and nobody waits for them.
     pub async fn outcome(self) -> Result<report::Standing, runtime::Fatal> {
         self.handle.done.await.unwrap_or(Ok(report::Standing::Going))
+    }
+}
+
+/// Reads the workflows that are called from files.
+#[derive(Debug)]
+struct Files;
+
+impl Reader for Files {
+    fn read(&self, file: &Path) -> Result<Definition, String> {
+        let workflow = Workflow::load(file).map_err(|error| error.to_string())?;
+        let plan = workflow.plan().map_err(|invalid| invalid.to_string())?.clone();
+        Ok(Definition {
+            file: file.to_owned(),
+            plan,
+            words: workflow.loaded.words,
+            source: workflow.source,
+            overrides: String::new(),
+        })
     }
 }
 

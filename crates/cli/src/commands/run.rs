@@ -9,6 +9,7 @@ use crate::{data, show};
 use serde_json::{Value as Value_, json};
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass_dialects::Dialect;
 use windlass_ir::Value;
@@ -71,6 +72,7 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
     let request = Request::Start {
         source: texts.first().cloned().unwrap_or_default(),
         overrides: texts.get(1).cloned().unwrap_or_default(),
+        file: load::location(&file),
         plan: Box::new(opened.plan),
         inputs: parameters.to_value(),
         by: Some(data::login(None)),
@@ -165,12 +167,11 @@ fn task(step: &PlanStep) -> Option<String> {
 fn is_for_others(step: &PlanStep, config: Option<&Config>) -> bool {
     match &step.kind {
         Kind::Action(action) => match action {
-            Action::Shell(_) => false,
+            Action::Shell(_) | Action::Call(_) => false,
             Action::Task(task) => !config.is_some_and(|config| config.tasks.contains_key(&task.task)),
             Action::Agent(_)
             | Action::Tool(_)
             | Action::Http(_)
-            | Action::Call(_)
             | Action::Assistant(_)
             | Action::Builtin(_) => true,
         },
@@ -329,7 +330,10 @@ async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -
             Err(error) => return refused_start(&error, json),
         };
         let listening = match &door {
-            Door::Owner(engine) => Some((engine.clone(), tokio::spawn(listen(engine.clone())))),
+            Door::Owner(engine) => {
+                engine.read_with(Arc::new(load::Files));
+                Some((engine.clone(), tokio::spawn(listen(engine.clone()))))
+            }
             Door::Client(_) => None,
         };
         match door.drive(request.clone()).await {

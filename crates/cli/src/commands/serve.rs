@@ -62,6 +62,7 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
         Err(refusal) => return Err(failed(refusal.findings[0].message.clone())),
     };
     from.config = data::config(None, folder);
+    engine.read_with(Arc::new(crate::load::Files));
     engine.set_house(from.host()?);
     let listening = tokio::spawn(listen(engine.clone()));
     let before = unfinished(&engine)?;

@@ -54,7 +54,8 @@ impl Shared {
         let mut map = Map::new();
         let usual = if works { self.retry.clone() } else { defaults::no_retry(self.foreign) };
         map.put_filled("retry", retry(&policy.retry, &usual));
-        let timeout = (works && !self.foreign).then_some(defaults::TIMEOUT);
+        let bounded = works && !matches!(step.kind, Kind::Action(Action::Call(_)));
+        let timeout = (bounded && !self.foreign).then_some(defaults::TIMEOUT);
         if policy.timeout != timeout {
             map.put("timeout", policy.timeout.map_or(Yaml::from("none"), Yaml::from));
         }

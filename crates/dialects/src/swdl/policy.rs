@@ -208,6 +208,8 @@ impl Defaults {
 pub enum Applies {
     /// Attempts are made: everything.
     Attempts,
+    /// The same, but what is called has limits of its own: it is bounded only where that is written.
+    Calls,
     /// A scope whose body makes the attempts, and takes over the retry policy.
     RetryInside,
     /// A scope: its timeout bounds the whole.
@@ -220,13 +222,13 @@ pub enum Applies {
 /// every part means something on every stage, and nothing is inherited.
 pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Policy, RetryDraft) {
     let foreign = stage.context.foreign;
-    let attempts = applies == Applies::Attempts;
+    let attempts = matches!(applies, Applies::Attempts | Applies::Calls);
     let written = stage.table("error_policy");
     let mut draft = RetryDraft::default();
-    let mut timeout = (attempts && !foreign).then_some(TIMEOUT);
+    let mut timeout = (applies == Applies::Attempts && !foreign).then_some(TIMEOUT);
     let mut on_failure = None;
     if let Some(table) = &written {
-        if foreign || matches!(applies, Applies::Attempts | Applies::RetryInside) {
+        if foreign || attempts || applies == Applies::RetryInside {
             draft = table.table("retry").map(|table| RetryDraft::read(&table)).unwrap_or_default();
         }
         if foreign || applies != Applies::FailureOnly {

@@ -142,9 +142,9 @@ impl StageType {
             | Self::Tool
             | Self::Task
             | Self::Http
-            | Self::Workflow
             | Self::Assistant
             | Self::Builtin => Applies::Attempts,
+            Self::Workflow => Applies::Calls,
             Self::FanOut => Applies::RetryInside,
             Self::Loop | Self::Branch | Self::Block | Self::Parallel => Applies::Whole,
             Self::Gate | Self::Wait | Self::Assign | Self::Finish | Self::Slot => Applies::FailureOnly,

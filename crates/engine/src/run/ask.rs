@@ -4,7 +4,7 @@ use super::state::{Attempt, Phase, Place, State};
 use super::values::Sight;
 use super::{Run, Turn, render};
 use crate::desk::{Address, Amount, Ask, Asker, Claim, Denial, DeskAnswer, End, Full, Listener};
-use crate::event::{Assignment, Shares, What};
+use crate::event::{Assignment, RunBudget, Shares, What};
 use crate::input::{Effect, Refused, Start};
 use crate::keys::{Path, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome, class};
@@ -142,11 +142,14 @@ impl Turn<'_> {
             let (limit, period, units) = (rate.limit, rate.period, rate.units);
             claims.push(Claim::Rate { key: key.into(), limit, period, units });
         }
-        let cap = &self.run.program.plan.policy.budget;
-        if !cap.is_unlimited() && spends(action) {
-            let root = self.state().shares.parents.first().unwrap_or(&self.run.id);
+        if spends(action) {
             let most = Amount { calls: 1, ..Amount::default() };
-            claims.push(Claim::Spend { account: account_of(root), cap: cap.clone(), most });
+            let budgets = self.run.budgets();
+            claims.extend(budgets.map(|RunBudget { run, cap }| Claim::Spend {
+                account: account_of(&run),
+                cap,
+                most,
+            }));
         }
         Ok(claims)
     }
@@ -190,7 +193,8 @@ impl Turn<'_> {
             let matching = render::bindings(&sight, &cancel.matching)?;
             cancelled_by.push(Listener { address, name, matching, until, number });
         }
-        let shares = Shares { claims, ahead, cancelled_by, parents: start.parents.clone() };
+        let (parents, budgets) = (start.parents.clone(), start.budgets.clone());
+        let shares = Shares { claims, ahead, cancelled_by, parents, budgets };
         Ok((shares != Shares::default()).then(|| Box::new(shares)))
     }
 

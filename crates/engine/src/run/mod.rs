@@ -32,7 +32,7 @@ mod undo;
 mod values;
 mod wait;
 
-use crate::event::{Event, What};
+use crate::event::{Event, RunBudget, What};
 use crate::input::{Effect, Input, Refused, Start};
 use crate::job::Job;
 use crate::keys::{JobKey, Path, Reason, RunId, Timestamp};
@@ -166,6 +166,37 @@ impl Run {
         let hooks = self.state.hooks.iter();
         let hooks = hooks.map(|(path, hook)| Effect::Dispatch(Box::new(self.hook_job(path, hook))));
         self.application().into_iter().chain(steps).chain(hooks).collect()
+    }
+
+    /// The job with this key, if somebody is at work on it.
+    pub fn dispatched(&self, key: &JobKey) -> Option<Job> {
+        let place = self.state.find(&key.path)?;
+        let attempt = self.state.at(place).attempt()?;
+        let same = matches!(attempt.doing, Doing::Running) && self.job_key(&key.path, attempt) == *key;
+        same.then(|| self.job(place, attempt))
+    }
+
+    /// Whether this is the first attempt since a failed step was opened again.
+    pub fn is_reopened(&self, job: &JobKey) -> bool {
+        let before = self.state.find(&job.path).map_or(0, |place| self.state.at(place).attempts_before);
+        before > 0 && job.attempt == before + 1
+    }
+
+    /// The runs that wait for this one, the outermost first.
+    pub fn parents(&self) -> &[RunId] {
+        &self.state.shares.parents
+    }
+
+    /// The budgets that it draws on: those of the runs that wait for it, and its own.
+    pub fn budgets(&self) -> impl Iterator<Item = RunBudget> {
+        let cap = &self.program.plan.policy.budget;
+        let own = (!cap.is_unlimited()).then(|| RunBudget { run: self.id.clone(), cap: cap.clone() });
+        self.state.shares.budgets.iter().cloned().chain(own)
+    }
+
+    /// Who has started it.
+    pub fn by(&self) -> Option<&Arc<str>> {
+        self.state.by.as_ref()
     }
 
     /// Takes an input and decides everything that can be decided because of it.

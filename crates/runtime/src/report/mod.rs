@@ -52,13 +52,19 @@ fn is_for_others(step: &StepView) -> bool {
     matches!(
         step.phase,
         StepPhase::Asking { .. } | StepPhase::Queued { .. } | StepPhase::Waiting { signal: Some(_), .. }
-    )
+    ) || is_calling(step)
+}
+
+/// Whether a step waits for a run that it has called, which alone can bring it further.
+fn is_calling(step: &StepView) -> bool {
+    step.phase == StepPhase::Running && step.child.is_some()
 }
 
 /// Whether work or time alone brings the run further.
 pub(crate) fn moves_by_itself(view: &View) -> bool {
     view.steps.iter().any(|(path, step)| match &step.phase {
-        StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Waiting { signal: None, .. } => true,
+        StepPhase::Running => !is_calling(step),
+        StepPhase::Backoff { .. } | StepPhase::Waiting { signal: None, .. } => true,
         StepPhase::Inside => is_between_rounds(view, path, step),
         StepPhase::Dormant
         | StepPhase::Pending
@@ -235,9 +241,11 @@ fn waiting_on(view: &View, place: impl Fn(&Path) -> Option<usize>) -> Vec<Json> 
                 "options": null,
                 "until": until.map(shown),
             })),
+            StepPhase::Running => step.child.as_ref().map(|child| {
+                json!({"step": name(), "kind": "run", "message": child, "options": null, "until": null})
+            }),
             StepPhase::Dormant
             | StepPhase::Pending
-            | StepPhase::Running
             | StepPhase::Joined
             | StepPhase::Inside
             | StepPhase::Settled(_) => None,
@@ -345,6 +353,8 @@ struct Shown {
     error: Json,
     skipped: Option<String>,
     duration: Option<f64>,
+    /// The run that it has called.
+    child: Option<RunId>,
 }
 
 impl Shown {
@@ -359,6 +369,7 @@ impl Shown {
             error: Json::Null,
             skipped: skipped.map(str::to_owned),
             duration: None,
+            child: None,
         }
     }
 
@@ -367,6 +378,7 @@ impl Shown {
         let doing = doing(view, path, step);
         let mut shown = Self::nothing("", None);
         shown.attempts = doing.attempts;
+        shown.child.clone_from(&doing.child);
         shown.delays.clone_from(&doing.delays);
         let span = step.started_at.or(doing.started_at).zip(step.ended_at);
         shown.duration = span.map(|(start, end)| end.since(start).as_secs_f64());
@@ -394,7 +406,7 @@ impl Shown {
     }
 
     fn into_json(self) -> Json {
-        json!({
+        let mut json = json!({
             "status": self.status,
             "attempts": self.attempts,
             "delays_seconds": self.delays.into_iter().map(seconds).collect::<Vec<_>>(),
@@ -403,7 +415,11 @@ impl Shown {
             "error": self.error,
             "skipped_because": self.skipped,
             "duration_seconds": self.duration,
-        })
+        });
+        if let (Json::Object(fields), Some(child)) = (&mut json, self.child) {
+            fields.insert("child_run_id".into(), json!(child));
+        }
+        json
     }
 }
 

@@ -90,6 +90,7 @@ impl Ready {
             keep: Vec::new(),
             claims: Vec::new(),
             parents: Vec::new(),
+            budgets: Vec::new(),
         };
         let mut run = Run::new(self.run(now), program);
         run.handle(now, Input::Start(Box::new(start))).map_err(Error::Refused)?;

@@ -16,7 +16,7 @@ use windlass::{
 };
 
 /// The folder of a dialect's cases.
-fn cases(dialect: &str) -> PathBuf {
+pub fn cases(dialect: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/fixtures").join(dialect).join("cases")
 }
 
@@ -28,38 +28,38 @@ fn script(json: &Json) -> Script {
     Script::parse(&Value::from(json)).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-fn done(json: &Json) -> Outcome {
+pub fn done(json: &Json) -> Outcome {
     Outcome::Done(Value::from(json))
 }
 
-fn failed(class: &str, message: &str) -> Outcome {
+pub fn failed(class: &str, message: &str) -> Outcome {
     Outcome::Failed(Failure::new(class, message))
 }
 
 /// One job as whoever does the work sees it.
 #[derive(Clone, Debug)]
-struct Seen {
-    step: String,
-    input: Json,
+pub struct Seen {
+    pub step: String,
+    pub input: Json,
     job: Job,
 }
 
 /// What is done about a job: told which job it is, and the how many-th of its task or tool, from 0.
-type Answer = dyn Fn(&Seen, usize) -> Outcome + Send + Sync;
+pub type Answer = dyn Fn(&Seen, usize) -> Outcome + Send + Sync;
 
 /// Does all work at once and remembers what it was given.
 #[derive(Clone)]
-struct Worker {
+pub struct Worker {
     answer: Arc<Answer>,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Worker {
-    fn new(answer: impl Fn(&Seen, usize) -> Outcome + Send + Sync + 'static) -> Self {
+    pub fn new(answer: impl Fn(&Seen, usize) -> Outcome + Send + Sync + 'static) -> Self {
         Self { answer: Arc::new(answer), seen: Arc::default() }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Vec<Seen>> {
+    pub fn seen(&self) -> MutexGuard<'_, Vec<Seen>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,21 +93,21 @@ fn given(work: &Work) -> Json {
 }
 
 /// A run from its start to where nobody but people could bring it further.
-struct Played {
-    engine: Engine,
-    id: RunId,
-    standing: Standing,
-    result: Json,
+pub struct Played {
+    pub engine: Engine,
+    pub id: RunId,
+    pub standing: Standing,
+    pub result: Json,
 }
 
 impl Played {
-    fn step(&self, id: &str) -> &Json {
+    pub fn step(&self, id: &str) -> &Json {
         let step = &self.result["steps"][id];
         assert!(step.is_object(), "there is no `{id}` in {:#}", self.result);
         step
     }
 
-    fn check(&self, status: &str, steps: &Json) {
+    pub fn check(&self, status: &str, steps: &Json) {
         assert_eq!(self.result["status"], status, "{:#}", self.result);
         for (id, expected) in steps.as_object().expect("steps") {
             assert_eq!(self.step(id)["status"], *expected, "{id} of {:#}", self.result);
@@ -134,7 +134,7 @@ impl Played {
 }
 
 /// Runs a workflow with a clock that jumps.
-async fn play(engine: Engine, workflow: &Workflow, inputs: &Json) -> Played {
+pub async fn play(engine: Engine, workflow: &Workflow, inputs: &Json) -> Played {
     let plan = workflow.plan().expect("a valid case");
     let run = engine.run_with(plan, Value::from(inputs), Clock::starting_now(), Patience::Work).await;
     let run = run.unwrap_or_else(|error| panic!("{}: {error}", plan.header.id));

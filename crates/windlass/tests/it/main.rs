@@ -1,5 +1,6 @@
 //! Tests of the whole from file to result, in process.
 
+mod calls;
 mod dialects;
 mod embed;
 mod large;

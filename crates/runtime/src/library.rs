@@ -1,0 +1,132 @@
+//! Finds the workflows that others call: by a path, or by name in the folders around the calling file.
+//!
+//! This file knows where to look. What a file says, only a [`Reader`] knows: whoever opens an engine brings one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use windlass_ir::Plan;
+use windlass_ir::workflow::Words;
+
+/// Reads workflow files.
+pub trait Reader: std::fmt::Debug + Send + Sync {
+    /// A workflow file, or the one in a folder. What is wrong with it is said in one line.
+    fn read(&self, file: &Path) -> Result<Definition, String>;
+}
+
+/// A workflow as it was found.
+#[derive(Debug)]
+pub struct Definition {
+    pub file: PathBuf,
+    pub plan: Plan,
+    pub words: &'static Words,
+    pub source: String,
+    pub overrides: String,
+}
+
+/// Why there is no workflow to call.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unfound {
+    NotThere { looked_in: PathBuf },
+    Several(Vec<PathBuf>),
+    Bad { file: PathBuf, cause: String },
+}
+
+impl std::fmt::Display for Unfound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotThere { looked_in } => {
+                write!(f, "there is none in {}: put its file there, or name its path", looked_in.display())
+            }
+            Self::Several(files) => {
+                let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+                write!(f, "it is in {}: keep one of them, or name its path", files.join(" and in "))
+            }
+            Self::Bad { file, cause } => write!(f, "{} cannot be used: {cause}", file.display()),
+        }
+    }
+}
+
+/// What files of workflows end with.
+const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
+
+/// The names of the one workflow in a folder of its own.
+const OWN_FOLDER: [&str; 4] = ["WORKFLOW.yaml", "WORKFLOW.yml", "WORKFLOW.json", "workflow.yml"];
+
+/// Where Spec Kit keeps what is installed in a project, and what it knows about that.
+const INSTALLED: &str = ".specify/workflows";
+const REGISTRY: &str = "workflow-registry.json";
+
+/// Folders with more entries than this are not searched file by file.
+const ENTRIES_MAX: usize = 2_000;
+
+/// The workflow of this name as a file in `folder` means it.
+pub(crate) fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition, Unfound> {
+    let read = |file: &Path| reader.read(file).map_err(|cause| Unfound::Bad { file: file.to_owned(), cause });
+    let is_path = name.contains('/') || ENDINGS.iter().any(|ending| name.ends_with(&format!(".{ending}")));
+    if is_path {
+        let file = folder.join(name);
+        return if file.exists() {
+            read(&file)
+        } else {
+            Err(Unfound::NotThere { looked_in: folder.to_owned() })
+        };
+    }
+    if let Some(installed) = installed(name, folder) {
+        return read(&installed);
+    }
+    let mut files = named(name, folder);
+    if files.is_empty() {
+        files = holding(reader, name, folder);
+    }
+    match files.as_slice() {
+        [only] => {
+            let found = read(only)?;
+            if *found.plan.header.id == *name {
+                return Ok(found);
+            }
+            let cause = format!("it holds the workflow `{}`, not `{name}`", found.plan.header.id);
+            Err(Unfound::Bad { file: only.clone(), cause })
+        }
+        [] => Err(Unfound::NotThere { looked_in: folder.to_owned() }),
+        _ => Err(Unfound::Several(files)),
+    }
+}
+
+/// What Spec Kit has installed under this name in the project around a folder, unless it is switched off.
+fn installed(name: &str, folder: &Path) -> Option<PathBuf> {
+    let project = folder.ancestors().find(|folder| folder.join(INSTALLED).is_dir())?.join(INSTALLED);
+    let file = project.join(name).join("workflow.yml");
+    let registry = std::fs::read(project.join(REGISTRY)).ok();
+    let registry: Option<serde_json::Value> = registry.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let disabled = registry.is_some_and(|registry| registry["workflows"][name]["enabled"] == false);
+    (file.is_file() && !disabled).then_some(file)
+}
+
+/// Files beside the caller, and folders beside it or its own folder, that are called like the workflow.
+fn named(name: &str, folder: &Path) -> Vec<PathBuf> {
+    let beside = ENDINGS.iter().flat_map(|ending| {
+        [format!("{name}.{ending}"), format!("{name}.workflow.{ending}")].map(|file| folder.join(file))
+    });
+    let around = [Some(folder), folder.parent()].into_iter().flatten();
+    let folders = around.flat_map(|around| OWN_FOLDER.map(|file| around.join(name).join(file)));
+    let found: BTreeSet<PathBuf> = beside.chain(folders).filter(|file| file.is_file()).collect();
+    found.into_iter().collect()
+}
+
+/// Files beside the caller that hold a workflow of this name, whatever they are called.
+fn holding(reader: &dyn Reader, name: &str, folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX);
+    let is_workflow = |file: &PathBuf| {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(|ending| ENDINGS.contains(&ending)) && file.is_file()
+    };
+    // Reading a workflow costs more than looking whether its name stands there at all.
+    let mentions = |file: &PathBuf| {
+        std::fs::read(file).is_ok_and(|bytes| bytes.windows(name.len()).any(|part| part == name.as_bytes()))
+    };
+    let holds = |file: &PathBuf| reader.read(file).is_ok_and(|found| *found.plan.header.id == *name);
+    let files = entries.map(|entry| entry.path()).filter(is_workflow);
+    let mut found: Vec<PathBuf> = files.filter(|file| mentions(file) && holds(file)).collect();
+    found.sort();
+    found
+}

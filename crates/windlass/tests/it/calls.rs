@@ -1,0 +1,246 @@
+//! Workflows that call others: runs of their own with an id that follows from the caller, found by name beside its file.
+
+use super::dialects::{Worker, cases, done, failed, play};
+use serde_json::{Value as Json, json};
+use std::path::PathBuf;
+use windlass::report::{self, Standing};
+use windlass::{
+    Choice, Clock, Engine, Environment, GateDecision, Input, Patience, RunId, Script, Value, Workflow,
+};
+use windlass_ir::plan::Given;
+
+/// A folder with workflows in it.
+struct Shelf(PathBuf);
+
+impl Shelf {
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("calls-{name}"));
+        // What an earlier test run has left.
+        let _ = std::fs::remove_dir_all(&folder);
+        for (file, text) in files {
+            let file = folder.join(file);
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder of our own");
+            std::fs::write(file, text).expect("a folder of our own");
+        }
+        Self(folder)
+    }
+
+    fn load(&self, file: &str) -> Workflow {
+        Workflow::load(self.0.join(file)).expect("it was just written")
+    }
+
+    fn around(&self, engine: Engine) -> Engine {
+        let variables = std::env::vars_os().collect();
+        engine.with_environment(Environment { variables, directory: self.0.clone() })
+    }
+
+    fn engine(&self) -> Engine {
+        self.around(Engine::in_memory())
+    }
+}
+
+fn result(engine: &Engine, id: &RunId) -> Json {
+    report::result(id, &engine.view(id).expect("a run"))
+}
+
+fn child(result: &Json, step: &str) -> RunId {
+    let id = result["steps"][step]["child_run_id"].as_str();
+    RunId::new(id.unwrap_or_else(|| panic!("no run in {result:#}"))).expect("an id")
+}
+
+const MAIL: &str = r#"{"name": "parcel-mail", "version": "1", "steps": [{"id": "mail", "task": "mail"}]}"#;
+
+/// v09 calls v10, and a third one that it does not wait for.
+#[tokio::test]
+async fn one_is_waited_for_and_one_is_only_started() {
+    let case = |file: &str| std::fs::read_to_string(cases("dagnats").join(file)).expect("a case");
+    let (parent, round) = (case("v09_sub_workflow_parent.json"), case("v10_sub_workflow_child.json"));
+    let files = [("day.json", &*parent), ("anything.json", &*round), ("parcel-mail.json", MAIL)];
+    let shelf = Shelf::new("v09", &files);
+    let worker = Worker::new(|seen, _| match &*seen.step {
+        "sort" => done(&json!({"n": 2})),
+        "drive" => done(&seen.input),
+        step => done(&json!(step)),
+    });
+    let engine = shelf.engine().with_executor(worker.clone());
+    let played = play(engine, &shelf.load("day.json"), &Json::Null).await;
+    played.check("completed", &json!({"deliver": "completed", "notify": "completed", "close": "completed"}));
+    assert_eq!(played.step("deliver")["output"], json!({"sign": "sign", "photo": "photo"}));
+    let round = result(&played.engine, &child(&played.result, "deliver"));
+    assert_eq!((&round["status"], &round["workflow"]), (&json!("completed"), &json!("parcel-round")));
+    assert_eq!(round["inputs"], json!({"n": 2}));
+    let mail = &played.step("notify")["output"]["child_run_id"];
+    assert_eq!(*mail, played.step("notify")["child_run_id"]);
+    assert_eq!(result(&played.engine, &child(&played.result, "notify"))["workflow"], "parcel-mail");
+}
+
+const OUTER: &str = "
+workflow: { id: outer, name: Outer }
+error_policy: { default_retry: { max_attempts: 1 } }
+stages:
+  - { id: before, type: task, task: before }
+  - { id: call, type: workflow, workflow: inner, depends_on: [before] }
+  - { id: after, type: task, task: after, depends_on: [call] }
+";
+
+const INNER: &str = "
+workflow: { id: inner, name: Inner }
+error_policy: { default_retry: { max_attempts: 1 } }
+stages:
+  - { id: first, type: task, task: first }
+  - { id: ask, type: gate, gate: {}, depends_on: [first] }
+  - { id: last, type: task, task: last, depends_on: [ask] }
+";
+
+fn steps(worker: &Worker) -> Vec<String> {
+    worker.seen().iter().map(|seen| seen.step.clone()).collect()
+}
+
+/// A caller rests with the run that it has called, and goes on with it; nothing is done twice.
+#[tokio::test]
+async fn a_run_that_waits_for_people_lets_its_caller_rest() {
+    let shelf = Shelf::new("rest", &[("outer.yaml", OUTER), ("inner.yaml", INNER)]);
+    let worker = Worker::new(|_, _| done(&json!(1)));
+    let engine = shelf.engine().with_executor(worker.clone());
+    let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
+    assert_eq!(played.standing, Standing::Waiting, "{:#}", played.result);
+    let inner = child(&played.result, "call");
+    assert_eq!(
+        played.result["waiting_on"],
+        json!([{"step": "call", "kind": "run", "message": inner, "options": null, "until": null}])
+    );
+    let engine = &played.engine;
+    let run = engine
+        .resume(&inner, Value::Null, Clock::starting_now(), Patience::Everything)
+        .await
+        .expect("it goes on");
+    let path = engine.view(&inner).expect("a run").steps.keys().nth(1).cloned().expect("the gate");
+    let decision =
+        GateDecision { choice: Choice::Approve, by: "ann".into(), reason: None, form: Value::Null };
+    run.tell(Input::Decide { id: "d".into(), path, decision }).await.expect("it is taken");
+    assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
+    let run = engine
+        .resume(&played.id, Value::Null, Clock::starting_now(), Patience::Work)
+        .await
+        .expect("it goes on");
+    assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
+    assert_eq!(steps(&worker), ["before", "first", "last", "after"]);
+}
+
+const PLAIN_INNER: &str = "
+workflow: { id: inner, name: Inner }
+error_policy: { default_retry: { max_attempts: 1 } }
+stages:
+  - { id: first, type: task, task: first }
+  - { id: last, type: task, task: last, depends_on: [first] }
+";
+
+/// Going on with a run that failed because of the one that it called goes on with both, where they were.
+#[tokio::test]
+async fn a_failed_call_goes_on_where_it_was() {
+    let shelf = Shelf::new("fails", &[("outer.yaml", OUTER), ("inner.yaml", PLAIN_INNER)]);
+    let worker = Worker::new(|seen, count| match &*seen.step {
+        "last" if count == 0 => failed("gone", "the disk is gone"),
+        _ => done(&json!(1)),
+    });
+    let engine = shelf.engine().with_executor(worker.clone());
+    let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
+    played.check("failed", &json!({"call": "failed", "after": "cancelled"}));
+    let inner = child(&played.result, "call");
+    let error = &played.step("call")["error"];
+    assert_eq!(error["code"], "gone");
+    assert_eq!(error["message"], format!("the run {inner} of `inner` failed: the disk is gone"));
+    let engine = &played.engine;
+    let run = engine
+        .resume(&played.id, Value::Null, Clock::starting_now(), Patience::Work)
+        .await
+        .expect("it goes on");
+    assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
+    assert_eq!(steps(&worker), ["before", "first", "last", "last", "after"]);
+    assert_eq!(child(&result(engine, &played.id), "call"), inner);
+}
+
+/// Whoever cancels a run cancels what it waits for.
+#[tokio::test]
+async fn cancel_goes_down() {
+    let shelf = Shelf::new("cancel", &[("outer.yaml", OUTER), ("inner.yaml", INNER)]);
+    let engine = shelf.engine().with_executor(Worker::new(|_, _| done(&json!(1))));
+    let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
+    let inner = child(&played.result, "call");
+    let engine = &played.engine;
+    let run =
+        engine.resume(&played.id, Value::Null, Clock::Real, Patience::Everything).await.expect("it goes on");
+    run.cancel("enough").await.expect("it is told");
+    assert_eq!(run.outcome().await.expect("no trouble"), Standing::Cancelled);
+    assert_eq!(result(engine, &inner)["status"], "cancelled");
+}
+
+/// What cannot be called fails the step with the reason, and starts nothing.
+#[tokio::test]
+async fn what_cannot_be_called_says_why() {
+    let two = INNER.replace("id: inner, name", "id: inner, version: 2.0.0, name");
+    let check = async |name: &str, files: &[(&str, &str)], code: &str, message: &str| {
+        let shelf = Shelf::new(name, files);
+        let engine = shelf.engine().with_executor(Worker::new(|_, _| done(&json!(1))));
+        let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
+        played.check("failed", &json!({"call": "failed"}));
+        let error = &played.step("call")["error"];
+        assert_eq!(error["code"], code, "{error}");
+        let expected = message.replace("FOLDER", &shelf.0.display().to_string());
+        assert_eq!(error["message"], expected);
+    };
+    let none = "the workflow `inner` cannot be called: there is none in FOLDER: put its file there, or name its path";
+    check("none", &[("outer.yaml", OUTER)], "error", none).await;
+    let several = "the workflow `inner` cannot be called: it is in FOLDER/a.yaml and in FOLDER/b.yaml: keep one of them, or name its path";
+    check("two", &[("outer.yaml", OUTER), ("a.yaml", INNER), ("b.yaml", &two)], "error", several).await;
+    let bad = "workflow: { id: inner, name: Inner }\nstages: []\n";
+    let message = "the workflow `inner` cannot be called: FOLDER/inner.yaml cannot be used: 1 of the workflow's findings are errors; the first: this workflow has no stages";
+    check("bad", &[("outer.yaml", OUTER), ("inner.yaml", bad)], "error", message).await;
+    let needy =
+        format!("{PLAIN_INNER}config: {{ parameters: {{ n: {{ type: integer, required: true }} }} }}\n");
+    let message = "the workflow `inner` refuses its input: the required parameter `n` is missing";
+    check("needy", &[("outer.yaml", OUTER), ("inner.yaml", &needy)], "contract_violation", message).await;
+    let circle = PLAIN_INNER.replace("type: task, task: last", "type: workflow, workflow: outer");
+    let shelf = Shelf::new("circle", &[("outer.yaml", OUTER), ("inner.yaml", &circle)]);
+    let engine = shelf.engine().with_executor(Worker::new(|_, _| done(&json!(1))));
+    let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
+    let error = played.step("call")["error"]["message"].as_str().expect("a message");
+    assert!(error.contains("calls itself") || error.contains("called by itself"), "{error}");
+}
+
+/// All runs of a tree draw on the budget of the run at its top.
+#[tokio::test]
+async fn a_tree_of_runs_has_one_budget() {
+    let outer = OUTER.replace("stages:", "config: { budget: { calls: 3 } }\nstages:");
+    let shelf = Shelf::new("budget", &[("outer.yaml", &outer), ("inner.yaml", PLAIN_INNER)]);
+    let steps = json!({"before": [{"output": 1}], "first": [{"output": 1}], "last": [{"output": 1}], "after": [{"output": 1}]});
+    let script = Script::parse(&Value::from(&json!({"steps": steps}))).expect("a script");
+    let played = play(shelf.engine().with_script(script), &shelf.load("outer.yaml"), &json!({})).await;
+    played.check("failed", &json!({"before": "success", "call": "success", "after": "failed"}));
+    assert_eq!(played.step("after")["error"]["code"], "budget_exceeded");
+}
+
+/// A call of Spec Kit runs in the same run: what it declares comes back, and nothing else.
+#[tokio::test]
+async fn an_installed_workflow_runs_inside() {
+    let case = |file: &str| {
+        std::fs::read_to_string(cases("speckit").join("workflow-call").join(file)).expect("a case")
+    };
+    let (parent, inner) = (case("workflow.yml"), case("child/workflow.yml"));
+    let files = [("workflow.yml", &*parent), (".specify/workflows/child-wf/workflow.yml", &*inner)];
+    let shelf = Shelf::new("inline", &files);
+    let workflow = shelf.load("workflow.yml");
+    let given = [("n".to_owned(), Given::Text("3".into()))].into_iter().collect();
+    let plan = workflow.plan().expect("a valid case");
+    let inputs = plan.parameters(&given, &windlass_dialects::speckit::WORDS).expect("good").to_value();
+    let played = play(shelf.engine(), &workflow, &inputs.to_json().expect("JSON")).await;
+    played.check("completed", &json!({"call": "completed", "bad": "failed", "badin": "failed"}));
+    assert_eq!(
+        played.step("call")["output"],
+        json!({"workflow": "child-wf", "status": "completed", "report": "ran times=3", "total": 3})
+    );
+    assert_eq!(played.step("show")["output"]["stdout"], "ran times=3 3 []\n");
+    let said =
+        "failed: Workflow no-such-wf is not installed / Undeclared inputs for workflow child-wf: [zzz]\n";
+    assert_eq!(played.step("end")["output"]["stdout"], said);
+}
