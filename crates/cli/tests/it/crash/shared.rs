@@ -149,11 +149,12 @@ impl Folder {
         Ok(self.rows()?.iter().filter(is_left).count())
     }
 
-    /// A job that is lost five times has failed, so whatever is under way gets the time to end before the next kill.
+    /// A job that is lost five times has failed, so whatever is under way gets the time to end before the next kill; unless there
+    /// is so little left that nobody would be there to be killed.
     fn let_some_end(&self) -> Result<()> {
         let before = self.left()?;
         let ends = Instant::now() + PATIENCE;
-        while self.left()? + RUNS_MAX > before && self.left()? > 0 {
+        while self.left()? + RUNS_MAX > before && self.left()? > RUNS_MAX {
             if Instant::now() > ends {
                 return Err("no run ends".to_owned());
             }
