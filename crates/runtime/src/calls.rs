@@ -193,23 +193,17 @@ impl Called<'_> {
         let reader = engine.reader().ok_or_else(unread)?;
         let found = find(reader, self.name, &self.caller.folder);
         let definition = found.map_err(|unfound| self.unfound(&unfound))?;
-        let given: IndexMap<String, Given> = match self.input {
+        let mut given: IndexMap<String, Given> = IndexMap::new();
+        let taken = match self.input {
             Value::Map(map) => {
-                map.iter().map(|(name, value)| (name.to_string(), Given::Value(value.clone()))).collect()
+                let values = map.iter().map(|(name, value)| (name.to_string(), Given::Value(value.clone())));
+                given.extend(values);
+                definition.plan.parameters(&given, definition.words)
             }
-            Value::Null => IndexMap::new(),
-            whole if definition.plan.parameters.is_empty() => return Ok((definition, whole.clone())),
-            other => {
-                let message = format!("the input of `{}` is an object, not {}", self.name, other.kind());
-                return Err(self.failure(class::CONTRACT_VIOLATION, message, "input"));
-            }
+            Value::Null => definition.plan.parameters(&given, definition.words),
+            whole => definition.plan.whole_input(whole.clone(), definition.words),
         };
-        let inputs = match definition.plan.parameters(&given, definition.words) {
-            // What takes anything takes nothing, too.
-            Ok(_) if *self.input == Value::Null && definition.plan.parameters.is_empty() => Value::Null,
-            Ok(parameters) => parameters.to_value(),
-            Err(findings) => return Err(self.bad_input(&findings, &given, &definition)),
-        };
+        let inputs = taken.map_err(|findings| self.bad_input(&findings, &given, &definition))?.to_value();
         Ok((definition, inputs))
     }
 

@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::expr::{ParameterRules, Semantics, equals};
+use crate::expr::{ParameterRules, ResultShapes, Semantics, equals};
 use crate::suggest::nearest;
 use crate::value::Value;
 use crate::workflow::{Parameter, RunInput, Words};
@@ -75,6 +75,13 @@ impl Plan {
         ty: &Type,
         words: &Words,
     ) -> Result<Parameters, Vec<Diagnostic>> {
+        // Whoever is given nothing there sees null, and no empty object.
+        if given.is_empty()
+            && self.semantics.results == ResultShapes::Dagnats
+            && check(&Value::Null, ty).is_ok()
+        {
+            return Ok(Parameters { values: IndexMap::new(), whole: Some(Value::Null) });
+        }
         let mut values = IndexMap::new();
         for (name, given) in given {
             let known = match self.parameters.get(name.as_str()) {
