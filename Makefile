@@ -64,9 +64,9 @@ instructions: toolchain ## Count the instructions of the core with callgrind
 			target/profiling/examples/core_bench "$$part" 2>&1 | sed -n 's/.*Collected : //p'; \
 	done
 
-crash-test: toolchain ## Kill runs of the program 200 times and see that each goes on where it was
+crash-test: toolchain ## Kill runs of the program 500 times, cut the power 500 times, and see that each goes on where it was
 	$(CARGO) build --release -p windlass-cli
-	$(CARGO) run --release -p windlass-cli --example crash_test -- --kills 200
+	$(CARGO) run --release -p windlass-cli --example crash_test -- --kills 500
 
 fmt: components ## Format the code
 	$(CARGO) fmt --all

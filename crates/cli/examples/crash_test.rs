@@ -6,23 +6,17 @@
 #[path = "../tests/it/crash/mod.rs"]
 mod crash;
 
+use crash::{Power, crash_test, shared_test};
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let here = std::env::current_exe().expect("this program lies somewhere");
     let windlass = here.ancestors().nth(2).expect("examples lie below the programs").join("windlass");
-    let (kills, seed) = (option("--kills").unwrap_or(200), option("--seed").unwrap_or(1));
+    let (kills, seed) = (option("--kills").unwrap_or(500), option("--seed").unwrap_or(1));
     let folder = std::env::temp_dir().join(format!("windlass-crash-{}", std::process::id()));
-    println!("killing {} {kills} times, seed {seed}", windlass.display());
-    let counts = crash::crash_test(&windlass, &folder.join("alone"), seed, kills);
-    let counts = counts.and_then(|counts| {
-        let (runs, kills) = (option("--shared").unwrap_or(500), kills / 4);
-        println!("killing the owner of {runs} runs that share limits {kills} times");
-        Ok((counts, crash::shared_test(&windlass, &folder.join("shared"), runs, kills)?))
-    });
-    match counts {
-        Ok((counts, shared)) => {
-            print!("{counts}{shared}");
+    match test(&windlass, &folder, seed, kills) {
+        Ok(()) => {
             // A folder in the way of nobody: the system clears it away.
             let _ = std::fs::remove_dir_all(&folder);
             ExitCode::SUCCESS
@@ -32,6 +26,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn test(windlass: &Path, folder: &Path, seed: u64, kills: u64) -> Result<(), String> {
+    println!("killing {} {kills} times, seed {seed}", windlass.display());
+    print!("{}", crash_test(windlass, &folder.join("alone"), seed, kills, Power::Stays)?);
+    println!("losing power {kills} times");
+    print!("{}", crash_test(windlass, &folder.join("power"), seed, kills, Power::Fails)?);
+    let (runs, kills) = (option("--shared").unwrap_or(500), kills / 10);
+    println!("killing the owner of {runs} runs that share limits {kills} times");
+    print!("{}", shared_test(windlass, &folder.join("shared"), runs, kills)?);
+    Ok(())
 }
 
 fn option(name: &str) -> Option<u64> {

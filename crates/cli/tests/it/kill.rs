@@ -1,15 +1,23 @@
 //! Runs of the real program survive `kill -9` at any instant. The short form of `make crash-test`.
 
-use crate::crash::{crash_test, shared_test};
+use crate::crash::{Power, crash_test, shared_test};
 use crate::scratch::Scratch;
 use std::path::Path;
 
 #[test]
 fn a_killed_run_goes_on_where_it_was() {
     let scratch = Scratch::new("kill");
-    let counts = crash_test(Path::new(env!("CARGO_BIN_EXE_windlass")), scratch.path(), 1, 12);
+    let counts = crash_test(Path::new(env!("CARGO_BIN_EXE_windlass")), scratch.path(), 1, 16, Power::Stays);
     let counts = counts.unwrap_or_else(|problem| panic!("{problem}"));
     assert!(counts.redeliveries > 0, "no kill hit a step in flight\n{counts}");
+}
+
+#[test]
+fn a_loss_of_power_takes_nothing_that_was_shown() {
+    let scratch = Scratch::new("power");
+    let counts = crash_test(Path::new(env!("CARGO_BIN_EXE_windlass")), scratch.path(), 2, 16, Power::Fails);
+    let counts = counts.unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(counts.sectors_lost > 0 && counts.kept > 0, "nothing was lost\n{counts}");
 }
 
 #[test]

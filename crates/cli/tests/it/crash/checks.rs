@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 pub type Result<T> = std::result::Result<T, String>;
 
-/// A line of the trace: what happened, the step, and the job as `run:/path#attempt.delivery`.
+/// A line of the trace: what happened, the step as `run:/path`, and the job as `run:/path#attempt.delivery`.
 type Line = Vec<String>;
 
 /// A step and the number of its attempt.
@@ -15,8 +15,11 @@ type Attempt = (String, u64);
 #[derive(Default)]
 pub struct Seen {
     over: BTreeMap<Attempt, usize>,
-    events: Vec<Json>,
+    events: Journals,
 }
+
+/// What happened in a run and in the runs that it has called, by the id of each.
+pub type Journals = BTreeMap<String, Vec<Json>>;
 
 pub struct Totals {
     pub steps: u64,
@@ -25,9 +28,11 @@ pub struct Totals {
 
 impl Seen {
     /// Called while nobody drives the run. What was recorded stays recorded and leaves no further line.
-    pub fn look(&mut self, events: &[Json], trace: &[Line]) -> Result<()> {
-        if !events.starts_with(&self.events) {
-            return Err("the journal is not what it was before, with more behind it".to_owned());
+    pub fn look(&mut self, events: &Journals, trace: &[Line]) -> Result<()> {
+        for (run, before) in &self.events {
+            if !events.get(run).is_some_and(|now| now.starts_with(before)) {
+                return Err(format!("the journal of {run} is not what it was before, with more behind it"));
+            }
         }
         for (attempt, lines) in &self.over {
             let now = lines_of(attempt, trace);
@@ -40,23 +45,41 @@ impl Seen {
         }
         self.over =
             over(events).into_iter().map(|attempt| (attempt.clone(), lines_of(&attempt, trace))).collect();
-        events.clone_into(&mut self.events);
+        self.events.clone_from(events);
         Ok(())
     }
 }
 
+/// What was shown while a run went on is in its journal for ever.
+pub fn kept(heard: &[Json], events: &Journals) -> Result<()> {
+    for event in heard {
+        let number = event["seq"].as_u64().and_then(|seq| usize::try_from(seq).ok()).unwrap_or_default();
+        let journal = events.get(&text(&event["run_id"])).map(Vec::as_slice).unwrap_or_default();
+        if number.checked_sub(1).and_then(|place| journal.get(place)) != Some(event) {
+            return Err(format!("this was shown and is not in the journal: {event}"));
+        }
+    }
+    Ok(())
+}
+
 /// The attempts whose end is in the journal.
-fn over(events: &[Json]) -> Vec<Attempt> {
+fn over(events: &Journals) -> Vec<Attempt> {
     let mut last = BTreeMap::new();
     let mut over = Vec::new();
-    for event in events {
-        let step = text(&event["step"]);
+    for event in events.values().flatten() {
+        let (step, attempt) = attempt_of(event);
         match text(&event["event"]).as_str() {
-            "scheduled" => drop(last.insert(step, event["attempt"].as_u64().unwrap_or_default())),
+            // A task that asks for another round has come to the end of this one.
+            "scheduled" => over.extend(
+                last.insert(step.clone(), attempt)
+                    .filter(|before| *before < attempt)
+                    .map(|before| (step, before)),
+            ),
             "attempt_failed" | "settled" => over.extend(last.get(&step).map(|attempt| (step, *attempt))),
             _ => {}
         }
     }
+    over.sort();
     over.dedup();
     over
 }
@@ -74,9 +97,10 @@ fn job(line: &Line) -> (u64, u64) {
 }
 
 /// The whole trace of a run that has ended, against its journal.
-pub fn whole(events: &[Json], trace: &[Line], kills: u64) -> Result<Totals> {
+pub fn whole(events: &Journals, trace: &[Line], kills: u64) -> Result<Totals> {
     let fail = |what: String| Err(format!("{what}\n{}", shown(trace)));
-    let scheduled: Vec<&Json> = events.iter().filter(|event| event["event"] == "scheduled").collect();
+    let all = || events.values().flatten();
+    let scheduled: Vec<&Json> = all().filter(|event| event["event"] == "scheduled").collect();
     let mut starts: BTreeMap<Attempt, Vec<u64>> = BTreeMap::new();
     let mut running: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for line in trace {
@@ -105,7 +129,9 @@ pub fn whole(events: &[Json], trace: &[Line], kills: u64) -> Result<Totals> {
             return fail(format!("{attempt:?} was started without a word in the journal"));
         }
     }
-    for attempt in over(events) {
+    let elsewhere: Vec<String> =
+        all().filter(|event| is_elsewhere(event)).map(|event| attempt_of(event).0).collect();
+    for attempt in over(events).into_iter().filter(|(step, _)| !elsewhere.contains(step)) {
         let last = scheduled.iter().rfind(|event| attempt_of(event) == attempt);
         let last = last.and_then(|event| event["delivery"].as_u64()).unwrap_or_default();
         let ended = trace
@@ -118,12 +144,19 @@ pub fn whole(events: &[Json], trace: &[Line], kills: u64) -> Result<Totals> {
         }
     }
     let redeliveries = scheduled.iter().filter(|event| event["delivery"] != 1).count() as u64;
-    let steps = events.iter().filter(|event| event["event"] == "settled").count() as u64;
+    let steps = all().filter(|event| event["event"] == "settled").count() as u64;
     Ok(Totals { steps, redeliveries })
 }
 
-fn attempt_of(scheduled: &Json) -> Attempt {
-    (text(&scheduled["step"]), scheduled["attempt"].as_u64().unwrap_or_default())
+/// Whether what was handed out leaves no trace: a call, or something that a script answers for.
+fn is_elsewhere(event: &Json) -> bool {
+    let work = event["assignment"]["work"].as_object();
+    work.is_some_and(|work| !work.contains_key("shell") && !work.contains_key("task"))
+}
+
+fn attempt_of(event: &Json) -> Attempt {
+    let step = format!("{}:{}", text(&event["run_id"]), text(&event["path"]));
+    (step, event["attempt"].as_u64().unwrap_or_default())
 }
 
 fn is_job(scheduled: &Json, attempt: &Attempt, delivery: u64) -> bool {
@@ -164,13 +197,14 @@ mod tests {
     use super::*;
 
     /// A journal in short: `scheduled a 1 2` (attempt and delivery), `attempt_failed a`, `settled a`.
-    fn journal(text: &str) -> Vec<Json> {
+    fn journal(text: &str) -> Journals {
         let event = |line: &str| {
             let words: Vec<&str> = line.split(' ').collect();
             let number = |place: usize| words.get(place).and_then(|word| word.parse::<u64>().ok());
-            json!({"event": words[0], "step": words[1], "attempt": number(2), "delivery": number(3)})
+            let path = format!("/{}", words[1]);
+            json!({"event": words[0], "run_id": "r", "path": path, "attempt": number(2), "delivery": number(3)})
         };
-        text.lines().map(event).collect()
+        [("r".to_owned(), text.lines().map(event).collect())].into()
     }
 
     fn trace(text: &str) -> Vec<Line> {
@@ -189,26 +223,31 @@ mod tests {
             assert!(fits, "{problem:?}, but found {found:?}");
         };
         let (once, twice) = ("scheduled a 1 1\nsettled a", "scheduled a 1 1\nscheduled a 1 2\nsettled a");
-        check(0, once, "start a r:/a#1.1\nend a r:/a#1.1", None);
-        check(1, twice, "start a r:/a#1.1\nstart a r:/a#1.2\nend a r:/a#1.2", None);
-        check(1, twice, "start a r:/a#1.1\nend a r:/a#1.1\nstart a r:/a#1.2\nend a r:/a#1.2", None);
-        check(1, once, "start a r:/a#1.1", Some("did not end once"));
-        check(1, once, "", Some("did not end once"));
-        check(0, twice, "start a r:/a#1.1\nstart a r:/a#1.2\nend a r:/a#1.2", Some("by 0 kills"));
+        check(0, once, "start r:/a r:/a#1.1\nend r:/a r:/a#1.1", None);
+        check(1, twice, "start r:/a r:/a#1.1\nstart r:/a r:/a#1.2\nend r:/a r:/a#1.2", None);
         check(
             1,
             twice,
-            "start a r:/a#1.2\nend a r:/a#1.2\nstart a r:/a#1.2",
+            "start r:/a r:/a#1.1\nend r:/a r:/a#1.1\nstart r:/a r:/a#1.2\nend r:/a r:/a#1.2",
+            None,
+        );
+        check(1, once, "start r:/a r:/a#1.1", Some("did not end once"));
+        check(1, once, "", Some("did not end once"));
+        check(0, twice, "start r:/a r:/a#1.1\nstart r:/a r:/a#1.2\nend r:/a r:/a#1.2", Some("by 0 kills"));
+        check(
+            1,
+            twice,
+            "start r:/a r:/a#1.2\nend r:/a r:/a#1.2\nstart r:/a r:/a#1.2",
             Some("was delivered as [2, 2]"),
         );
         check(
             1,
             once,
-            "start a r:/a#1.1\nstart a r:/a#1.2\nend a r:/a#1.2",
+            "start r:/a r:/a#1.1\nstart r:/a r:/a#1.2\nend r:/a r:/a#1.2",
             Some("without a word in the journal"),
         );
-        check(1, twice, "start a r:/a#1.1\nstart a r:/a#1.2\nend a r:/a#1.1", Some("started again"));
-        check(1, twice, "start a r:/a#1.1\nalive a r:/a#1.2", Some("still there"));
+        check(1, twice, "start r:/a r:/a#1.1\nstart r:/a r:/a#1.2\nend r:/a r:/a#1.1", Some("started again"));
+        check(1, twice, "start r:/a r:/a#1.1\nalive r:/a r:/a#1.2", Some("still there"));
     }
 
     #[test]
@@ -218,13 +257,13 @@ mod tests {
             seen.look(&journal(before.0), &trace(before.1)).expect("nothing was known before");
             assert_eq!(seen.look(&journal(after.0), &trace(after.1)).is_ok(), holds, "{before:?} {after:?}");
         };
-        let done = ("scheduled a 1 1\nsettled a", "start a r:/a#1.1\nend a r:/a#1.1");
+        let done = ("scheduled a 1 1\nsettled a", "start r:/a r:/a#1.1\nend r:/a r:/a#1.1");
         check(done, done, true);
         check(done, ("scheduled a 1 1", done.1), false);
-        check(done, (done.0, "start a r:/a#1.1\nend a r:/a#1.1\nstart a r:/a#1.2"), false);
+        check(done, (done.0, "start r:/a r:/a#1.1\nend r:/a r:/a#1.1\nstart r:/a r:/a#1.2"), false);
         check(
-            ("scheduled a 1 1", "start a r:/a#1.1"),
-            ("scheduled a 1 1\nscheduled a 1 2", "start a r:/a#1.1\nstart a r:/a#1.2"),
+            ("scheduled a 1 1", "start r:/a r:/a#1.1"),
+            ("scheduled a 1 1\nscheduled a 1 2", "start r:/a r:/a#1.1\nstart r:/a r:/a#1.2"),
             true,
         );
     }

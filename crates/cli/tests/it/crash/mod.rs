@@ -2,6 +2,7 @@
 //! then look as if nothing had happened. A short form runs with the tests, a long one as `make crash-test`.
 
 mod checks;
+mod loss;
 mod process;
 mod shared;
 mod workflows;
@@ -12,7 +13,7 @@ pub use shared::shared_test;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use workflows::{STEP, WORKFLOWS, Workflow};
+use workflows::{TOOLS, WORKFLOWS, Workflow};
 
 /// A run is killed at most so often: an attempt is delivered five times before it counts as lost. One delivery is left for
 /// a decision that is recorded while nobody drives the run, which hands out the step after the gate on paper.
@@ -30,6 +31,11 @@ pub struct Counts {
     pub before_the_start: u64,
     pub approvals_by_client: u64,
     pub approvals_without_owner: u64,
+    /// Losses of power, and the sectors of the disk that were lost by them.
+    pub losses: u64,
+    pub sectors_lost: u64,
+    /// What was shown before a kill, and was found in the journal after it.
+    pub kept: u64,
 }
 
 impl fmt::Display for Counts {
@@ -40,16 +46,31 @@ impl fmt::Display for Counts {
         writeln!(f, "steps                     {:>6}", self.steps)?;
         writeln!(f, "redeliveries              {:>6}", self.redeliveries)?;
         writeln!(f, "approvals by a client     {:>6}", self.approvals_by_client)?;
-        writeln!(f, "approvals without owner   {:>6}", self.approvals_without_owner)
+        writeln!(f, "approvals without owner   {:>6}", self.approvals_without_owner)?;
+        writeln!(f, "events shown and kept     {:>6}", self.kept)?;
+        writeln!(f, "losses of power           {:>6}", self.losses)?;
+        writeln!(f, "  sectors lost            {:>6}", self.sectors_lost)
     }
+}
+
+/// Whether what was not flushed survives a kill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Power {
+    Stays,
+    Fails,
 }
 
 /// Kills runs of `windlass` until `kills` have been made, and as many runs as there are workflows have ended. Works in
 /// `folder`, which is its own.
-pub fn crash_test(windlass: &Path, folder: &Path, seed: u64, kills: u64) -> Result<Counts> {
+pub fn crash_test(windlass: &Path, folder: &Path, seed: u64, kills: u64, power: Power) -> Result<Counts> {
+    let library = match power {
+        Power::Stays => None,
+        Power::Fails => Some(loss::library(folder)?.ok_or("there is no C compiler `cc`")?),
+    };
     let mut test = CrashTest {
         windlass: windlass.to_owned(),
         folder: folder.to_owned(),
+        library,
         random: Random(seed),
         counts: Counts::default(),
     };
@@ -75,6 +96,7 @@ struct Reference {
 struct CrashTest {
     windlass: PathBuf,
     folder: PathBuf,
+    library: Option<PathBuf>,
     random: Random,
     counts: Counts,
 }
@@ -98,18 +120,17 @@ impl CrashTest {
     }
 
     /// A folder for one run to work in. Some runs have a data folder of their own, so that its making is interrupted too.
-    fn program(&self, run: &str, workflow: &Workflow, data: &str) -> Program {
+    fn program(&self, run: &str, workflow: &'static Workflow, data: &str) -> Program {
         let work = self.folder.join(run);
-        for (file, text) in [("WORKFLOW.yaml", workflow.text), ("step", STEP)] {
-            std::fs::create_dir_all(&work).expect("a folder of our own");
-            std::fs::write(work.join(file), text).expect("a folder of our own");
+        for (file, text) in workflow.files.iter().chain(TOOLS) {
+            let file = work.join(file);
+            std::fs::create_dir_all(file.parent().expect("a folder around it")).expect("a folder of our own");
+            std::fs::write(file, text).expect("a folder of our own");
         }
-        Program {
-            windlass: self.windlass.clone(),
-            work,
-            data: self.folder.join("data").join(data),
-            run: run.to_owned(),
-        }
+        let data = self.folder.join("data").join(data);
+        std::fs::create_dir_all(self.folder.join("data")).expect("a folder of our own");
+        let power = self.library.as_ref().map(|library| loss::Power::new(library, &data));
+        Program { windlass: self.windlass.clone(), work, data, run: run.to_owned(), workflow, power }
     }
 
     /// One run, killed and taken up again until it ends.
@@ -122,10 +143,14 @@ impl CrashTest {
         let mut exists = false;
         loop {
             let wait = self.random.below(2) == 0;
-            let life = if exists { program.resume(wait) } else { program.start(wait) };
+            let mut life = if exists { program.resume(wait) } else { program.start(wait) };
             let length = u64::try_from(reference.took.as_micros()).unwrap_or(u64::MAX);
             let instant = (kills < kills_max).then(|| Duration::from_micros(self.random.below(length)));
-            let end = self.live(&program, life, instant)?;
+            let end = self.live(&program, &mut life, instant)?;
+            if let End::Killed = end {
+                self.counts.losses += u64::from(program.power.is_some());
+                self.counts.sectors_lost += program.lose_power(&mut self.random)?;
+            }
             match end {
                 End::Succeeded => break,
                 End::Killed => kills += 1,
@@ -133,10 +158,13 @@ impl CrashTest {
                 End::Other(what) => return Err(format!("after {kills} kills: {what}")),
             }
             let events = program.events()?;
+            checks::kept(&life.heard, &events)?;
+            self.counts.kept += life.heard.len() as u64;
             exists = !events.is_empty();
             self.counts.before_the_start += u64::from(!exists);
             seen.look(&events, &program.trace())?;
-            if events.iter().any(|event| event["event"] == "concluded") {
+            let own = events.get(run).into_iter().flatten();
+            if own.clone().any(|event| event["event"] == "concluded") {
                 // Killed after its last word.
                 program.refuses_to_go_on()?;
                 break;
@@ -158,14 +186,14 @@ impl CrashTest {
 
     /// Lets a process be until it ends, or is killed at an instant. When it waits at a gate another process approves, and
     /// half the time the owner is killed in the middle of that.
-    fn live(&mut self, program: &Program, mut life: Life, instant: Option<Duration>) -> Result<End> {
+    fn live(&mut self, program: &Program, life: &mut Life, instant: Option<Duration>) -> Result<End> {
         loop {
             let end = life.end_by(instant);
             let End::Asked = end else { return Ok(end) };
             let approval = program.approve();
             if instant.is_some() && self.random.below(2) == 0 {
                 life.kill();
-                approval.durable_if_accepted(program)?;
+                approval.durable_if_accepted(program, &mut self.random)?;
                 return Ok(End::Killed);
             }
             approval.finished()?;

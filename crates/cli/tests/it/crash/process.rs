@@ -1,6 +1,8 @@
 //! The program under test: starting it, following what it prints, killing it, asking it afterwards.
 
-use super::checks::Result;
+use super::checks::{Journals, Result};
+use super::loss::Power;
+use super::workflows::Workflow;
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -18,6 +20,9 @@ pub struct Program {
     pub work: PathBuf,
     pub data: PathBuf,
     pub run: String,
+    pub workflow: &'static Workflow,
+    /// There when a kill is a loss of power.
+    pub power: Option<Power>,
 }
 
 /// A process that drives the run, or wants to.
@@ -27,6 +32,10 @@ pub struct Life {
     started: Instant,
     /// Whether it stays when only people can move the run.
     waits: bool,
+    /// How a run ends that nobody disturbs.
+    ends: i32,
+    /// What it has shown of what happened.
+    pub heard: Vec<Json>,
 }
 
 #[derive(Debug)]
@@ -45,8 +54,7 @@ pub struct Approval(Child);
 
 impl Program {
     pub fn start(&self, wait: bool) -> Life {
-        let id: &[&str] = &["run", "WORKFLOW.yaml", "--run-id", &self.run, "--json"];
-        self.live(id, wait)
+        self.live(&["run", self.workflow.main(), "--run-id", &self.run, "--json"], wait)
     }
 
     pub fn resume(&self, wait: bool) -> Life {
@@ -56,6 +64,9 @@ impl Program {
     fn live(&self, words: &[&str], wait: bool) -> Life {
         let mut command = self.command(words);
         command.args(wait.then_some("--wait"));
+        if self.workflow.is_scripted() {
+            command.args(["--script", "script.yaml"]);
+        }
         let started = Instant::now();
         let mut child = command.spawn().expect("the program was built before");
         let stdout = BufReader::new(child.stdout.take().expect("a piped stdout"));
@@ -63,13 +74,16 @@ impl Program {
         std::thread::spawn(move || {
             stdout.lines().map_while(std::result::Result::ok).try_for_each(|line| sender.send(line))
         });
-        Life { child, lines, started, waits: wait }
+        Life { child, lines, started, waits: wait, ends: self.workflow.ends, heard: Vec::new() }
     }
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.windlass);
         command.args(words).arg("--data").arg(&self.data).current_dir(&self.work);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(power) = &self.power {
+            power.around(&mut command);
+        }
         command
     }
 
@@ -77,9 +91,23 @@ impl Program {
         self.command(words).output().expect("the program was built before")
     }
 
-    /// What the journal says; nothing when there is no such run.
-    pub fn events(&self) -> Result<Vec<Json>> {
-        let output = self.ask(&["events", &self.run, "--json"]);
+    /// What the journal says about the run and those that it has called; nothing when there is no such run.
+    pub fn events(&self) -> Result<Journals> {
+        let mut journals = Journals::new();
+        let mut left = vec![self.run.clone()];
+        while let Some(run) = left.pop() {
+            let events = self.events_of(&run)?;
+            let notes = events.iter().filter(|event| event["event"] == "noted" && event["key"] == "run");
+            left.extend(notes.filter_map(|note| note["value"].as_str().map(str::to_owned)));
+            if !events.is_empty() {
+                journals.insert(run, events);
+            }
+        }
+        Ok(journals)
+    }
+
+    fn events_of(&self, run: &str) -> Result<Vec<Json>> {
+        let output = self.ask(&["events", run, "--json"]);
         let (stdout, stderr) = texts(&output);
         match output.status.code() {
             Some(0) => {
@@ -123,6 +151,11 @@ impl Program {
         Approval(self.command(&words).spawn().expect("the program was built before"))
     }
 
+    /// The power fails: what was not flushed is lost in part. Says how many sectors of the disk were.
+    pub fn lose_power(&self, random: &mut super::Random) -> Result<u64> {
+        self.power.as_ref().map_or(Ok(0), |power| power.fails(random))
+    }
+
     /// The lines that the steps left, in words.
     pub fn trace(&self) -> Vec<Vec<String>> {
         // No step may have started yet.
@@ -137,8 +170,14 @@ impl Life {
         let end = self.started + instant.unwrap_or(PATIENCE);
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(line) if self.waits && line.contains(r#""decision":{"gate""#) => return End::Asked,
-                Ok(_) => {}
+                Ok(line) => {
+                    let asks = line.contains(r#""decision":{"gate""#);
+                    let said: Option<Json> = serde_json::from_str(&line).ok();
+                    self.heard.extend(said.filter(|said| said["type"] == "event"));
+                    if self.waits && asks {
+                        return End::Asked;
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => return self.ended(),
                 Err(RecvTimeoutError::Timeout) => {
                     self.kill();
@@ -153,6 +192,11 @@ impl Life {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // What it had printed before that.
+        for line in self.lines.iter() {
+            let said: Option<Json> = serde_json::from_str(&line).ok();
+            self.heard.extend(said.filter(|said| said["type"] == "event"));
+        }
     }
 
     fn ended(&mut self) -> End {
@@ -161,7 +205,7 @@ impl Life {
         // What it says is only for the report.
         let _ = self.child.stderr.take().map(|mut pipe| pipe.read_to_string(&mut stderr));
         match status.code() {
-            Some(0) => End::Succeeded,
+            Some(end) if end == self.ends => End::Succeeded,
             Some(WAITS) => End::Waits,
             status => End::Other(format!("exit {status:?}: {stderr}")),
         }
@@ -185,9 +229,10 @@ impl Approval {
     }
 
     /// The owner was killed meanwhile: the decision may be lost, but not after it was accepted.
-    pub fn durable_if_accepted(self, program: &Program) -> Result<()> {
+    pub fn durable_if_accepted(self, program: &Program, random: &mut super::Random) -> Result<()> {
         let output = self.0.wait_with_output().expect("our own child");
-        let is_durable = program.events()?.iter().any(|event| event["event"] == "decided");
+        program.lose_power(random)?;
+        let is_durable = program.events()?.values().flatten().any(|event| event["event"] == "decided");
         match (output.status.code(), is_durable) {
             (Some(0), false) => Err("a decision that was accepted is not in the journal".to_owned()),
             (Some(0 | 2 | 5), _) => Ok(()),
