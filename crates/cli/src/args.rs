@@ -99,6 +99,9 @@ pub struct Run {
     /// Leave the run to a process of its own, and return at once
     #[arg(long, conflicts_with_all = ["wait", "virtual_time"])]
     pub detach: bool,
+    /// Who starts it, and decides at its gates on this terminal [default: the login name]
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
     #[command(flatten)]
     pub driving: Driving,
     #[command(flatten)]
@@ -124,7 +127,7 @@ pub struct Resume {
     /// Change a parameter, for what has not been evaluated yet
     #[arg(short = 'p', long = "param", visible_short_alias = 'i', visible_alias = "input", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub params: Vec<(String, String)>,
-    /// Who goes on with it
+    /// Who goes on with it, and decides at its gates on this terminal [default: the login name]
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! The binary `windlass`: reads arguments and files, calls the crates that know workflows, and renders what they say.
 //!
-//! A command is a function from its arguments to an [`answer::Answer`]; only this file and `answer` print anything.
+//! A command is a function from its arguments to an [`answer::Answer`]; only this file, `answer` and `terminal` print anything.
 
 mod answer;
 mod args;
@@ -11,6 +11,7 @@ mod graph;
 mod load;
 mod replace;
 mod show;
+mod terminal;
 mod triggers;
 
 use answer::Status;

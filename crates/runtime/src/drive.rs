@@ -38,6 +38,8 @@ pub(crate) enum Told {
     AskAgain,
     /// Something has happened to a run that this one has called.
     Stirred(RunId),
+    /// The process is about to end.
+    Stop,
 }
 
 /// The runs that this process drives.
@@ -207,17 +209,40 @@ impl Driver {
             }
             self.due_at = self.due();
             match self.wait().await {
+                Wake::Mail(Mail { told: Told::Stop, .. }) => return self.stop().await,
                 Wake::Mail(mail) => self.take(mail).await?,
                 Wake::Time => self.act().await?,
                 Wake::Ended => {}
-                Wake::Rest => {
-                    // Nobody waits in a line who is not there.
-                    let asks: Vec<_> = self.run.asks().collect();
-                    asks.into_iter().for_each(|asker| self.desk.leave_line(asker));
-                    return Ok(report::standing(&self.view));
-                }
+                Wake::Rest => return Ok(self.leave()),
             }
         }
+    }
+
+    /// Starts nothing new, ends what is at work and hears what became of it. What was told to stop stays owed: whoever takes
+    /// the run up hands it out again.
+    async fn stop(mut self) -> Result<Standing, Fatal> {
+        self.only_record = true;
+        self.jobs.values().for_each(CancellationToken::cancel);
+        while !self.jobs.is_empty() {
+            let wake = tokio::select! {
+                Some(mail) = self.mail.recv() => Wake::Mail(mail),
+                Some(done) = self.work.join_next_with_id() => self.reported(done),
+                else => break,
+            };
+            match wake {
+                Wake::Mail(Mail { told, .. }) if is_given_up(&told) => {}
+                Wake::Mail(mail) => self.take(mail).await?,
+                Wake::Time | Wake::Ended | Wake::Rest => {}
+            }
+        }
+        Ok(self.leave())
+    }
+
+    /// Nobody waits in a line who is not there.
+    fn leave(&self) -> Standing {
+        let asks: Vec<_> = self.run.asks().collect();
+        asks.into_iter().for_each(|asker| self.desk.leave_line(asker));
+        report::standing(&self.view)
     }
 
     async fn wait(&mut self) -> Wake {
@@ -345,6 +370,8 @@ impl Driver {
                 self.stirred(&run);
                 Ok(())
             }
+            // Heard where the run is driven; a second time it changes nothing.
+            Told::Stop => Ok(()),
         };
         if let Some(reply) = mail.reply {
             // Whoever asked may have gone away.
@@ -920,6 +947,12 @@ pub(crate) fn channels(followers: &Followers, sender: &mpsc::UnboundedSender<Mai
         }
     });
     (output, notes)
+}
+
+/// Whether this is a job of a process that is about to end, which was told to stop or broke down: nothing to write down.
+fn is_given_up(told: &Told) -> bool {
+    let Told::Input(input, _) = told else { return false };
+    matches!(input, Input::Lost { .. } | Input::Reported { outcome: Outcome::Cancelled(_), .. })
 }
 
 /// Waits so long, or for ever.

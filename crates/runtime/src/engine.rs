@@ -732,6 +732,22 @@ impl Engine {
         }
     }
 
+    /// Stops driving: nothing new is started, what is at work is ended, and what became of it is durable when this returns.
+    pub async fn stop(&self) {
+        loop {
+            let ended = self.ended.notified();
+            let drivers: Vec<_> = lock(&self.live).values().map(|(sender, _)| sender.clone()).collect();
+            if drivers.is_empty() {
+                return;
+            }
+            for driver in drivers {
+                // One that has just come to its end needs no telling.
+                let _ = driver.send(Mail { told: Told::Stop, reply: None });
+            }
+            ended.await;
+        }
+    }
+
     /// Whether runs are driven here.
     pub fn is_driving(&self) -> bool {
         !lock(&self.live).is_empty()

@@ -35,7 +35,8 @@ pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
 
 pub use windlass_engine::{
     Asker, Choice, Claim, Decision, DeskEvent, DeskState, DeskWhat, Event, Failure, GateDecision, Input, Job,
-    Lineage, Outcome, Path, Program, Refused, RunId, RunPhase, StepPhase, Timestamp, View, What, Work,
+    Lineage, Outcome, Path, Program, Refused, RunId, RunPhase, StepPhase, StepView, Timestamp, View, What,
+    Work,
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
 pub use windlass_store::{Durability, Lsn, Query, RunRow};

@@ -1,8 +1,10 @@
 //! `windlass run` and `windlass resume`: drives a run, or follows the owner that does, until it ends or waits for people.
 
+use super::follow::{self, End, Watching};
+use super::signals::Signals;
 use super::{block_on, plan, refused};
 use crate::answer::{self, Answer, Status};
-use crate::args::{self, Driving, Json};
+use crate::args::{self, Driving};
 use crate::load::{self, Refusal};
 use crate::show::{Screen, Screens};
 use crate::{data, show};
@@ -10,15 +12,14 @@ use serde_json::{Value as Value_, json};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass_dialects::Dialect;
 use windlass_ir::Value;
 use windlass_ir::plan::{Given, PlanStep};
 use windlass_ir::workflow::{Action, Kind, Words};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
-    Clock, Config, Door, Durability, Engine, Error, Following, Program, Query, Request, RunId, Surroundings,
-    Update, View, listen, new_id,
+    Clock, Config, Door, Durability, Engine, Error, Program, Query, Request, RunId, Surroundings, View,
+    listen, new_id,
 };
 
 pub fn run(args: args::Run, screens: &Screens) -> Answer {
@@ -68,6 +69,7 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
     if !note.is_empty() {
         answer::remark(note.trim_end());
     }
+    let by = data::login(args.by);
     let texts: Vec<String> = opened.sources.iter().map(|source| source.text.to_string()).collect();
     let request = Request::Start {
         source: texts.first().cloned().unwrap_or_default(),
@@ -75,14 +77,14 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         file: load::location(&file),
         plan: Box::new(opened.plan),
         inputs: parameters.to_value(),
-        by: Some(data::login(None)),
+        by: Some(by.clone()),
         run: run.clone(),
         from,
         detach: args.detach,
     };
     match run.filter(|_| args.detach) {
         Some(run) => detach(&folder, run, &request, json),
-        None => drive(&folder, request, &args.driving),
+        None => drive(&folder, request, &args.driving, &by, &screens.stderr),
     }
 }
 
@@ -215,8 +217,9 @@ pub fn resume(args: args::Resume, screen: &Screen) -> Answer {
         }
     };
     from.config = Config::recorded(&view).or_else(|| data::config(None, &folder));
-    let request = Request::Resume { run, changes, by: data::login(args.by), from };
-    drive(&folder, request, &args.driving)
+    let by = data::login(args.by);
+    let request = Request::Resume { run, changes, by: by.clone(), from };
+    drive(&folder, request, &args.driving, &by, screen)
 }
 
 /// Parameters given anew, converted by the types that the run's plan declares.
@@ -257,9 +260,12 @@ fn words(dialect: &str) -> &'static Words {
 }
 
 fn driven_from(driving: &Driving) -> Result<Surroundings, Refusal> {
-    // Whoever sits at a terminal can decide in another one, or end this with Ctrl-C.
-    let attended = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    surroundings(driving.script.as_deref(), driving.virtual_time, driving.wait || attended)
+    surroundings(driving.script.as_deref(), driving.virtual_time, driving.wait || is_attended())
+}
+
+/// Whoever sits at a terminal can decide there or in another one, or end this with Ctrl-C.
+fn is_attended() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 /// Those of this process, with a script in place of what it cannot do.
@@ -283,7 +289,7 @@ fn refused_start(error: &Error, json: bool) -> Answer {
     }
 }
 
-fn drive(folder: &Path, request: Request, driving: &Driving) -> Answer {
+fn drive(folder: &Path, request: Request, driving: &Driving, by: &str, screen: &Screen) -> Answer {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -293,7 +299,7 @@ fn drive(folder: &Path, request: Request, driving: &Driving) -> Answer {
             };
         }
     };
-    let answer = runtime.block_on(follow_to_the_end(folder, request, driving));
+    let answer = runtime.block_on(follow_to_the_end(folder, request, driving, by, screen));
     // Whatever is still at work is ended with the runtime; the journal knows where to go on.
     drop(runtime);
     answer
@@ -302,8 +308,13 @@ fn drive(folder: &Path, request: Request, driving: &Driving) -> Answer {
 /// How often an owner that goes away is followed by another one.
 const UNREACHABLE_MAX: u32 = 5;
 
-async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -> Answer {
-    // From here on a signal is heard, and not what ends the process by itself.
+async fn follow_to_the_end(
+    folder: &Path,
+    request: Request,
+    driving: &Driving,
+    by: &str,
+    screen: &Screen,
+) -> Answer {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => {
@@ -344,18 +355,28 @@ async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -
         }
     };
     let id = following.id.clone();
-    if !json {
-        answer::remark(&format!("run {id}"));
-    }
-    let ended = tokio::select! {
-        ended = attend(following, driving) => ended,
-        () = signals.stopped() => {
-            let stderr = format!("stopped; go on with `windlass resume {id}`\n");
-            return Answer { stderr, ..Answer::new(Status::Stopped) };
-        }
+    let watching = Watching {
+        folder,
+        json: driving.json,
+        virtual_time: driving.virtual_time,
+        attended: is_attended(),
+        by,
+        screen,
     };
-    match ended {
-        Ok(standing) => {
+    match follow::attend(following, &door, &mut signals, &watching).await {
+        Ok(End::Left) => {
+            let stderr = format!(
+                "left; the run goes on in another process: see `windlass show {id}`, or `windlass wait {id}`\n"
+            );
+            Answer { stderr, ..Answer::new(Status::Stopped) }
+        }
+        Ok(End::Stopped) => {
+            let stderr = format!("stopped; go on with `windlass resume {id}`\n");
+            let stdout =
+                if json { result(&door, folder, &id, Standing::Going, true).stdout } else { String::new() };
+            Answer { stdout, stderr, status: Status::Stopped }
+        }
+        Ok(End::Rests(standing)) => {
             let answer = result(&door, folder, &id, standing, json);
             if let Some((engine, listening)) = listening {
                 // Clients follow their runs in this process. Whoever comes after the last of them is not let in.
@@ -366,31 +387,17 @@ async fn follow_to_the_end(folder: &Path, request: Request, driving: &Driving) -
                     let _ = listening.await;
                     engine.idle().await;
                 };
-                tokio::select! { () = left => {}, () = signals.stopped() => {} }
+                tokio::select! {
+                    () = left => {}
+                    _ = signals.next() => {
+                        tokio::select! { () = engine.stop() => {}, () = signals.at_once() => {} }
+                    }
+                }
             }
             answer
         }
         Err(error) => refused(&error),
     }
-}
-
-/// Shows what happens until nobody drives the run any more.
-async fn attend(mut following: Following, driving: &Driving) -> Result<Standing, Error> {
-    let mut progress = show::progress::Progress::default();
-    while let Some(update) = following.updates.recv().await {
-        match (driving.json, update) {
-            (Some(Json::All), Update::Event { seq, event }) => {
-                answer::line(&show::progress::event_json(&following.id, seq, &event).to_string());
-            }
-            (_, Update::Notice(text)) => answer::remark(&text),
-            (None, Update::Event { event, .. }) => {
-                progress.line(&event).iter().for_each(|line| answer::remark(line));
-            }
-            (None, Update::Line(line)) => answer::remark(&show::progress::output(&line)),
-            (Some(_), Update::Event { .. } | Update::Line(_)) => {}
-        }
-    }
-    following.done.await.unwrap_or(Err(Error::OwnerGone(following.id)))
 }
 
 fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, json: bool) -> Answer {
@@ -441,27 +448,5 @@ fn others(engine: &Engine, id: &RunId) -> String {
         0 => String::new(),
         1 => "one other run is not finished: see `windlass runs --unfinished`\n".to_owned(),
         count => format!("{count} other runs are not finished: see `windlass runs --unfinished`\n"),
-    }
-}
-
-/// Somebody wants this process to end.
-pub(super) struct Signals {
-    interrupted: Signal,
-    terminated: Signal,
-}
-
-impl Signals {
-    pub fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupted: signal(SignalKind::interrupt())?,
-            terminated: signal(SignalKind::terminate())?,
-        })
-    }
-
-    pub async fn stopped(&mut self) {
-        tokio::select! {
-            _ = self.interrupted.recv() => {}
-            _ = self.terminated.recv() => {}
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! `windlass serve`, `windlass resume --all` and the process behind `windlass run --detach`: drives every run of a folder.
 
 use super::refused;
-use super::run::{Signals, surroundings};
+use super::run::surroundings;
+use super::signals::Signals;
 use crate::answer::{self, Answer, Status};
 use crate::show::Screen;
 use crate::{args, data};
@@ -94,13 +95,24 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     if how.until_idle {
         tokio::select! {
             () = idle => {}
-            () = signals.stopped() => return Ok(Answer::new(Status::Stopped)),
+            _ = signals.next() => {
+                stop(&engine, &mut signals).await;
+                return Ok(Answer::new(Status::Stopped));
+            }
         }
     } else {
-        signals.stopped().await;
+        signals.next().await;
+        firing.abort();
+        listening.abort();
+        stop(&engine, &mut signals).await;
         return Ok(Answer::new(Status::Done));
     }
     Ok(if how.for_guests { Answer::new(Status::Done) } else { told(&engine, &before) })
+}
+
+/// Ends what is at work, unless somebody cannot wait for that.
+async fn stop(engine: &Engine, signals: &mut Signals) {
+    tokio::select! { () = engine.stop() => {}, () = signals.at_once() => {} }
 }
 
 fn unfinished(engine: &Engine) -> Result<Vec<windlass_runtime::RunId>, Error> {

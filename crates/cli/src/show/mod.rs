@@ -1,8 +1,10 @@
-//! How things look to people: what the terminal can do, findings with their excerpts, labelled fields.
+//! How things look to people: what the terminal can do, findings with their excerpts, labelled fields, a run that is watched.
 
+mod cells;
 pub mod diagnostics;
 mod excerpt;
 pub mod fields;
+pub mod live;
 pub mod progress;
 pub mod words;
 
