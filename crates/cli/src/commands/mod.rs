@@ -9,6 +9,7 @@ mod events;
 mod fmt;
 mod follow;
 mod graph;
+mod inputs;
 mod plan;
 mod publish;
 mod run;
@@ -44,7 +45,7 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Reject(args) => decide::decide(&args, false),
         Command::Signal(args) => decide::signal(args),
         Command::Publish(args) => publish::run(args),
-        Command::Wait(args) => wait::run(&args),
+        Command::Wait(args) => wait::run(&args, &screens.stderr),
         Command::Serve(args) => serve::run(args, &screens.stderr),
         Command::Desk(args) => desk::run(&args, &screens.stdout),
         Command::Budget(args) => budget::run(args, &screens.stdout),

@@ -2,7 +2,7 @@
 
 use super::follow::{self, End, Watching};
 use super::signals::Signals;
-use super::{block_on, plan, refused};
+use super::{block_on, inputs, plan, refused};
 use crate::answer::{self, Answer, Status};
 use crate::args::{self, Driving};
 use crate::load::{self, Refusal};
@@ -29,7 +29,11 @@ pub fn run(args: args::Run, screens: &Screens) -> Answer {
         true => refusal.answer_with_json(&screens.stderr),
         false => refusal.answer(&screens.stderr),
     };
-    let (opened, parameters) = match plan::prepare(args.what) {
+    let mut what = args.what;
+    if !json {
+        what.params.extend(inputs::asked(&what, &screens.stderr));
+    }
+    let (opened, parameters) = match plan::prepare(what) {
         Ok(prepared) => prepared,
         Err(refusal) => return refuse(&refusal),
     };
@@ -264,7 +268,7 @@ fn driven_from(driving: &Driving) -> Result<Surroundings, Refusal> {
 }
 
 /// Whoever sits at a terminal can decide there or in another one, or end this with Ctrl-C.
-fn is_attended() -> bool {
+pub(super) fn is_attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 

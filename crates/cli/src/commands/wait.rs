@@ -1,12 +1,17 @@
 //! `windlass wait`: until runs have ended, or wait for people.
 
+use super::follow::{self, End, Watching};
+use super::run::is_attended;
+use super::signals::Signals;
 use super::{block_on, refused};
 use crate::answer::{Answer, Status};
-use crate::{args, data};
+use crate::show::Screen;
+use crate::{args, data, terminal};
+use std::path::Path;
 use windlass_runtime::report::Standing;
-use windlass_runtime::{Door, Engine, Error, RunId};
+use windlass_runtime::{Door, Engine, Error, Following, RunId};
 
-pub fn run(args: &args::Wait) -> Answer {
+pub fn run(args: &args::Wait, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
     let found = || -> Result<Vec<RunId>, Error> {
         let engine = Engine::look(&folder)?;
@@ -21,16 +26,40 @@ pub fn run(args: &args::Wait) -> Answer {
             for run in &runs {
                 // An owner that has ended meanwhile drives nothing any more.
                 let Ok(mut following) = door.follow(run).await else { break };
+                if runs.len() == 1 && !args.json && terminal::can_paint() {
+                    return watched(&folder, &door, following, screen).await;
+                }
                 while following.updates.recv().await.is_some() {}
                 // Whether the owner has died meanwhile is seen in how the run stands.
                 let _ = following.done.await;
             }
         }
-        Ok(())
+        Ok(true)
     });
-    match waited.and_then(|()| Engine::look(&folder)) {
+    match waited {
+        Ok(true) => {}
+        Ok(false) => return Answer::new(Status::Stopped),
+        Err(error) => return refused(&error),
+    }
+    match Engine::look(&folder) {
         Ok(engine) => told(&engine, &runs, args.json),
         Err(error) => refused(&error),
+    }
+}
+
+/// Shows one run on the terminal while it is waited for. False when nobody wants to see more of it.
+async fn watched(folder: &Path, door: &Door, following: Following, screen: &Screen) -> Result<bool, Error> {
+    let failed =
+        |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
+    let mut signals = Signals::new().map_err(failed)?;
+    let by = data::login(None);
+    let watching =
+        Watching { folder, json: None, virtual_time: false, attended: is_attended(), by: &by, screen };
+    match follow::attend(following, door, &mut signals, &watching).await {
+        Ok(End::Left | End::Stopped) => Ok(false),
+        // Whether the owner has died meanwhile is seen in how the run stands.
+        Ok(End::Rests(_)) | Err(Error::OwnerGone(_)) => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

@@ -106,6 +106,15 @@ impl Plan {
         kept(Parameters { values: IndexMap::new(), whole: Some(whole) }, ty, words)
     }
 
+    /// What has to be given and was not, for whoever asks a person for it.
+    pub fn wanted(&self, is_given: impl Fn(&str) -> bool) -> Vec<(Arc<str>, Parameter)> {
+        let all: Vec<(Arc<str>, Parameter)> = match &self.input {
+            RunInput::Declared => self.parameters.iter().map(|(name, p)| (name.clone(), p.clone())).collect(),
+            RunInput::Open(ty) => demanded_by(ty),
+        };
+        all.into_iter().filter(|(name, parameter)| is_demanded(parameter) && !is_given(name)).collect()
+    }
+
     /// The parameters as a JSON Schema, for programs that ask a person for them.
     pub fn parameters_schema(&self) -> serde_json::Value {
         if let RunInput::Open(Type::Schema(schema)) = &self.input {
@@ -136,6 +145,25 @@ fn property(ty: &Type, name: &str) -> Type {
         Some(word) => Type::parse(word).unwrap_or(Type::Any),
         None => Type::Any,
     }
+}
+
+/// The properties that a schema of the whole asks for.
+fn demanded_by(ty: &Type) -> Vec<(Arc<str>, Parameter)> {
+    let Type::Schema(schema) = ty else { return Vec::new() };
+    let names = schema["required"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+    let parameter = |name: &str| {
+        let about = &schema["properties"][name];
+        let value = |json: &serde_json::Value| serde_json::from_value(json.clone()).ok();
+        Parameter {
+            ty: property(ty, name),
+            required: true,
+            default: about.get("default").and_then(value),
+            choices: about["enum"].as_array().into_iter().flatten().filter_map(value).collect(),
+            description: about["description"].as_str().map(Into::into),
+            span: Default::default(),
+        }
+    };
+    names.map(|name| (Arc::from(name), parameter(name))).collect()
 }
 
 /// The input as a whole, held against its contract.

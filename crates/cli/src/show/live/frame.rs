@@ -293,13 +293,15 @@ impl Scene<'_> {
     fn rows(&self, rows: &[Row], width_max: usize) -> Vec<Cells> {
         /// How far the names of steps may push what stands beside them.
         const NAMES_PART: usize = 45;
+        const NAMES_MIN: usize = 20;
         let indent = |depth: usize| 1 + 2 * depth.min(width_max / 8);
         let names_max = (width_max * NAMES_PART / 100).max(12).min(width_max);
         let name_end = |row: &Row| match row {
             Row::Step { node, depth } => indent(*depth) + 2 + width(&self.label(*node)),
             Row::Fold { .. } | Row::More(_) => 0,
         };
-        let column = rows.iter().map(name_end).max().unwrap_or(0).min(names_max);
+        // So wide at least that the columns beside do not move with every step.
+        let column = rows.iter().map(name_end).max().unwrap_or(0).max(NAMES_MIN).min(names_max);
         let line = |row: &Row| match row {
             Row::Step { node, depth } => self.step(*node, indent(*depth), column, width_max),
             Row::Fold { depth, folded } => {
@@ -488,7 +490,7 @@ impl Scene<'_> {
             }
         }
         let caret = if self.screen.unicode { "▏" } else { "_" };
-        lines.push(question.prompt(caret));
+        lines.push(question.prompt(caret, width_max));
         lines
     }
 }

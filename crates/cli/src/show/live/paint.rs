@@ -46,7 +46,7 @@ impl Painter {
                 text += ERASE_LINE;
             }
         }
-        if self.shown.len() > lines.len() {
+        if same_size && self.shown.len() > lines.len() {
             // The cursor may stand in a line that is right already.
             text += "\n\r";
             text += ERASE_BELOW;

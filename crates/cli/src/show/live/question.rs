@@ -1,7 +1,7 @@
 //! A gate being answered: an option is chosen by its key, then the fields of the form and a reason are typed, and the last Enter
 //! decides. Keys go in, a decision comes out.
 
-use crate::show::cells::{Cells, Tone};
+use crate::show::cells::{Cells, Tone, width};
 use crate::show::words::one_line;
 use std::sync::Arc;
 use windlass_ir::Value;
@@ -181,7 +181,7 @@ impl Question {
     }
 
     /// The line in which an answer is given.
-    pub fn prompt(&self, caret: &str) -> Cells {
+    pub fn prompt(&self, caret: &str, width_max: usize) -> Cells {
         let mut line = Cells::default().with(Tone::Plain, "   ");
         match &self.stage {
             Stage::Choosing
@@ -202,15 +202,27 @@ impl Question {
                     Some((name, field)) => line.push(Tone::Plain, &format!("  {name} ({}): ", about(field))),
                     None => line.push(Tone::Plain, "  why? (may be left empty): "),
                 }
-                line.push(Tone::Bold, text);
+                // Of a long answer the end is seen, where it is written.
+                let room = width_max.saturating_sub(line.width() + width(caret));
+                line.push(Tone::Bold, last_of(text, room));
                 line.push(Tone::Plain, caret);
-                let enter = if filled.len() < self.form.len() { "next" } else { "decides" };
-                line.push(Tone::Dim, &format!("   Enter {enter}, Esc goes back"));
+                let enter = if filled.len() < self.form.len() { "goes on" } else { "decides" };
+                let help = format!("   Enter {enter}, Esc goes back");
+                if line.width() + width(&help) <= width_max {
+                    line.push(Tone::Dim, &help);
+                }
             }
             Stage::Sent => line.push(Tone::Dim, "decided"),
         }
         line
     }
+}
+
+/// As much of the end of a text as fits.
+fn last_of(text: &str, width_max: usize) -> &str {
+    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let fits = starts.map(|at| &text[at..]).find(|end| width(end) <= width_max);
+    fits.unwrap_or_default()
 }
 
 /// What a value may be, in a few words.

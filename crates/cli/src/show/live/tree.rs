@@ -68,10 +68,6 @@ impl Tally {
     fn remove(&mut self, state: State) {
         self.0[state as usize] -= 1;
     }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|count| *count == 0)
-    }
 }
 
 #[derive(Debug)]
