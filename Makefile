@@ -4,44 +4,25 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test bench simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
+.PHONY: help run recording test bench simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
 SEEDS ?= 0..100000
 FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit speckit_expressions yaml_reader
-EXAMPLE := examples/ship-a-feature/WORKFLOW.yaml
-DIALECTS := examples/speckit-tour/workflow.yml examples/dagnats/code-review.json examples/dcc/vendor-intake.workflow.yaml
-SCHEDULES := examples/dcc-schedules/schedules.yaml
-SCRIPT := examples/ship-a-feature/script.yaml
-PIPELINE := examples/release-pipeline
-WINDLASS = $(CARGO) run --quiet --release -p windlass-cli --bin windlass --
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: toolchain ## Build the program and show what it makes of the examples
+run: toolchain ## Build the program and run the flagship live; at a terminal you decide at its gate
 	@$(CARGO) build --release -p windlass-cli
-	@printf '\n== windlass validate %s\n\n' $(EXAMPLE)
-	@$(WINDLASS) validate $(EXAMPLE)
-	@printf '\n== windlass plan %s -p feature_name=auth-redesign\n\n' $(EXAMPLE)
-	@$(WINDLASS) plan $(EXAMPLE) -p feature_name=auth-redesign
-	@printf '\n== windlass graph %s\n\n' $(EXAMPLE)
-	@$(WINDLASS) graph $(EXAMPLE)
-	@printf '\n== windlass validate %s\n\n' '$(DIALECTS)'
-	@$(WINDLASS) validate $(DIALECTS)
-	@printf '\n== windlass triggers next %s -n 2\n\n' $(SCHEDULES)
-	@$(WINDLASS) triggers next $(SCHEDULES) -n 2
-	@data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; export WINDLASS_DATA="$$data"; \
-	heading() { printf '\n== windlass %s\n\n' "$$*"; }; \
-	say() { heading "$$@"; $(WINDLASS) "$$@"; }; \
-	say run $(EXAMPLE) -p feature_name=auth-redesign --script $(SCRIPT) --virtual-time --run-id feature; \
-	say show feature; \
-	status=0; say run $(PIPELINE) --run-id release || status=$$?; \
-	[ "$$status" = 3 ] || { echo "the release must wait at its gate, but ended with status $$status" >&2; exit 1; }; \
-	say approve release sign-off --by dana --field ticket=CR-7; \
-	say resume release; \
-	say show release
+	@WINDLASS=target/release/windlass examples/ship-a-feature/run.sh
+
+recording: toolchain ## Record what `make run` shows as the picture in the README
+	@$(CARGO) build --release -p windlass-cli --bin windlass --example record
+	@data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; \
+	WINDLASS_DATA="$$data" PATH="target/release:$$PATH" target/release/examples/record docs/images/run.svg \
+		--when 'a approve' a --when 'why?' 'looks good\r' -- examples/ship-a-feature/run.sh
 
 test: components format-check lint tests deny ## Check everything: format, lints, tests, dependencies
 

@@ -344,16 +344,17 @@ impl Live {
         }
     }
 
-    fn scene<'a>(&'a self, question: Option<&'a Question>, hint: &'a str) -> Scene<'a> {
+    /// None of it moves, and nobody is asked anything.
+    fn still(&self) -> Scene<'_> {
         let now = if self.virtual_time { self.last_at } else { Clock::Real.now().max(self.last_at) };
         Scene {
             run: &self.run,
             view: &self.view,
             tree: &self.tree,
             now,
-            beat: self.beat,
-            question,
-            hint,
+            beat: None,
+            question: None,
+            hint: "",
             screen: &self.screen,
         }
     }
@@ -368,7 +369,9 @@ impl Live {
         }
         self.beat += 1;
         let size = terminal::size();
-        let lines = frame(&self.scene(self.question.as_ref(), self.hint), size);
+        let question = self.question.as_ref();
+        let scene = Scene { beat: Some(self.beat), question, hint: self.hint, ..self.still() };
+        let lines = frame(&scene, size);
         terminal::write(&self.painter.paint(&lines, size, self.screen.colour));
     }
 
@@ -377,7 +380,7 @@ impl Live {
         self.tree.settle(&self.view);
         let size = terminal::size();
         let tall = Size { height: LEFT_LINES_MAX, ..size };
-        let lines = frame(&self.scene(None, ""), tall);
+        let lines = frame(&self.still(), tall);
         terminal::write(&self.painter.leave(&lines, size, self.screen.colour));
         if let Some(keyboard) = &mut self.keyboard {
             keyboard.release();

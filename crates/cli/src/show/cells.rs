@@ -119,22 +119,37 @@ pub fn fit(text: &str, width_max: usize, dots: &str) -> String {
 /// The text in lines of so many cells, broken between words where that is possible; at most so many lines.
 pub fn wrap(text: &str, width_max: usize, lines_max: usize, dots: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let fits = lines.last().is_some_and(|last| width(last) + 1 + width(word) <= width_max);
-        let is_last = lines.len() == lines_max;
+    for piece in text.split_whitespace().flat_map(|word| pieces(word, width_max)) {
+        let fits = lines.last().is_some_and(|last| width(last) + 1 + width(piece) <= width_max);
+        let is_full = lines.len() == lines_max;
         match lines.last_mut() {
             Some(last) if fits => {
                 last.push(' ');
-                last.push_str(word);
+                last.push_str(piece);
             }
-            Some(last) if is_last => {
-                *last = fit(&format!("{last} {word}{dots}"), width_max, dots);
+            Some(last) if is_full => {
+                *last = fit(&format!("{last} {piece}{dots}"), width_max, dots);
                 return lines;
             }
-            Some(_) | None => lines.push(fit(word, width_max, dots)),
+            Some(_) | None => lines.push(piece.to_owned()),
         }
     }
     lines
+}
+
+/// A word that needs more than a line, as many languages write whole sentences, in parts that do not.
+fn pieces(word: &str, width_max: usize) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let mut used = 0;
+        let fits = rest.char_indices().find(|(at, c)| {
+            used += cells(*c);
+            used > width_max && *at > 0
+        });
+        let (piece, left) = rest.split_at(fits.map_or(rest.len(), |(at, _)| at));
+        rest = left;
+        Some(piece).filter(|piece| !piece.is_empty())
+    })
 }
 
 #[cfg(test)]
@@ -184,8 +199,9 @@ mod tests {
     #[test]
     fn prose_is_broken_between_words() {
         assert_eq!(wrap("one two three four", 9, 3, "…"), ["one two", "three", "four"]);
-        assert_eq!(wrap("one two three four", 9, 2, "…"), ["one two", "three f…"]);
-        assert_eq!(wrap("漢字漢字漢字", 5, 2, "…"), ["漢字…"]);
+        assert_eq!(wrap("one two three four", 9, 2, "…"), ["one two", "three fo…"]);
+        assert_eq!(wrap("漢字漢字漢字", 5, 2, "…"), ["漢字", "漢字…"]);
+        assert_eq!(wrap("漢", 1, 2, "…"), ["漢"]);
         assert_eq!(wrap("", 5, 2, "…"), Vec::<String>::new());
     }
 }

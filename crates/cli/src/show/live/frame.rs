@@ -25,8 +25,8 @@ pub struct Scene<'a> {
     pub view: &'a View,
     pub tree: &'a Tree,
     pub now: Timestamp,
-    /// Grows from frame to frame, so that what is at work is seen to move.
-    pub beat: usize,
+    /// Grows from frame to frame, so that what is at work is seen to move; none in a picture that stays.
+    pub beat: Option<usize>,
     pub question: Option<&'a Question>,
     /// What the last line says to whoever might press a key.
     pub hint: &'a str,
@@ -48,13 +48,24 @@ enum Detail {
 const DETAILS: [Detail; 6] =
     [Detail::All, Detail::Scopes, Detail::Near(3), Detail::Near(1), Detail::Near(0), Detail::Cut];
 
-/// How many failed items of a fan-out are named.
+/// How many items of a fan-out are shown that are at work, and how many that failed. All are counted.
+const ACTIVE_SHOWN: usize = 8;
 const FAILED_SHOWN: usize = 3;
 
 enum Row {
-    Step { node: usize, depth: usize },
-    Fold { depth: usize, folded: Tally },
-    More(usize),
+    Step {
+        node: usize,
+        depth: usize,
+    },
+    Fold {
+        depth: usize,
+        folded: Tally,
+    },
+    /// So many more are at work.
+    More {
+        depth: usize,
+        left: usize,
+    },
 }
 
 /// The lines, each within the width, no more than the height.
@@ -95,13 +106,13 @@ impl<'a> Rows<'a> {
                 rows.rows.truncate(room.saturating_sub(1));
                 let is_active = |row: &Row| match row {
                     Row::Step { node, .. } => rows.is_leaf_at_work(*node),
-                    Row::Fold { .. } | Row::More(_) => false,
+                    Row::Fold { .. } | Row::More { .. } => false,
                 };
                 let shown = rows.rows.iter().filter(|row| is_active(row)).count();
                 let total = &scene.tree.total;
                 let active = [State::Running, State::Waiting, State::Asking].map(|state| total.of(state));
                 let left = (active.iter().sum::<u32>() as usize).saturating_sub(shown);
-                rows.rows.push(Row::More(left));
+                rows.rows.push(Row::More { depth: 0, left });
                 Some(rows.rows)
             }
         }
@@ -155,12 +166,15 @@ impl<'a> Rows<'a> {
     fn frames(&mut self, owner: usize, depth: usize) -> Result<(), Full> {
         let node = self.scene.tree.node(owner);
         let failed = node.failed.iter().take(FAILED_SHOWN);
-        let shown: Vec<usize> = node.active.iter().take(self.room + 1).chain(failed).copied().collect();
+        let shown: Vec<usize> = node.active.iter().take(ACTIVE_SHOWN).chain(failed).copied().collect();
         for frame in shown {
             self.push(Row::Step { node: frame, depth })?;
             self.below(frame, depth + 1)?;
         }
-        Ok(())
+        match node.active.len().saturating_sub(ACTIVE_SHOWN) {
+            0 => Ok(()),
+            left => self.push(Row::More { depth, left }),
+        }
     }
 
     /// One line for those that were left out. A single one needs no more room itself.
@@ -277,8 +291,7 @@ impl Scene<'_> {
         const BEATS: [&str; 8] = ["⠇", "⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠏"];
         let (fine, plain, tone) = match state {
             State::Pending | State::Hidden => ("○", ".", Tone::Dim),
-            State::Running if self.ended() => ("●", ">", Tone::Busy),
-            State::Running => (BEATS[self.beat % BEATS.len()], ">", Tone::Busy),
+            State::Running => (self.beat.map_or("●", |beat| BEATS[beat % BEATS.len()]), ">", Tone::Busy),
             State::Waiting => ("◷", "~", Tone::Plain),
             State::Asking => ("◆", "?", Tone::Ask),
             State::Done => ("✓", "+", Tone::Good),
@@ -298,7 +311,7 @@ impl Scene<'_> {
         let names_max = (width_max * NAMES_PART / 100).max(12).min(width_max);
         let name_end = |row: &Row| match row {
             Row::Step { node, depth } => indent(*depth) + 2 + width(&self.label(*node)),
-            Row::Fold { .. } | Row::More(_) => 0,
+            Row::Fold { .. } | Row::More { .. } => 0,
         };
         // So wide at least that the columns beside do not move with every step.
         let column = rows.iter().map(name_end).max().unwrap_or(0).max(NAMES_MIN).min(names_max);
@@ -310,7 +323,10 @@ impl Scene<'_> {
                 self.counts(folded, &mut line);
                 line
             }
-            Row::More(left) => Cells::default().with(Tone::Dim, &format!(" {} {left} more", self.dots())),
+            Row::More { depth, left } => {
+                let text = format!("{}{} {left} more at work", " ".repeat(indent(*depth)), self.dots());
+                Cells::default().with(Tone::Dim, &text)
+            }
         };
         rows.iter().map(line).collect()
     }
@@ -451,7 +467,7 @@ impl Scene<'_> {
         let done = kids.of(State::Done) + kids.of(State::Recovered) + kids.of(State::Skipped);
         let active = kids.of(State::Running) + kids.of(State::Waiting) + kids.of(State::Asking);
         let (failed, cancelled) = (kids.of(State::Failed), kids.of(State::Cancelled));
-        let counts = [(active, "at work"), (failed, "failed"), (cancelled, "cancelled")];
+        let counts = [(failed, "failed"), (active, "at work"), (cancelled, "cancelled")];
         let more = counts
             .iter()
             .filter(|(count, _)| *count > 0)

@@ -10,3 +10,6 @@ mod tree;
 pub use frame::{Scene, Size, frame};
 pub use paint::Painter;
 pub use tree::{State, Tree};
+
+#[cfg(test)]
+mod tests;

@@ -65,6 +65,9 @@ enum Stage {
 /// A longer answer is no answer.
 const TEXT_CHARS_MAX: usize = 2_000;
 
+/// So much room is kept for an answer, even if the question has to be shorter.
+const ANSWER_WIDTH: usize = 20;
+
 impl Question {
     /// The question of a gate that waits for a decision.
     pub fn of(view: &View, path: &Path, by: &str) -> Option<Self> {
@@ -115,8 +118,16 @@ impl Question {
         }
     }
 
+    /// Whether somebody else has to decide.
+    fn is_strange(&self) -> bool {
+        !self.approvers.is_empty() && !self.approvers.iter().any(|approver| **approver == self.by)
+    }
+
     fn choose(&mut self, key: Key) {
         let Key::Char(pressed) = key else { return };
+        if self.is_strange() {
+            return;
+        }
         let pressed = pressed.to_lowercase().next().unwrap_or(pressed);
         if let Some((_, option)) = self.options.iter().find(|(key, _)| *key == pressed) {
             self.problem = None;
@@ -184,9 +195,7 @@ impl Question {
     pub fn prompt(&self, caret: &str, width_max: usize) -> Cells {
         let mut line = Cells::default().with(Tone::Plain, "   ");
         match &self.stage {
-            Stage::Choosing
-                if !self.approvers.is_empty() && !self.approvers.iter().any(|a| **a == self.by) =>
-            {
+            Stage::Choosing if self.is_strange() => {
                 line.push(Tone::Dim, &format!("not for {} to decide; `--by NAME` says who you are", self.by));
             }
             Stage::Choosing => {
@@ -198,10 +207,12 @@ impl Question {
             }
             Stage::Typing { option, filled, text } => {
                 line.push(Tone::Ask, &one_line(option));
-                match self.form.get(filled.len()) {
-                    Some((name, field)) => line.push(Tone::Plain, &format!("  {name} ({}): ", about(field))),
-                    None => line.push(Tone::Plain, "  why? (may be left empty): "),
-                }
+                let (short, long) = match self.form.get(filled.len()) {
+                    Some((name, field)) => (format!("  {name}: "), format!("  {name} ({}): ", about(field))),
+                    None => ("  why? ".to_owned(), "  why? (may be left empty): ".to_owned()),
+                };
+                let wide = line.width() + width(&long) + ANSWER_WIDTH <= width_max;
+                line.push(Tone::Plain, if wide { &long } else { &short });
                 // Of a long answer the end is seen, where it is written.
                 let room = width_max.saturating_sub(line.width() + width(caret));
                 line.push(Tone::Bold, last_of(text, room));

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Runs the example in real time, with agents that answer from live.yaml, and says where to look next. At a terminal you decide
+# at the gate; without one a second command does.
+set -eu
+
+windlass=${WINDLASS:-windlass}
+here=$(dirname "$0")
+run="feature-$(date +%m%d-%H%M%S)"
+script="$here/live.yaml"
+
+say() {
+    printf '\n$ windlass'
+    for word in "$@"; do
+        case $word in *' '*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+    done
+    printf '\n'
+    "$windlass" "$@"
+}
+
+if [ -t 0 ] && [ -t 1 ] && [ -t 2 ]; then
+    say run "$here" -p feature_name=auth --script "$script" --by miethe --run-id "$run"
+else
+    status=0
+    say run "$here" -p feature_name=auth --script "$script" --run-id "$run" </dev/null || status=$?
+    [ "$status" = 3 ] || { echo "the run must wait at its gate, but ended with status $status" >&2; exit 1; }
+    say approve "$run" deploy-approval --by miethe --reason 'looks good'
+    say resume "$run" --script "$script" </dev/null
+fi
+
+look() {
+    printf '  %-62s %s\n' "$1" "$2"
+}
+echo
+echo 'Where to look next:'
+look "$windlass show $run" 'how it went, stage by stage'
+look "$windlass events $run" 'all that happened'
+look "$windlass graph $here" 'how the stages hang together'
+look "$windlass runs" 'all runs; one that was killed goes on with resume'
