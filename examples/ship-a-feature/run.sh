@@ -27,12 +27,9 @@ else
     say resume "$run" --script "$script" </dev/null
 fi
 
-look() {
-    printf '  %-62s %s\n' "$1" "$2"
-}
 echo
 echo 'Where to look next:'
-look "$windlass show $run" 'how it went, stage by stage'
-look "$windlass events $run" 'all that happened'
-look "$windlass graph $here" 'how the stages hang together'
-look "$windlass runs" 'all runs; one that was killed goes on with resume'
+echo "  how it went:        $windlass show $run"
+echo "  all that happened:  $windlass events $run"
+echo "  the stages drawn:   $windlass graph $here"
+echo "  all runs:           $windlass runs"
