@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::rates::{Passed, Rates};
 use crate::report::ids::{self, Name};
 use crate::report::{self, Standing};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinError, JoinSet};
@@ -219,11 +219,14 @@ impl Driver {
     }
 
     /// Starts nothing new, ends what is at work and hears what became of it. What was told to stop stays owed: whoever takes
-    /// the run up hands it out again.
+    /// the run up hands it out again. Runs that this one has called are stopped by whoever stops it, and go on with it.
     async fn stop(mut self) -> Result<Standing, Fatal> {
         self.only_record = true;
-        self.jobs.values().for_each(CancellationToken::cancel);
-        while !self.jobs.is_empty() {
+        let called: HashSet<JobKey> = self.calls.values().map(|call| call.job.clone()).collect();
+        for (_, token) in self.jobs.iter().filter(|(job, _)| !called.contains(job)) {
+            token.cancel();
+        }
+        while self.jobs.keys().any(|job| !called.contains(job)) {
             let wake = tokio::select! {
                 Some(mail) = self.mail.recv() => Wake::Mail(mail),
                 Some(done) = self.work.join_next_with_id() => self.reported(done),
@@ -317,6 +320,9 @@ impl Driver {
     }
 
     fn call_again(&mut self, run: &RunId) {
+        if self.only_record {
+            return;
+        }
         let job = self.calls.remove(run).and_then(|call| self.run.dispatched(&call.job));
         if let Some(job) = job {
             self.dispatch(job);

@@ -88,7 +88,7 @@ impl Question {
             approvers: gate.approvers.clone(),
             options: options(gate),
             form: gate.form.iter().map(|(name, field)| (name.clone(), parameter(field))).collect(),
-            semantics: view.program().plan.semantics.clone(),
+            semantics: view.program().plan.semantics,
             stage: Stage::Choosing,
         })
     }

@@ -1,5 +1,7 @@
 //! Runs told event by event, looked at on screens of many sizes, and painted on a terminal that exists only here.
 
+#![expect(clippy::needless_pass_by_value, reason = "stories are told in literals")]
+
 use super::question::{Key, Question};
 use super::{Painter, Scene, Size, Tree, frame};
 use crate::show::Screen;
