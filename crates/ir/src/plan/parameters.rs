@@ -378,6 +378,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_schema_of_the_whole_says_what_is_to_be_asked_for() {
+        let schema = json!({
+            "required": ["size", "count"],
+            "properties": {
+                "size": {"type": "string", "enum": ["small", "large"], "description": "How big"},
+                "count": {"type": "integer", "default": 1},
+                "more": {"type": "string"},
+            },
+        });
+        let wanted = demanded_by(&Type::Schema(Arc::new(schema)));
+        let names: Vec<(&str, bool)> = wanted.iter().map(|(name, p)| (&**name, is_demanded(p))).collect();
+        assert_eq!(names, [("size", true), ("count", false)]);
+        assert_eq!(wanted[0].1.choices, [Value::text("small"), Value::text("large")]);
+        assert_eq!((&wanted[0].1.ty, wanted[0].1.description.as_deref()), (&Type::String, Some("How big")));
+        assert_eq!(demanded_by(&Type::Object), []);
+    }
+
+    #[test]
     fn text_is_converted_by_declared_type() {
         let check = |ty: &str, text: &str, expected: Result<&str, &str>| {
             let converted = convert(&Given::Text(text.into()), &Type::parse(ty).expect("a type"));
