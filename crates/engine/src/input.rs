@@ -85,7 +85,7 @@ pub struct Start {
     pub inputs: Value,
     /// What every random choice of the run is drawn from.
     pub seed: u64,
-    /// Kept for whoever drives the run.
+    /// Kept for whoever drives the run. Its `folder` is where the file of the workflow stands.
     pub about: Value,
     pub by: Option<Arc<str>>,
     pub lineage: Lineage,

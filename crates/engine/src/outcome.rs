@@ -53,10 +53,11 @@ pub mod class {
     pub const FAN_OUT_SOURCE: &str = "fan_out_source";
     pub const LOST: &str = "lost";
     pub const NO_SCRIPTED_ANSWER: &str = "no_scripted_answer";
+    pub const NOT_INSTALLED: &str = "not_installed";
     pub const ERROR: &str = "error";
 
     /// All of the above, each of which has a page.
-    pub const ALL: [&str; 12] = [
+    pub const ALL: [&str; 13] = [
         TIMEOUT,
         TRANSIENT,
         AUTH_FAILURE,
@@ -68,12 +69,20 @@ pub mod class {
         FAN_OUT_SOURCE,
         LOST,
         NO_SCRIPTED_ANSWER,
+        NOT_INSTALLED,
         ERROR,
     ];
 
     /// Never tried again unless a policy names them.
-    pub const NOT_RETRIED: [&str; 6] =
-        [AUTH_FAILURE, EXPRESSION_ERROR, GATE_REJECTED, BUDGET_EXCEEDED, CANCELLED, NO_SCRIPTED_ANSWER];
+    pub const NOT_RETRIED: [&str; 7] = [
+        AUTH_FAILURE,
+        EXPRESSION_ERROR,
+        GATE_REJECTED,
+        BUDGET_EXCEEDED,
+        CANCELLED,
+        NO_SCRIPTED_ANSWER,
+        NOT_INSTALLED,
+    ];
 }
 
 /// Why a step did not have to run.

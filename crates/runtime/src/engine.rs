@@ -346,7 +346,9 @@ impl Engine {
             ("scripted", Value::Bool(start.host.script.is_some())),
         ];
         let file = start.file.as_deref().and_then(FilePath::to_str).map(|file| (FILE, Value::text(file)));
-        let about = Value::map(about.into_iter().chain(config).chain(file));
+        let folder = start.file.as_deref().and_then(FilePath::parent).and_then(FilePath::to_str);
+        let folder = folder.map(|folder| ("folder", Value::text(folder)));
+        let about = Value::map(about.into_iter().chain(config).chain(file).chain(folder));
         self.desk().attend();
         let program = self.stored(plan, start.source, start.overrides).await?;
         let mut id = self.free_id(start.run.as_ref(), &start.clock)?;

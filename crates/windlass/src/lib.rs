@@ -4,7 +4,7 @@
 //! data folder; a process that dies takes nothing with it, and [`Engine::resume`] goes on where it was.
 
 use indexmap::IndexMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use windlass_dialects::{Loaded, Options, Text};
@@ -84,6 +84,7 @@ impl Workflow {
 pub struct Engine {
     engine: Arc<runtime::Engine>,
     host: Host,
+    file: Option<PathBuf>,
 }
 
 impl Engine {
@@ -91,20 +92,20 @@ impl Engine {
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
         let engine = runtime::Engine::open(folder.as_ref(), runtime::Durability::Disk)?;
         engine.read_with(Arc::new(Files));
-        Ok(Self { engine, host: Host::new(here()) })
+        Ok(Self { engine, host: Host::new(here()), file: None })
     }
 
     /// An engine that forgets everything with itself.
     pub fn in_memory() -> Self {
         let engine = runtime::Engine::in_memory();
         engine.read_with(Arc::new(Files));
-        Self { engine, host: Host::new(here()) }
+        Self { engine, host: Host::new(here()), file: None }
     }
 
     /// Does everything that is no command with this.
     #[must_use]
     pub fn with_executor(mut self, executor: impl Executor + 'static) -> Self {
-        self.host.others = Arc::new(executor);
+        self.host = self.host.with_others(executor);
         self
     }
 
@@ -129,6 +130,14 @@ impl Engine {
         self
     }
 
+    /// Says where the workflow stands that is run: for the workflows that it calls, and as `workflow.dir`, which Spec Kit
+    /// calls `SPECKIT_WORKFLOW_DIR`.
+    #[must_use]
+    pub fn with_workflow_file(mut self, file: impl AsRef<Path>) -> Self {
+        self.file = Some(file.as_ref().to_owned());
+        self
+    }
+
     /// Starts a run, which is durable when this returns.
     pub async fn run(&self, plan: &Plan, inputs: Value) -> Result<RunHandle, Error> {
         self.run_with(plan, inputs, Clock::Real, Patience::Everything).await
@@ -147,7 +156,7 @@ impl Engine {
             by: None,
             source: String::new(),
             overrides: String::new(),
-            file: None,
+            file: self.file.clone(),
             host: self.host.clone(),
             clock,
             patience,

@@ -38,7 +38,13 @@ impl Turn<'_> {
         }
         let place = self.outstanding(job)?;
         match (self.aborting(place), outcome) {
-            (Some(abort), _) => self.stopped(place, abort, false),
+            (Some(abort), Outcome::Failed(Failure { detail, .. })) => {
+                self.stopped(place, abort, false, detail)
+            }
+            (
+                Some(abort),
+                Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) | Outcome::Cancelled(_),
+            ) => self.stopped(place, abort, false, None),
             (None, Outcome::Done(value)) => self.produced(place, value),
             (None, Outcome::Continue(value)) => self.asks_for_more(place, value),
             (None, Outcome::Failed(failure)) => self.failed(place, failure),
@@ -56,7 +62,7 @@ impl Turn<'_> {
         }
         let place = self.outstanding(job)?;
         match self.aborting(place) {
-            Some(abort) => self.stopped(place, abort, false),
+            Some(abort) => self.stopped(place, abort, false, None),
             None if job.delivery < DELIVERIES_MAX => {
                 let (path, attempt, delivery) = (job.path.clone(), job.attempt, job.delivery);
                 self.give_up_call(place);

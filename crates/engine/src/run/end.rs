@@ -81,7 +81,7 @@ impl Turn<'_> {
             Phase::Gate(_) => self.gate_timed_out(place),
             Phase::Wait(_) => self.wait_over(place),
             Phase::Attempt(attempt) => match attempt.doing {
-                Doing::Aborting(abort) => self.stopped(place, abort, true),
+                Doing::Aborting(abort) => self.stopped(place, abort, true, None),
                 Doing::Asking { .. } | Doing::Running | Doing::Between { .. } => return false,
             },
             Phase::Entered => self.scope_ends(place),
@@ -223,8 +223,8 @@ impl Turn<'_> {
         true
     }
 
-    /// An attempt that was told to stop has stopped, or was given up.
-    pub(super) fn stopped(&mut self, place: Place, abort: Abort, abandoned: bool) {
+    /// An attempt that was told to stop has stopped, or was given up. `left` is what it has come to until then.
+    pub(super) fn stopped(&mut self, place: Place, abort: Abort, abandoned: bool, left: Option<Value>) {
         match abort {
             Abort::Cancel => {
                 let stop = self.state().stop_of(place);
@@ -235,7 +235,7 @@ impl Turn<'_> {
                 let program = self.program(place);
                 let limit = program.step(self.at(place).step).policy.timeout.unwrap_or_default();
                 let failure = Failure::new(class::TIMEOUT, format!("took longer than {limit}"));
-                self.timed_out(place, failure);
+                self.timed_out(place, Failure { detail: left, ..failure });
             }
         }
     }

@@ -24,6 +24,7 @@ impl Run {
             notes: IndexMap::new(),
             round: None,
             feedback: None,
+            results: self.program.shapes(),
         }
     }
 }

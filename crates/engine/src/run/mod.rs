@@ -241,6 +241,7 @@ impl Run {
             notes: instance.notes.clone(),
             round: rounds::standing(step, instance.rounds),
             feedback: feedback.map(|because| because.failure.clone()),
+            results: program.shapes(),
         }
     }
 }
@@ -375,6 +376,7 @@ impl Turn<'_> {
         }
         let mut state = State::new(program.clone());
         state.units[0].inputs = start.inputs.clone();
+        state.units[0].folder = state::folder_in(&start.about);
         state.started_at = self.now;
         let env = render::bindings(&Sight::at_start(&self.run.id, &state), &plan.env)
             .map_err(|failure| Refused::BadEnvironment(failure.message))?;

@@ -74,6 +74,7 @@ impl<'a> Sight<'a> {
                 ("id", Value::Text(header.id.clone())),
                 ("name", Value::Text(header.name.clone())),
                 ("version", Value::Text(header.version.clone())),
+                ("dir", unit.folder.clone()),
             ]),
             Namespace::Secrets => Value::map(
                 unit.program.plan.secrets.iter().map(|name| (name.clone(), Value::secret(name.clone()))),

@@ -412,6 +412,7 @@ impl State {
             program: Arc::new(program),
             inputs: inputs.clone(),
             env: env.clone(),
+            folder: Value::Null,
             call: Some(place),
             planned: None,
             latest: HashMap::new(),
@@ -426,13 +427,21 @@ impl State {
         let (parent, role) = (self.at(planner).parent, self.at(planner).role);
         let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
         let outer = self.unit(Some(planner));
-        let (inputs, env) = (outer.inputs.clone(), outer.env.clone());
+        let (inputs, env, folder) = (outer.inputs.clone(), outer.env.clone(), outer.folder.clone());
         let unit = self.units.len() as u32;
         let roots = program.plan.roots.clone();
         self.planned += roots.len() as u32;
         let (program, latest) = (Arc::new(program), HashMap::new());
         let planned = Some(Place(self.instances.len() as u32));
-        self.units.push(Unit { program: program.clone(), inputs, env, call: parent, planned, latest });
+        self.units.push(Unit {
+            program: program.clone(),
+            inputs,
+            env,
+            folder,
+            call: parent,
+            planned,
+            latest,
+        });
         let mut places = Vec::new();
         for step in &roots {
             let place =

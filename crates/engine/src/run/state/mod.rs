@@ -61,12 +61,19 @@ pub struct Unit {
     pub program: Arc<Program>,
     pub inputs: Value,
     pub env: Value,
+    /// Where its file stands; null when nobody has said.
+    pub folder: Value,
     /// The call that it is the inside of.
     pub call: Option<Place>,
     /// The first of its instances, for steps that a worker added.
     pub planned: Option<Place>,
     /// The instance of each step that settled last, for those that read by name.
     pub latest: HashMap<StepId, Place>,
+}
+
+/// What was said about where the file of the workflow stands.
+pub fn folder_in(about: &Value) -> Value {
+    about.get("folder").cloned().unwrap_or(Value::Null)
 }
 
 /// A signal that nobody has taken.
@@ -176,6 +183,7 @@ impl State {
                 program,
                 inputs: Value::Null,
                 env: Value::Null,
+                folder: Value::Null,
                 call: None,
                 planned: None,
                 latest: HashMap::new(),
@@ -294,11 +302,12 @@ pub fn evolve(state: &mut State, event: &Event) {
     let at = event.at;
     state.last_at = state.last_at.max(at);
     match &event.what {
-        What::Started { inputs, env, seed, by, lineage, shares, .. } => {
+        What::Started { inputs, env, seed, about, by, lineage, shares } => {
             state.shares = shares.as_deref().cloned().unwrap_or_default();
             state.apply();
             state.stage = Stage::Running;
             (state.units[0].inputs, state.units[0].env) = (inputs.clone(), env.0.clone());
+            state.units[0].folder = folder_in(about);
             (state.seed, state.by, state.lineage) = (*seed, by.clone(), lineage.clone());
             state.started_at = at;
             let roots = state.units[0].program.plan.roots.clone();
