@@ -57,6 +57,11 @@ impl Kept {
         self.left_out += rest.len() as u64;
     }
 
+    /// Whether there is more than so many bytes.
+    fn is_cut(&self, bytes_max: usize) -> bool {
+        self.left_out > 0 || self.bytes.len() > bytes_max
+    }
+
     fn whole(&self) -> Option<&[u8]> {
         (self.left_out == 0).then_some(&self.bytes)
     }
@@ -66,14 +71,20 @@ impl Kept {
         if self.left_out == 0 {
             return String::from_utf8_lossy(&self.bytes).into_owned();
         }
-        let whole = self.bytes.len() - cut_character(&self.bytes);
-        let mut text = String::from_utf8_lossy(&self.bytes[..whole]).into_owned();
+        let (mut text, left_out) = self.cut();
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        let left_out = self.left_out + (self.bytes.len() - whole) as u64;
         text.push_str(&format!("[… {left_out} bytes left out]\n"));
         text
+    }
+
+    /// Without a character that is only begun, and how many bytes are missing then.
+    fn cut(&self) -> (String, u64) {
+        let begun = if self.left_out == 0 { 0 } else { cut_character(&self.bytes) };
+        let whole = self.bytes.len() - begun;
+        let text = String::from_utf8_lossy(&self.bytes[..whole]).into_owned();
+        (text, self.left_out + begun as u64)
     }
 }
 
@@ -83,6 +94,20 @@ fn cut_character(bytes: &[u8]) -> usize {
     let Some(back) = begins else { return 0 };
     let wanted = bytes[bytes.len() - 1 - back].leading_ones() as usize;
     if wanted > back + 1 { back + 1 } else { 0 }
+}
+
+/// As RFC 4648 has it, with its padding.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for place in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * place)) as usize & 63];
+            text.push(if place <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
 }
 
 impl Capture {
@@ -190,6 +215,23 @@ impl Capture {
         head.text()
     }
 
+    /// All that is kept, as text that ends where the last whole character does.
+    pub fn cut(&self) -> String {
+        self.kept.cut().0
+    }
+
+    /// The bytes that [`Self::head`] shows, where they are no text.
+    pub fn base64(&self, bytes_max: usize) -> Option<String> {
+        let bytes = &self.kept.bytes[..self.kept.bytes.len().min(bytes_max)];
+        let whole = bytes.len() - if self.kept.is_cut(bytes_max) { cut_character(bytes) } else { 0 };
+        std::str::from_utf8(&bytes[..whole]).is_err().then(|| base64(bytes))
+    }
+
+    /// Whether more was printed than is kept.
+    pub fn is_cut(&self) -> bool {
+        self.kept.left_out > 0
+    }
+
     /// Whether nothing but blanks was printed.
     pub fn is_blank(&self) -> bool {
         self.last_line.is_empty()
@@ -251,6 +293,50 @@ mod tests {
         capture.pump(&b"123456789"[..], &CancellationToken::new()).await;
         assert_eq!(capture.head(100), "12345678\n[… 1 bytes left out]\n");
         assert_eq!(capture.head(3), "123\n[… 6 bytes left out]\n");
+    }
+
+    #[tokio::test]
+    async fn of_a_flood_no_more_is_held_than_the_limit() {
+        let job =
+            JobKey { run: RunId::new("r").expect("good"), path: Path::default(), attempt: 1, delivery: 1 };
+        let (bytes, bytes_max) = (200 * 1024 * 1024, 1024 * 1024);
+        let mut capture = Capture::new(job, Stream::Stdout, Output::nowhere(), Redactor::new([]), bytes_max);
+        capture.pump(tokio::io::repeat(b'x').take(bytes), &CancellationToken::new()).await;
+        assert!(
+            capture.kept.bytes.capacity() <= 2 * bytes_max && capture.line.capacity() <= 2 * LINE_BYTES_MAX
+        );
+        assert_eq!(capture.kept.left_out, bytes - bytes_max as u64);
+        assert!(capture.is_cut());
+    }
+
+    #[test]
+    fn bytes_become_base64() {
+        let check = |bytes: &[u8], expected: &str| assert_eq!(base64(bytes), expected);
+        check(b"", "");
+        check(b"f", "Zg==");
+        check(b"fo", "Zm8=");
+        check(b"foo", "Zm9v");
+        check(b"foobar", "Zm9vYmFy");
+        check(&[0xff, 0xfe, 0xfb, 0xf0], "//778A==");
+    }
+
+    #[tokio::test]
+    async fn bytes_are_kept_only_where_they_are_no_text() {
+        let check = async |printed: &[u8], bytes_max: usize, expected: Option<&str>| {
+            let job = JobKey {
+                run: RunId::new("r").expect("good"),
+                path: Path::default(),
+                attempt: 1,
+                delivery: 1,
+            };
+            let mut capture = Capture::new(job, Stream::Stdout, Output::nowhere(), Redactor::new([]), 100);
+            capture.pump(printed, &CancellationToken::new()).await;
+            assert_eq!(capture.base64(bytes_max).as_deref(), expected, "{printed:?}");
+        };
+        check("ü".as_bytes(), 100, None).await;
+        check("aü".as_bytes(), 2, None).await;
+        check(b"a\xc3", 100, Some("YcM=")).await;
+        check(b"\xffab", 2, Some("/2E=")).await;
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use windlass_engine::{Job, JobKey, RunId};
 
 /// Which delivery of which job a process belongs to.
@@ -73,11 +74,40 @@ pub fn marks(job: &Job, children: Option<&Children>) -> Vec<(&'static str, OsStr
 /// Where there is no `/proc` nothing can be found, and the answer is 0.
 pub fn end_orphans(folder: &Path, is_ours: impl Fn(&RunId) -> bool) -> Result<usize, EndError> {
     #[cfg(target_os = "linux")]
-    return orphans::Search::new(folder, &is_ours)?.end();
+    return {
+        let folder = folder.canonicalize()?;
+        orphans::Search::Runs { folder: &folder, is_ours: &is_ours }.end()
+    };
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (folder, is_ours);
         Ok(0)
+    }
+}
+
+/// Those of one job that have left its group, and still carry its mark.
+#[derive(Clone, Debug)]
+pub struct Strays {
+    job: String,
+    folder: Option<PathBuf>,
+    /// Who is in it is not looked for.
+    group: Option<u32>,
+}
+
+impl Strays {
+    pub fn of(job: &JobKey, children: Option<&Children>, group: Option<u32>) -> Self {
+        Self { job: job.to_string(), folder: children.map(|children| children.folder.clone()), group }
+    }
+
+    /// Ends them: asks, waits, kills. Where there is no `/proc` nothing can be found.
+    ///
+    /// Nothing is said when that fails, as when nobody can look because too many files are open: whoever recovers the run
+    /// looks again.
+    pub async fn end(self, grace: Duration) {
+        #[cfg(target_os = "linux")]
+        let _ = tokio::task::spawn_blocking(move || orphans::end_strays(&self, grace)).await;
+        #[cfg(not(target_os = "linux"))]
+        let _ = (self, grace);
     }
 }
 
@@ -185,14 +215,15 @@ mod list {
 
 #[cfg(target_os = "linux")]
 mod orphans {
-    use super::{EndError, FOLDER, JOB, list, run_of};
+    use super::{EndError, FOLDER, JOB, Strays, list, run_of};
     use crate::proc::{self, Identity, Process, Variables};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::fd::OwnedFd;
     use rustix::io::{Errno, retry_on_intr};
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
     use std::collections::BTreeSet;
-    use std::path::{Path, PathBuf};
+    use std::ffi::OsStr;
+    use std::path::Path;
     use std::time::{Duration, Instant};
     use windlass_engine::RunId;
 
@@ -202,16 +233,33 @@ mod orphans {
     /// Rounds of looking. Whoever starts processes faster than we can stop them is not caught by looking longer.
     const ROUNDS_MAX: usize = 100;
 
-    pub struct Search<'a> {
-        folder: PathBuf,
-        is_ours: &'a dyn Fn(&RunId) -> bool,
+    /// Who is looked for.
+    pub enum Search<'a> {
+        /// Whatever runs of a data folder have left, with the groups in its list.
+        Runs {
+            folder: &'a Path,
+            is_ours: &'a dyn Fn(&RunId) -> bool,
+        },
+        Strays(&'a Strays),
     }
 
-    impl<'a> Search<'a> {
-        pub fn new(folder: &Path, is_ours: &'a dyn Fn(&RunId) -> bool) -> Result<Self, EndError> {
-            Ok(Self { folder: folder.canonicalize()?, is_ours })
+    /// Asks them to end, and ends those that do not within the time given.
+    pub fn end_strays(strays: &Strays, grace: Duration) -> Result<(), EndError> {
+        let search = Search::Strays(strays);
+        let found = search.look()?;
+        if found.is_empty() {
+            return Ok(());
         }
+        for one in &found {
+            send(*one, Signal::TERM)?;
+        }
+        let deadline = Instant::now() + grace;
+        // Whoever is still there is killed.
+        let _ = found.iter().try_for_each(|one| wait(*one, deadline));
+        search.end().map(drop)
+    }
 
+    impl Search<'_> {
         /// First everything found is stopped, until nothing new turns up: once a parent is killed its children belong to
         /// nobody, and those without a mark could not be found any more. Then all are killed.
         pub fn end(&self) -> Result<usize, EndError> {
@@ -251,7 +299,7 @@ mod orphans {
                 || processes.iter().filter(|one| !one.is_dead && !spared.contains(&one.identity.pid));
             let groups = self.groups()?;
             let mut found: BTreeSet<Identity> = others()
-                .filter(|one| groups.contains(&one.group) || self.is_marked(one.identity.pid))
+                .filter(|one| groups.contains(&one.group) || self.is_marked(one))
                 .map(|one| one.identity)
                 .collect();
             // And all that is below them.
@@ -266,15 +314,25 @@ mod orphans {
         }
 
         fn groups(&self) -> Result<BTreeSet<i32>, EndError> {
-            let entries = list::living(&self.folder)?.into_iter();
-            Ok(entries.filter(|entry| (self.is_ours)(&entry.run)).map(|entry| entry.leader.pid).collect())
+            let Self::Runs { folder, is_ours } = self else { return Ok(BTreeSet::new()) };
+            let entries = list::living(folder)?.into_iter();
+            Ok(entries.filter(|entry| is_ours(&entry.run)).map(|entry| entry.leader.pid).collect())
         }
 
-        fn is_marked(&self, pid: i32) -> bool {
-            let Some(variables) = Variables::of(pid) else { return false };
-            let run = variables.get(JOB).and_then(|job| run_of(job.to_str()?));
-            let elsewhere = variables.get(FOLDER).is_some_and(|folder| Path::new(folder) != self.folder);
-            !elsewhere && run.is_some_and(|run| (self.is_ours)(&run))
+        fn is_marked(&self, one: &Process) -> bool {
+            let Some(variables) = Variables::of(one.identity.pid) else { return false };
+            let Some(job) = variables.get(JOB).and_then(OsStr::to_str) else { return false };
+            let elsewhere = variables.get(FOLDER).map(Path::new);
+            match self {
+                Self::Runs { folder, is_ours } => {
+                    elsewhere.is_none_or(|other| other == *folder)
+                        && run_of(job).is_some_and(|run| is_ours(&run))
+                }
+                Self::Strays(strays) => {
+                    let inside = u32::try_from(one.group).ok() == strays.group;
+                    !inside && job == strays.job && elsewhere == strays.folder.as_deref()
+                }
+            }
         }
     }
 

@@ -1,9 +1,11 @@
-//! DOING one job: a shell command, a task done by a command of this machine, or an answer from a script.
+//! DOING one job: a shell command, a command line agent, a task done by a command of this machine, or an answer from a script.
 //!
 //! This crate owns processes and what they print. It knows a [`Job`](windlass_engine::Job) and an
 //! [`Outcome`](windlass_engine::Outcome) and nothing about the run around them: it decides no retry, keeps no timeout and
 //! writes no journal.
 
+mod assistant;
+mod builtin;
 mod capture;
 mod children;
 mod context;
@@ -18,6 +20,8 @@ mod secrets;
 mod shell;
 mod task;
 
+pub use assistant::Assistants;
+pub use builtin::Builtins;
 pub use children::{Children, EndError, end_orphans};
 pub use context::{Context, Environment, Line, NotKept, Note, Notes, Output, Stream};
 pub use executor::{BoxFuture, Executor};

@@ -1,14 +1,14 @@
 //! One process of a job: started in a group of its own, fed, listened to, and ended together with what it started.
 
 use crate::capture::{Capture, LINGER};
-use crate::children::{Children, FOLDER, marks};
+use crate::children::{Children, FOLDER, Strays, marks};
 use crate::context::{Context, Environment, Stream};
 use crate::group::Group;
 use crate::redact::Redactor;
 use crate::secrets::Unsealer;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -49,16 +49,30 @@ pub struct Prepared<'a> {
     pub too_long: &'static str,
 }
 
-/// A process that came to its end by itself.
+/// What became of a process.
+pub enum Ended {
+    /// It came to its end by itself.
+    Exited(Exited),
+    /// It was told to stop.
+    Stopped(Printed),
+}
+
 pub struct Exited {
     pub status: ExitStatus,
+    pub printed: Printed,
+}
+
+/// What a process has printed.
+pub struct Printed {
     pub stdout: Capture,
     pub stderr: Capture,
     redactor: Redactor,
 }
 
-pub fn aborted() -> Outcome {
-    Outcome::Cancelled("the command was told to stop".into())
+/// The report about a process that was told to stop, with what it has left behind.
+pub fn stopped(left: Map) -> Outcome {
+    let failure = Failure::new(class::CANCELLED, "the command was told to stop");
+    Outcome::Failed(Failure { detail: Some(Value::Map(Arc::new(left))), ..failure })
 }
 
 /// Gives a command its environment: the caller's less the secrets that the workflow declares, then the step's own.
@@ -94,17 +108,44 @@ pub fn check_directory(directory: &Path) -> Result<(), Failure> {
     Err(Failure::new(class::ERROR, message).in_field("cwd"))
 }
 
+/// A program by its name, in the `PATH` of the caller as seen from the folder that it will run in.
+pub fn found(program: &str, folder: &Path, environment: &Environment) -> Option<PathBuf> {
+    let path = environment.variables.get(OsStr::new("PATH"))?;
+    std::env::split_paths(path).map(|entry| folder.join(entry).join(program)).find(|file| is_executable(file))
+}
+
+/// The same, or a path as seen from where the run was started.
+pub fn located(program: &str, environment: &Environment) -> Option<PathBuf> {
+    let directory = &environment.directory;
+    match program.contains('/') {
+        true => Some(directory.join(program)).filter(|file| is_executable(file)),
+        false => found(program, directory, environment),
+    }
+}
+
+/// There is no such program.
+pub fn not_installed(program: &str, hint: &str) -> Failure {
+    let place = match program.contains('/') {
+        true => "that can be executed",
+        false => "in the PATH of whoever started the run",
+    };
+    Failure::new(class::NOT_INSTALLED, format!("there is no program `{program}` {place}: {hint}"))
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(file: &Path) -> bool {
+    file.is_file()
+}
+
 impl Prepared<'_> {
-    /// Runs the process to its end. None when it was told to stop before that.
-    pub async fn run(mut self, job: &Job, context: &Context) -> Result<Option<Exited>, Failure> {
-        if context.abort.is_cancelled() {
-            return Ok(None);
-        }
-        let mut child = self.start()?;
-        let group = Group::led_by(&child);
-        if let (Some(children), Some(leader)) = (self.children, child.id()) {
-            children.started(leader, &job.key);
-        }
+    /// Runs the process to its end.
+    pub async fn run(mut self, job: &Job, context: &Context) -> Result<Ended, Failure> {
         let capture = |stream, bytes_max| {
             let (job, output) = (job.key.clone(), context.output.clone());
             Capture::new(job, stream, output, self.redactor.clone(), bytes_max)
@@ -114,8 +155,15 @@ impl Prepared<'_> {
         if self.prints_data && !self.redactor.is_empty() {
             stdout = stdout.with_raw();
         }
-        let status = self.attend(&mut child, group, [&mut stdout, &mut stderr], &context.abort).await?;
-        Ok(status.map(|status| Exited { status, stdout, stderr, redactor: self.redactor }))
+        let status = match context.abort.is_cancelled() {
+            true => None,
+            false => self.attend(job, [&mut stdout, &mut stderr], &context.abort).await?,
+        };
+        let printed = Printed { stdout, stderr, redactor: self.redactor };
+        Ok(match status {
+            Some(status) => Ended::Exited(Exited { status, printed }),
+            None => Ended::Stopped(printed),
+        })
     }
 
     fn start(&mut self) -> Result<Child, Failure> {
@@ -127,6 +175,14 @@ impl Prepared<'_> {
     }
 
     fn not_started(&self, error: &std::io::Error) -> Failure {
+        let program = self.command.as_std().get_program().display();
+        if is_short(error) {
+            let message = format!(
+                "{program} cannot be started now: {error}: there are too many processes or open files at once; \
+                 set `processes` under `[limits]` in windlass.toml, or raise the limits of this user (`ulimit -n`, `ulimit -u`)"
+            );
+            return Failure::new(class::TRANSIENT, message);
+        }
         let hint = match error.kind() {
             ErrorKind::ArgumentListTooLong => self.too_long,
             ErrorKind::InvalidInput => "commands and environments cannot hold NUL characters",
@@ -139,18 +195,22 @@ impl Prepared<'_> {
             _ => "",
         };
         let hint = if hint.is_empty() { String::new() } else { format!(": {hint}") };
-        let program = self.command.as_std().get_program().display();
         Failure::new(class::ERROR, format!("{program} cannot be started: {error}{hint}"))
     }
 
-    /// Stays with a child until there is something to report. None when it was told to stop.
+    /// Starts the process and stays with it until there is something to report. None when it was told to stop.
     async fn attend(
-        &self,
-        child: &mut Child,
-        group: Group,
+        &mut self,
+        job: &Job,
         [stdout, stderr]: [&mut Capture; 2],
         abort: &CancellationToken,
     ) -> Result<Option<ExitStatus>, Failure> {
+        let mut child = self.start()?;
+        let group = Group::led_by(&child);
+        let strays = Strays::of(&job.key, self.children, child.id());
+        if let (Some(children), Some(leader)) = (self.children, child.id()) {
+            children.started(leader, &job.key);
+        }
         let exited = CancellationToken::new();
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (input, Some(out), Some(err)) = pipes else {
@@ -165,7 +225,12 @@ impl Prepared<'_> {
             tokio::select! { status = child.wait() => Some(status), () = abort.cancelled() => None }
         });
         let Some(status) = waited.await else {
-            talk.during(group.end(Some(child), self.grace)).await;
+            // Those that have left the group are asked at the same time, and looked for once more when it is gone.
+            let both = async {
+                tokio::join!(group.end(Some(&mut child), self.grace), strays.clone().end(self.grace));
+                strays.end(Duration::ZERO).await;
+            };
+            talk.during(both).await;
             exited.cancel();
             // Whoever watches may see what the command said about its end, but holds nobody up.
             let _ = timeout(LINGER * 2, talk.finish()).await;
@@ -175,16 +240,19 @@ impl Prepared<'_> {
         let status =
             status.map_err(|error| Failure::new(class::ERROR, format!("the command is lost: {error}")))?;
         tokio::select! { () = talk.finish() => {}, () = abort.cancelled() => {} }
-        if status.success() && self.may_leave {
-            group.release();
-        } else {
-            group.end(None, self.grace).await;
+        match (status.success(), self.may_leave) {
+            (true, true) => group.release(),
+            (true, false) => group.end(None, self.grace).await,
+            // Another attempt may follow at once.
+            (false, _) => {
+                tokio::join!(group.end(None, self.grace), strays.end(self.grace));
+            }
         }
         Ok(Some(status))
     }
 }
 
-impl Exited {
+impl Printed {
     /// Standard output as data, or why it is none. Secrets are taken out afterwards: a mask in the middle of JSON would
     /// break it.
     pub fn data(&self) -> Result<Value, String> {
@@ -198,20 +266,75 @@ impl Exited {
         Ok(self.redactor.value(&value))
     }
 
-    /// How it ended and what it printed, of each stream no more than so much.
-    pub fn outputs(&self, bytes_max: usize) -> Map {
-        Map::from_iter([
-            ("exit_code".into(), Value::Int(exit_code(self.status))),
+    /// What was kept of both streams, cut where that is the end of it and without a mark.
+    pub fn cut(&self) -> Map {
+        let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];
+        let mut outputs: Map =
+            streams.map(|(name, stream)| (name.into(), Value::text(stream.cut()))).into_iter().collect();
+        self.add_base64(&mut outputs, usize::MAX);
+        outputs
+    }
+
+    fn add_base64(&self, outputs: &mut Map, bytes_max: usize) {
+        for (name, stream) in [("stdout_base64", &self.stdout), ("stderr_base64", &self.stderr)] {
+            outputs.extend(stream.base64(bytes_max).map(|bytes| (name.into(), Value::text(bytes))));
+        }
+    }
+
+    /// How it ended and what it printed, of each stream no more than so much. A stream that is no UTF-8 is there byte for
+    /// byte, too.
+    pub fn outputs(&self, exit_code: i64, bytes_max: usize) -> Map {
+        let mut outputs = Map::from_iter([
+            ("exit_code".into(), Value::Int(exit_code)),
             ("stdout".into(), Value::text(self.stdout.head(bytes_max))),
             ("stderr".into(), Value::text(self.stderr.head(bytes_max))),
-        ])
+        ]);
+        self.add_base64(&mut outputs, bytes_max);
+        outputs
+    }
+}
+
+impl Exited {
+    /// As a shell counts: 128 and the signal for a command that was killed.
+    pub fn exit_code(&self) -> i64 {
+        let code = self.status.code().or_else(|| signal(self.status).map(|signal| 128 + signal));
+        i64::from(code.unwrap_or(-1))
+    }
+
+    /// As Python counts: less than zero, by the number of the signal, for a command that was killed.
+    pub fn return_code(&self) -> i64 {
+        let code = self.status.code().or_else(|| signal(self.status).map(|signal| -signal));
+        i64::from(code.unwrap_or(-1))
     }
 
     /// For a process that did not succeed: how it ended, and the last it said about that.
     pub fn failure(&self) -> Failure {
-        let last_line = self.stderr.last_line().map(|line| format!(": {line}")).unwrap_or_default();
-        Failure::new(class::ERROR, format!("{}{last_line}", shown(self.status)))
+        let last_line = self.printed.stderr.last_line().map(|line| format!(": {line}")).unwrap_or_default();
+        Failure::new(class::ERROR, format!("{}{last_line}", self.shown()))
     }
+
+    pub fn shown(&self) -> String {
+        match signal(self.status) {
+            None => format!("exit status {}", self.exit_code()),
+            Some(signal) => match signal_name(signal) {
+                Some(name) => format!("killed by signal {signal} ({name})"),
+                None => format!("killed by signal {signal}"),
+            },
+        }
+    }
+}
+
+/// Whether something that others will give back is used up: processes, files, memory.
+#[cfg(unix)]
+fn is_short(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let short = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    short.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+#[cfg(not(unix))]
+fn is_short(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::OutOfMemory
 }
 
 /// A file that can be executed, and that the system does not know how to.
@@ -270,22 +393,6 @@ fn signal(_status: ExitStatus) -> Option<i32> {
     None
 }
 
-/// As a shell counts: 128 and the signal for a command that was killed.
-fn exit_code(status: ExitStatus) -> i64 {
-    let code = status.code().or_else(|| signal(status).map(|signal| 128 + signal));
-    i64::from(code.unwrap_or(-1))
-}
-
-fn shown(status: ExitStatus) -> String {
-    match signal(status) {
-        None => format!("exit status {}", exit_code(status)),
-        Some(signal) => match signal_name(signal) {
-            Some(name) => format!("killed by signal {signal} ({name})"),
-            None => format!("killed by signal {signal}"),
-        },
-    }
-}
-
 /// Those that have the same number everywhere.
 fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
@@ -303,4 +410,43 @@ fn signal_name(signal: i32) -> Option<&'static str> {
         15 => "SIGTERM",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    fn prepared() -> Prepared<'static> {
+        Prepared {
+            command: Command::new("/bin/agent"),
+            stdin: None,
+            redactor: Redactor::new([]),
+            stdout_bytes_max: 0,
+            stderr_bytes_max: 0,
+            prints_data: false,
+            may_leave: false,
+            grace: GRACE,
+            children: None,
+            too_long: "say less",
+        }
+    }
+
+    #[test]
+    fn that_too_much_goes_on_at_once_may_be_over_soon() {
+        use rustix::io::Errno;
+        for errno in [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            let failure = prepared().not_started(&std::io::Error::from_raw_os_error(errno.raw_os_error()));
+            assert_eq!(&*failure.class, class::TRANSIENT, "{failure:?}");
+            assert!(failure.message.starts_with("/bin/agent cannot be started now: "), "{failure:?}");
+            assert!(
+                failure.message.contains("set `processes` under `[limits]` in windlass.toml"),
+                "{failure:?}"
+            );
+        }
+        let failure =
+            prepared().not_started(&std::io::Error::from_raw_os_error(Errno::TOOBIG.raw_os_error()));
+        assert_eq!(&*failure.class, class::ERROR);
+        assert!(failure.message.ends_with(": say less"), "{failure:?}");
+    }
 }

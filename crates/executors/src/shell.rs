@@ -3,13 +3,14 @@
 use crate::children::Children;
 use crate::context::Context;
 use crate::executor::{BoxFuture, Executor};
-use crate::process::{Exited, GRACE, Prepared, aborted, check_directory, surround};
+use crate::process::{Ended, Exited, GRACE, Prepared, Printed, check_directory, stopped, surround};
 use crate::secrets::Unsealer;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::Command;
 use windlass_engine::{Failure, Job, Outcome, Work, class};
 use windlass_ir::Value;
+use windlass_ir::expr::ResultShapes;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::ShellOutput;
 
@@ -19,8 +20,11 @@ const SHELL: &str = "/bin/sh";
 /// Runs shell commands.
 ///
 /// The outputs are `exit_code`, `stdout` and `stderr`, exactly as printed as far as that is UTF-8, and with JSON output also
-/// `data`, whose members are outputs too where no other has the name. A status other than zero is a failure of class
-/// `error`.
+/// `data`, whose members are outputs too where no other has the name. What is not UTF-8 is shown with replacement characters
+/// and kept byte for byte in `stdout_base64` and `stderr_base64`. A status other than zero is a failure of class `error`.
+///
+/// For Spec Kit they are what its Python gives: ends of lines are `\n`, the code of a command that was killed is less than
+/// zero, and of one whose time was up nothing is kept but the word.
 ///
 /// A job that failed or was aborted leaves nothing behind: whatever is left of its group is ended, because another attempt
 /// may follow at once. One that succeeded may leave something running, for instance a server for the steps after it; what
@@ -75,14 +79,52 @@ impl Shell {
             too_long: "pass large values by `stdin` instead of in the command or `env`",
         };
         match prepared.run(job, context).await? {
-            None => Ok(aborted()),
-            Some(exited) => result(&exited, *output, self.output_bytes_max),
+            Ended::Stopped(printed) => Ok(stopped(left(&printed, job.results, self.output_bytes_max))),
+            Ended::Exited(exited) => result(&exited, *output, job.results, self.output_bytes_max),
         }
     }
 }
 
-fn result(exited: &Exited, output: ShellOutput, bytes_max: usize) -> Result<Outcome, Failure> {
-    let mut outputs = exited.outputs(bytes_max);
+/// What a command that was told to stop leaves behind.
+fn left(printed: &Printed, results: ResultShapes, bytes_max: usize) -> Map {
+    match results {
+        ResultShapes::Speckit => Map::from_iter([
+            ("exit_code".into(), Value::Int(-1)),
+            ("stdout".into(), Value::text("")),
+            ("stderr".into(), Value::text("timeout")),
+        ]),
+        ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => printed.outputs(-1, bytes_max),
+    }
+}
+
+fn outputs(exited: &Exited, results: ResultShapes, bytes_max: usize) -> Map {
+    match results {
+        ResultShapes::Speckit => unified(exited.printed.outputs(exited.return_code(), bytes_max)),
+        ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => {
+            exited.printed.outputs(exited.exit_code(), bytes_max)
+        }
+    }
+}
+
+/// With one kind of line ends, as Python reads text.
+pub fn unified(mut outputs: Map) -> Map {
+    for name in ["stdout", "stderr"] {
+        if let Some(Value::Text(text)) = outputs.get_mut(name)
+            && text.contains('\r')
+        {
+            *text = text.replace("\r\n", "\n").replace('\r', "\n").into();
+        }
+    }
+    outputs
+}
+
+fn result(
+    exited: &Exited,
+    output: ShellOutput,
+    results: ResultShapes,
+    bytes_max: usize,
+) -> Result<Outcome, Failure> {
+    let mut outputs = outputs(exited, results, bytes_max);
     let failed =
         |failure: Failure, outputs: Map| Failure { detail: Some(Value::Map(Arc::new(outputs))), ..failure };
     if !exited.status.success() {
@@ -90,7 +132,7 @@ fn result(exited: &Exited, output: ShellOutput, bytes_max: usize) -> Result<Outc
     }
     match output {
         ShellOutput::Text => {}
-        ShellOutput::Json => match exited.data() {
+        ShellOutput::Json => match exited.printed.data() {
             Ok(data) => add_data(&mut outputs, data),
             Err(problem) => {
                 let failure = Failure::new(class::CONTRACT_VIOLATION, problem).in_field("outputs.data");

@@ -4,12 +4,12 @@ use crate::children::Children;
 use crate::context::{Context, Environment};
 use crate::executor::{BoxFuture, Executor};
 use crate::process::{
-    Exited, GRACE, METADATA, NOTES, Prepared, ROUND, ROUNDS_MAX, aborted, check_directory, surround,
+    Ended, Exited, GRACE, METADATA, NOTES, Prepared, ROUND, ROUNDS_MAX, check_directory, found, stopped,
+    surround,
 };
 use crate::scripted::{FAILURE_KEYS, failure};
 use crate::secrets::Unsealer;
 use indexmap::IndexMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,8 +131,8 @@ impl Tasks {
             too_long: "the notes or the metadata of the step are too large for an environment",
         };
         match prepared.run(job, context).await? {
-            None => Ok(aborted()),
-            Some(exited) => outcome(&exited),
+            Ended::Stopped(printed) => Ok(stopped(printed.outputs(-1, SHOWN_BYTES_MAX))),
+            Ended::Exited(exited) => outcome(&exited),
         }
     }
 
@@ -145,9 +145,7 @@ impl Tasks {
                 false => Err(Failure::new(class::ERROR, format!("there is no file `{}`", file.display()))),
             };
         }
-        let path = environment.variables.get(OsStr::new("PATH")).map_or(OsStr::new(""), |path| path);
-        let mut files = std::env::split_paths(path).map(|folder| self.folder.join(folder).join(program));
-        files.find(|file| is_executable(file)).ok_or_else(|| {
+        found(program, &self.folder, environment).ok_or_else(|| {
             let message = format!(
                 "there is no command `{program}` in the PATH of whoever started the run: install it, or write the path of a file"
             );
@@ -156,33 +154,22 @@ impl Tasks {
     }
 }
 
-#[cfg(unix)]
-fn is_executable(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(file: &Path) -> bool {
-    file.is_file()
-}
-
 fn outcome(exited: &Exited) -> Result<Outcome, Failure> {
     let shown = |failure: Failure| {
-        let outputs = exited.outputs(SHOWN_BYTES_MAX);
+        let outputs = exited.printed.outputs(exited.exit_code(), SHOWN_BYTES_MAX);
         Failure { detail: Some(Value::Map(Arc::new(outputs))), ..failure }
     };
     let broken = |problem: String| shown(Failure::new(class::CONTRACT_VIOLATION, problem));
     if !exited.status.success() {
-        return match exited.data().as_ref().ok().and_then(|data| data.get("error")) {
+        return match exited.printed.data().as_ref().ok().and_then(|data| data.get("error")) {
             Some(Value::Map(error)) => Err(said(error, exited).map_err(broken)?),
             Some(_) | None => Err(shown(exited.failure())),
         };
     }
-    if exited.stdout.is_blank() {
+    if exited.printed.stdout.is_blank() {
         return Ok(Outcome::Done(Value::Null));
     }
-    let data = exited.data().map_err(broken)?;
+    let data = exited.printed.data().map_err(broken)?;
     match form(&data) {
         Some(("continue", value)) => Ok(Outcome::Continue(value.clone())),
         Some((_, Value::Map(error))) => Err(said(error, exited).map_err(broken)?),
@@ -206,7 +193,8 @@ fn form(data: &Value) -> Option<(&str, &Value)> {
 /// The failure that a command tells about. What it says beyond the known keys is kept as detail.
 fn said(error: &Map, exited: &Exited) -> Result<Failure, String> {
     let is_known = |key: &str| FAILURE_KEYS.contains(&key);
-    let unsaid = |_: &str| exited.stderr.last_line().unwrap_or_else(|| "the command does not say why".into());
+    let unsaid =
+        |_: &str| exited.printed.stderr.last_line().unwrap_or_else(|| "the command does not say why".into());
     let failure = failure(error, unsaid)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     let more: Map = error

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use windlass_engine::{Failure, Job, Outcome, Work, class};
 use windlass_executors::{
-    Answer, Asker, BoxFuture, Children, Context, Environment, Executor, Script, Shell, Tasks,
+    Answer, Asker, Assistants, BoxFuture, Builtins, Children, Context, Environment, Executor, Script, Shell,
+    Tasks,
 };
 
 #[derive(Clone)]
@@ -13,7 +14,10 @@ pub struct Host {
     pub shell: Arc<dyn Executor>,
     /// For the tasks that a command of this machine does.
     pub tasks: Tasks,
-    /// For everything that is no command.
+    /// For command line agents and for builtins; without them they are left to the others.
+    pub assistants: Option<Assistants>,
+    pub builtins: Option<Builtins>,
+    /// For everything else.
     pub others: Arc<dyn Executor>,
     pub script: Option<Arc<Script>>,
     pub environment: Arc<Environment>,
@@ -33,12 +37,20 @@ impl Host {
         Self {
             shell: Arc::new(Shell::default()),
             tasks: Tasks::default(),
+            assistants: Some(Assistants::default()),
+            builtins: Some(Builtins::default()),
             others: Arc::new(Nobody),
             script: None,
             environment: Arc::new(environment),
             config: None,
             limits: Limits::default(),
         }
+    }
+
+    /// Leaves everything that is no command of the workflow or of this machine to somebody else.
+    #[must_use]
+    pub fn with_others(self, others: impl Executor + 'static) -> Self {
+        Self { others: Arc::new(others), assistants: None, builtins: None, ..self }
     }
 
     /// Takes over what a `windlass.toml` says.
@@ -53,6 +65,12 @@ impl Host {
     pub(crate) fn note_children(&mut self, children: &Arc<Children>) {
         self.shell = Arc::new(Shell { children: Some(children.clone()), ..Shell::default() });
         self.tasks.children = Some(children.clone());
+        if let Some(assistants) = &mut self.assistants {
+            assistants.children = Some(children.clone());
+        }
+        if let Some(builtins) = &mut self.builtins {
+            builtins.children = Some(children.clone());
+        }
     }
 
     /// What the script answers. It comes first where it mentions a step; what it does not mention and nobody else does has no
@@ -67,21 +85,39 @@ impl Host {
 
     /// Whether a job is done by a process of this machine.
     pub(crate) fn starts_process(&self, job: &Job) -> bool {
-        matches!(job.work.work, Work::Shell { .. }) || self.tasks.does(&job.work.work)
+        let work = &job.work.work;
+        match work {
+            Work::Shell { .. } => true,
+            Work::Assistant(_) => self.assistants.is_some(),
+            Work::Builtin { .. } => self.builtins.is_some() && Builtins::does(work),
+            Work::Task { .. } => self.tasks.does(work),
+            Work::Agent { .. }
+            | Work::Tool { .. }
+            | Work::Http(_)
+            | Work::Call { .. }
+            | Work::Notify { .. } => false,
+        }
     }
 
     pub(crate) fn executor(&self, job: &Job) -> Arc<dyn Executor> {
-        match job.work.work {
-            Work::Shell { .. } => self.shell.clone(),
-            Work::Task { .. } if self.tasks.does(&job.work.work) => Arc::new(self.tasks.clone()),
-            Work::Agent { .. }
-            | Work::Tool { .. }
-            | Work::Task { .. }
-            | Work::Http(_)
-            | Work::Call { .. }
-            | Work::Assistant(_)
-            | Work::Builtin { .. }
-            | Work::Notify { .. } => self.others.clone(),
+        let work = &job.work.work;
+        match (work, &self.assistants, &self.builtins) {
+            (Work::Shell { .. }, _, _) => self.shell.clone(),
+            (Work::Assistant(_), Some(assistants), _) => Arc::new(assistants.clone()),
+            (Work::Builtin { .. }, _, Some(builtins)) if Builtins::does(work) => Arc::new(builtins.clone()),
+            (Work::Task { .. }, _, _) if self.tasks.does(work) => Arc::new(self.tasks.clone()),
+            (
+                Work::Agent { .. }
+                | Work::Tool { .. }
+                | Work::Task { .. }
+                | Work::Http(_)
+                | Work::Call { .. }
+                | Work::Assistant(_)
+                | Work::Builtin { .. }
+                | Work::Notify { .. },
+                _,
+                _,
+            ) => self.others.clone(),
         }
     }
 }
@@ -114,6 +150,6 @@ impl Executor for Nobody {
             | Work::Notify { .. } => String::new(),
         };
         let message = format!("{nothing}: answer for `{}` with a script{command}", job.step);
-        Box::pin(async move { Outcome::Failed(Failure::new(class::ERROR, message)) })
+        Box::pin(async move { Outcome::Failed(Failure::new(class::NO_SCRIPTED_ANSWER, message)) })
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use windlass_dialects::Dialect;
 use windlass_ir::Value;
 use windlass_ir::plan::{Given, PlanStep};
-use windlass_ir::workflow::{Action, Kind, Words};
+use windlass_ir::workflow::{Action, BuiltinKind, Kind, Words};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
     Clock, Config, Door, Durability, Engine, Error, Program, Query, Request, RunId, Surroundings, View,
@@ -173,13 +173,13 @@ fn task(step: &PlanStep) -> Option<String> {
 fn is_for_others(step: &PlanStep, config: Option<&Config>) -> bool {
     match &step.kind {
         Kind::Action(action) => match action {
-            Action::Shell(_) | Action::Call(_) => false,
+            Action::Shell(_) | Action::Assistant(_) | Action::Call(_) => false,
+            Action::Builtin(builtin) => match builtin.what {
+                BuiltinKind::SpeckitInit | BuiltinKind::GithubAddLabel => false,
+                BuiltinKind::Respond => true,
+            },
             Action::Task(task) => !config.is_some_and(|config| config.tasks.contains_key(&task.task)),
-            Action::Agent(_)
-            | Action::Tool(_)
-            | Action::Http(_)
-            | Action::Assistant(_)
-            | Action::Builtin(_) => true,
+            Action::Agent(_) | Action::Tool(_) | Action::Http(_) => true,
         },
         Kind::Gate(_)
         | Kind::Wait(_)

@@ -127,6 +127,7 @@ fn unanswered(asker: Asker<'_>, work: Option<&str>) -> Answer {
 mod tests {
     use super::*;
     use windlass_engine::{Assignment, JobKey, Lineage, Path, RunId};
+    use windlass_ir::expr::ResultShapes;
     use windlass_ir::value::Sealable;
     use windlass_ir::workflow::{CallMode, ShellOutput};
 
@@ -164,6 +165,7 @@ mod tests {
             notes: IndexMap::new(),
             round: None,
             feedback: None,
+            results: ResultShapes::House,
         }
     }
 

@@ -1,6 +1,10 @@
 //! Real processes through the public face of the crate. One binary for all of it.
 
 #[cfg(target_os = "linux")]
+mod assistant;
+#[cfg(target_os = "linux")]
+mod builtin;
+#[cfg(target_os = "linux")]
 mod orphans;
 #[cfg(target_os = "linux")]
 mod shell;

@@ -67,7 +67,7 @@ async fn a_group_is_found_in_the_list() {
     let children = Some(Arc::new(Children::open(&folder).expect("a writable folder")));
     // Even the leader has taken its marks off.
     let command = "exec env -i sh -c 'sleep 1000 & echo $$ $!; wait'";
-    let mut running = Case { run: "by-list", children, ..sh(command) }.start();
+    let mut running = Case { run: "by-list".into(), children, ..sh(command) }.start();
     let pids = running.line().await;
     let at = folder.clone();
     let end_other = tokio::task::spawn_blocking(move || end(&at, "other"));

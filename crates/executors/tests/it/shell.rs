@@ -1,6 +1,6 @@
 //! Shell jobs, each a real process: what they give, how they fail, how they are stopped, what they may see.
 
-use crate::support::{Case, folder, is_running, key, patiently, sh};
+use crate::support::{Case, folder, is_running, key, patiently, sh, was_stopped};
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use tokio::io::AsyncReadExt;
 use windlass_engine::{Outcome, class};
 use windlass_executors::Stream;
 use windlass_ir::Value;
+use windlass_ir::expr::ResultShapes;
 use windlass_ir::value::SealedPart;
 use windlass_ir::workflow::ShellOutput;
 
@@ -23,7 +24,11 @@ async fn outputs_are_exactly_what_was_printed() {
     check("true", r#"{"exit_code": 0, "stdout": "", "stderr": ""}"#).await;
     check("echo hello", r#"{"exit_code": 0, "stdout": "hello\n", "stderr": ""}"#).await;
     check("printf ' a '; echo oops >&2", r#"{"exit_code": 0, "stdout": " a ", "stderr": "oops\n"}"#).await;
-    check(r"printf '\377\376!'", r#"{"exit_code": 0, "stdout": "��!", "stderr": ""}"#).await;
+    // What is no text is there byte for byte, too.
+    let bytes = r#"{"exit_code": 0, "stdout": "��!", "stderr": "", "stdout_base64": "//4h"}"#;
+    check(r"printf '\377\376!'", bytes).await;
+    let both = r#"{"exit_code": 0, "stdout": "ü", "stderr": "a�", "stderr_base64": "Yf8="}"#;
+    check(r"printf 'ü'; printf 'a\377' >&2", both).await;
     check("cat", r#"{"exit_code": 0, "stdout": "", "stderr": ""}"#).await;
 }
 
@@ -42,6 +47,33 @@ async fn failures_say_how_the_command_ended() {
     check("kill -USR1 $$", "killed by signal 10", 138).await;
     let failure = sh("echo some; echo more >&2; exit 1").failed().await;
     assert_eq!(failure.detail, Some(json(r#"{"exit_code": 1, "stdout": "some\n", "stderr": "more\n"}"#)));
+}
+
+#[tokio::test]
+async fn for_spec_kit_outputs_are_those_of_its_python() {
+    let speckit = |command: &str| Case { results: ResultShapes::Speckit, ..sh(command) };
+    let outputs = speckit(r"printf 'a\r\nb\rc'; printf '\r\n' >&2").done().await;
+    assert_eq!(outputs, json(r#"{"exit_code": 0, "stdout": "a\nb\nc", "stderr": "\n"}"#));
+    let killed = speckit("echo some; kill -9 $$").failed().await;
+    assert_eq!(&*killed.message, "killed by signal 9 (SIGKILL)");
+    assert_eq!(killed.detail, Some(json(r#"{"exit_code": -9, "stdout": "some\n", "stderr": ""}"#)));
+
+    let mut running = speckit("echo some; exec sleep 1000").start();
+    assert_eq!(running.line().await, "some");
+    running.abort.cancel();
+    let outcome = patiently(running.outcome).await.expect("no panic");
+    let Outcome::Failed(stopped) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(stopped.detail, Some(json(r#"{"exit_code": -1, "stdout": "", "stderr": "timeout"}"#)));
+}
+
+#[tokio::test]
+async fn what_was_printed_before_the_end_is_kept() {
+    let mut running = sh("echo some; echo more >&2; exec sleep 1000").start();
+    let (_, _) = (running.line().await, running.line().await);
+    running.abort.cancel();
+    let outcome = patiently(running.outcome).await.expect("no panic");
+    let Outcome::Failed(stopped) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(stopped.detail, Some(json(r#"{"exit_code": -1, "stdout": "some\n", "stderr": "more\n"}"#)));
 }
 
 #[tokio::test]
@@ -104,11 +136,22 @@ async fn a_flood_is_cut_but_seen_whole_by_the_watcher() {
 }
 
 #[tokio::test]
+async fn a_flood_on_standard_error_is_cut_as_well() {
+    let (outcome, lines) = sh("yes | head -c 3000000 >&2; echo done").finish().await;
+    let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+    let text = |name: &str| outputs.get(name).and_then(Value::as_str).expect("text");
+    assert_eq!(text("stdout"), "done\n");
+    assert!(text("stderr").ends_with(&format!("[… {} bytes left out]\n", 3_000_000 - (1 << 20))));
+    assert_eq!(lines.len(), 1_500_001);
+}
+
+#[tokio::test]
 async fn lines_come_while_the_command_runs() {
     let folder = folder("lines_come_while_the_command_runs");
     let made = Command::new("mkfifo").arg(folder.join("go")).status().expect("mkfifo runs");
     assert!(made.success());
-    let case = Case { directory: folder.clone(), ..sh("echo ready; cat go; echo no >&2; printf end") };
+    let command = "echo ready; cat go; echo no >&2; printf end";
+    let case = Case { run: "r".into(), directory: folder.clone(), ..sh(command) };
     let mut running = case.start();
     assert_eq!(running.line().await, "ready", "long before the end");
     std::fs::write(folder.join("go"), "on\n").expect("the command reads it");
@@ -125,6 +168,7 @@ async fn lines_come_while_the_command_runs() {
 #[tokio::test]
 async fn the_environment_is_the_callers_less_secrets_plus_the_steps() {
     let case = Case {
+        run: "r".into(),
         variables: vec![
             ("PLAIN", "plain"),
             ("OVER", "caller"),
@@ -268,8 +312,44 @@ async fn a_whole_tree_that_ignores_the_request_is_killed() {
     assert!(pids.split(' ').all(is_running));
     running.abort.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
-    assert_eq!(outcome, Outcome::Cancelled("the command was told to stop".into()));
+    assert!(was_stopped(&outcome), "{outcome:?}");
     assert!(!pids.split(' ').any(is_running), "{pids}");
+}
+
+/// A process that has left its group, twice removed from the shell, and says who it is.
+fn stray(before: &str) -> String {
+    format!("(setsid sh -c '{before} echo $$; exec sleep 1000' &)")
+}
+
+#[tokio::test]
+async fn those_that_have_left_the_group_are_ended_with_it() {
+    let grace = Duration::from_millis(20);
+    for before in ["", "trap \"\" TERM;"] {
+        let mut running = Case { grace, ..sh(&format!("{}; sleep 1000", stray(before))) }.start();
+        let pid = running.line().await;
+        assert!(is_running(&pid));
+        running.abort.cancel();
+        let outcome = patiently(running.outcome).await.expect("no panic");
+        assert!(was_stopped(&outcome), "{outcome:?}");
+        assert!(!is_running(&pid), "{pid} {before}");
+    }
+
+    let folder = folder("those_that_have_left");
+    let command = format!("{} > pid; while ! test -s pid; do :; done; exit 1", stray(""));
+    patiently(Case { grace, directory: folder.clone(), ..sh(&command) }.failed()).await;
+    let pid = std::fs::read_to_string(folder.join("pid")).expect("it was written");
+    assert!(!is_running(pid.trim()), "{pid}");
+}
+
+#[tokio::test]
+async fn those_of_another_job_are_left_alone() {
+    let mut other = sh(&format!("{}; sleep 1000", stray(""))).start();
+    let pid = other.line().await;
+    patiently(sh("exit 1").failed()).await;
+    assert!(is_running(&pid));
+    other.abort.cancel();
+    patiently(other.outcome).await.expect("no panic");
+    assert!(!is_running(&pid));
 }
 
 #[tokio::test]
@@ -293,7 +373,7 @@ async fn a_command_may_clean_up_before_it_ends() {
         .expect("it is read");
     assert_eq!(running.line().await, "bye");
     let outcome = patiently(running.outcome).await.expect("no panic");
-    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
+    assert!(was_stopped(&outcome), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(folder.join("trace")).expect("it was written"), "cleaned\n");
 }
 
@@ -303,7 +383,7 @@ async fn an_abort_before_the_start_starts_nothing() {
     let running = Case { directory: folder.clone(), ..sh("touch started") }.start();
     running.abort.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
-    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
+    assert!(was_stopped(&outcome), "{outcome:?}");
     assert!(!folder.join("started").exists());
 }
 

@@ -3,12 +3,14 @@
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
-use windlass_engine::{Assignment, Failure, Job, JobKey, Outcome, RunId, Work};
+use windlass_engine::{Assignment, Failure, Job, JobKey, Outcome, RunId, Work, class};
 use windlass_executors::{Children, Context, Environment, Executor, Line, Notes, Output, Shell};
 use windlass_ir::Value;
+use windlass_ir::expr::ResultShapes;
 use windlass_ir::value::Sealable;
 use windlass_ir::workflow::ShellOutput;
 
@@ -18,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// One command and everything around it that a test may want otherwise.
 pub struct Case {
     pub command: String,
-    pub run: &'static str,
+    pub run: String,
     pub cwd: Option<Value>,
     pub stdin: Option<Value>,
     pub output: ShellOutput,
@@ -29,13 +31,20 @@ pub struct Case {
     pub grace: Duration,
     pub output_bytes_max: usize,
     pub children: Option<Arc<Children>>,
+    pub results: ResultShapes,
+}
+
+/// A name that no other job has: what is left of a job is found by its key.
+pub fn own_run() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("r{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 pub fn sh(command: &str) -> Case {
     let Shell { grace, output_bytes_max, .. } = Shell::default();
     Case {
         command: command.into(),
-        run: "r",
+        run: own_run(),
         cwd: None,
         stdin: None,
         output: ShellOutput::Text,
@@ -46,6 +55,7 @@ pub fn sh(command: &str) -> Case {
         grace,
         output_bytes_max,
         children: None,
+        results: ResultShapes::House,
     }
 }
 
@@ -90,7 +100,7 @@ impl Case {
         };
         let env = self.env.into_iter().map(|(name, value)| (name.into(), Sealable(value))).collect();
         Job {
-            key: key(self.run),
+            key: key(&self.run),
             step: "build".into(),
             work: Arc::new(Assignment { input: Value::Null, work, env, promise: None, claims: Vec::new() }),
             secrets: self.secrets.into_iter().map(Arc::from).collect(),
@@ -98,6 +108,7 @@ impl Case {
             notes: IndexMap::new(),
             round: None,
             feedback: None,
+            results: self.results,
         }
     }
 
@@ -159,6 +170,11 @@ pub fn folder(test: &str) -> PathBuf {
     }
     std::fs::create_dir_all(&folder).expect("a writable target folder");
     folder.canonicalize().expect("it was just made")
+}
+
+/// The report of a job that was told to stop.
+pub fn was_stopped(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(failure) if &*failure.class == class::CANCELLED)
 }
 
 /// Whether a process is there and has not ended.

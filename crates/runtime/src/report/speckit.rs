@@ -123,7 +123,8 @@ fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     match (&known.kind, &mut shown.output) {
         // What is in the data of a command is not beside it, too.
         (Kind::Action(Action::Shell(_)), Json::Object(outputs)) => {
-            outputs.retain(|name, _| ["exit_code", "stdout", "stderr", "data"].contains(&name.as_str()));
+            let own = ["exit_code", "stdout", "stderr", "stdout_base64", "stderr_base64", "data"];
+            outputs.retain(|name, _| own.contains(&name.as_str()));
         }
         (Kind::Slot(name), output) if output.is_null() => *output = json!({"slot": name}),
         (_, _) => {}

@@ -1,0 +1,296 @@
+//! `assistant`: a prompt or a command of Spec Kit for a command line agent, which is started without a shell.
+
+mod docker_agent;
+mod integrations;
+mod project;
+mod words;
+
+pub(crate) use integrations::said;
+
+use crate::children::Children;
+use crate::context::{Context, Environment};
+use crate::executor::{BoxFuture, Executor};
+use crate::process::{
+    Ended, GRACE, Prepared, Printed, check_directory, located, not_installed, stopped, surround,
+};
+use crate::secrets::Unsealer;
+use crate::shell::unified;
+use integrations::{Asked, Call, Integration};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::process::Command;
+use windlass_engine::{AssistantAsk, AssistantWork, Failure, Job, Outcome, Work, class};
+use windlass_ir::Value;
+use windlass_ir::expr::{ResultShapes, Semantics, text_form};
+use windlass_ir::value::Map;
+use windlass_ir::workflow::Capture;
+
+/// The most that is kept of each stream, also where the step asks for no limit.
+const CAPTURE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Asks command line agents.
+///
+/// The outputs are those of Spec Kit: what was asked, `exit_code`, `dispatched`, `stdout` and `stderr`. What is printed is seen
+/// live; it is kept only where the step asks for that, and then cut at its limit without a word, as `stdout_truncated`
+/// says. A status other than zero is a failure of class `error`, an agent that is not there one of class `not_installed`.
+#[derive(Clone, Debug)]
+pub struct Assistants {
+    /// How long an agent that was asked to end may take before it is killed.
+    pub grace: Duration,
+    /// Where groups are written down, so that a later owner can end what a crash of this one leaves.
+    pub children: Option<Arc<Children>>,
+}
+
+impl Default for Assistants {
+    fn default() -> Self {
+        Self { grace: GRACE, children: None }
+    }
+}
+
+impl Executor for Assistants {
+    fn run(&self, job: Job, context: Context) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed) })
+    }
+}
+
+/// Whether an integration goes by this name.
+pub(crate) fn is_known(key: &str) -> bool {
+    integrations::find(key).is_some()
+}
+
+/// A step with everything in it as text, and what it leaves behind whatever becomes of it.
+struct Asking {
+    asked: Asked,
+    integration: Option<String>,
+    model: Option<String>,
+    arguments: Vec<String>,
+    settings: Vec<(String, String)>,
+    outputs: Map,
+}
+
+impl Assistants {
+    async fn perform(&self, job: &Job, context: &Context) -> Result<Outcome, Failure> {
+        let Work::Assistant(work) = &job.work.work else {
+            return Err(Failure::new(class::ERROR, format!("`{}` asks no assistant", job.step)));
+        };
+        let directory = &context.environment.directory;
+        check_directory(directory)?;
+        let asking = asking(work, job.results, directory)?;
+        let refused = |failure: Failure| {
+            let mut outputs = asking.outputs.clone();
+            outputs.insert("exit_code".into(), Value::Int(1));
+            outputs.insert("dispatched".into(), Value::Bool(false));
+            Failure { detail: Some(Value::Map(Arc::new(outputs))), ..failure }
+        };
+        let (program, arguments) = argv(&asking, &context.environment).map_err(refused)?;
+        let mut command = Command::new(&program);
+        command.args(arguments).current_dir(directory);
+        let mut unsealer = Unsealer::new(&*context.secrets);
+        surround(&mut command, job, &context.environment, &mut unsealer, self.children.as_deref())?;
+        let bytes_max = bytes_max(work.capture);
+        let prepared = Prepared {
+            command,
+            stdin: None,
+            redactor: unsealer.redactor(),
+            stdout_bytes_max: bytes_max,
+            stderr_bytes_max: bytes_max,
+            prints_data: false,
+            may_leave: true,
+            grace: self.grace,
+            children: self.children.as_deref(),
+            too_long: "ask for less at once, and let the agent read the rest from files",
+        };
+        match prepared.run(job, context).await? {
+            Ended::Stopped(printed) => {
+                let mut left = asking.left(-1, &printed, work.capture);
+                match work.capture {
+                    Some(_) => drop(left.insert("timed_out".into(), Value::Bool(true))),
+                    None => drop(left.insert("stderr".into(), Value::text(time_is_up(job)))),
+                }
+                Ok(stopped(left))
+            }
+            Ended::Exited(exited) => {
+                let outputs = asking.left(exited.return_code(), &exited.printed, work.capture);
+                let outputs = Value::Map(Arc::new(outputs));
+                if exited.status.success() {
+                    return Ok(Outcome::Done(outputs));
+                }
+                // What was asked to be kept may be long or private: it stands in the outputs and not in a message.
+                let failure = match work.capture {
+                    Some(_) => Failure::new(class::ERROR, exited.shown()),
+                    None => exited.failure(),
+                };
+                let name = program.file_name().unwrap_or_default().display();
+                let message = format!("{name}: {}", failure.message).into();
+                Err(Failure { message, detail: Some(outputs), ..failure })
+            }
+        }
+    }
+}
+
+fn bytes_max(capture: Option<Capture>) -> usize {
+    let wanted = capture.map_or(0, |capture| capture.bytes_max.unwrap_or(u64::MAX));
+    usize::try_from(wanted).unwrap_or(usize::MAX).min(CAPTURE_BYTES_MAX)
+}
+
+fn time_is_up(job: &Job) -> String {
+    let limit =
+        job.timeout.map(|limit| format!(" after {} seconds", limit.as_secs_f64())).unwrap_or_default();
+    format!("timed out{limit}")
+}
+
+impl Asking {
+    fn left(&self, exit_code: i64, printed: &Printed, capture: Option<Capture>) -> Map {
+        let mut outputs = self.outputs.clone();
+        outputs.insert("exit_code".into(), Value::Int(exit_code));
+        outputs.insert("dispatched".into(), Value::Bool(true));
+        match capture {
+            None => outputs.extend(["stdout", "stderr"].map(|name| (name.into(), Value::text("")))),
+            Some(_) => {
+                outputs.extend(unified(printed.cut()));
+                let cut = [
+                    ("stdout_truncated", printed.stdout.is_cut()),
+                    ("stderr_truncated", printed.stderr.is_cut()),
+                    ("timed_out", false),
+                    ("interrupted", false),
+                ];
+                outputs.extend(cut.map(|(name, is_so)| (name.into(), Value::Bool(is_so))));
+            }
+        }
+        outputs
+    }
+}
+
+fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<Asking, Failure> {
+    let integration = match named("integration", work.integration.as_ref())? {
+        // What the project uses, as far as it says so.
+        Some(auto) if auto == "auto" => Some(project::default_integration(root).unwrap_or(auto)),
+        other => other,
+    };
+    let model = named("model", work.model.as_ref())?;
+    let (mut arguments, mut settings) = (Vec::new(), Vec::new());
+    let (asked, mut outputs) = match &work.ask {
+        AssistantAsk::Prompt(prompt) => {
+            let prompt = said_text(prompt, results)?;
+            let outputs = Map::from_iter([("prompt".into(), Value::text(&*prompt))]);
+            (Asked::Prompt(prompt), outputs)
+        }
+        AssistantAsk::Command { command, input, arguments: given, settings: set } => {
+            for value in given {
+                arguments.push(text("integration_args", value)?);
+            }
+            if let Value::Map(set) = set {
+                for (name, value) in &**set {
+                    settings.push((name.to_string(), text(&format!("integration_options.{name}"), value)?));
+                }
+            }
+            let args = input.get("args").map(|args| said_text(args, results)).transpose()?;
+            let outputs = Map::from_iter([
+                ("command".into(), Value::Text(command.clone())),
+                ("options".into(), Value::map(work.options.clone())),
+                ("input".into(), input.clone()),
+                ("integration_args".into(), Value::list(given.iter().cloned())),
+                ("integration_options".into(), set.clone()),
+            ]);
+            (Asked::Command { name: command.to_string(), args: args.unwrap_or_default() }, outputs)
+        }
+    };
+    for (name, value) in [("integration", &integration), ("model", &model)] {
+        outputs.insert(name.into(), value.as_ref().map_or(Value::Null, |name| Value::text(&**name)));
+    }
+    Ok(Asking { asked, integration, model, arguments, settings, outputs })
+}
+
+/// A name; none where nothing is said.
+fn named(field: &str, value: Option<&Value>) -> Result<Option<String>, Failure> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => Ok(Some(text(field, value)?).filter(|name| !name.is_empty())),
+    }
+}
+
+fn text(field: &str, value: &Value) -> Result<String, Failure> {
+    let broken = || {
+        let message = format!("`{field}` must be text, but it is {}", value.kind());
+        Failure::new(class::CONTRACT_VIOLATION, message).in_field(field)
+    };
+    value.as_str().map(str::to_owned).ok_or_else(broken)
+}
+
+/// A value as it is said to an agent: for Spec Kit as Python prints it.
+fn said_text(value: &Value, results: ResultShapes) -> Result<String, Failure> {
+    let semantics = match (results, value) {
+        (ResultShapes::Speckit, Value::Null) => return Ok("None".to_owned()),
+        (ResultShapes::Speckit, _) => Semantics::SPECKIT,
+        (ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc, _) => Semantics::HOUSE,
+    };
+    let text = text_form(value, &semantics);
+    text.map(|text| text.to_string()).map_err(|error| Failure::new(class::EXPRESSION_ERROR, error.message))
+}
+
+/// What is started for it, or why nothing is.
+fn argv(asking: &Asking, environment: &Environment) -> Result<(PathBuf, Vec<String>), Failure> {
+    let broken =
+        |field: &str, message: String| Failure::new(class::CONTRACT_VIOLATION, message).in_field(field);
+    let integration = integration(asking.integration.as_deref())?;
+    if !integration.takes_arguments() && !(asking.arguments.is_empty() && asking.settings.is_empty()) {
+        let field = if asking.arguments.is_empty() { "integration_options" } else { "integration_args" };
+        let message = format!("the integration `{}` takes no `{field}`: take them out", integration.key);
+        return Err(broken(field, message));
+    }
+    if asking.asked == Asked::Prompt(String::new()) {
+        return Err(broken("prompt", "the prompt is empty: say what the agent is to do".to_owned()));
+    }
+    let call = Call {
+        asked: &asking.asked,
+        model: asking.model.as_deref(),
+        arguments: &asking.arguments,
+        settings: &asking.settings,
+        root: &environment.directory,
+        environment,
+    };
+    let arguments = integration.arguments(&call).map_err(|problem| broken("integration", problem))?;
+    located_agent(integration, arguments, environment)
+}
+
+fn integration(key: Option<&str>) -> Result<&'static Integration, Failure> {
+    let startable = || {
+        let keys = integrations::ALL.iter().filter(|one| one.can_be_started()).map(|one| one.key);
+        keys.collect::<Vec<_>>().join(", ")
+    };
+    let problem = match key {
+        None => "no agent is named".to_owned(),
+        Some(key) => match integrations::find(key) {
+            Some(found) if found.can_be_started() => return Ok(found),
+            Some(_) => format!("the integration `{key}` lives in an editor, and nobody can start it"),
+            None => format!("there is no integration `{key}`"),
+        },
+    };
+    let message =
+        format!("{problem}: set `integration` of the step or of the workflow to one of {}", startable());
+    Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field("integration"))
+}
+
+fn located_agent(
+    integration: &Integration,
+    mut arguments: Vec<String>,
+    environment: &Environment,
+) -> Result<(PathBuf, Vec<String>), Failure> {
+    let name = integration.program(environment);
+    let plugin = |file: &Path| file.file_name().is_some_and(|name| name == "docker");
+    let file = located(&name, environment);
+    let file = match (file, integration.takes_arguments()) {
+        // Docker Agent is a program or a part of Docker.
+        (None, true) if name == integration.key => located("docker", environment),
+        (file, _) => file,
+    };
+    let Some(file) = file else {
+        let hint = format!("install it, or say where it is with {}", integration.variable("EXECUTABLE"));
+        return Err(not_installed(&name, &hint));
+    };
+    if integration.takes_arguments() && plugin(&file) {
+        arguments.insert(0, "agent".to_owned());
+    }
+    Ok((file, arguments))
+}
