@@ -14,6 +14,8 @@ use windlass_ir::Value;
 pub struct Context {
     /// Cancelled when the job is to stop.
     pub abort: CancellationToken,
+    /// Cancelled before that when it is because the time of the job is up: then what it reports says what it has come to.
+    pub overdue: CancellationToken,
     pub output: Output,
     pub notes: Notes,
     pub environment: Arc<Environment>,

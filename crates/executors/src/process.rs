@@ -69,10 +69,13 @@ pub struct Printed {
     redactor: Redactor,
 }
 
-/// The report about a process that was told to stop, with what it has left behind.
-pub fn stopped(left: Map) -> Outcome {
-    let failure = Failure::new(class::CANCELLED, "the command was told to stop");
-    Outcome::Failed(Failure { detail: Some(Value::Map(Arc::new(left))), ..failure })
+/// The report about a process that was told to stop. One whose time was up tells what it has left behind.
+pub fn stopped(context: &Context, left: impl FnOnce() -> Map) -> Outcome {
+    if !context.overdue.is_cancelled() {
+        return Outcome::Cancelled("the command was told to stop".into());
+    }
+    let failure = Failure::new(class::TIMEOUT, "the command took too long");
+    Outcome::Failed(Failure { detail: Some(Value::Map(Arc::new(left()))), ..failure })
 }
 
 /// Gives a command its environment: the caller's less the secrets that the workflow declares, then the step's own.

@@ -79,7 +79,9 @@ impl Shell {
             too_long: "pass large values by `stdin` instead of in the command or `env`",
         };
         match prepared.run(job, context).await? {
-            Ended::Stopped(printed) => Ok(stopped(left(&printed, job.results, self.output_bytes_max))),
+            Ended::Stopped(printed) => {
+                Ok(stopped(context, || left(&printed, job.results, self.output_bytes_max)))
+            }
             Ended::Exited(exited) => result(&exited, *output, job.results, self.output_bytes_max),
         }
     }

@@ -131,7 +131,7 @@ impl Tasks {
             too_long: "the notes or the metadata of the step are too large for an environment",
         };
         match prepared.run(job, context).await? {
-            Ended::Stopped(printed) => Ok(stopped(printed.outputs(-1, SHOWN_BYTES_MAX))),
+            Ended::Stopped(printed) => Ok(stopped(context, || printed.outputs(-1, SHOWN_BYTES_MAX))),
             Ended::Exited(exited) => outcome(&exited),
         }
     }

@@ -3,12 +3,13 @@
 use crate::calls::{self, Caller, Ended};
 use crate::clock::Clock;
 use crate::desk::Keeper;
+use crate::follow::Followers;
 use crate::host::Host;
 use crate::rates::{Passed, Rates};
 use crate::report::ids::{self, Name};
 use crate::report::{self, Standing};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -56,31 +57,6 @@ pub enum Update {
     Notice(String),
 }
 
-/// Everybody who follows a run. Nobody has to.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Followers(Arc<Mutex<Vec<mpsc::UnboundedSender<Update>>>>);
-
-impl Followers {
-    pub fn add(&self) -> mpsc::UnboundedReceiver<Update> {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        self.list().push(sender);
-        receiver
-    }
-
-    pub fn tell(&self, update: &Update) {
-        self.list().retain(|follower| follower.send(update.clone()).is_ok());
-    }
-
-    /// Nobody hears anything any more: every follower comes to the end of what it was told.
-    pub fn dismiss(&self) {
-        self.list().clear();
-    }
-
-    fn list(&self) -> MutexGuard<'_, Vec<mpsc::UnboundedSender<Update>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// How long a run is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
@@ -122,6 +98,8 @@ pub(crate) struct Driver {
     /// Jobs that executors are at work on. Dropping them ends what they started.
     pub work: JoinSet<Ended>,
     pub jobs: HashMap<JobKey, CancellationToken>,
+    /// Told first to those whose time is up.
+    pub overdue: HashMap<JobKey, CancellationToken>,
     pub keys: HashMap<tokio::task::Id, JobKey>,
     /// The runs that this one has called and that have not ended.
     pub calls: HashMap<RunId, Calling>,
@@ -283,6 +261,7 @@ impl Driver {
         };
         let Some(job) = self.keys.remove(&id) else { return Wake::Time };
         self.jobs.remove(&job);
+        self.overdue.remove(&job);
         if !self.calls.is_empty() && !matches!(ended, Ended::Called { outcome: None, .. }) {
             self.calls.retain(|_, call| call.job != job);
         }
@@ -763,11 +742,13 @@ impl Driver {
             return self.plan(self.clock.now().plus(after), report);
         }
         job.step = ids::name(&self.view, &job.key.path).id.into();
-        let abort = CancellationToken::new();
+        let overdue = CancellationToken::new();
+        let abort = overdue.child_token();
         let environment = self.host.environment.clone();
         let (output, notes) = (self.output.clone(), self.notes.clone());
+        let secrets = environment.clone();
         let context =
-            Context { abort: abort.clone(), output, notes, secrets: environment.clone(), environment };
+            Context { abort: abort.clone(), overdue: overdue.clone(), output, notes, secrets, environment };
         let key = job.key.clone();
         let task = match job.work.work {
             Work::Call { .. } if self.desk.reads() => {
@@ -783,6 +764,7 @@ impl Driver {
             }
         };
         self.keys.insert(task.id(), key.clone());
+        self.overdue.insert(key.clone(), overdue);
         self.jobs.insert(key, abort);
     }
 
@@ -846,6 +828,9 @@ impl Driver {
 
     /// Tells a job to stop. A scripted one stops at once.
     fn abort(&mut self, key: &JobKey) {
+        if let Some(token) = self.overdue.get(key).filter(|_| self.run.is_overdue(key)) {
+            token.cancel();
+        }
         if let Some(token) = self.jobs.get(key) {
             return token.cancel();
         }
@@ -935,6 +920,7 @@ pub(crate) fn channels(followers: &Followers, sender: &mpsc::UnboundedSender<Mai
     let followers = followers.clone();
     tokio::spawn(async move {
         while let Some(line) = lines.recv().await {
+            followers.room().await;
             followers.tell(&Update::Line(line));
         }
     });

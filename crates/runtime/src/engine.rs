@@ -3,9 +3,8 @@
 use crate::clock::Clock;
 use crate::config::{BadConfig, Config, RECORDED};
 use crate::desk::Keeper;
-use crate::drive::{
-    Driver, Fatal, Followers, Live, Mail, Patience, Replayed, Told, Update, channels, replayed,
-};
+use crate::drive::{Driver, Fatal, Live, Mail, Patience, Replayed, Told, channels, replayed};
+use crate::follow::{Followers, Updates};
 use crate::host::Host;
 use crate::library::Reader;
 use crate::lock::Lock;
@@ -222,7 +221,7 @@ pub struct Start {
 #[derive(Debug)]
 pub struct Handle {
     pub id: RunId,
-    pub updates: mpsc::UnboundedReceiver<Update>,
+    pub updates: Updates,
     /// How it stands when this process is done with it.
     pub done: JoinHandle<Result<Standing, Fatal>>,
     mail: mpsc::UnboundedSender<Mail>,
@@ -335,7 +334,8 @@ impl Engine {
     }
 
     /// Starts a run of a plan. It is durable when this returns.
-    pub async fn start(&self, plan: Plan, start: Start) -> Result<Handle, Error> {
+    pub async fn start(&self, plan: Plan, mut start: Start) -> Result<Handle, Error> {
+        start.host = start.host.in_project_of(&plan.dialect);
         let config = start.host.config.as_ref().and_then(|file| file.to_str());
         let config = config.map(|file| (RECORDED, Value::text(file)));
         let about = [
@@ -489,11 +489,6 @@ impl Engine {
         if scripted && host.script.is_none() {
             return None;
         }
-        let directory = view.about.get("directory").and_then(Value::as_str).map(PathBuf::from);
-        if let Some(directory) = directory.filter(|directory| directory.is_dir()) {
-            let variables = host.environment.variables.clone();
-            host.environment = Arc::new(windlass_executors::Environment { variables, directory });
-        }
         let limits = host.limits;
         if let Some(config) = Config::recorded(view).and_then(|file| Config::read(&file).ok()) {
             host = host.with_config(config);
@@ -613,6 +608,7 @@ impl Engine {
         self.desk().attend();
         self.desk().settle_accounts(run);
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
+        let host = host.where_started(&replayed.view);
         let mut opened = self.driver(replayed, host, clock, patience);
         let outstanding = opened.driver.run.outstanding().into_iter();
         let owed: Vec<Input> = outstanding.filter_map(|owed| lost(&opened.driver, owed)).collect();
@@ -924,6 +920,7 @@ impl Engine {
             followers: followers.clone(),
             work: JoinSet::new(),
             jobs: HashMap::new(),
+            overdue: HashMap::new(),
             keys: HashMap::new(),
             calls: HashMap::new(),
             output,
@@ -944,7 +941,7 @@ impl Engine {
 /// A run that is ready to be driven.
 struct Opened {
     driver: Driver,
-    following: mpsc::UnboundedReceiver<Update>,
+    following: Updates,
     followers: Followers,
     sender: mpsc::UnboundedSender<Mail>,
     live: Live,
@@ -996,7 +993,7 @@ impl Drop for Leaving {
 /// A run that nobody drives: nothing more is heard of it.
 pub(crate) fn standing_still(id: &RunId, view: &View) -> Handle {
     let (mail, _) = mpsc::unbounded_channel();
-    let (_, updates) = mpsc::unbounded_channel();
+    let updates = Updates::default();
     let done = tokio::spawn(std::future::ready(Ok(crate::report::standing(view))));
     Handle { id: id.clone(), updates, done, mail }
 }

@@ -1,13 +1,15 @@
 //! What the jobs of a run are done with: executors, a script in place of some of them, and the caller's surroundings.
 
 use crate::config::{Config, Limits};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use windlass_engine::{Failure, Job, Outcome, Work, class};
+use windlass_engine::{Failure, Job, Outcome, View, Work, class};
 use windlass_executors::{
     Answer, Asker, Assistants, BoxFuture, Builtins, Children, Context, Environment, Executor, Script, Shell,
     Tasks,
 };
+use windlass_ir::Value;
 
 #[derive(Clone)]
 pub struct Host {
@@ -59,6 +61,31 @@ impl Host {
         let folder = config.folder().to_owned();
         let tasks = Tasks::new(&folder, config.tasks);
         Self { tasks, config: Some(config.file), limits: config.limits, ..self }
+    }
+
+    /// Where the steps of a dialect run, if its own program would run them elsewhere than where it was started.
+    pub(crate) fn in_project_of(self, dialect: &str) -> Self {
+        let named = self.environment.variables.get(OsStr::new("SPECIFY_INIT_DIR"));
+        match named.filter(|root| dialect == "speckit" && !root.is_empty()) {
+            Some(root) => {
+                let directory = self.environment.directory.join(root);
+                self.in_directory(directory)
+            }
+            None => self,
+        }
+    }
+
+    /// Where a run was started its steps run, whoever goes on with it from wherever.
+    pub(crate) fn where_started(self, view: &View) -> Self {
+        match view.about.get("directory").and_then(Value::as_str) {
+            Some(directory) => self.in_directory(directory.into()),
+            None => self,
+        }
+    }
+
+    fn in_directory(self, directory: PathBuf) -> Self {
+        let variables = self.environment.variables.clone();
+        Self { environment: Arc::new(Environment { variables, directory }), ..self }
     }
 
     /// Every process that is started is written down there.

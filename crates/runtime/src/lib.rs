@@ -1,6 +1,6 @@
 //! The loop that joins engine, store and executors: clock, owner lock, dispatch, recovery. The only place where they meet.
 //!
-//! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `calls` the runs that it
+//! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `follow` who hears of it, `calls` the runs that it
 //! calls and `library` where their workflows are found, `clock` its time, `host` what
 //! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
 //! as its user sees it, `triggers` starts runs by the clock.
@@ -11,6 +11,7 @@ mod config;
 mod desk;
 mod drive;
 mod engine;
+mod follow;
 mod host;
 mod library;
 mod lock;
@@ -24,6 +25,7 @@ pub use clock::Clock;
 pub use config::{BadConfig, Config, Fault, Limits};
 pub use drive::{Fatal, Patience, Update};
 pub use engine::{Engine, Error, Handle, Start, new_id};
+pub use follow::Updates;
 pub use host::Host;
 pub use library::{Definition, Reader};
 pub use lock::Lock;

@@ -5,16 +5,17 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::drive::{Patience, Update};
 use crate::engine::{Engine, Error, Handle, Start};
+use crate::follow::{Updates, pair};
 use crate::host::Host;
 use crate::report::Standing;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
 use windlass_engine::{Choice, Event, GateDecision, Input, Lineage, RunId};
 use windlass_executors::{Environment, Line, Script, Stream};
 use windlass_ir::policy::Budget;
@@ -26,7 +27,7 @@ use windlass_store::Durability;
 pub struct Surroundings {
     pub directory: PathBuf,
     /// The variables of the caller. Sent over the socket, which only the same user can open; never written down.
-    pub variables: Vec<(String, String)>,
+    pub variables: Vec<(OsString, OsString)>,
     pub script: Option<Value>,
     /// The `windlass.toml` in force.
     pub config: Option<PathBuf>,
@@ -38,12 +39,9 @@ pub struct Surroundings {
 impl Surroundings {
     /// Those of this process.
     pub fn here() -> Self {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
         Self {
             directory: std::env::current_dir().unwrap_or_default(),
-            variables: std::env::vars_os().filter_map(text).collect(),
+            variables: std::env::vars_os().collect(),
             script: None,
             config: None,
             virtual_time: false,
@@ -53,7 +51,7 @@ impl Surroundings {
 
     /// What the jobs of a run that is driven from there are done with.
     pub fn host(&self) -> Result<Host, Error> {
-        let variables = self.variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let variables = self.variables.iter().cloned().collect();
         let mut host = Host::new(Environment { variables, directory: self.directory.clone() });
         if let Some(script) = &self.script {
             host.script = Some(Arc::new(Script::parse(script).map_err(Error::Script)?));
@@ -164,7 +162,7 @@ enum Reply {
 #[derive(Debug)]
 pub struct Following {
     pub id: RunId,
-    pub updates: mpsc::UnboundedReceiver<Update>,
+    pub updates: Updates,
     /// How it stands once nobody drives it any more.
     pub done: tokio::task::JoinHandle<Result<Standing, Error>>,
 }
@@ -518,7 +516,7 @@ async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
             }
         }
     };
-    let (sender, updates) = mpsc::unbounded_channel();
+    let (follower, updates) = pair();
     let run = id.clone();
     let done = tokio::spawn(async move {
         while let Some(reply) = next(&mut lines).await {
@@ -533,7 +531,9 @@ async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
                     Update::Line(Line { job, stream, bytes: text.into_bytes() })
                 }
             };
-            let _ = sender.send(update);
+            // The owner is not read from faster than we are.
+            follower.room().await;
+            follower.tell(update);
         }
         Err(Error::OwnerGone(run))
     });

@@ -6,7 +6,6 @@
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::sync::mpsc;
 use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::plan::Given;
 use windlass_runtime as runtime;
@@ -15,7 +14,7 @@ pub use windlass_ir::{Code, Diagnostic, Duration, Plan, Severity, Sources, Value
 pub use windlass_runtime::report;
 pub use windlass_runtime::{
     BadConfig, Choice, Clock, Config, Context, Definition, Environment, Error, Event, Executor, Failure,
-    GateDecision, Host, Input, Job, Outcome, Patience, Reader, RunId, Script, Update, View, Work,
+    GateDecision, Host, Input, Job, Outcome, Patience, Reader, RunId, Script, Update, Updates, View, Work,
 };
 
 /// A workflow file, read and checked.
@@ -194,14 +193,13 @@ impl Engine {
 pub struct RunHandle {
     pub id: RunId,
     /// What happens, as it becomes durable, and what jobs print meanwhile.
-    pub events: mpsc::UnboundedReceiver<Update>,
+    pub events: Updates,
     handle: runtime::Handle,
 }
 
 impl RunHandle {
     fn of(mut handle: runtime::Handle) -> Self {
-        let (_, nothing) = mpsc::unbounded_channel();
-        let events = std::mem::replace(&mut handle.updates, nothing);
+        let events = std::mem::take(&mut handle.updates);
         Self { id: handle.id.clone(), events, handle }
     }
 

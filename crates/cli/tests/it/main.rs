@@ -12,6 +12,7 @@ mod kill;
 mod live;
 mod local_tasks;
 mod plan;
+mod programs;
 mod pty;
 mod schema;
 mod scratch;

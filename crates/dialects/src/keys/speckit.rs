@@ -374,9 +374,7 @@ const STEPS: &[Block] = &[
             GO_ON,
             key("operation", Shape::Words(&["add-label"]), "what is done").required(),
             key("target", Shape::Words(&["issue", "pull_request"]), "to what").required(),
-            key("repository", REPOSITORY, "owner and name")
-                .otherwise("that of the folder")
-                .example("owner/repo"),
+            key("repository", REPOSITORY, "owner and name").required().example("owner/repo"),
             key("number", Shape::Either(&[COUNT, NUMBER]), "which one").required().example("7"),
             key("label", LABEL, "at most 50 characters").required().example("ready"),
         ],

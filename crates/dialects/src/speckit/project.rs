@@ -51,9 +51,8 @@ pub fn github(table: &Table<'_>) -> Work {
     let mut args: Bindings = IndexMap::new();
     one_of(table, "operation", &["add-label"]);
     args.extend(one_of(table, "target", &["issue", "pull_request"]).map(|target| ("target".into(), target)));
-    if let Some(node) = given(table, "repository") {
-        args.extend(checked(table, "repository", node, "OWNER/NAME", is_repository));
-    }
+    let repository = needed(table, "repository", "name the repository: `repository: owner/name`");
+    args.extend(repository.and_then(|node| checked(table, "repository", node, "OWNER/NAME", is_repository)));
     let number = needed(table, "number", "give the number of the issue or pull request: `number: 7`");
     args.extend(
         number.and_then(|node| checked(table, "number", node, "a whole number above zero", is_number)),
@@ -101,7 +100,8 @@ fn checked(
 
 fn is_repository(value: &Value) -> bool {
     let is_part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+        let relative = part.is_empty() || part == "." || part == "..";
+        !relative && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
     };
     let parts = value.as_str().and_then(|text| text.split_once('/'));
     parts.is_some_and(|(owner, name)| is_part(owner) && is_part(name))

@@ -160,7 +160,11 @@ fn timeouts_and_limits_have_their_defaults() {
     check("command: plan, capture: true, capture_max_bytes: -1", Some(600.0), Some(None));
     check("type: prompt, prompt: hi", Some(300.0), None);
     check("type: prompt, prompt: hi, capture: true, capture_max_bytes: 7", Some(300.0), Some(Some(7)));
-    check("type: github, operation: add-label, target: issue, number: 3, label: x", Some(60.0), None);
+    check(
+        "type: github, operation: add-label, target: issue, repository: a/b, number: 3, label: x",
+        Some(60.0),
+        None,
+    );
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub use end::is_abort;
 pub use program::{Program, Unrunnable, says_no};
 pub use records::status_word;
 pub use state::Role;
-use state::{Attempt, Doing, Instance, Place, RunClock, Stage, State, evolve};
+use state::{Abort, Attempt, Doing, Instance, Place, RunClock, Stage, State, evolve};
 use std::sync::Arc;
 use values::Sight;
 pub use wait::fits;
@@ -216,6 +216,16 @@ impl Run {
         turn.accept(input)?;
         turn.advance();
         Ok(turn.answer)
+    }
+
+    /// Whether a job is told to stop because its time is up.
+    pub fn is_overdue(&self, job: &JobKey) -> bool {
+        let place = self.state.find(&job.path).filter(|_| job.run == self.id);
+        let attempt = place.and_then(|place| self.state.at(place).attempt());
+        attempt.is_some_and(|attempt| {
+            let same = (attempt.attempt, attempt.delivery) == (job.attempt, job.delivery);
+            same && matches!(attempt.doing, Doing::Aborting(Abort::Timeout))
+        })
     }
 
     fn job_key(&self, path: &Path, attempt: &Attempt) -> JobKey {

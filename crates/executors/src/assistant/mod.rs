@@ -67,6 +67,23 @@ struct Asking {
     arguments: Vec<String>,
     settings: Vec<(String, String)>,
     outputs: Map,
+    words: Words,
+}
+
+/// What the user calls the arguments and the settings.
+#[derive(Clone, Copy)]
+struct Words {
+    arguments: &'static str,
+    settings: &'static str,
+}
+
+fn words_of(results: ResultShapes) -> Words {
+    match results {
+        ResultShapes::Speckit => Words { arguments: "integration_args", settings: "integration_options" },
+        ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => {
+            Words { arguments: "arguments", settings: "settings" }
+        }
+    }
 }
 
 impl Assistants {
@@ -102,14 +119,15 @@ impl Assistants {
             too_long: "ask for less at once, and let the agent read the rest from files",
         };
         match prepared.run(job, context).await? {
-            Ended::Stopped(printed) => {
+            Ended::Stopped(printed) => Ok(stopped(context, || {
                 let mut left = asking.left(-1, &printed, work.capture);
-                match work.capture {
-                    Some(_) => drop(left.insert("timed_out".into(), Value::Bool(true))),
-                    None => drop(left.insert("stderr".into(), Value::text(time_is_up(job)))),
-                }
-                Ok(stopped(left))
-            }
+                let said = match work.capture {
+                    Some(_) => ("timed_out", Value::Bool(true)),
+                    None => ("stderr", Value::text(time_is_up(job))),
+                };
+                left.insert(said.0.into(), said.1);
+                left
+            })),
             Ended::Exited(exited) => {
                 let outputs = asking.left(exited.return_code(), &exited.printed, work.capture);
                 let outputs = Value::Map(Arc::new(outputs));
@@ -169,7 +187,7 @@ fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<As
         other => other,
     };
     let model = named("model", work.model.as_ref())?;
-    let (mut arguments, mut settings) = (Vec::new(), Vec::new());
+    let (mut arguments, mut settings, words) = (Vec::new(), Vec::new(), words_of(results));
     let (asked, mut outputs) = match &work.ask {
         AssistantAsk::Prompt(prompt) => {
             let prompt = said_text(prompt, results)?;
@@ -178,11 +196,11 @@ fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<As
         }
         AssistantAsk::Command { command, input, arguments: given, settings: set } => {
             for value in given {
-                arguments.push(text("integration_args", value)?);
+                arguments.push(text(words.arguments, value)?);
             }
             if let Value::Map(set) = set {
                 for (name, value) in &**set {
-                    settings.push((name.to_string(), text(&format!("integration_options.{name}"), value)?));
+                    settings.push((name.to_string(), text(&format!("{}.{name}", words.settings), value)?));
                 }
             }
             let args = input.get("args").map(|args| said_text(args, results)).transpose()?;
@@ -199,7 +217,7 @@ fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<As
     for (name, value) in [("integration", &integration), ("model", &model)] {
         outputs.insert(name.into(), value.as_ref().map_or(Value::Null, |name| Value::text(&**name)));
     }
-    Ok(Asking { asked, integration, model, arguments, settings, outputs })
+    Ok(Asking { asked, integration, model, arguments, settings, outputs, words })
 }
 
 /// A name; none where nothing is said.
@@ -235,7 +253,8 @@ fn argv(asking: &Asking, environment: &Environment) -> Result<(PathBuf, Vec<Stri
         |field: &str, message: String| Failure::new(class::CONTRACT_VIOLATION, message).in_field(field);
     let integration = integration(asking.integration.as_deref())?;
     if !integration.takes_arguments() && !(asking.arguments.is_empty() && asking.settings.is_empty()) {
-        let field = if asking.arguments.is_empty() { "integration_options" } else { "integration_args" };
+        let Words { arguments, settings } = asking.words;
+        let field = if asking.arguments.is_empty() { settings } else { arguments };
         let message = format!("the integration `{}` takes no `{field}`: take them out", integration.key);
         return Err(broken(field, message));
     }

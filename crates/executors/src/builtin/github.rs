@@ -62,7 +62,7 @@ impl Builtins {
         let context = &Context { output: Output::nowhere(), ..context.clone() };
         let about = format!("{repository}/{}/{number}", target.path());
         let Some(found) = self.request(&gh, "GET", &about, None, (job, context)).await? else {
-            return Ok(stopped(Map::new()));
+            return Ok(stopped(context, Map::new));
         };
         let is_it = match (target, found.get("pull_request")) {
             (Target::Issue, Some(_)) => false,
@@ -80,7 +80,7 @@ impl Builtins {
         let labels = format!("{repository}/issues/{number}/labels");
         let body = Value::map([("labels", Value::list([Value::Text(label.clone())]))]).to_json_text();
         let Some(after) = self.request(&gh, "POST", &labels, body, (job, context)).await? else {
-            return Ok(stopped(Map::new()));
+            return Ok(stopped(context, Map::new));
         };
         if !has(Some(&after))? {
             let message = format!("GitHub did not put the label `{label}` on number {number}");

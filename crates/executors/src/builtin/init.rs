@@ -59,11 +59,11 @@ impl Builtins {
         let argv = setup.argv();
         let arguments: Vec<&str> = argv.iter().map(String::as_str).collect();
         match self.program(&specify, &arguments, None, (job, context)).await? {
-            Ended::Stopped(printed) => {
+            Ended::Stopped(printed) => Ok(stopped(context, || {
                 let mut left = setup.ended(-1, "", "");
                 left.extend(unified(printed.outputs(-1, OUTPUT_BYTES_MAX)));
-                Ok(stopped(left))
-            }
+                left
+            })),
             Ended::Exited(exited) => {
                 let mut outputs = setup.ended(0, "", "");
                 outputs.extend(unified(exited.printed.outputs(exited.return_code(), OUTPUT_BYTES_MAX)));

@@ -1,6 +1,6 @@
 //! Command line agents, each a script that tells how it was started: what is run, what is kept, what is refused.
 
-use crate::support::{context, folder, is_running, key, own_run, patiently, was_stopped};
+use crate::support::{context, folder, is_running, key, own_run, patiently};
 use indexmap::IndexMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ impl Case {
         let mut variables: Vec<(&str, &str)> = vec![("PATH", &path)];
         variables.extend(self.variables.iter().map(|(name, value)| (*name, &**value)));
         let (context, lines) = context(&variables, &self.folder);
-        let abort = context.abort.clone();
+        let (abort, overdue) = (context.abort.clone(), context.overdue.clone());
         let work = Work::Assistant(Box::new(AssistantWork {
             ask: self.ask,
             integration: self.integration,
@@ -93,6 +93,7 @@ impl Case {
         let agents = Assistants { grace: Duration::from_millis(20), children: None };
         crate::support::Running {
             abort,
+            overdue,
             lines,
             outcome: tokio::spawn(async move { agents.run(job, context).await }),
         }
@@ -191,10 +192,9 @@ async fn what_was_said_before_the_time_was_up_is_kept() {
     let waits = "#!/bin/sh\ntrap '' TERM\necho begun $$\nsleep 1000\n";
     let mut running = prompt("agent_time", "hi").with("claude", waits).start();
     let line = running.line().await;
-    running.abort.cancel();
+    running.overdue.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
-    assert!(was_stopped(&outcome), "{outcome:?}");
-    let Outcome::Failed(failure) = outcome else { panic!("it was stopped") };
+    let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
     let outputs = failure.detail.expect("the outputs");
     assert_eq!(outputs.get("stdout"), Some(&Value::text(format!("{line}\n"))));
     assert_eq!(outputs.get("exit_code"), Some(&Value::Int(-1)));
@@ -204,7 +204,7 @@ async fn what_was_said_before_the_time_was_up_is_kept() {
     let streamed = Case { capture: None, ..prompt("agent_time_streamed", "hi") };
     let mut running = streamed.with("claude", waits).start();
     running.line().await;
-    running.abort.cancel();
+    running.overdue.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
     let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
     let outputs = failure.detail.expect("the outputs");

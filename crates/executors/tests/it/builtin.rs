@@ -36,9 +36,9 @@ async fn run(folder: &Path, what: BuiltinKind, args: &str, more: &[(&str, &str)]
         feedback: None,
         results: ResultShapes::Speckit,
     };
-    let abort = context.abort.clone();
+    let (abort, overdue) = (context.abort.clone(), context.overdue.clone());
     let outcome = tokio::spawn(async move { Builtins::default().run(job, context).await });
-    crate::support::Running { abort, lines, outcome }.finish().await
+    crate::support::Running { abort, overdue, lines, outcome }.finish().await
 }
 
 fn done(outcome: Outcome) -> Value {

@@ -1,6 +1,6 @@
 //! Shell jobs, each a real process: what they give, how they fail, how they are stopped, what they may see.
 
-use crate::support::{Case, folder, is_running, key, patiently, sh, was_stopped};
+use crate::support::{Case, folder, is_running, key, patiently, sh};
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
@@ -60,7 +60,7 @@ async fn for_spec_kit_outputs_are_those_of_its_python() {
 
     let mut running = speckit("echo some; exec sleep 1000").start();
     assert_eq!(running.line().await, "some");
-    running.abort.cancel();
+    running.overdue.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
     let Outcome::Failed(stopped) = outcome else { panic!("{outcome:?}") };
     assert_eq!(stopped.detail, Some(json(r#"{"exit_code": -1, "stdout": "", "stderr": "timeout"}"#)));
@@ -70,7 +70,7 @@ async fn for_spec_kit_outputs_are_those_of_its_python() {
 async fn what_was_printed_before_the_end_is_kept() {
     let mut running = sh("echo some; echo more >&2; exec sleep 1000").start();
     let (_, _) = (running.line().await, running.line().await);
-    running.abort.cancel();
+    running.overdue.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
     let Outcome::Failed(stopped) = outcome else { panic!("{outcome:?}") };
     assert_eq!(stopped.detail, Some(json(r#"{"exit_code": -1, "stdout": "some\n", "stderr": "more\n"}"#)));
@@ -312,7 +312,7 @@ async fn a_whole_tree_that_ignores_the_request_is_killed() {
     assert!(pids.split(' ').all(is_running));
     running.abort.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
-    assert!(was_stopped(&outcome), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
     assert!(!pids.split(' ').any(is_running), "{pids}");
 }
 
@@ -330,7 +330,7 @@ async fn those_that_have_left_the_group_are_ended_with_it() {
         assert!(is_running(&pid));
         running.abort.cancel();
         let outcome = patiently(running.outcome).await.expect("no panic");
-        assert!(was_stopped(&outcome), "{outcome:?}");
+        assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
         assert!(!is_running(&pid), "{pid} {before}");
     }
 
@@ -373,7 +373,7 @@ async fn a_command_may_clean_up_before_it_ends() {
         .expect("it is read");
     assert_eq!(running.line().await, "bye");
     let outcome = patiently(running.outcome).await.expect("no panic");
-    assert!(was_stopped(&outcome), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
     assert_eq!(std::fs::read_to_string(folder.join("trace")).expect("it was written"), "cleaned\n");
 }
 
@@ -383,7 +383,7 @@ async fn an_abort_before_the_start_starts_nothing() {
     let running = Case { directory: folder.clone(), ..sh("touch started") }.start();
     running.abort.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
-    assert!(was_stopped(&outcome), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
     assert!(!folder.join("started").exists());
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
-use windlass_engine::{Assignment, Failure, Job, JobKey, Outcome, RunId, Work, class};
+use windlass_engine::{Assignment, Failure, Job, JobKey, Outcome, RunId, Work};
 use windlass_executors::{Children, Context, Environment, Executor, Line, Notes, Output, Shell};
 use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
@@ -62,6 +62,8 @@ pub fn sh(command: &str) -> Case {
 /// A job under way.
 pub struct Running {
     pub abort: CancellationToken,
+    /// Tells it to stop because its time is up.
+    pub overdue: CancellationToken,
     pub lines: Receiver<Line>,
     pub outcome: tokio::task::JoinHandle<Outcome>,
 }
@@ -74,21 +76,23 @@ pub fn context(variables: &[(&str, &str)], directory: &Path) -> (Context, Receiv
         variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
     variables.entry("PATH".into()).or_insert_with(|| std::env::var_os("PATH").expect("there is a PATH"));
     let environment = Arc::new(Environment { variables, directory: directory.to_owned() });
-    let abort = CancellationToken::new();
-    (Context { abort, output, notes, secrets: environment.clone(), environment }, lines)
+    let overdue = CancellationToken::new();
+    let abort = overdue.child_token();
+    (Context { abort, overdue, output, notes, secrets: environment.clone(), environment }, lines)
 }
 
 impl Case {
     pub fn start(self) -> Running {
         let (context, lines) = context(&self.variables, &self.directory);
-        let abort = context.abort.clone();
+        let (abort, overdue) = (context.abort.clone(), context.overdue.clone());
         let shell = Shell {
             grace: self.grace,
             output_bytes_max: self.output_bytes_max,
             children: self.children.clone(),
         };
         let job = self.job();
-        Running { abort, lines, outcome: tokio::spawn(async move { shell.run(job, context).await }) }
+        let outcome = tokio::spawn(async move { shell.run(job, context).await });
+        Running { abort, overdue, lines, outcome }
     }
 
     fn job(self) -> Job {
@@ -170,11 +174,6 @@ pub fn folder(test: &str) -> PathBuf {
     }
     std::fs::create_dir_all(&folder).expect("a writable target folder");
     folder.canonicalize().expect("it was just made")
-}
-
-/// The report of a job that was told to stop.
-pub fn was_stopped(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(failure) if &*failure.class == class::CANCELLED)
 }
 
 /// Whether a process is there and has not ended.

@@ -1,6 +1,6 @@
 //! Tasks done by commands, each a real process: what is told to them, what their answers mean, how they are stopped.
 
-use crate::support::{Running, context, folder, is_running, key, own_run, patiently, was_stopped};
+use crate::support::{Running, context, folder, is_running, key, own_run, patiently};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -65,9 +65,10 @@ impl Case {
         };
         // Where the caller stands has no say.
         let (context, lines) = context(&self.variables, "/proc".as_ref());
-        let abort = context.abort.clone();
+        let (abort, overdue) = (context.abort.clone(), context.overdue.clone());
         let job = self.job();
-        Running { abort, lines, outcome: tokio::spawn(async move { tasks.run(job, context).await }) }
+        let outcome = tokio::spawn(async move { tasks.run(job, context).await });
+        Running { abort, overdue, lines, outcome }
     }
 
     fn job(self) -> Job {
@@ -339,7 +340,7 @@ async fn a_whole_tree_that_ignores_the_request_is_killed() {
     assert!(pids.split(' ').all(is_running));
     running.abort.cancel();
     let outcome = patiently(running.outcome).await.expect("no panic");
-    assert!(was_stopped(&outcome), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
     assert!(!pids.split(' ').any(is_running), "{pids}");
 }
 

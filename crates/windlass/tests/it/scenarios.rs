@@ -68,7 +68,7 @@ async fn play(case: &Json, scenario: &Json) -> Result<Seen, Vec<String>> {
     let id = handle.id.clone();
     let mut notices = Vec::new();
     let mut standing = {
-        let mut events = std::mem::replace(&mut handle.events, tokio::sync::mpsc::unbounded_channel().1);
+        let mut events = std::mem::take(&mut handle.events);
         let standing = handle.outcome().await.expect("no trouble");
         while let Ok(update) = events.try_recv() {
             if let Update::Notice(notice) = update {

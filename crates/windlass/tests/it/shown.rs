@@ -1,7 +1,6 @@
 //! What the house dialect shows of steps that have more than one instance, and how a script answers for each of them.
 
 use serde_json::{Value as Json, json};
-use tokio::sync::mpsc;
 use windlass::report::Standing;
 use windlass::{Clock, Engine, Patience, RunId, Script, Update, Value, Workflow, report};
 
@@ -32,7 +31,7 @@ async fn play(stages: &str, script: &Json) -> Shown {
     let inputs = workflow.inputs([]).expect("no inputs");
     let mut run =
         engine.run_with(plan, inputs, Clock::starting_now(), Patience::Work).await.expect("a start");
-    let (id, mut updates) = (run.id.clone(), std::mem::replace(&mut run.events, mpsc::unbounded_channel().1));
+    let (id, mut updates) = (run.id.clone(), std::mem::take(&mut run.events));
     let standing = run.outcome().await.expect("no trouble");
     let mut notices = Vec::new();
     while let Ok(update) = updates.try_recv() {

@@ -4,6 +4,8 @@
 use super::{cases, workflow};
 use indexmap::IndexMap;
 use serde_json::Value as Json;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use windlass::{Clock, Engine, Environment, Error, Patience, RunId, Value, Workflow, report};
 use windlass_ir::plan::Given;
@@ -20,14 +22,24 @@ struct Project {
 }
 
 impl Project {
-    fn new(name: &str, phase: usize) -> Self {
+    fn new(name: &str, phase: usize, case: &Json) -> Self {
         let folder =
             std::env::temp_dir().join(format!("windlass-speckit-{name}-{phase}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::copy(cases("speckit").join(name).join("workflow.yml"), folder.join("workflow.yml"))
             .expect("a copy");
-        let environment = Environment { variables: std::env::vars_os().collect(), directory: folder.clone() };
-        let engine = Engine::in_memory().with_environment(environment);
+        let mut variables: IndexMap<OsString, OsString> = std::env::vars_os().collect();
+        // Agents of whoever tests have nothing to do with it.
+        variables.retain(|name, _| !name.to_string_lossy().starts_with("SPECKIT"));
+        let env = case["env"].as_object().into_iter().flatten();
+        variables.extend(env.map(|(name, value)| (name.into(), value.as_str().expect("text").into())));
+        if case["agents"] == true {
+            let path = format!("{}:/usr/bin:/bin", fake_agents(&folder).display());
+            variables.insert("PATH".into(), path.into());
+        }
+        let environment = Environment { variables, directory: folder.clone() };
+        let engine =
+            Engine::in_memory().with_environment(environment).with_workflow_file(folder.join("workflow.yml"));
         Self { folder, workflow: workflow("speckit", &format!("{name}/workflow.yml")), engine }
     }
 
@@ -64,6 +76,19 @@ impl Project {
     }
 }
 
+/// Agents that only tell how they were started; with `FAKE_RC` they fail.
+fn fake_agents(folder: &Path) -> PathBuf {
+    let tells = "#!/bin/sh\nprintf 'argc=%s\\n' \"$#\"\nfor a in \"$@\"; do printf 'arg=%s\\n' \"$a\"; done\nexit ${FAKE_RC:-0}\n";
+    let bin = folder.join("fake-bin");
+    std::fs::create_dir_all(&bin).expect("a folder");
+    for agent in ["claude", "codex", "copilot", "gemini"] {
+        let file = bin.join(agent);
+        std::fs::write(&file, tells).expect("a file");
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("our file");
+    }
+    bin
+}
+
 impl Drop for Project {
     fn drop(&mut self) {
         // Left behind, it would only take up room.
@@ -71,12 +96,13 @@ impl Drop for Project {
     }
 }
 
-async fn play(name: &str, phases: &[Json]) {
+async fn play(name: &str, case: &Json) {
+    let phases = case["phases"].as_array().expect("phases");
     let mut current: Option<(Project, RunId)> = None;
     for (number, phase) in phases.iter().enumerate() {
         let what = format!("{name}, phase {number}");
         if phase["do"] == "run" {
-            let project = Project::new(name, number);
+            let project = Project::new(name, number, case);
             let id = project.run(phase).await;
             current = Some((project, id));
         }
@@ -122,6 +148,6 @@ fn compare(what: &str, phase: &Json, result: &Json, id: &RunId) {
 #[tokio::test]
 async fn every_phase_leaves_what_it_must() {
     for (name, case) in expected() {
-        play(&name, case["phases"].as_array().expect("phases")).await;
+        play(&name, &case).await;
     }
 }
