@@ -18,6 +18,14 @@ use windlass_ir::{Duration, Value};
 /// The same attempt is handed out at most this often; then it counts as lost.
 const DELIVERIES_MAX: u32 = 5;
 
+/// What a job that was told to stop says it has come to.
+fn left(outcome: Outcome) -> Option<Value> {
+    match outcome {
+        Outcome::Failed(failure) => failure.detail,
+        Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) | Outcome::Cancelled(_) => None,
+    }
+}
+
 impl Turn<'_> {
     /// The instance that a job belongs to, if its answer is still waited for.
     pub(super) fn outstanding(&self, job: &JobKey) -> Result<Place, Refused> {
@@ -38,13 +46,7 @@ impl Turn<'_> {
         }
         let place = self.outstanding(job)?;
         match (self.aborting(place), outcome) {
-            (Some(abort), Outcome::Failed(Failure { detail, .. })) => {
-                self.stopped(place, abort, false, detail)
-            }
-            (
-                Some(abort),
-                Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) | Outcome::Cancelled(_),
-            ) => self.stopped(place, abort, false, None),
+            (Some(abort), outcome) => self.stopped(place, abort, false, left(outcome)),
             (None, Outcome::Done(value)) => self.produced(place, value),
             (None, Outcome::Continue(value)) => self.asks_for_more(place, value),
             (None, Outcome::Failed(failure)) => self.failed(place, failure),

@@ -252,7 +252,8 @@ fn argv(asking: &Asking, environment: &Environment) -> Result<(PathBuf, Vec<Stri
     let broken =
         |field: &str, message: String| Failure::new(class::CONTRACT_VIOLATION, message).in_field(field);
     let integration = integration(asking.integration.as_deref())?;
-    if !integration.takes_arguments() && !(asking.arguments.is_empty() && asking.settings.is_empty()) {
+    let says_nothing = asking.arguments.is_empty() && asking.settings.is_empty();
+    if !integration.takes_arguments() && !says_nothing {
         let Words { arguments, settings } = asking.words;
         let field = if asking.arguments.is_empty() { settings } else { arguments };
         let message = format!("the integration `{}` takes no `{field}`: take them out", integration.key);
