@@ -211,7 +211,7 @@ async fn v09_other_workflows_are_answered_for_by_a_script() {
     let played = with_script(file, &Json::Null, &json!({"steps": steps})).await;
     played.check("failed", &json!({"deliver": "failed", "close": "pending"}));
     let error = &played.result["error"];
-    assert_eq!((&error["code"], &error["step"]), (&json!("no_scripted_answer"), &json!("deliver")));
+    assert_eq!((&error["code"], &error["step"]), (&json!("error"), &json!("deliver")));
     let message = error["message"].as_str().expect("a message");
     assert!(
         message.starts_with("the workflow `parcel-round` cannot be called: there is none in "),
