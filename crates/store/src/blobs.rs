@@ -37,6 +37,13 @@ pub trait Blobs: Send + Sync + std::fmt::Debug {
     /// the record that names the blob. Putting the same content twice keeps it once; a damaged one is replaced.
     fn put(&self, content: &[u8]) -> Result<BlobId, Error>;
 
+    /// The names of all values, and how large each is.
+    fn list(&self) -> Result<Vec<(BlobId, u64)>, Error>;
+
+    /// Removes one that no record names, which the caller has made sure of. One that was put since this store was opened stays: the
+    /// record that names it may be on its way. False where it stayed, or was not there.
+    fn forget(&self, id: &BlobId) -> Result<bool, Error>;
+
     /// Recovery relies on: the bytes that were put, or an error. `None` if they were never put.
     fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error>;
 }

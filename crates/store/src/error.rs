@@ -39,11 +39,28 @@ pub enum Error {
     /// The environment failed. When `fatal` is not set nothing was written and the same call may be tried again.
     #[error("{file}: {cause}{}", if *fatal { "; the program must end now and start anew, what was acknowledged is safe" } else { "" })]
     Io { file: String, cause: String, fatal: bool },
+    /// The file cannot be walked through any more: pages of it are missing or hold something else.
+    #[error(
+        "{file} is damaged: {cause}; `windlass doctor` says what can still be read; restore the data folder from a backup"
+    )]
+    Malformed { file: String, cause: String },
+    /// The journal is not the one that was written here last, or not all of it.
+    #[error(
+        "the journal in {folder} ends with record {found}, and record {known} was written before: an older copy was restored over it, or its end is lost; nothing was done. Restore the newer one, or go on from the older state with `windlass doctor --accept-older`: what was done since then will be done again"
+    )]
+    Older { folder: String, found: Lsn, known: Lsn },
+    /// The journal has gone another way than the one that was written here last.
+    #[error(
+        "the journal in {folder} is not the one that was written last: its record {at} is another one, so a copy has gone on elsewhere and was put here; nothing was done. Restore the right one, or go on from this one with `windlass doctor --accept-older`"
+    )]
+    Forked { folder: String, at: Lsn },
     #[error(
         "{file} has format {found} and this version of windlass reads up to {known}: use a newer version; nothing was changed"
     )]
     Newer { file: String, found: u32, known: u32 },
-    #[error("{file} was not made by windlass: choose another data folder; nothing was changed")]
+    #[error(
+        "{file} was not made by windlass, or its beginning is damaged: choose another data folder, or restore this one from a backup; nothing was changed"
+    )]
     Foreign { file: String },
     #[error("there is no journal in {folder}: nothing has been run with this data folder yet")]
     Missing { folder: String },
@@ -67,7 +84,7 @@ impl Error {
     pub fn is_fatal(&self) -> bool {
         match self {
             Self::Io { fatal, .. } => *fatal,
-            Self::NotOwner { .. } | Self::Stopped => true,
+            Self::NotOwner { .. } | Self::Stopped | Self::Malformed { .. } => true,
             Self::Corrupt { .. }
             | Self::Unreadable { .. }
             | Self::Orphan { .. }
@@ -75,11 +92,59 @@ impl Error {
             | Self::UnreadablePlan { .. }
             | Self::CorruptBlob { .. }
             | Self::Unstorable { .. }
+            | Self::Older { .. }
+            | Self::Forked { .. }
             | Self::Newer { .. }
             | Self::Foreign { .. }
             | Self::Missing { .. }
             | Self::ReadOnly
             | Self::OldSqlite { .. } => false,
+        }
+    }
+
+    /// Whether only one run is hurt by this, and all others go on.
+    pub fn is_of_one_run(&self) -> bool {
+        match self {
+            Self::Corrupt { .. }
+            | Self::Unreadable { .. }
+            | Self::CorruptPlan { .. }
+            | Self::UnreadablePlan { .. }
+            | Self::CorruptBlob { .. } => true,
+            Self::Orphan { .. }
+            | Self::Unstorable { .. }
+            | Self::Io { .. }
+            | Self::Malformed { .. }
+            | Self::Older { .. }
+            | Self::Forked { .. }
+            | Self::Newer { .. }
+            | Self::Foreign { .. }
+            | Self::Missing { .. }
+            | Self::NotOwner { .. }
+            | Self::ReadOnly
+            | Self::Stopped
+            | Self::OldSqlite { .. } => false,
+        }
+    }
+
+    /// The record that it is about.
+    pub fn place(&self) -> Option<Lsn> {
+        match self {
+            Self::Corrupt { lsn, .. } | Self::Orphan { lsn } | Self::Unreadable { lsn, .. } => Some(*lsn),
+            Self::CorruptPlan { .. }
+            | Self::UnreadablePlan { .. }
+            | Self::CorruptBlob { .. }
+            | Self::Unstorable { .. }
+            | Self::Io { .. }
+            | Self::Malformed { .. }
+            | Self::Older { .. }
+            | Self::Forked { .. }
+            | Self::Newer { .. }
+            | Self::Foreign { .. }
+            | Self::Missing { .. }
+            | Self::NotOwner { .. }
+            | Self::ReadOnly
+            | Self::Stopped
+            | Self::OldSqlite { .. } => None,
         }
     }
 

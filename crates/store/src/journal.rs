@@ -1,7 +1,7 @@
 //! The journal: the only truth about runs. A list of records, each of one run, each naming the record of the same run
 //! before it. Everything else in a data folder can be made again from it or is pointed to by it.
 
-use crate::blobs::Blobs;
+use crate::blobs::{BlobId, Blobs};
 use crate::error::Error;
 use crate::pending::Pending;
 use crate::record;
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use windlass_engine::{DeskEvent, Event, RunId};
 
-/// The number of a record in its journal, from 1, without gaps: the order in which records became durable.
+/// The number of a record in its journal, from 1: the order in which records became durable. Numbers have gaps only where runs were
+/// removed, and none is ever given twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lsn(pub u64);
 
@@ -185,10 +186,19 @@ impl Record {
         record::ends(&self.frame)
     }
 
+    /// The values kept apart that it names; those may name others, see [`crate::named_in`].
+    pub fn names(&self) -> Vec<BlobId> {
+        record::named(&self.frame)
+    }
+
     pub fn frame(&self) -> &[u8] {
         &self.frame
     }
 }
+
+/// Finished runs that are to be removed, each with its last record and the numbers of all.
+#[derive(Clone, Debug, Default)]
+pub struct Forget(pub Vec<(RunId, Lsn, Vec<Lsn>)>);
 
 /// Where every unfinished run stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,6 +233,15 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
     /// Whoever rebuilds something from the journal relies on: no record is left out, a damaged one is an error in its
     /// place and the rest goes on.
     fn scan(&self, from: Lsn, limit: usize) -> Result<Vec<Result<Record, Error>>, Error>;
+
+    /// Removes finished runs with all their records and says which ones; one that has gone on, or ends with another record, is left
+    /// as it is.
+    /// Recovery relies on: each run is there whole or not at all after any crash; no number is given again; whatever else is in the
+    /// journal is not touched. Files that belong to the run are removed afterwards, by whoever knows them.
+    fn forget(&self, runs: Forget) -> Pending<Vec<RunId>>;
+
+    /// Gives the room of what was removed back to the disk. Nothing is written meanwhile.
+    fn compact(&self) -> Pending<()>;
 
     /// The history of a run, oldest first: all of it, or what came after a record.
     fn read(&self, run: &RunId, after: Option<Lsn>) -> Result<Vec<Record>, Error> {

@@ -25,9 +25,9 @@ mod view;
 
 pub use blobs::{BLOB_BYTES_MIN, BlobId, Blobs};
 pub use error::Error;
-pub use journal::{Append, Appended, Journal, Lsn, Prev, Record, Tails, Ticket};
+pub use journal::{Append, Appended, Forget, Journal, Lsn, Prev, Record, Tails, Ticket};
 pub use pending::Pending;
 pub use plans::{Plans, StoredPlan};
-pub use record::{BODY_BYTES_MAX, FORMAT};
+pub use record::{BODY_BYTES_MAX, FORMAT, named as named_in};
 pub use store::{Durability, Options, Store, Tuning};
-pub use view::{Projection, Query, Row, RunRow, View};
+pub use view::{Projection, Query, Row, RunRow, View, fold_all};

@@ -2,7 +2,7 @@
 
 use crate::blobs::{BlobId, Blobs};
 use crate::error::Error;
-use crate::journal::{Append, Appended, Journal, Lsn, Record, Tails};
+use crate::journal::{Append, Appended, Forget, Journal, Lsn, Record, Tails};
 use crate::pending::Pending;
 use crate::plans::{Plans, StoredPlan};
 use crate::view::{self, Projection, Query, RunRow, View};
@@ -18,8 +18,8 @@ pub(crate) struct Memory {
 
 #[derive(Default)]
 struct State {
-    /// The record with number `n` is at `n - 1`.
-    records: Vec<Record>,
+    /// The record with number `n` is at `n - 1`; those of removed runs are gone.
+    records: Vec<Option<Record>>,
     tails: BTreeMap<RunId, Lsn>,
     plans: HashMap<String, StoredPlan>,
     blobs: HashMap<BlobId, Vec<u8>>,
@@ -42,7 +42,7 @@ impl Memory {
         let mut guard = self.state();
         let state = &mut *guard;
         if let Some(projection) = &self.projection {
-            for record in &state.records[state.applied..] {
+            for record in state.records[state.applied..].iter().flatten() {
                 view::fold(&**projection, &Ok(record.clone()), |run| {
                     Ok(state.rows.entry(run.clone()).or_insert_with(|| RunRow::new(run.clone())))
                 })?;
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Memory {
 
 impl State {
     fn record(&self, lsn: Lsn) -> Option<&Record> {
-        self.records.get(usize::try_from(lsn.0.checked_sub(1)?).ok()?)
+        self.records.get(usize::try_from(lsn.0.checked_sub(1)?).ok()?)?.as_ref()
     }
 
     fn append(&mut self, append: Append) -> Appended {
@@ -72,7 +72,7 @@ impl State {
         let lsn = Lsn(self.records.len() as u64 + 1);
         append.ticket().set(lsn);
         self.tails.insert(append.run().clone(), lsn);
-        self.records.push(append.at(lsn, tail));
+        self.records.push(Some(append.at(lsn, tail)));
         Appended::At(lsn)
     }
 }
@@ -102,14 +102,35 @@ impl Journal for Memory {
         let open = state.tails.iter().filter(|(run, lsn)| is_open(lsn) && !run.is_desk());
         Ok(Tails {
             low_water: Lsn(1),
-            last: state.records.last().map(|record| record.lsn),
+            last: (!state.records.is_empty()).then_some(Lsn(state.records.len() as u64)),
             unfinished: open.map(|(run, lsn)| (run.clone(), *lsn)).collect(),
         })
     }
 
     fn scan(&self, from: Lsn, limit: usize) -> Result<Vec<Result<Record, Error>>, Error> {
         let skip = usize::try_from(from.0.saturating_sub(1)).unwrap_or(usize::MAX);
-        Ok(self.state().records.iter().skip(skip).take(limit).cloned().map(Ok).collect())
+        Ok(self.state().records.iter().skip(skip).flatten().take(limit).cloned().map(Ok).collect())
+    }
+
+    fn forget(&self, runs: Forget) -> Pending<Vec<RunId>> {
+        let mut state = self.state();
+        let mut forgotten = Vec::new();
+        for (run, tail, _) in runs.0 {
+            let finished = state.record(tail).is_some_and(Record::ends);
+            if !finished || state.tails.get(&run) != Some(&tail) {
+                continue;
+            }
+            state.tails.remove(&run);
+            state.rows.remove(&run);
+            let of_run = |record: &Option<Record>| record.as_ref().is_some_and(|record| record.run == run);
+            state.records.iter_mut().filter(|record| of_run(record)).for_each(|record| *record = None);
+            forgotten.push(run);
+        }
+        Pending::ready(Ok(forgotten))
+    }
+
+    fn compact(&self) -> Pending<()> {
+        Pending::ready(Ok(()))
     }
 }
 
@@ -122,6 +143,16 @@ impl Plans for Memory {
         Pending::ready(checked)
     }
 
+    fn list(&self) -> Result<Vec<String>, Error> {
+        Ok(self.state().plans.keys().cloned().collect())
+    }
+
+    fn forget(&self, digests: Vec<String>) -> Pending<usize> {
+        let mut state = self.state();
+        let gone = digests.iter().filter(|digest| state.plans.remove(*digest).is_some()).count();
+        Pending::ready(Ok(gone))
+    }
+
     fn get(&self, digest: &str) -> Result<Option<StoredPlan>, Error> {
         Ok(self.state().plans.get(digest).cloned())
     }
@@ -132,6 +163,15 @@ impl Blobs for Memory {
         let id = BlobId::of(content);
         self.state().blobs.entry(id.clone()).or_insert_with(|| content.to_vec());
         Ok(id)
+    }
+
+    fn list(&self) -> Result<Vec<(BlobId, u64)>, Error> {
+        Ok(self.state().blobs.iter().map(|(id, content)| (id.clone(), content.len() as u64)).collect())
+    }
+
+    /// All of them were put since this store was opened.
+    fn forget(&self, _: &BlobId) -> Result<bool, Error> {
+        Ok(false)
     }
 
     fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
@@ -155,6 +195,10 @@ impl View for Memory {
     fn applied(&self) -> Result<Option<Lsn>, Error> {
         let applied = self.applied_state()?.applied as u64;
         Ok((applied > 0).then_some(Lsn(applied)))
+    }
+
+    fn stored(&self) -> Result<Option<Vec<RunRow>>, Error> {
+        Ok(Some(self.applied_state()?.rows.values().cloned().collect()))
     }
 
     fn rebuild(&self) -> Result<(), Error> {

@@ -58,6 +58,12 @@ pub trait Plans: Send + Sync + std::fmt::Debug {
     /// same and differ in spelling at most.
     fn put(&self, plan: StoredPlan) -> Pending<()>;
 
+    /// The digests of all plans.
+    fn list(&self) -> Result<Vec<String>, Error>;
+
+    /// Removes plans that no run is pinned to, which the caller has made sure of; says how many were there.
+    fn forget(&self, digests: Vec<String>) -> Pending<usize>;
+
     /// Recovery relies on: the bytes that were put, or an error; never another plan. `None` if it was never put.
     fn get(&self, digest: &str) -> Result<Option<StoredPlan>, Error>;
 }

@@ -120,6 +120,15 @@ pub(crate) fn decode<E: DeserializeOwned + Send>(frame: &[u8]) -> Result<Vec<E>,
     }
 }
 
+/// The values kept apart that these bytes name: those of a record, or of a value that was kept apart itself. Text that only looks
+/// like a name is among them, which does no harm to whoever keeps what is named.
+pub fn named(bytes: &[u8]) -> Vec<BlobId> {
+    const BEFORE: &[u8] = br#""$blob":""#;
+    let starts = bytes.windows(BEFORE.len()).enumerate().filter(|(_, window)| *window == BEFORE);
+    let names = starts.filter_map(|(at, _)| bytes.get(at + BEFORE.len()..at + BEFORE.len() + 64));
+    names.filter_map(|name| BlobId::parse(std::str::from_utf8(name).ok()?)).collect()
+}
+
 /// Whether these are the bytes that were written for this run after that record.
 pub(crate) fn is_whole(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> bool {
     frame.len() >= HEADER_BYTES && frame[CHECKSUM] == checksum(run, prev, frame)

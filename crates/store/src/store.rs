@@ -56,6 +56,11 @@ pub struct Options {
     /// What the view shows; without it the view stays empty.
     pub projection: Option<Arc<dyn Projection>>,
     pub tuning: Tuning,
+    /// A folder outside of all data folders in which is written down how far each journal has come, so that an older copy of a
+    /// whole folder is known for what it is.
+    pub heads: Option<std::path::PathBuf>,
+    /// Go on from a journal that is older than what is known of it. It gets another name and is a copy of no other from then on.
+    pub accept_older: bool,
 }
 
 impl std::fmt::Debug for Options {
@@ -64,6 +69,8 @@ impl std::fmt::Debug for Options {
             .field("durability", &self.durability)
             .field("projection", &self.projection.as_ref().map(|projection| projection.version()))
             .field("tuning", &self.tuning)
+            .field("heads", &self.heads)
+            .field("accept_older", &self.accept_older)
             .finish()
     }
 }
@@ -103,6 +110,36 @@ impl Store {
     #[cfg(feature = "sqlite")]
     pub fn open_read_only(folder: &std::path::Path, options: Options) -> Result<Self, Error> {
         crate::sqlite::Sqlite::open_read_only(folder, options).map(Self::of)
+    }
+
+    /// Copies the journal of a data folder, as it is at one moment, into a file; somebody may be writing to it meanwhile.
+    #[cfg(feature = "sqlite")]
+    pub fn copy_journal(folder: &std::path::Path, to: &std::path::Path) -> Result<(), Error> {
+        crate::sqlite::copy_journal(folder, to)
+    }
+
+    /// What is wrong with the files of the store as such; what stands in them is for others to look at.
+    #[cfg(feature = "sqlite")]
+    pub fn check_files(&self) -> Vec<(&'static str, String)> {
+        self.folder.as_ref().map(|folder| folder.check_files()).unwrap_or_default()
+    }
+
+    /// Whether the journal in this folder is the one that was written there last, and all of it. [`Store::open`] refuses others.
+    #[cfg(feature = "sqlite")]
+    pub fn check_head(&self, folder: &std::path::Path, options: &Options) -> Result<(), Error> {
+        self.folder.as_ref().map_or(Ok(()), |store| store.check_head(folder, options))
+    }
+
+    /// How many records there are, and how many there have to be.
+    #[cfg(feature = "sqlite")]
+    pub fn count(&self) -> Result<(u64, u64), Error> {
+        self.folder.as_ref().map_or(Ok((0, 0)), |store| store.count())
+    }
+
+    /// How many bytes the journal takes, and how many of those nothing stands on.
+    #[cfg(feature = "sqlite")]
+    pub fn room(&self) -> Result<(u64, u64), Error> {
+        self.folder.as_ref().map_or(Ok((0, 0)), |store| store.room())
     }
 
     /// Waits for what is on its way and leaves the folder tidy, the log folded in. A store that is only dropped waits

@@ -62,6 +62,9 @@ pub trait View: Send + Sync + std::fmt::Debug {
     /// Everything up to here is stored in the view.
     fn applied(&self) -> Result<Option<Lsn>, Error>;
 
+    /// The rows as they are stored, without what the view has not applied yet; none where it is not to be trusted or not there.
+    fn stored(&self) -> Result<Option<Vec<RunRow>>, Error>;
+
     /// Forgets every row and folds the whole journal again; returns when that is done.
     fn rebuild(&self) -> Result<(), Error>;
 }
@@ -112,4 +115,28 @@ pub(crate) fn fold<'r>(
         Err(other) => return Err(other.clone()),
     }
     Ok(())
+}
+
+/// Every row as the journal tells it, without any view.
+pub fn fold_all(
+    journal: &dyn crate::journal::Journal,
+    projection: &dyn Projection,
+    until: Lsn,
+) -> Result<std::collections::BTreeMap<RunId, RunRow>, Error> {
+    let (mut rows, mut next) = (std::collections::BTreeMap::new(), Lsn(1));
+    loop {
+        let scanned = journal.scan(next, 1_000)?;
+        if scanned.is_empty() || next > until {
+            return Ok(rows);
+        }
+        for record in &scanned {
+            let at = record.as_ref().map_or_else(Error::place, |record| Some(record.lsn));
+            next = at.map_or(next, |at| next.max(Lsn(at.0 + 1)));
+            if at.is_some_and(|at| at <= until) {
+                fold(projection, record, |run| {
+                    Ok(rows.entry(run.clone()).or_insert_with(|| RunRow::new(run.clone())))
+                })?;
+            }
+        }
+    }
 }

@@ -3,21 +3,26 @@
 use crate::blobs::BlobId;
 use crate::error::Error;
 use crate::store::Durability;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) struct Folder {
     path: PathBuf,
     durability: Durability,
     /// Makes the names of unfinished files differ within this process.
     unfinished: AtomicU64,
+    /// Put by this process: the record that names one may be on its way. Held while one is removed, so that none is that is just
+    /// being put.
+    fresh: Mutex<HashSet<BlobId>>,
 }
 
 impl Folder {
     pub(super) fn new(path: PathBuf, durability: Durability) -> Self {
-        Self { path, durability, unfinished: AtomicU64::new(0) }
+        Self { path, durability, unfinished: AtomicU64::new(0), fresh: Mutex::default() }
     }
 
     fn file(&self, id: &BlobId) -> PathBuf {
@@ -26,6 +31,7 @@ impl Folder {
 
     pub(super) fn put(&self, content: &[u8]) -> Result<BlobId, Error> {
         let id = BlobId::of(content);
+        self.fresh().insert(id.clone());
         let file = self.file(&id);
         let shelf = file.parent().unwrap_or(&self.path);
         // Reading it is cheaper than trusting it: a damaged one is written again.
@@ -56,6 +62,35 @@ impl Folder {
         }
     }
 
+    fn fresh(&self) -> MutexGuard<'_, HashSet<BlobId>> {
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn list(&self) -> Result<Vec<(BlobId, u64)>, Error> {
+        let mut found = Vec::new();
+        for shelf in entries(&self.path)?.into_iter().filter(|entry| entry.path().is_dir()) {
+            for entry in entries(&shelf.path())? {
+                let id = entry.file_name().to_str().and_then(BlobId::parse);
+                let bytes = entry.metadata().map_or(0, |about| about.len());
+                found.extend(id.map(|id| (id, bytes)));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn forget(&self, id: &BlobId) -> Result<bool, Error> {
+        let fresh = self.fresh();
+        let file = self.file(id);
+        if fresh.contains(id) {
+            return Ok(false);
+        }
+        match fs::remove_file(&file) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io(&file, &error)),
+        }
+    }
+
     fn write(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
         let mut file = File::create(path).map_err(|error| Error::io(path, &error))?;
         file.write_all(content).map_err(|error| Error::io(path, &error))?;
@@ -75,6 +110,15 @@ impl Folder {
                 .try_for_each(sync_folder),
             Durability::Process => Ok(()),
         }
+    }
+}
+
+/// None in a folder that is not there.
+fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.collect::<std::io::Result<_>>().map_err(|error| Error::io(folder, &error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Error::io(folder, &error)),
     }
 }
 

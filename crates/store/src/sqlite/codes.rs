@@ -29,16 +29,17 @@ pub(super) fn translate(path: &Path, error: &rusqlite::Error) -> Error {
         // We alone give out numbers, so one that is taken was given by somebody else.
         ffi::SQLITE_CONSTRAINT => Error::NotOwner { file },
         ffi::SQLITE_NOTADB => Error::Foreign { file },
+        // A damaged page may be anything.
+        ffi::SQLITE_CORRUPT => Error::Malformed { file, cause: error.to_string() },
         _ => Error::Io { file, cause: error.to_string(), fatal: is_fatal(code) },
     }
 }
 
 /// After a failed flush nobody knows what the disk holds, and the system may have dropped the pages it could not write:
-/// asking again could be answered with a success that is a lie. A damaged page may be anything. All else left nothing
-/// behind: the transaction was rolled back.
+/// asking again could be answered with a success that is a lie. All else left nothing behind: the transaction was rolled
+/// back.
 fn is_fatal(code: i32) -> bool {
     matches!(code, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)
-        || code & 0xff == ffi::SQLITE_CORRUPT
 }
 
 #[cfg(test)]
@@ -52,6 +53,7 @@ mod tests {
             let what = match translate(Path::new("j"), &error) {
                 Error::Io { fatal: true, .. } => "fatal",
                 Error::Io { fatal: false, .. } => "again",
+                Error::Malformed { .. } => "malformed",
                 Error::NotOwner { .. } => "not owner",
                 Error::Foreign { .. } => "foreign",
                 other => panic!("{other}"),
@@ -63,7 +65,7 @@ mod tests {
         check(ffi::SQLITE_IOERR_WRITE, "again");
         check(ffi::SQLITE_IOERR_FSYNC, "fatal");
         check(ffi::SQLITE_IOERR_DIR_FSYNC, "fatal");
-        check(ffi::SQLITE_CORRUPT, "fatal");
+        check(ffi::SQLITE_CORRUPT, "malformed");
         check(ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "not owner");
         check(ffi::SQLITE_NOTADB, "foreign");
     }

@@ -3,8 +3,10 @@
 //! Reading needs neither thread: connections that only read are opened as they are wanted, here and in processes that do
 //! not own the folder.
 
+mod backup;
 mod blobs;
 mod codes;
+mod head;
 mod queue;
 mod read;
 mod schema;
@@ -15,7 +17,7 @@ mod writer;
 
 use crate::blobs::{BlobId, Blobs};
 use crate::error::Error;
-use crate::journal::{Append, Appended, Journal, Lsn, Record};
+use crate::journal::{Append, Appended, Forget, Journal, Lsn, Record};
 use crate::pending::Pending;
 use crate::plans::{Plans, StoredPlan};
 use crate::store::Options;
@@ -53,11 +55,16 @@ impl Sqlite {
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
         let path = folder.join("journal.db");
         let connection = schema::open_journal(&path, options.durability)?;
+        if options.accept_older {
+            schema::rename(&connection).map_err(codes::of(&path))?;
+        }
         let tails = tails::Tails::load(&connection, &path)?;
+        let heads = head::Heads::new(folder, options.heads.clone(), options.durability);
+        heads.check(&connection, &path, &tails)?;
         let signal = Arc::new(Signal::new(tails.last));
         let tails = Arc::new(Mutex::new(tails));
         let queue = Arc::new(Queue::default());
-        let writer = writer::start(connection, &path, &queue, &tails, &signal, options.tuning)?;
+        let writer = writer::start(connection, &path, &queue, &tails, &signal, heads, options.tuning)?;
         // From here on dropping the owner ends and awaits its threads, whatever else fails.
         let owner = Owner { queue, signal, threads: Mutex::new(vec![writer]) };
         let journal = Arc::new(Readers::new(path));
@@ -103,6 +110,41 @@ impl Sqlite {
         })
     }
 
+    /// Whether the journal is the one that was written here last, and all of it.
+    pub(crate) fn check_head(&self, folder: &Path, options: &Options) -> Result<(), Error> {
+        let heads = head::Heads::new(folder, options.heads.clone(), options.durability);
+        self.journal.with(|connection| {
+            let mut tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
+            tails.follow(connection, self.journal.path())?;
+            heads.check(connection, self.journal.path(), &tails)
+        })
+    }
+
+    /// What SQLite itself finds wrong with its files, each with its name. A view that is not there is no fault.
+    pub(crate) fn check_files(&self) -> Vec<(&'static str, String)> {
+        let mut found = Vec::new();
+        for (name, readers) in [("journal.db", &*self.journal), ("view.db", &self.views)] {
+            if !readers.path().exists() {
+                continue;
+            }
+            match readers.with(|connection| read::faults(connection, readers.path())) {
+                Ok(faults) => found.extend(faults.into_iter().map(|fault| (name, fault))),
+                Err(error) => found.push((name, error.to_string())),
+            }
+        }
+        found
+    }
+
+    /// How many records there are, and how many there have to be.
+    pub(crate) fn count(&self) -> Result<(u64, u64), Error> {
+        self.journal.with(|connection| read::count(connection, self.journal.path()))
+    }
+
+    /// How many bytes the journal takes, and how many of those nothing stands on.
+    pub(crate) fn room(&self) -> Result<(u64, u64), Error> {
+        self.journal.with(|connection| read::room(connection, self.journal.path()))
+    }
+
     pub(crate) fn close(&self) -> Result<(), Error> {
         let Some(owner) = &self.owner else { return Ok(()) };
         let (answer, pending) = Pending::waiting();
@@ -130,6 +172,16 @@ impl Sqlite {
             Ok(look(&tails))
         })
     }
+}
+
+/// Copies the journal of a folder into a file.
+pub(crate) fn copy_journal(folder: &Path, to: &Path) -> Result<(), Error> {
+    codes::check_version()?;
+    let path = folder.join("journal.db");
+    if !path.exists() {
+        return Err(Error::Missing { folder: folder.display().to_string() });
+    }
+    backup::copy(&path, to)
 }
 
 impl Owner {
@@ -180,6 +232,14 @@ impl Journal for Sqlite {
     fn scan(&self, from: Lsn, limit: usize) -> Result<Vec<Result<Record, Error>>, Error> {
         self.journal.with(|connection| read::scan(connection, self.journal.path(), from, limit))
     }
+
+    fn forget(&self, runs: Forget) -> Pending<Vec<RunId>> {
+        self.send(|answer| Command::Forget(runs, answer))
+    }
+
+    fn compact(&self) -> Pending<()> {
+        self.send(Command::Compact)
+    }
 }
 
 impl Plans for Sqlite {
@@ -194,6 +254,14 @@ impl Plans for Sqlite {
         }
     }
 
+    fn list(&self) -> Result<Vec<String>, Error> {
+        self.journal.with(|connection| read::plans(connection, self.journal.path()))
+    }
+
+    fn forget(&self, digests: Vec<String>) -> Pending<usize> {
+        self.send(|answer| Command::ForgetPlans(digests, answer))
+    }
+
     fn get(&self, digest: &str) -> Result<Option<StoredPlan>, Error> {
         self.journal.with(|connection| read::plan(connection, self.journal.path(), digest))
     }
@@ -205,6 +273,17 @@ impl Blobs for Sqlite {
             return Err(Error::ReadOnly);
         }
         self.blobs.put(content)
+    }
+
+    fn list(&self) -> Result<Vec<(BlobId, u64)>, Error> {
+        self.blobs.list()
+    }
+
+    fn forget(&self, id: &BlobId) -> Result<bool, Error> {
+        if self.owner.is_none() {
+            return Err(Error::ReadOnly);
+        }
+        self.blobs.forget(id)
     }
 
     fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
@@ -239,6 +318,13 @@ impl View for Sqlite {
             (None, _) => Err(Error::ReadOnly),
             (Some(_), None) => Ok(()),
             (Some(owner), Some(_)) => owner.signal.rebuild(),
+        }
+    }
+
+    fn stored(&self) -> Result<Option<Vec<RunRow>>, Error> {
+        match &self.projection {
+            None => Ok(None),
+            Some(projection) => view::stored_rows(&self.views, &self.journal, &**projection),
         }
     }
 }

@@ -1,15 +1,21 @@
 //! What waits for the writer. It takes all of it at once, which is what makes a group commit.
 
-use crate::journal::{Append, Appended};
+use crate::journal::{Append, Appended, Forget};
 use crate::pending::Answer;
 use crate::plans::StoredPlan;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use windlass_engine::RunId;
 
 pub(super) enum Command {
     Append(Append, Answer<Appended>),
     Plan(Box<StoredPlan>, Answer<()>),
+    Forget(Forget, Answer<Vec<RunId>>),
+    /// Plans that no run is pinned to any more.
+    ForgetPlans(Vec<String>, Answer<usize>),
+    /// Give the room of what was removed back to the disk.
+    Compact(Answer<()>),
     /// Finish, fold in the log, say so, end.
     Close(Answer<()>),
 }
@@ -18,7 +24,9 @@ impl Command {
     pub(super) fn append(&self) -> Option<&Append> {
         match self {
             Self::Append(append, _) => Some(append),
-            Self::Plan(..) | Self::Close(_) => None,
+            Self::Plan(..) | Self::Forget(..) | Self::ForgetPlans(..) | Self::Compact(_) | Self::Close(_) => {
+                None
+            }
         }
     }
 
@@ -26,7 +34,7 @@ impl Command {
         match self {
             Self::Append(append, _) => append.bytes(),
             Self::Plan(plan, _) => plan.plan.len() + plan.source.len() + plan.overrides.len(),
-            Self::Close(_) => 0,
+            Self::Forget(..) | Self::ForgetPlans(..) | Self::Compact(_) | Self::Close(_) => 0,
         }
     }
 }

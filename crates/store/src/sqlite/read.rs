@@ -74,6 +74,7 @@ pub(super) fn record(
     Ok((Record::verified(at, run, prev, frame), prev))
 }
 
+/// What can be read at this number: a record, damage, or nothing.
 pub(super) fn at(
     connection: &Connection,
     path: &Path,
@@ -83,8 +84,20 @@ pub(super) fn at(
         LEFT JOIN runs ON runs.key = journal.run WHERE journal.lsn = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
     let mut rows = statement.query([number(lsn)]).map_err(of(path))?;
-    let Some(row) = rows.next().map_err(of(path))? else { return Ok(None) };
-    Ok(Some(record(row, [0, 1, 2, 3]).map_err(of(path))?.0))
+    match rows.next().map_err(of(path)) {
+        Ok(Some(row)) => Ok(Some(record(row, [0, 1, 2, 3]).map_err(of(path))?.0)),
+        Ok(None) => Ok(None),
+        // The page that it stands on is damaged.
+        Err(Error::Malformed { .. }) => Ok(Some(Err(Error::Orphan { lsn }))),
+        Err(error) => Err(error),
+    }
+}
+
+/// The last record of all.
+pub(super) fn last(connection: &Connection, path: &Path) -> Result<Option<Lsn>, Error> {
+    let mut statement = connection.prepare_cached("SELECT max(lsn) FROM journal").map_err(of(path))?;
+    let last = statement.query_row([], |row| row.get::<_, Option<i64>>(0)).map_err(of(path))?;
+    Ok(last.map(lsn))
 }
 
 /// `unfinished` is the run's last record if the run is not finished; the last one of a finished run is in its own row.
@@ -150,18 +163,42 @@ pub(super) fn scan(
     from: Lsn,
     limit: usize,
 ) -> Result<Vec<Result<Record, Error>>, Error> {
+    let (mut found, mut next, mut room) = (Vec::new(), from, SCAN_BYTES);
+    while let Err(error) = scan_on(connection, path, &mut next, limit, &mut room, &mut found) {
+        // A page that cannot be read has its place like any other damage, and what stands behind it is read.
+        let damaged = matches!(error, Error::Malformed { .. });
+        if !damaged || last(connection, path)?.is_none_or(|last| next > last) {
+            return Err(error);
+        }
+        found.push(Err(Error::Orphan { lsn: next }));
+        next = Lsn(next.0 + 1);
+    }
+    Ok(found)
+}
+
+/// Reads from `next` on, which then is the number after the last one found.
+fn scan_on(
+    connection: &Connection,
+    path: &Path,
+    next: &mut Lsn,
+    limit: usize,
+    room: &mut usize,
+    found: &mut Vec<Result<Record, Error>>,
+) -> Result<(), Error> {
     let sql = "SELECT journal.lsn, runs.run, journal.prev, journal.body FROM journal
         LEFT JOIN runs ON runs.key = journal.run WHERE journal.lsn >= ?1 ORDER BY journal.lsn";
     let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
-    let mut rows = statement.query([number(from)]).map_err(of(path))?;
-    let (mut found, mut bytes) = (Vec::new(), 0);
-    while found.len() < limit && bytes < SCAN_BYTES {
+    let mut rows = statement.query([number(*next)]).map_err(of(path))?;
+    while found.len() < limit && *room > 0 {
         let Some(row) = rows.next().map_err(of(path))? else { break };
         let (record, _) = record(row, [0, 1, 2, 3]).map_err(of(path))?;
-        bytes += record.as_ref().map_or(0, |record| record.frame().len());
+        *room = room.saturating_sub(record.as_ref().map_or(0, |record| record.frame().len()));
+        // Never back: on a damaged page numbers may stand in any order.
+        let at = lsn(row.get(0).map_err(of(path))?);
+        *next = (*next).max(Lsn(at.0 + 1));
         found.push(record);
     }
-    Ok(found)
+    Ok(())
 }
 
 pub(super) fn has_plan(connection: &Connection, path: &Path, digest: &str) -> Result<bool, Error> {
@@ -174,7 +211,12 @@ pub(super) fn plan(connection: &Connection, path: &Path, digest: &str) -> Result
     let sql = "SELECT format, plan, source, overrides, checksum FROM plans WHERE digest = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
     let mut rows = statement.query([digest]).map_err(of(path))?;
-    let Some(row) = rows.next().map_err(of(path))? else { return Ok(None) };
+    let row = match rows.next().map_err(of(path)) {
+        Ok(Some(row)) => row,
+        Ok(None) => return Ok(None),
+        Err(Error::Malformed { .. }) => return Err(Error::CorruptPlan { digest: digest.into() }),
+        Err(error) => return Err(error),
+    };
     let stored = stored_plan(row, digest).ok().filter(|(plan, checksum)| plan.checksum() == **checksum);
     match stored {
         Some((plan, _)) => Ok(Some(plan)),
@@ -185,4 +227,49 @@ pub(super) fn plan(connection: &Connection, path: &Path, digest: &str) -> Result
 fn stored_plan(row: &Row<'_>, digest: &str) -> rusqlite::Result<(StoredPlan, Vec<u8>)> {
     let (format, plan, source, overrides) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
     Ok((StoredPlan { digest: digest.into(), format, plan, source, overrides }, row.get(4)?))
+}
+
+/// What this journal is called, and how many records were removed from it on purpose. One that was made before there were names
+/// has none.
+pub(super) fn identity(connection: &Connection) -> Option<(String, u64)> {
+    let read = |row: &Row<'_>| Ok((row.get(0)?, lsn(row.get(1)?).0));
+    connection.prepare_cached("SELECT id, removed FROM identity").ok()?.query_row([], read).ok()
+}
+
+pub(super) fn plans(connection: &Connection, path: &Path) -> Result<Vec<String>, Error> {
+    let mut statement = connection.prepare_cached("SELECT digest FROM plans").map_err(of(path))?;
+    let digests = statement.query_map([], |row| row.get(0)).map_err(of(path))?;
+    digests.collect::<rusqlite::Result<_>>().map_err(of(path))
+}
+
+/// The most faults of a file that are listed.
+const FAULTS_MAX: usize = 20;
+
+/// What SQLite itself finds wrong with a file.
+pub(super) fn faults(connection: &Connection, path: &Path) -> Result<Vec<String>, Error> {
+    let sql = format!("PRAGMA integrity_check({FAULTS_MAX})");
+    let mut statement = connection.prepare(&sql).map_err(of(path))?;
+    let lines = statement.query_map([], |row| row.get::<_, String>(0)).map_err(of(path))?;
+    let lines: Vec<String> = lines.collect::<rusqlite::Result<_>>().map_err(of(path))?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+}
+
+/// How many records there are, and how many there have to be.
+pub(super) fn count(connection: &Connection, path: &Path) -> Result<(u64, u64), Error> {
+    let moment = connection.unchecked_transaction().map_err(of(path))?;
+    let count = moment.query_row("SELECT count(*) FROM journal", [], |row| row.get(0)).map_err(of(path))?;
+    let mark = moment.query_row("SELECT low_water FROM mark", [], |row| row.get(0)).map_err(of(path))?;
+    let last = last(&moment, path)?.map_or(0, |last| last.0).max(lsn(mark).0.saturating_sub(1));
+    let removed = identity(&moment).map_or(0, |(_, removed)| removed);
+    Ok((lsn(count).0, last.saturating_sub(removed)))
+}
+
+/// How many bytes the file has, and how many of those nothing stands on.
+pub(super) fn room(connection: &Connection, path: &Path) -> Result<(u64, u64), Error> {
+    let number = |pragma| {
+        let read = connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        read.map(|number| lsn(number).0).map_err(of(path))
+    };
+    let page = number("page_size")?;
+    Ok((number("page_count")? * page, number("freelist_count")? * page))
 }

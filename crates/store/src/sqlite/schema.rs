@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::store::Durability;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Marks the file as ours: `wndl`.
@@ -16,8 +16,9 @@ const APPLICATION: i32 = 0x776e_646c;
 ///
 /// `journal` is the hot table and has no index but its row number. `runs` gives every run a small number to be
 /// written in each of its records, and keeps the last record of a finished one. `idle` has the last records of those
-/// unfinished runs that stand before the low-water mark, which is in `mark`.
-const MIGRATIONS: [&str; 1] = ["
+/// unfinished runs that stand before the low-water mark, which is in `mark`. `identity` has one row: the name of this
+/// journal, which copies of it share; how many records were removed on purpose; and a checksum of mark and idle runs.
+const MIGRATIONS: [&str; 2] = ["
     CREATE TABLE journal (lsn INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER, body BLOB NOT NULL);
     CREATE TABLE runs (key INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, tail INTEGER);
     CREATE TABLE idle (run INTEGER PRIMARY KEY, tail INTEGER NOT NULL);
@@ -25,6 +26,9 @@ const MIGRATIONS: [&str; 1] = ["
     INSERT INTO mark VALUES (1);
     CREATE TABLE plans (digest TEXT PRIMARY KEY, format INTEGER NOT NULL, plan TEXT NOT NULL, source TEXT NOT NULL,
         overrides TEXT NOT NULL, checksum BLOB NOT NULL);
+", "
+    CREATE TABLE identity (id TEXT NOT NULL, removed INTEGER NOT NULL, mark_seal BLOB NOT NULL);
+    INSERT INTO identity VALUES (lower(hex(randomblob(16))), 0, x'');
 "];
 
 /// How long to wait for a lock that another process holds for a moment.
@@ -52,9 +56,36 @@ pub(super) fn open_journal(path: &Path, durability: Durability) -> Result<Connec
 /// A connection that changes nothing of its own. It may write all the same: what a writer that was killed had begun has to be taken
 /// back before anybody can read.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.pragma_update(None, "query_only", true).map_err(of(path))?;
-    Ok(connection)
+    let reader = |path: &Path, more: OpenFlags| -> Result<Connection, Error> {
+        let connection =
+            connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more)?;
+        connection.pragma_update(None, "query_only", true).map_err(of(path))?;
+        // Only now is the file looked at.
+        connection
+            .pragma_query_value(None, "schema_version", |row| row.get::<_, i32>(0))
+            .map_err(of(path))?;
+        Ok(connection)
+    };
+    reader(path, OpenFlags::empty()).or_else(|error| match unchanging(path) {
+        Some(uri) => reader(&uri, OpenFlags::SQLITE_OPEN_URI).map_err(|_| error),
+        None => Err(error),
+    })
+}
+
+/// In a folder where nothing can be written SQLite cannot make the files that it reads a log with. Where there is no log it needs
+/// none: then nobody writes either, or there would be one.
+fn unchanging(path: &Path) -> Option<PathBuf> {
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let text = path.to_str().filter(|_| !has_log && path.exists())?;
+    let escaped: String = text
+        .chars()
+        .map(|c| match c {
+            '%' | '?' | '#' => format!("%{:02x}", c as u32),
+            c => c.to_string(),
+        })
+        .collect();
+    Some(format!("file:{escaped}?immutable=1").into())
 }
 
 /// Whether a connection that only reads can understand this file.
@@ -97,4 +128,9 @@ fn migrate(connection: &Connection, found: u32) -> rusqlite::Result<()> {
         ))?;
     }
     Ok(())
+}
+
+/// Gives the journal another name: from now on it is no copy of any other.
+pub(super) fn rename(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("UPDATE identity SET id = lower(hex(randomblob(16)))")
 }

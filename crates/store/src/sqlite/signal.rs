@@ -12,6 +12,8 @@ pub(super) struct Signal {
 #[derive(Default)]
 struct State {
     durable: u64,
+    /// Whether runs were removed since the view's thread last asked.
+    removed: bool,
     /// Whether the view's thread may have something to do since it last looked.
     fresh: bool,
     rebuilds_wanted: u64,
@@ -38,9 +40,10 @@ impl Signal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn publish(&self, durable: u64) {
+    pub(super) fn publish(&self, durable: u64, removed: bool) {
         let mut state = self.state();
         (state.durable, state.fresh) = (durable, true);
+        state.removed |= removed;
         drop(state);
         self.changed.notify_all();
     }
@@ -48,6 +51,10 @@ impl Signal {
     pub(super) fn stop(&self) {
         self.state().stopped = true;
         self.changed.notify_all();
+    }
+
+    pub(super) fn has_removed(&self) -> bool {
+        std::mem::take(&mut self.state().removed)
     }
 
     pub(super) fn is_stopped(&self) -> bool {

@@ -10,20 +10,21 @@ use crate::record::seal;
 use crate::store::Durability;
 use crate::view::{Projection, Query, Row, RunRow, fold};
 use rusqlite::{Connection, OptionalExtension as _};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use windlass_engine::{RunId, Timestamp};
 
 /// Another number makes every view anew.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// `applied` is the last record in the rows and `seal` its checksum: a view of another journal, or of one that has lost
-/// its end, is found out by it. `clean` is set while no process has it open and all of it is flushed; otherwise it is
+/// its end, is found out by it. `removed` is how many records had been removed from the journal: while that differs, there are rows
+/// of runs that are gone. `clean` is set while no process has it open and all of it is flushed; otherwise it is
 /// good as long as the machine has not been started anew.
 const SCHEMA: &str = "
-    CREATE TABLE state (applied INTEGER NOT NULL, seal BLOB NOT NULL, projection INTEGER NOT NULL,
+    CREATE TABLE state (applied INTEGER NOT NULL, seal BLOB NOT NULL, removed INTEGER NOT NULL, projection INTEGER NOT NULL,
         boot TEXT NOT NULL, clean INTEGER NOT NULL);
     CREATE TABLE runs (run TEXT PRIMARY KEY, tail_lsn INTEGER NOT NULL, ended INTEGER NOT NULL, broken INTEGER,
         workflow TEXT NOT NULL, dialect TEXT NOT NULL, plan TEXT NOT NULL, status TEXT NOT NULL, started_at INTEGER,
@@ -46,10 +47,7 @@ pub(super) fn start(
 ) -> Result<JoinHandle<()>, Error> {
     let connection = open(path, projection.version())?;
     let mut applier = Applier { connection, path: path.into(), journal, projection, durability, applied: 0 };
-    applier.applied = match trusted(&applier.connection, &applier.journal, &*applier.projection) {
-        Some(applied) => applied,
-        None => applier.reset().map(|()| 0)?,
-    };
+    applier.take_up()?;
     let signal = signal.clone();
     std::thread::Builder::new()
         .name("view".into())
@@ -85,7 +83,9 @@ impl Applier {
                 // A view that cannot be written is behind, not wrong: readers fold in the rest. The next record tries again.
                 Call::Apply { durable } => drop(self.catch_up(durable, signal)),
                 Call::Rebuild { number, durable } => {
-                    let result = self.reset().and_then(|()| self.catch_up(durable, signal));
+                    let result = removed(&self.journal)
+                        .and_then(|removed| self.reset(removed))
+                        .and_then(|()| self.catch_up(durable, signal));
                     signal.rebuilt(number, result);
                 }
                 Call::Stop => break,
@@ -99,8 +99,54 @@ impl Applier {
     }
 
     fn catch_up(&mut self, durable: u64, signal: &Signal) -> Result<(), Error> {
+        if signal.has_removed() {
+            self.take_up()?;
+        }
         while self.applied < durable && !signal.is_stopped() && self.apply_chunk()? {}
         Ok(())
+    }
+
+    /// Goes on with the rows that are there, or begins anew.
+    fn take_up(&mut self) -> Result<(), Error> {
+        let removed = removed(&self.journal)?;
+        if let Some(applied) = trusted(&self.connection, &self.journal, &*self.projection, removed) {
+            self.applied = applied;
+            return Ok(());
+        }
+        match self.tidied(removed)? {
+            Some(applied) => self.applied = applied,
+            None => self.reset(removed)?,
+        }
+        Ok(())
+    }
+
+    /// Takes out the rows of runs that were removed. None when these rows are not to be trusted otherwise.
+    fn tidied(&mut self, removed: u64) -> Result<Option<u64>, Error> {
+        let Ok(had) = self.connection.query_row("SELECT removed FROM state", [], |row| row.get(0)) else {
+            return Ok(None);
+        };
+        let Some(applied) = trusted(&self.connection, &self.journal, &*self.projection, lsn(had).0) else {
+            return Ok(None);
+        };
+        let there: HashSet<String> = self.journal.with(|connection| {
+            let mut statement =
+                connection.prepare("SELECT run FROM runs").map_err(of(self.journal.path()))?;
+            let names = statement.query_map([], |row| row.get(0)).map_err(of(self.journal.path()))?;
+            names.collect::<rusqlite::Result<_>>().map_err(of(self.journal.path()))
+        })?;
+        let tidy = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            let mut statement = transaction.prepare("SELECT run FROM runs")?;
+            let shown: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            for run in shown.iter().filter(|run| !there.contains(*run)) {
+                transaction.execute("DELETE FROM runs WHERE run = ?1", [run])?;
+            }
+            drop(statement);
+            transaction.execute("UPDATE state SET removed = ?1", [number(Lsn(removed))])?;
+            transaction.commit()
+        };
+        tidy().map_err(of(&self.path))?;
+        Ok(Some(applied))
     }
 
     /// Whether there was anything to apply.
@@ -110,6 +156,8 @@ impl Applier {
             self.journal.with(|connection| read::scan(connection, self.journal.path(), from, CHUNK))?;
         let Some(last) = scanned.last() else { return Ok(false) };
         let (applied, seal) = position(last);
+        // On a damaged page numbers may stand in any order.
+        let applied = applied.max(Lsn(self.applied + 1));
         let mut rows = HashMap::new();
         for record in &scanned {
             fold(&*self.projection, record, |run| {
@@ -157,11 +205,11 @@ impl Applier {
         transaction.commit()
     }
 
-    fn reset(&mut self) -> Result<(), Error> {
+    fn reset(&mut self, removed: u64) -> Result<(), Error> {
         self.connection
-            .execute_batch(
-                "BEGIN IMMEDIATE; DELETE FROM runs; UPDATE state SET applied = 0, seal = x''; COMMIT;",
-            )
+            .execute_batch(&format!(
+                "BEGIN IMMEDIATE; DELETE FROM runs; UPDATE state SET applied = 0, seal = x'', removed = {removed}; COMMIT;",
+            ))
             .map_err(of(&self.path))?;
         self.applied = 0;
         Ok(())
@@ -232,23 +280,30 @@ fn create(connection: &Connection, projection: u32, boot: &str) -> rusqlite::Res
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {FORMAT};"
     ))?;
-    connection.execute("INSERT INTO state VALUES (0, x'', ?1, ?2, 0)", (projection, boot))?;
+    connection.execute("INSERT INTO state VALUES (0, x'', 0, ?1, ?2, 0)", (projection, boot))?;
     connection.execute_batch("COMMIT;")
 }
 
+/// How many records were removed from the journal.
+fn removed(journal: &Readers) -> Result<u64, Error> {
+    journal.with(|connection| Ok(read::identity(connection).map_or(0, |(_, removed)| removed)))
+}
+
 /// Names this start of the machine; empty where it has no name.
-fn boot() -> String {
+pub(super) fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().into()).unwrap_or_default()
 }
 
-/// How far the rows of this view go, if it is one of this journal and this projection.
-fn trusted(view: &Connection, journal: &Readers, projection: &dyn Projection) -> Option<u64> {
+/// How far the rows of this view go, if it is one of this journal, after so many were removed from it, and of this projection.
+fn trusted(view: &Connection, journal: &Readers, projection: &dyn Projection, removed: u64) -> Option<u64> {
     let format: i64 = view.pragma_query_value(None, "user_version", |row| row.get(0)).ok()?;
-    let state = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, u32>(2)?));
-    let (applied, sealed, version) =
-        view.query_row("SELECT applied, seal, projection FROM state", [], state).ok()?;
+    let state = |row: &rusqlite::Row<'_>| {
+        Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, u32>(2)?, lsn(row.get(3)?).0))
+    };
+    let (applied, sealed, version, had) =
+        view.query_row("SELECT applied, seal, projection, removed FROM state", [], state).ok()?;
     let applied = lsn(applied);
-    if format != FORMAT || version != projection.version() {
+    if format != FORMAT || version != projection.version() || had != removed {
         return None;
     }
     if applied == Lsn(0) {
@@ -273,18 +328,21 @@ fn at_one_moment<T>(
             let scanned =
                 journal.with(|connection| read::scan(connection, journal.path(), Lsn(next), CHUNK))?;
             let Some(last) = scanned.last() else { return Ok(rows) };
-            next = position(last).0.0 + 1;
+            next = (next + 1).max(position(last).0.0 + 1);
             for record in &scanned {
                 fold(projection, record, |run| row_in(&mut rows, view, views.path(), run))?;
             }
         }
     };
-    if !views.path().exists() {
+    // A view that cannot be opened is none; whatever goes wrong afterwards is not its fault.
+    let usable = views.path().exists() && views.with(|_| Ok(())).is_ok();
+    if !usable {
         return look(None, beyond(None, 0)?);
     }
+    let removed = removed(journal)?;
     views.with(|view| {
         let moment = view.unchecked_transaction().map_err(of(views.path()))?;
-        match trusted(&moment, journal, projection) {
+        match trusted(&moment, journal, projection, removed) {
             Some(applied) => look(Some(&moment), beyond(Some(&moment), applied)?),
             None => look(None, beyond(None, 0)?),
         }
@@ -299,7 +357,24 @@ pub(super) fn applied(
     if !views.path().exists() {
         return Ok(None);
     }
-    views.with(|view| Ok(trusted(view, journal, projection).filter(|applied| *applied > 0).map(Lsn)))
+    let removed = removed(journal)?;
+    views.with(|view| Ok(trusted(view, journal, projection, removed).filter(|applied| *applied > 0).map(Lsn)))
+}
+
+/// All rows as they are stored.
+pub(super) fn stored_rows(
+    views: &Readers,
+    journal: &Readers,
+    projection: &dyn Projection,
+) -> Result<Option<Vec<RunRow>>, Error> {
+    if !views.path().exists() {
+        return Ok(None);
+    }
+    let removed = removed(journal)?;
+    views.with(|view| match trusted(view, journal, projection, removed) {
+        Some(_) => stored_list(view, false, usize::MAX).map(Some).map_err(of(views.path())),
+        None => Ok(None),
+    })
 }
 
 pub(super) fn get(

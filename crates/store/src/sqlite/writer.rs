@@ -2,13 +2,14 @@
 //! it in one transaction, and then tells everybody. Nothing else commits or checkpoints.
 
 use super::codes::{of, translate};
+use super::head::Heads;
 use super::queue::{Command, Queue, Taken};
 use super::read::{lsn, number};
 use super::schema;
 use super::signal::Signal;
-use super::tails::{Tail, Tails};
+use super::tails::{Tail, Tails, seal};
 use crate::error::Error;
-use crate::journal::{Append, Appended, Lsn};
+use crate::journal::{Append, Appended, Forget, Lsn};
 use crate::pending::Answer;
 use crate::plans::StoredPlan;
 use crate::store::Tuning;
@@ -36,6 +37,7 @@ pub(super) fn start(
     queue: &Arc<Queue>,
     tails: &Arc<Mutex<Tails>>,
     signal: &Arc<Signal>,
+    heads: Heads,
     tuning: Tuning,
 ) -> Result<JoinHandle<()>, Error> {
     let (ready, answer) = mpsc::channel();
@@ -44,6 +46,7 @@ pub(super) fn start(
         queue: queue.clone(),
         tails: tails.clone(),
         signal: signal.clone(),
+        heads,
         tuning,
     };
     let thread = std::thread::Builder::new()
@@ -55,6 +58,7 @@ pub(super) fn start(
                 Ok(mut writer) => {
                     drop(ready.send(Ok(())));
                     writer.work();
+                    writer.write_head();
                 }
                 Err(error) => drop(ready.send(Err(translate(&shared.path, &error)))),
             }
@@ -68,6 +72,7 @@ struct Shared {
     queue: Arc<Queue>,
     tails: Arc<Mutex<Tails>>,
     signal: Arc<Signal>,
+    heads: Heads,
     tuning: Tuning,
 }
 
@@ -88,6 +93,8 @@ struct Writer<'c> {
     next_lsn: u64,
     /// About how much the write-ahead log has grown since it was last folded in.
     log_bytes: u64,
+    /// The last record that is written down as such beside the journal.
+    head: u64,
     /// After a fatal error: the answer to everything from then on.
     broken: Option<Error>,
 }
@@ -104,6 +111,11 @@ struct Statements<'c> {
     mark: Statement<'c>,
     idle: Statement<'c>,
     not_idle: Statement<'c>,
+    mark_seal: Statement<'c>,
+    forget_record: Statement<'c>,
+    forget_run: Statement<'c>,
+    forget_plan: Statement<'c>,
+    removed: Statement<'c>,
 }
 
 impl<'c> Statements<'c> {
@@ -120,6 +132,11 @@ impl<'c> Statements<'c> {
             mark: connection.prepare("UPDATE mark SET low_water = ?1")?,
             idle: connection.prepare("INSERT OR REPLACE INTO idle VALUES (?1, ?2)")?,
             not_idle: connection.prepare("DELETE FROM idle WHERE run = ?1")?,
+            mark_seal: connection.prepare("UPDATE identity SET mark_seal = ?1")?,
+            forget_record: connection.prepare("DELETE FROM journal WHERE lsn = ?1 AND run = ?2")?,
+            forget_run: connection.prepare("DELETE FROM runs WHERE key = ?1")?,
+            forget_plan: connection.prepare("DELETE FROM plans WHERE digest = ?1")?,
+            removed: connection.prepare("UPDATE identity SET removed = removed + ?1")?,
         })
     }
 }
@@ -135,7 +152,12 @@ struct Staged {
     begun: HashMap<RunId, i64>,
     records: u64,
     bytes: u64,
+    last_seal: Vec<u8>,
     mark: Option<(u64, HashMap<i64, Lsn>)>,
+    /// One for each removal of the batch.
+    forgotten: Vec<Vec<RunId>>,
+    forgotten_plans: Vec<usize>,
+    removed: u64,
 }
 
 impl Staged {
@@ -164,6 +186,7 @@ impl<'c> Writer<'c> {
             next_lsn: last + 1,
             // What an earlier process left in the log is folded in when there is time.
             log_bytes: 1,
+            head: 0,
             broken: None,
         })
     }
@@ -184,9 +207,13 @@ impl<'c> Writer<'c> {
                     }
                     if self.log_bytes >= self.shared.tuning.log_bytes {
                         self.checkpoint();
+                        self.write_head();
                     }
                 }
-                Taken::Idle => self.checkpoint(),
+                Taken::Idle => {
+                    self.checkpoint();
+                    self.write_head();
+                }
                 Taken::Closed => return,
             }
         }
@@ -198,11 +225,13 @@ impl<'c> Writer<'c> {
             Some(error) => Err(error.clone()),
             None => self.write(batch),
         };
-        let (appended, error) = match written {
+        let (staged, error) = match written {
             Ok(staged) => (self.settle(batch, staged), None),
-            Err(error) => (Vec::new(), Some(error)),
+            Err(error) => (Staged::default(), Some(error)),
         };
-        let (mut appended, mut close) = (appended.into_iter(), None);
+        let (mut appended, mut close) = (staged.appended.into_iter(), None);
+        let mut forgotten = staged.forgotten.into_iter();
+        let mut forgotten_plans = staged.forgotten_plans.into_iter();
         for command in batch.drain(..) {
             // Whoever no longer listens does not mind.
             match command {
@@ -210,6 +239,11 @@ impl<'c> Writer<'c> {
                     drop(answer.send(reply(&error, || appended.next().map(|(it, _)| it))));
                 }
                 Command::Plan(_, answer) => drop(answer.send(reply(&error, || Some(())))),
+                Command::Forget(_, answer) => drop(answer.send(reply(&error, || forgotten.next()))),
+                Command::ForgetPlans(_, answer) => {
+                    drop(answer.send(reply(&error, || forgotten_plans.next())));
+                }
+                Command::Compact(answer) => drop(answer.send(self.compact())),
                 Command::Close(answer) => close = Some(answer),
             }
         }
@@ -242,7 +276,18 @@ impl<'c> Writer<'c> {
                     staged.appended.push(appended);
                 }
                 Command::Plan(plan, _) => self.plan(plan)?,
-                Command::Close(_) => {}
+                Command::Forget(forget, _) => {
+                    let forgotten = self.forget(forget, &mut staged)?;
+                    staged.forgotten.push(forgotten);
+                }
+                Command::ForgetPlans(digests, _) => {
+                    let mut forgotten = 0;
+                    for digest in digests {
+                        forgotten += self.statements.forget_plan.execute([digest])?;
+                    }
+                    staged.forgotten_plans.push(forgotten);
+                }
+                Command::Compact(_) | Command::Close(_) => {}
             }
         }
         self.move_mark(&mut staged)?;
@@ -263,7 +308,10 @@ impl<'c> Writer<'c> {
             None => self.begin_run(append.run(), staged)?,
         };
         let at = Lsn(self.next_lsn + staged.records);
-        self.statements.record.execute((number(at), key, known.map(number), append.sealed(known)))?;
+        let frame = append.sealed(known);
+        self.statements.record.execute((number(at), key, known.map(number), &frame))?;
+        staged.last_seal.clear();
+        staged.last_seal.extend(crate::record::seal(&frame));
         append.ticket().set(at);
         if append.ends() {
             self.statements.end_run.execute((key, number(at)))?;
@@ -306,15 +354,40 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    /// Moves the low-water mark when it is far enough behind. The runs that stand before it are written down, so that a
+    /// Removes those of the runs that are finished and end with the record that the caller thinks.
+    fn forget(&mut self, forget: &Forget, staged: &mut Staged) -> rusqlite::Result<Vec<RunId>> {
+        let mut forgotten = Vec::new();
+        for (run, tail, records) in &forget.0 {
+            let unfinished = self.tails().unfinished.contains_key(run) || staged.begun.contains_key(run);
+            let Some(known) = self.finished_tail(run)?.filter(|known| known.lsn == *tail && !unfinished)
+            else {
+                continue;
+            };
+            if staged.tails.contains_key(&known.key) {
+                continue;
+            }
+            for record in records {
+                staged.removed += self.statements.forget_record.execute((number(*record), known.key))? as u64;
+            }
+            self.statements.forget_run.execute([known.key])?;
+            forgotten.push(run.clone());
+        }
+        Ok(forgotten)
+    }
+
+    /// Moves the low-water mark when it is far enough behind, and behind everything when records were removed: then the last number
+    /// is not forgotten with its record, and whatever is missing after the mark was not removed. The runs that stand before it are written down, so that a
     /// run that waits for a month does not make every start read a month of records. It rides in the batch's commit.
     fn move_mark(&mut self, staged: &mut Staged) -> rusqlite::Result<()> {
         let distance = self.shared.tuning.mark_records.max(1);
         let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.next_lsn.saturating_sub(tails.low_water) < distance.saturating_mul(2) {
+        let low_water = if staged.removed > 0 {
+            self.next_lsn
+        } else if self.next_lsn.saturating_sub(tails.low_water) < distance.saturating_mul(2) {
             return Ok(());
-        }
-        let low_water = self.next_lsn - distance;
+        } else {
+            self.next_lsn - distance
+        };
         let (had, has) = (tails.idle.clone(), tails.idle_before(low_water));
         drop(tails);
         for key in had.keys().filter(|key| !has.contains_key(key)) {
@@ -324,12 +397,16 @@ impl<'c> Writer<'c> {
             self.statements.idle.execute((key, number(*tail)))?;
         }
         self.statements.mark.execute([number(Lsn(low_water))])?;
+        self.statements.mark_seal.execute([seal(low_water, &has)])?;
+        if staged.removed > 0 {
+            self.statements.removed.execute([number(Lsn(staged.removed))])?;
+        }
         staged.mark = Some((low_water, has));
         Ok(())
     }
 
     /// The batch is durable: memory follows.
-    fn settle(&mut self, batch: &VecDeque<Command>, staged: Staged) -> Vec<(Appended, i64)> {
+    fn settle(&mut self, batch: &VecDeque<Command>, mut staged: Staged) -> Staged {
         self.next_lsn += staged.records;
         self.next_key += staged.begun.len() as i64;
         // What was written, the page that was only partly filled, and two more of the table of runs and its index.
@@ -344,12 +421,39 @@ impl<'c> Writer<'c> {
             }
         }
         tails.last = last;
-        if let Some((low_water, idle)) = staged.mark {
+        tails.removed += staged.removed;
+        if !staged.last_seal.is_empty() {
+            tails.last_seal.clone_from(&staged.last_seal);
+        }
+        if let Some((low_water, idle)) = staged.mark.take() {
             (tails.low_water, tails.idle) = (low_water, idle);
         }
         drop(tails);
-        self.shared.signal.publish(last);
-        staged.appended
+        self.shared.signal.publish(last, staged.removed > 0);
+        staged
+    }
+
+    /// Notes how far the journal has come, off the way of whoever waits for a commit.
+    fn write_head(&mut self) {
+        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.broken.is_some() || self.head == tails.last {
+            return;
+        }
+        let (id, last, seal) = (tails.id.clone(), tails.last, tails.last_seal.clone());
+        drop(tails);
+        self.head = last;
+        if let Some(id) = id {
+            self.shared.heads.write(&id, last, &seal);
+        }
+    }
+
+    /// Writes the whole database anew without the pages that nothing stands on.
+    fn compact(&mut self) -> Result<(), Error> {
+        match &self.broken {
+            Some(error) => return Err(error.clone()),
+            None => self.connection.execute_batch("VACUUM").map_err(of(&self.shared.path))?,
+        }
+        self.fold_log("TRUNCATE").map(drop).map_err(of(&self.shared.path))
     }
 
     /// Folds the log into the database. It is then written from its start again, unless somebody reads from it at that

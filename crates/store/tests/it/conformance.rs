@@ -7,7 +7,7 @@ use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query};
 
 type Check = fn(&mut dyn Backend);
 
-const CHECKS: [(&str, Check); 19] = [
+const CHECKS: [(&str, Check); 21] = [
     ("numbers rise without gaps", numbers_rise),
     ("a wrong tail is a conflict", wrong_tail),
     ("a conflict hurts nobody else", one_conflict),
@@ -27,6 +27,8 @@ const CHECKS: [(&str, Check); 19] = [
     ("deep and newer plans", deep_plans),
     ("blobs", blobs),
     ("the view", view),
+    ("finished runs can be removed", removal),
+    ("plans and values can be removed", removal_beside),
 ];
 
 fn check(backend: impl Fn() -> Box<dyn Backend>) {
@@ -449,4 +451,68 @@ fn view(backend: &mut dyn Backend) {
     drop(store);
     expect(&backend.open());
     expect(&backend.open());
+}
+
+fn removal(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let (old, waits, reopened, newest) = (run("old"), run("waits"), run("reopened"), run("newest"));
+    for (run, key) in [(&old, "x"), (&waits, "x"), (&old, "end"), (&reopened, "end"), (&reopened, "y")] {
+        push(&store, run, key);
+    }
+    push(&store, &newest, "x");
+    push(&store, &newest, "end");
+    store.view.rebuild().expect("up to date");
+    // Whatever is not finished stays, and so does a run that has gone on since it was looked at.
+    let stale = windlass_store::Forget(vec![(old.clone(), Lsn(1), vec![Lsn(1)])]);
+    assert_eq!(store.journal.forget(stale).wait(), Ok(vec![]));
+    assert_eq!(forget(&store, &[&waits, &reopened, &run("nobody")]), []);
+    assert_eq!(forget(&store, &[&old, &newest, &waits]), [old.clone(), newest.clone()]);
+    let expect = |store: &windlass_store::Store, last: u64| {
+        assert_eq!((history(store, &old).as_str(), history(store, &newest).as_str()), ("", ""));
+        assert_eq!(history(store, &reopened), "4:end 5:y");
+        assert_eq!(unfinished(store), "reopened@5 waits@2");
+        assert_eq!(store.journal.tails().expect("tails").last, Some(Lsn(last)), "no number is forgotten");
+        assert_eq!(whole_scan(store).len(), if last == 7 { 3 } else { 4 });
+        let rows = store.view.list(Query { limit: 9, unfinished_only: false }).expect("rows");
+        let names: Vec<&str> = rows.iter().map(|row| row.run.as_str()).collect();
+        assert_eq!(names.iter().filter(|name| ["old", "newest"].contains(name)).count(), 0, "{names:?}");
+    };
+    expect(&store, 7);
+    backend.crash();
+    drop(store);
+    let store = backend.open();
+    expect(&store, 7);
+    // No number is given twice, and the name of a removed run is free.
+    assert_eq!(push(&store, &waits, "y"), Lsn(8));
+    push(&store, &waits, "end");
+    assert_eq!(forget(&store, &[&waits]), [waits.clone()]);
+    assert_eq!(push(&store, &old, "again"), Lsn(10));
+    assert_eq!(history(&store, &old), "10:again");
+    drop(store);
+    let store = backend.open();
+    assert_eq!((unfinished(&store).as_str(), history(&store, &waits).as_str()), ("old@10 reopened@5", ""));
+    store.journal.compact().wait().expect("compacted");
+    assert_eq!(history(&store, &old), "10:again");
+    assert_eq!(push(&store, &reopened, "z"), Lsn(11));
+    drop(store);
+    assert_eq!(unfinished(&backend.open()), "old@10 reopened@11");
+}
+
+fn removal_beside(backend: &mut dyn Backend) {
+    let store = backend.open();
+    for digest in ["d1", "d2"] {
+        store.plans.put(plan(digest, "{}")).wait().expect("stored");
+    }
+    assert_eq!(store.plans.forget(vec!["d1".into(), "d3".into()]).wait(), Ok(1));
+    assert_eq!(store.plans.list(), Ok(vec!["d2".to_owned()]));
+    assert_eq!(store.plans.get("d1"), Ok(None));
+    let id = store.blobs.put(&[1; 70_000]).expect("stored");
+    assert_eq!(store.blobs.list(), Ok(vec![(id.clone(), 70_000)]));
+    assert_eq!(store.blobs.forget(&id), Ok(false), "the record that names it may be on its way");
+    let large = Value::text("x".repeat(70_000));
+    let append = Append::apart(run("a"), Prev::At(None), &[noted(1, "k", large)], &*store.blobs);
+    store.journal.append(append.expect("a record")).wait().expect("appended");
+    let record = store.journal.read(&run("a"), None).expect("a history").remove(0);
+    let [named] = <[BlobId; 1]>::try_from(record.names()).expect("one name");
+    assert!(store.blobs.get(&named).expect("an answer").is_some());
 }

@@ -1,7 +1,7 @@
 //! A damaged record hurts its own run and no other.
 
 use crate::support::*;
-use windlass_store::{BlobId, Error, Lsn, Query, Store};
+use windlass_store::{BlobId, Error, Lsn, Options, Query, Store};
 
 /// Three runs of three records each; then SQL is done to the file, and the store opened again.
 fn damaged(sql: &str, look: impl Fn(&Store)) {
@@ -117,6 +117,184 @@ fn damage_has_its_place_in_scan_and_view() {
     let shown: Vec<_> = rows.iter().map(|row| (row.row.status.as_str(), row.broken)).collect();
     assert_eq!(shown, [("x", Some(Lsn(2))), ("x", None)]);
     push(&store, &run("b"), "y");
+}
+
+/// Bytes of the file are changed, cut off or written over. Whatever it was, opening ends, and no run that can be read has another
+/// history than it had: a run that may have lost a record is hurt, not shorter.
+#[test]
+fn whatever_is_done_to_the_file_no_history_is_cut_short() {
+    let temp = Temp::new();
+    let store = Store::open(temp.path(), busy()).expect("a store");
+    let names: Vec<String> = (0..12).map(|n| format!("run-{n}")).collect();
+    for key in 0..40 {
+        for (n, name) in names.iter().enumerate().filter(|(n, _)| key < 10 + 3 * n) {
+            push(&store, &run(name), if key == 9 + 3 * n && n % 3 == 0 { "end" } else { "x" });
+        }
+    }
+    let whole: Vec<String> = names.iter().map(|name| history(&store, &run(name))).collect();
+    store.close().expect("closed");
+    let bytes = std::fs::read(temp.file("journal.db")).expect("the file");
+    let head = std::fs::read(temp.file("head.json")).expect("the head");
+    let mut seed = 7u64;
+    let mut roll = move |sides: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).expect("small") % sides
+    };
+    let (mut refused, mut hurt, mut unharmed) = (0, 0, 0);
+    for _ in 0..300 {
+        let mut spoilt = bytes.clone();
+        match roll(8) {
+            0 => spoilt.truncate(roll(bytes.len())),
+            1 => {
+                let (at, length) = (roll(bytes.len()), roll(9_000));
+                spoilt.iter_mut().skip(at).take(length).for_each(|byte| *byte = 0);
+            }
+            2 => {
+                let (from, to) = (roll(bytes.len() / 4096) * 4096, roll(bytes.len() / 4096) * 4096);
+                spoilt[to..to + 4096].copy_from_slice(&bytes[from..from + 4096]);
+            }
+            _ => spoilt[roll(bytes.len())] ^= 1 << roll(8),
+        }
+        let copy = Temp::new();
+        std::fs::write(copy.file("journal.db"), &spoilt).expect("written");
+        std::fs::write(copy.file("head.json"), &head).expect("written");
+        let Ok(store) = Store::open(copy.path(), busy()) else {
+            refused += 1;
+            continue;
+        };
+        let mut is_hurt = !store.check_files().is_empty();
+        for (name, expected) in names.iter().zip(&whole) {
+            match store.journal.read(&run(name), None) {
+                // Gone by its name: what is left of it stands under another one, or under none.
+                Ok(records) if records.is_empty() => {
+                    let scanned = store.journal.scan(Lsn(1), usize::MAX);
+                    let damage = scanned.map_or(true, |found| found.iter().any(Result::is_err));
+                    assert!(damage || is_hurt, "{name} is gone and nobody says so");
+                }
+                Ok(records) => assert_eq!(told(&records), *expected, "{name}"),
+                Err(_) => is_hurt = true,
+            }
+        }
+        // Where the rest goes on it really does.
+        if append_somewhere(&store).is_err() {
+            is_hurt = true;
+        }
+        *(if is_hurt { &mut hurt } else { &mut unharmed }) += 1;
+    }
+    println!("{refused} refused, {hurt} hurt, {unharmed} unharmed");
+    assert!(refused > 20 && hurt > 20 && unharmed > 20);
+}
+
+fn append_somewhere(store: &Store) -> Result<windlass_store::Appended, Error> {
+    let append = record(&run("fresh"), None, &[noted(1, "x", windlass_ir::Value::Null)]);
+    store.journal.append(append).wait()
+}
+
+/// One page of records is gone: runs that went on afterwards, and do not need it, are whole.
+#[test]
+fn runs_that_may_have_lost_their_end_do_not_go_on() {
+    let temp = Temp::new();
+    let store = Store::open(temp.path(), busy()).expect("a store");
+    push(&store, &run("idle"), "x");
+    push(&store, &run("done"), "end");
+    for _ in 0..5 {
+        push(&store, &run("goes-on"), "x");
+    }
+    store.close().expect("closed");
+    let sql = "DELETE FROM journal WHERE lsn = 4";
+    rusqlite::Connection::open(temp.file("journal.db")).expect("a database").execute_batch(sql).expect("SQL");
+    let store = Store::open(temp.path(), busy()).expect("the rest goes on");
+    let read = |name: &str| store.journal.read(&run(name), None).map(|records| records.len());
+    // It could have been its record.
+    assert_eq!(read("idle"), Err(Error::Corrupt { run: run("idle"), lsn: Lsn(4) }));
+    assert_eq!(read("goes-on"), Err(Error::Corrupt { run: run("goes-on"), lsn: Lsn(4) }));
+    assert_eq!(read("done"), Ok(1));
+    assert_eq!(store.count(), Ok((6, 7)));
+    assert_eq!(push(&store, &run("fresh"), "x"), Lsn(8));
+}
+
+/// A mark that is not the one that was written would let runs be forgotten.
+#[test]
+fn a_damaged_mark_is_not_believed() {
+    for sql in ["UPDATE mark SET low_water = 60", "DELETE FROM idle", "UPDATE idle SET tail = 1"] {
+        let temp = Temp::new();
+        let store = Store::open(temp.path(), busy()).expect("a store");
+        for name in ["a", "b", "a"] {
+            push(&store, &run(name), "x");
+        }
+        for _ in 0..60 {
+            push(&store, &run("c"), "x");
+        }
+        let expected = unfinished(&store);
+        store.close().expect("closed");
+        let connection = rusqlite::Connection::open(temp.file("journal.db")).expect("a database");
+        connection.execute_batch(sql).expect("SQL");
+        drop(connection);
+        assert_eq!(unfinished(&Store::open(temp.path(), busy()).expect("a store")), expected, "{sql}");
+    }
+}
+
+/// A journal that is behind what is known of it is said to be, and nothing is done until somebody wants that.
+#[test]
+fn an_older_copy_is_known_for_what_it_is() {
+    let (temp, elsewhere) = (Temp::new(), Temp::new());
+    let options = |accept_older| Options { heads: Some(elsewhere.path().into()), accept_older, ..busy() };
+    let open = |accept| Store::open(temp.path(), options(accept));
+    let fill = |count: usize| {
+        let store = open(false).expect("a store");
+        for _ in 0..count {
+            push(&store, &run("a"), "x");
+        }
+        store.close().expect("closed");
+    };
+    let files = ["journal.db", "head.json", "view.db"];
+    let read = || files.map(|name| std::fs::read(temp.file(name)).expect("a file"));
+    let restore = |copy: &[Vec<u8>; 3]| {
+        for name in ["journal.db-wal", "journal.db-shm", "view.db-wal", "view.db-shm"] {
+            drop(std::fs::remove_file(temp.file(name)));
+        }
+        files
+            .iter()
+            .zip(copy)
+            .for_each(|(name, bytes)| std::fs::write(temp.file(name), bytes).expect("written"));
+    };
+    fill(3);
+    let older = read();
+    fill(2);
+    let newer = read();
+    restore(&older);
+    let folder = temp.path().display().to_string();
+    let expected = Error::Older { folder: folder.clone(), found: Lsn(3), known: Lsn(5) };
+    assert_eq!(open(false).err(), Some(expected.clone()));
+    let reader = Store::open_read_only(temp.path(), options(false)).expect("it can be read");
+    assert_eq!(reader.check_head(temp.path(), &options(false)), Err(expected));
+    assert_eq!(history(&reader, &run("a")), "1:x 2:x 3:x");
+    drop(reader);
+    // The newer one is as good as ever.
+    restore(&newer);
+    drop(open(false).expect("a store"));
+    // Once accepted it is another journal, and goes on as such; the newer one, put back, does too.
+    restore(&older);
+    drop(open(true).expect("accepted"));
+    fill(4);
+    let accepted = read();
+    restore(&newer);
+    drop(open(false).expect("a store"));
+    restore(&accepted);
+    assert_eq!(history(&open(false).expect("a store"), &run("a")).split(' ').count(), 7);
+    // A copy that went on without being accepted has another record where the newer one had its last.
+    let other = Temp::new();
+    files
+        .iter()
+        .zip(&older)
+        .for_each(|(name, bytes)| std::fs::write(other.file(name), bytes).expect("written"));
+    let alone = Store::open(other.path(), busy()).expect("nobody knows it here");
+    for _ in 0..4 {
+        push(&alone, &run("b"), "x");
+    }
+    alone.close().expect("closed");
+    restore(&files.map(|name| std::fs::read(other.file(name)).expect("a file")));
+    assert_eq!(open(false).err(), Some(Error::Forked { folder, at: Lsn(5) }));
 }
 
 #[test]

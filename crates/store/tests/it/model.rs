@@ -2,7 +2,7 @@
 //! that one alone.
 
 use crate::support::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use windlass_engine::{Event, RunId};
 use windlass_ir::Value;
 use windlass_store::{Appended, Lsn, Projection as _, Query, RunRow, Store, StoredPlan};
@@ -25,7 +25,9 @@ impl Dice {
 
 #[derive(Default)]
 struct Model {
+    /// Those of removed runs stay here and are passed over.
     records: Vec<(RunId, Option<Lsn>, Vec<Event>)>,
+    removed: HashSet<Lsn>,
     tails: BTreeMap<RunId, Lsn>,
     plans: HashMap<String, StoredPlan>,
     blobs: Vec<Vec<u8>>,
@@ -51,8 +53,12 @@ impl Model {
         self.of(lsn).2.last() == Some(&closed(1))
     }
 
+    fn there(&self) -> impl Iterator<Item = (Lsn, &(RunId, Option<Lsn>, Vec<Event>))> {
+        (1..).map(Lsn).zip(&self.records).filter(|(lsn, _)| !self.removed.contains(lsn))
+    }
+
     fn history(&self, run: &RunId) -> Vec<(Lsn, Vec<Event>)> {
-        let numbered = (1..).map(Lsn).zip(&self.records);
+        let numbered = self.there();
         numbered.filter(|(_, record)| record.0 == *run).map(|(lsn, record)| (lsn, record.2.clone())).collect()
     }
 
@@ -86,8 +92,9 @@ impl World<'_> {
             78..84 => self.view(),
             84..88 => self.plan(),
             88..90 => self.blob(),
-            90..92 => self.rebuild(),
-            92..95 => self.reopen(),
+            90..91 => self.rebuild(),
+            91..93 => self.forget(),
+            93..95 => self.reopen(),
             95..97 => self.close(),
             _ => self.crash(),
         };
@@ -139,10 +146,11 @@ impl World<'_> {
 
     fn scan(&mut self) -> &'static str {
         let found = whole_scan(self.store());
-        assert_eq!(found.len(), self.model.records.len());
-        for (found, (run, prev, events)) in found.iter().zip(&self.model.records) {
+        assert_eq!(found.len(), self.model.there().count());
+        for (found, (lsn, (run, prev, events))) in found.iter().zip(self.model.there()) {
             let found = found.as_ref().expect("a record");
-            assert_eq!((&found.run, &found.prev, &found.events().expect("events")), (run, prev, events));
+            let events_found = found.events().expect("events");
+            assert_eq!((found.lsn, &found.run, &found.prev, &events_found), (lsn, run, prev, events));
         }
         "scan"
     }
@@ -183,6 +191,24 @@ impl World<'_> {
             assert_eq!(self.store().blobs.get(&id).expect("an answer").as_ref(), Some(content));
         }
         "blob"
+    }
+
+    /// Those that are finished go, the others stay.
+    fn forget(&mut self) -> &'static str {
+        let names: Vec<RunId> = (0..3).map(|_| run(&format!("r{}", self.dice.roll(9)))).collect();
+        let mut expected: Vec<RunId> = Vec::new();
+        for run in &names {
+            let tail = self.model.tails.get(run).copied();
+            if let Some(tail) = tail.filter(|tail| self.model.ended(*tail)) {
+                let records: Vec<Lsn> = self.model.history(run).into_iter().map(|(lsn, _)| lsn).collect();
+                assert_eq!(records.last(), Some(&tail));
+                self.model.removed.extend(records);
+                self.model.tails.remove(run);
+                expected.push(run.clone());
+            }
+        }
+        assert_eq!(forget(self.store(), &names.iter().collect::<Vec<_>>()), expected);
+        "removal"
     }
 
     fn rebuild(&mut self) -> &'static str {
@@ -244,6 +270,7 @@ fn check(backend: impl Fn() -> Box<dyn Backend>) {
         "plan",
         "read back",
         "rebuild",
+        "removal",
         "scan",
         "tails",
         "view",

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use windlass_engine::{Event, Path, RunId, Timestamp, What};
 use windlass_ir::Value;
-use windlass_store::{Append, Appended, Error, Lsn, Options, Projection, Record, Row, Store, StoredPlan};
+use windlass_store::{
+    Append, Appended, Error, Forget, Lsn, Options, Projection, Record, Row, Store, StoredPlan,
+};
 
 pub trait Backend {
     /// Opens the store, or opens it again with all that was acknowledged. Stores opened earlier have been dropped.
@@ -168,6 +170,16 @@ pub fn tail(store: &Store, run: &RunId) -> Option<Lsn> {
     store.journal.back(run, None, 1).expect("records").first().map(|record| record.lsn)
 }
 
+/// Removes runs that the caller takes for finished; says which ones were.
+pub fn forget(store: &Store, runs: &[&RunId]) -> Vec<RunId> {
+    let of_run = |run: &RunId| {
+        let records: Vec<Lsn> =
+            store.journal.read(run, None).expect("a history").iter().map(|record| record.lsn).collect();
+        (run.clone(), records.last().copied().unwrap_or(Lsn(0)), records)
+    };
+    store.journal.forget(Forget(runs.iter().map(|run| of_run(run)).collect())).wait().expect("an answer")
+}
+
 /// A history as text: `1:a 4:b 7:end`.
 pub fn told(records: &[Record]) -> String {
     let tell = |record: &Record| {
@@ -199,7 +211,11 @@ pub fn whole_scan(store: &Store) -> Vec<Result<Record, Error>> {
         if part.is_empty() {
             return all;
         }
-        next += part.len() as u64;
+        let last = part.last().map(|found| match found {
+            Ok(record) => record.lsn,
+            Err(error) => error.place().expect("damage has its place"),
+        });
+        next = last.map_or(next, |last| last.0 + 1);
         all.extend(part);
     }
 }

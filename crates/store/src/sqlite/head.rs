@@ -1,0 +1,99 @@
+//! How far a journal is known to have come, written down beside it: a journal that ends earlier is an older copy of itself, or has
+//! lost its end. Nothing is flushed here, so what stands here may itself be older, and then says less, never something wrong.
+
+use super::read;
+use super::tails::Tails;
+use crate::error::Error;
+use crate::journal::Lsn;
+use crate::store::Durability;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+
+/// In the data folder itself. A copy of the whole folder brings its own along, which is why there can be others elsewhere.
+const FILE: &str = "head.json";
+
+/// Where the heads of one journal are kept.
+#[derive(Debug)]
+pub(super) struct Heads {
+    folder: PathBuf,
+    elsewhere: Option<PathBuf>,
+    durability: Durability,
+    boot: String,
+}
+
+struct Head {
+    id: String,
+    last: Lsn,
+    /// The fingerprint of the last record, where it is known.
+    seal: String,
+    /// Whether a journal that has come so far survives the loss of power.
+    flushed: bool,
+    boot: String,
+}
+
+impl Heads {
+    pub(super) fn new(folder: &Path, elsewhere: Option<PathBuf>, durability: Durability) -> Self {
+        Self { folder: folder.into(), elsewhere, durability, boot: super::view::boot() }
+    }
+
+    fn files(&self, id: &str) -> Vec<PathBuf> {
+        let elsewhere = self.elsewhere.as_ref().map(|folder| folder.join(format!("{id}.json")));
+        std::iter::once(self.folder.join(FILE)).chain(elsewhere).collect()
+    }
+
+    /// That nothing can be written down here keeps nobody from going on.
+    pub(super) fn write(&self, id: &str, last: u64, seal: &[u8]) {
+        let text = serde_json::json!({
+            "id": id,
+            "last": last,
+            "seal": hexadecimal(seal),
+            "flushed": self.durability == Durability::Disk,
+            "boot": self.boot,
+            "folder": self.folder.display().to_string(),
+        });
+        if let Some(elsewhere) = &self.elsewhere {
+            drop(std::fs::create_dir_all(elsewhere));
+        }
+        for file in self.files(id) {
+            let draft = file.with_extension("new");
+            drop(std::fs::write(&draft, format!("{text}\n")).and_then(|()| std::fs::rename(&draft, &file)));
+        }
+    }
+
+    /// Whether the journal is behind what is known of it.
+    pub(super) fn check(&self, connection: &Connection, path: &Path, tails: &Tails) -> Result<(), Error> {
+        let Some(id) = &tails.id else { return Ok(()) };
+        let known = self.files(id).into_iter().filter_map(|file| read_head(&file));
+        for head in known.filter(|head| head.id == *id && (head.flushed || head.boot == self.boot)) {
+            let folder = self.folder.display().to_string();
+            if head.last.0 > tails.last {
+                return Err(Error::Older { folder, found: Lsn(tails.last), known: head.last });
+            }
+            // One that was removed since, or is damaged, says nothing.
+            if let Some(Ok(record)) = read::at(connection, path, head.last)?
+                && !head.seal.is_empty()
+                && hexadecimal(crate::record::seal(record.frame())) != head.seal
+            {
+                return Err(Error::Forked { folder, at: head.last });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// None where there is none, or only a part of one.
+fn read_head(file: &Path) -> Option<Head> {
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    let text = |key: &str| json[key].as_str().map(str::to_owned);
+    Some(Head {
+        id: text("id")?,
+        last: Lsn(json["last"].as_u64()?),
+        seal: text("seal")?,
+        flushed: json["flushed"].as_bool()?,
+        boot: text("boot")?,
+    })
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
