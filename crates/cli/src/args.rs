@@ -2,9 +2,11 @@
 
 mod shared;
 mod triggers;
+mod upkeep;
 
 pub use shared::{Budget, BudgetCommand, Desk, Publish, Serve, Wait};
 pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersHistory, TriggersNext};
+pub use upkeep::{Backup, Doctor, Gc};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -42,6 +44,9 @@ pub enum Command {
     Cancel(Cancel),
     Pause(Pause),
     Triggers(Triggers),
+    Doctor(Doctor),
+    Gc(Gc),
+    Backup(Backup),
 }
 
 /// Where runs are kept.

@@ -60,3 +60,10 @@ fn account() -> Option<String> {
     let line = accounts.lines().find(|line| line.split(':').nth(2) == Some(uid.as_str()))?;
     line.split(':').next().map(str::to_owned)
 }
+
+/// Where it is noted, apart from all data folders, how far their journals have come. None for whoever has no home.
+pub fn heads() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("windlass").join("heads"))
+}

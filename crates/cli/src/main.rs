@@ -19,6 +19,9 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(folder) = data::heads() {
+        windlass_runtime::keep_heads_in(folder);
+    }
     match args::Args::try_parse() {
         Ok(args) => commands::run(args.command, show::Screens::detect()).print().into(),
         Err(usage) => explain(&usage).into(),

@@ -4,7 +4,7 @@
 //! together: a shared limit costs records, not flushes. Each record names the one that it rests on, so that none is written if
 //! that one is not. When that happens the desk is read anew, and everybody asks again.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Onward};
 use crate::drive::{Live, Mail, Told};
 use crate::engine::Engine;
 use std::collections::BTreeSet;
@@ -41,6 +41,7 @@ struct Kept {
     live: Live,
     engine: Weak<Engine>,
     state: Mutex<State>,
+    clock: Onward,
     /// Told whenever the next deadline may be another one.
     changed: Notify,
     /// The last record that is known to be written, and how often the desk was read anew.
@@ -103,6 +104,7 @@ impl Keeper {
             live,
             engine,
             state: Mutex::new(state),
+            clock: Onward::starting_now(),
             changed: Notify::new(),
             written: watch::Sender::new((0, 0)),
             attended: AtomicBool::new(false),
@@ -133,7 +135,7 @@ impl Keeper {
         asks: Option<&Asker>,
     ) -> Result<Said, DeskRefused> {
         let mut state = self.state();
-        let now = Clock::Real.now();
+        let now = self.0.clock.now();
         let turn = state.desk.handle(now, input)?;
         if !turn.events.is_empty() {
             if turn.events.iter().any(|event| matches!(event.what, DeskWhat::AccountIs { .. })) {
@@ -327,7 +329,7 @@ impl Keeper {
                 let due = keeper.state().desk.next_deadline();
                 let kept = keeper.0.clone();
                 drop(keeper);
-                let left = due.map(|due| due.since(Clock::Real.now()));
+                let left = due.map(|due| due.since(kept.clock.now()));
                 let until = async {
                     match left {
                         Some(left) => tokio::time::sleep(std::time::Duration::from_micros(left.0)).await,
@@ -355,7 +357,13 @@ impl Keeper {
         let found = loop {
             match read(&self.0.store) {
                 Ok(found) => break found,
-                Err(error) if error.is_fatal() => return,
+                Err(error) if error.is_fatal() => {
+                    // Nobody who waits for the desk would ever hear anything.
+                    if let Some(engine) = self.0.engine.upgrade() {
+                        engine.must_end(&error);
+                    }
+                    return;
+                }
                 Err(_) => tokio::time::sleep(pause).await,
             }
             pause = (pause * 2).min(std::time::Duration::from_secs(5));
@@ -490,7 +498,7 @@ impl Keeper {
         let ask = Ask {
             asker: asker.clone(),
             claims,
-            since: Clock::Real.now(),
+            since: self.0.clock.now(),
             ahead: 0,
             flow: key.clone(),
             ancestors: Vec::new(),
@@ -515,16 +523,24 @@ impl Keeper {
     }
 }
 
-/// The desk as its stream tells it, the last record of that, and how many events were read.
+/// The desk as its stream tells it, the last record of that, and how many events were read. What stands before the last beginning
+/// is not needed, and not looked at if it is damaged.
 pub(crate) fn read(store: &Store) -> Result<(Desk, Option<Lsn>, usize), Error> {
     let stream = RunId::desk();
     let mut records: Vec<Vec<DeskEvent>> = Vec::new();
-    let (mut before, mut tail) = (None, None);
+    let (mut before, mut tail, mut page) = (None, None, PAGE);
     'pages: loop {
-        let page = store.journal.back(&stream, before, 256)?;
-        let Some(last) = page.last() else { break };
+        let found = match store.journal.back(&stream, before, page) {
+            Err(error) if page > 1 && error.is_of_one_run() => {
+                // One at a time, up to the damage: a beginning may stand in front of it.
+                page = 1;
+                continue;
+            }
+            found => found?,
+        };
+        let Some(last) = found.last() else { break };
         before = Some(last.lsn);
-        for record in page {
+        for record in found {
             tail.get_or_insert(record.lsn);
             let events = record.desk_events(&*store.blobs)?;
             let begins = matches!(events.first(), Some(first) if first.what == DeskWhat::Begun);
@@ -536,4 +552,21 @@ pub(crate) fn read(store: &Store) -> Result<(Desk, Option<Lsn>, usize), Error> {
     }
     let events: Vec<DeskEvent> = records.into_iter().rev().flatten().collect();
     Ok((Desk::replay(&events), tail, events.len()))
+}
+
+/// Records of the stream that are read at once.
+const PAGE: usize = 256;
+
+/// Begins the desk anew behind whatever cannot be read: nothing is held, waited for, promised or spent any more.
+pub(crate) fn renew(store: &Store) -> Result<(), Error> {
+    let events = [DeskEvent { at: Clock::Real.now(), what: DeskWhat::Begun }];
+    let mut prev = None;
+    loop {
+        let append = Append::desk(Prev::At(prev), &events, &*store.blobs)?;
+        match store.journal.append(append).wait()? {
+            Appended::At(_) => return Ok(()),
+            // The journal knows where its damaged end is.
+            Appended::Conflict { tail } => prev = tail,
+        }
+    }
 }

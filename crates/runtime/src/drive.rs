@@ -120,6 +120,8 @@ pub(crate) struct Driver {
     pub due_at: Option<Timestamp>,
     /// Nothing is carried out: whoever takes the run up will do it.
     pub only_record: bool,
+    /// What cannot be written is tried again until it can. Not before somebody listens who can be told.
+    pub insists: bool,
 }
 
 /// A call of another workflow.
@@ -239,7 +241,7 @@ impl Driver {
                 *now = (*now).max(due);
                 return Wake::Time;
             }
-            (Clock::Real, Some(due)) => Some(due),
+            (Clock::Real | Clock::Steady { .. }, Some(due)) => Some(due),
             (_, None) if busy || self.patience == Patience::Everything => None,
             (_, None) => return Wake::Rest,
         };
@@ -493,6 +495,9 @@ impl Driver {
                 Written::None(cause) => {
                     self.replay()?;
                     if let Some(error) = cause {
+                        if !self.insists {
+                            return Err(Fatal(error));
+                        }
                         // Nothing new is dispatched or acknowledged until this is written.
                         self.notice(format!("cannot write the journal, trying again: {error}"));
                         tokio::time::sleep(pause).await;

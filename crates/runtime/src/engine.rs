@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_engine::{
     BadRunId, Claim, DeskEvent, DeskInput, DeskRefused, DeskState, Effect, Event, Full, Input, Lineage,
@@ -51,6 +51,10 @@ pub enum Error {
     Folder { folder: PathBuf, cause: String },
     #[error("the plan of run `{0}` is not in the data folder: restore it from a backup")]
     NoPlan(RunId),
+    #[error(
+        "what runs share cannot be read, so nothing is driven: {0}. Places, rates, budgets and keys would not be kept. Restore the data folder from a backup, or forget what was shared with `windlass doctor --renew-desk`; runs can still be looked at"
+    )]
+    Desk(windlass_store::Error),
     #[error("the budget is refused: {0}")]
     Budget(#[from] DeskRefused),
     #[error(transparent)]
@@ -79,6 +83,9 @@ impl Error {
     /// All words that [`Error::code`] gives, each of which has a page.
     pub const CODES: &'static [&'static str] = &[
         "storage",
+        "older_copy",
+        "hurt_run",
+        "hurt_desk",
         "bad_run_id",
         "not_runnable",
         "not_an_approver",
@@ -106,7 +113,12 @@ impl Error {
     pub fn code(&self) -> &str {
         match self {
             Self::Store(windlass_store::Error::Missing { .. }) => "no_run",
+            Self::Store(
+                windlass_store::Error::Older { .. } | windlass_store::Error::Forked { .. },
+            ) => "older_copy",
+            Self::Store(error) if error.is_of_one_run() => "hurt_run",
             Self::Store(_) => "storage",
+            Self::Desk(_) => "hurt_desk",
             Self::RunId(_) => "bad_run_id",
             Self::Unrunnable(_) | Self::NobodyFor { .. } => "not_runnable",
             Self::Refused(Refused::NotAnApprover { .. } | Refused::OwnRun { .. }) => "not_an_approver",
@@ -156,6 +168,10 @@ pub struct Engine {
     ended: Arc<Notify>,
     /// Shared with everybody who is being served.
     guests: Arc<()>,
+    /// Why this process must not go on with the folder, once that is so.
+    broken: watch::Sender<Option<windlass_store::Error>>,
+    /// Held by whoever stores a plan, and alone by whoever removes those that nobody uses.
+    storing: tokio::sync::RwLock<()>,
     /// None for a process that only looks.
     _lock: Option<Lock>,
 }
@@ -244,8 +260,7 @@ impl Engine {
         let failed =
             |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
         let lock = Lock::take(folder).map_err(failed)?.ok_or_else(|| Error::Owned(folder.to_owned()))?;
-        let options = Options { durability, projection: Some(Arc::new(Rows)), ..Options::default() };
-        let store = Store::open(folder, options)?;
+        let store = Store::open(folder, options(durability))?;
         let children = Children::open(folder).map_err(failed)?;
         let engine = Self::of(store, folder, Some(Arc::new(children)), Some(lock), false)?;
         engine.settle_accounts()?;
@@ -260,7 +275,11 @@ impl Engine {
         looks: bool,
     ) -> Result<Arc<Self>, Error> {
         let live = Live::default();
-        let found = if looks { None } else { Some(crate::desk::read(&store)?) };
+        let read = |store: &Store| match crate::desk::read(store) {
+            Err(error) if error.is_of_one_run() => Err(Error::Desk(error)),
+            found => Ok(found?),
+        };
+        let found = if looks { None } else { Some(read(&store)?) };
         let engine = Arc::new_cyclic(|engine| {
             let desk = found.map(|found| Keeper::open(store.clone(), live.clone(), engine.clone(), found));
             Self {
@@ -277,6 +296,8 @@ impl Engine {
                 ordered: tokio::sync::Mutex::default(),
                 ended: Arc::default(),
                 guests: Arc::default(),
+                broken: watch::Sender::new(None),
+                storing: tokio::sync::RwLock::default(),
                 _lock: lock,
             }
         });
@@ -305,7 +326,10 @@ impl Engine {
     pub fn shared(&self) -> Result<DeskState, Error> {
         match &self.desk {
             Some(desk) => Ok(desk.look(DeskState::clone)),
-            None => Ok(crate::desk::read(&self.store)?.0.state().clone()),
+            None => match crate::desk::read(&self.store) {
+                Err(error) if error.is_of_one_run() => Err(Error::Desk(error)),
+                found => Ok(found?.0.state().clone()),
+            },
         }
     }
 
@@ -313,9 +337,15 @@ impl Engine {
     fn settle_accounts(&self) -> Result<(), Error> {
         for run in self.desk().runs() {
             let row = self.store.view.get(&run)?;
-            if row.is_some_and(|row| row.row.ended_at.is_some()) {
-                let program = self.program(&run)?;
-                self.desk().settle_accounts(&replayed(&self.store, &run, &program)?.run);
+            if !row.is_some_and(|row| row.row.ended_at.is_some()) {
+                continue;
+            }
+            let ended = self.program(&run).and_then(|program| Ok(replayed(&self.store, &run, &program)?.run));
+            match ended {
+                Ok(ended) => self.desk().settle_accounts(&ended),
+                // It has ended, and nobody can say what it used. One that is hurt keeps nobody waiting.
+                Err(Error::Store(error)) if !error.is_of_one_run() => return Err(error.into()),
+                Err(_) => drop(self.desk().tell(DeskInput::Gone { run }, None, None)),
             }
         }
         Ok(())
@@ -323,8 +353,8 @@ impl Engine {
 
     /// Looks at a data folder that another process may own.
     pub fn look(folder: &FilePath) -> Result<Arc<Self>, Error> {
-        let options = Options { projection: Some(Arc::new(Rows)), ..Options::default() };
-        Self::of(Store::open_read_only(folder, options)?, folder, None, None, true)
+        let store = Store::open_read_only(folder, options(Durability::default()))?;
+        Self::of(store, folder, None, None, true)
     }
 
     /// An engine that forgets everything with itself.
@@ -520,12 +550,32 @@ impl Engine {
         let stored =
             StoredPlan { digest: digest.clone(), format: plan.format, plan: json, source, overrides };
         let program = Arc::new(Program::new(plan)?);
+        let _storing = self.storing.read().await;
         self.store.plans.put(stored).await?;
         self.programs().insert(digest, program.clone());
         Ok(program)
     }
 
-    fn programs(&self) -> MutexGuard<'_, HashMap<String, Arc<Program>>> {
+    /// Nobody stores a plan while this is held.
+    pub(crate) async fn storing_nothing(&self) -> tokio::sync::RwLockWriteGuard<'_, ()> {
+        self.storing.write().await
+    }
+
+    /// Waits until this process must not go on with the folder, and says why.
+    pub async fn broken(&self) -> Error {
+        let mut broken = self.broken.subscribe();
+        match broken.wait_for(Option::is_some).await.map(|error| error.clone()) {
+            Ok(Some(error)) => Error::Store(error),
+            Ok(None) | Err(_) => Error::Store(windlass_store::Error::Stopped),
+        }
+    }
+
+    /// What is true stands on the disk, and another process has to read it.
+    pub(crate) fn must_end(&self, error: &windlass_store::Error) {
+        self.broken.send_replace(Some(error.clone()));
+    }
+
+    pub(crate) fn programs(&self) -> MutexGuard<'_, HashMap<String, Arc<Program>>> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -830,7 +880,8 @@ impl Engine {
 
     /// The result object of a run at this moment, with its places in lines.
     pub fn result(&self, id: &RunId) -> Result<serde_json::Value, Error> {
-        Ok(crate::report::result_at(id, &self.view(id)?, Some(&self.shared()?)))
+        // A desk that is hurt hides places in lines, and nothing else.
+        Ok(crate::report::result_at(id, &self.view(id)?, self.shared().ok().as_ref()))
     }
 
     /// Writes one input of a run down without driving it, and says which run waits for it.
@@ -888,6 +939,11 @@ impl Engine {
 
     fn program(&self, id: &RunId) -> Result<Arc<Program>, Error> {
         let row = self.store.view.get(id)?.ok_or_else(|| Error::NoRun(id.to_string()))?;
+        if let (Some(lsn), "") = (row.broken, row.row.plan.as_str()) {
+            // Its beginning is damaged, which says more than that it has no plan.
+            self.events(id)?;
+            return Err(windlass_store::Error::Corrupt { run: id.clone(), lsn }.into());
+        }
         if let Some(known) = self.programs().get(&row.row.plan) {
             return Ok(known.clone());
         }
@@ -914,7 +970,7 @@ impl Engine {
             desk: self.desk().clone(),
             ended: self.ended.clone(),
             host,
-            clock: clock.not_before(last_at),
+            clock: clock.steady().not_before(last_at),
             patience,
             mail,
             followers: followers.clone(),
@@ -933,8 +989,17 @@ impl Engine {
             said_hooks: false,
             due_at: None,
             only_record: false,
+            insists: false,
         };
-        Opened { driver, following, followers, sender, live: self.live.clone(), ended: self.ended.clone() }
+        Opened {
+            driver,
+            following,
+            followers,
+            sender,
+            live: self.live.clone(),
+            ended: self.ended.clone(),
+            broken: self.broken.clone(),
+        }
     }
 }
 
@@ -946,10 +1011,12 @@ struct Opened {
     sender: mpsc::UnboundedSender<Mail>,
     live: Live,
     ended: Arc<Notify>,
+    broken: watch::Sender<Option<windlass_store::Error>>,
 }
 
 impl Opened {
-    fn go(self) -> Handle {
+    fn go(mut self) -> Handle {
+        self.driver.insists = true;
         let id = self.driver.run.id().clone();
         lock(&self.live).insert(id.clone(), (self.sender.clone(), self.followers.clone()));
         let leaving =
@@ -960,6 +1027,11 @@ impl Opened {
             let leaving = leaving;
             let standing = self.driver.drive().await;
             drop(leaving);
+            if let Err(Fatal(error)) = &standing
+                && error.is_fatal()
+            {
+                self.broken.send_replace(Some(error.clone()));
+            }
             let ended = matches!(standing, Ok(Standing::Success | Standing::Failed | Standing::Cancelled));
             if let Some(caller) = caller.filter(|_| ended) {
                 desk.stir(&caller, &run);
@@ -968,6 +1040,11 @@ impl Opened {
         });
         Handle { id, updates: self.following, done, mail: self.sender }
     }
+}
+
+pub(crate) fn options(durability: Durability) -> Options {
+    let (projection, heads) = (Some(Arc::new(Rows) as _), crate::heads::folder());
+    Options { durability, projection, heads, ..Options::default() }
 }
 
 fn lock(live: &Live) -> MutexGuard<'_, HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>> {

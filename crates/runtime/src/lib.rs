@@ -3,15 +3,19 @@
 //! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `follow` who hears of it, `calls` the runs that it
 //! calls and `library` where their workflows are found, `clock` its time, `host` what
 //! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
-//! as its user sees it, `triggers` starts runs by the clock.
+//! as its user sees it, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
 
+mod backup;
 mod calls;
 mod clock;
 mod config;
 mod desk;
+mod doctor;
 mod drive;
 mod engine;
 mod follow;
+mod gc;
+mod heads;
 mod host;
 mod library;
 mod lock;
@@ -21,11 +25,15 @@ pub mod report;
 mod rows;
 mod triggers;
 
+pub use backup::{Copied, backup};
 pub use clock::Clock;
 pub use config::{BadConfig, Config, Fault, Limits};
+pub use doctor::{Checkup, Finding, accept_older, examine, rebuild, renew_desk};
 pub use drive::{Fatal, Patience, Update};
 pub use engine::{Engine, Error, Handle, Start, new_id};
 pub use follow::Updates;
+pub use gc::{KeptRun, Sweep, Swept, SweptRun};
+pub use heads::keep_heads_in;
 pub use host::Host;
 pub use library::{Definition, Reader};
 pub use lock::Lock;
@@ -41,4 +49,4 @@ pub use windlass_engine::{
     Work,
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
-pub use windlass_store::{Durability, Lsn, Query, RunRow};
+pub use windlass_store::{Durability, Error as StoreError, Lsn, Query, RunRow};

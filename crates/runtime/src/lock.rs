@@ -22,3 +22,29 @@ impl Lock {
         }
     }
 }
+
+/// Held by whoever copies the folder, and alone by whoever removes something from it.
+#[derive(Debug)]
+pub(crate) struct Tidying {
+    _file: Option<File>,
+}
+
+const TIDYING: &str = "tidying.lock";
+
+impl Tidying {
+    /// Where nothing can be written nothing can be removed either, and no lock is needed.
+    pub fn share(folder: &Path) -> Self {
+        let file = File::options().create(true).truncate(false).write(true).open(folder.join(TIDYING)).ok();
+        Self { _file: file.filter(|file| file.lock_shared().is_ok()) }
+    }
+
+    /// None while somebody copies the folder.
+    pub fn take(folder: &Path) -> std::io::Result<Option<Self>> {
+        let file = File::options().create(true).truncate(false).write(true).open(folder.join(TIDYING))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: Some(file) })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}

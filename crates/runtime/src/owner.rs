@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::drive::{Patience, Update};
 use crate::engine::{Engine, Error, Handle, Start};
 use crate::follow::{Updates, pair};
+use crate::gc::{Sweep, Swept};
 use crate::host::Host;
 use crate::report::Standing;
 use serde::{Deserialize, Serialize};
@@ -114,6 +115,10 @@ pub enum Request {
         cap: Option<Budget>,
         zone: Option<String>,
     },
+    /// Remove what nobody needs any more.
+    Sweep(Sweep),
+    /// Make the view anew.
+    Rebuild,
 }
 
 /// Something a run is told.
@@ -155,6 +160,7 @@ enum Reply {
     Notice { text: String },
     Done { standing: Standing },
     Published { listeners: usize },
+    Swept(Box<Swept>),
     Refused { code: String, message: String },
 }
 
@@ -223,6 +229,25 @@ impl Door {
         match self {
             Self::Owner(engine) => budget(engine, account, cap, zone).await,
             Self::Client(socket) => say(socket, &Request::Budget { account, cap, zone }).await.map(drop),
+        }
+    }
+
+    /// Removes what nobody needs any more.
+    pub async fn sweep(&self, sweep: Sweep) -> Result<Swept, Error> {
+        match self {
+            Self::Owner(engine) => engine.sweep(sweep).await,
+            Self::Client(socket) => match say(socket, &Request::Sweep(sweep)).await? {
+                Reply::Swept(swept) => Ok(*swept),
+                _ => Err(unclear(socket)),
+            },
+        }
+    }
+
+    /// Makes the view anew.
+    pub async fn rebuild(&self) -> Result<(), Error> {
+        match self {
+            Self::Owner(engine) => engine.rebuild_view().await,
+            Self::Client(socket) => say(socket, &Request::Rebuild).await.map(drop),
         }
     }
 
@@ -375,6 +400,11 @@ async fn answered(engine: &Arc<Engine>, request: Request) -> Result<Reply, Reque
             }
         }
         Request::Budget { account, cap, zone } => done(budget(engine, account, cap, zone).await),
+        Request::Sweep(sweep) => match engine.sweep(sweep).await {
+            Ok(swept) => Reply::Swept(Box::new(swept)),
+            Err(error) => refused(&error),
+        },
+        Request::Rebuild => done(engine.rebuild_view().await),
         other @ (Request::Start { .. } | Request::Resume { .. } | Request::Follow { .. }) => {
             return Err(other);
         }
@@ -391,6 +421,10 @@ async fn budget(
         Some(cap) => engine.set_budget(account.into(), cap, zone.map(Into::into)).await,
         None => engine.reset_budget(account.into()).await,
     }
+}
+
+fn unclear(socket: &Path) -> Error {
+    Error::Unreachable { socket: socket.to_owned(), cause: "it answered something else".to_owned() }
 }
 
 /// Sends a request that has one answer.
@@ -465,6 +499,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
         Request::Follow { run } => engine.watch(&run),
         Request::Tell { run, .. } => Err(Error::NoRun(run.to_string())),
         Request::Publish { name, .. } | Request::Budget { account: name, .. } => Err(Error::NoRun(name)),
+        Request::Sweep(_) | Request::Rebuild => Err(Error::NoRun(String::new())),
     }
 }
 
@@ -505,7 +540,7 @@ async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
     let mut lines = connect(socket, request).await?;
     let id = match request {
         Request::Tell { run, .. } => run.clone(),
-        Request::Publish { .. } | Request::Budget { .. } => {
+        Request::Publish { .. } | Request::Budget { .. } | Request::Sweep(_) | Request::Rebuild => {
             return Err(unreachable(std::io::Error::other("no run")));
         }
         Request::Start { .. } | Request::Resume { .. } | Request::Follow { .. } => {
@@ -523,7 +558,7 @@ async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
             let update = match reply {
                 Reply::Done { standing } => return Ok(standing),
                 Reply::Refused { code, message } => return Err(Error::ByOwner { code, message }),
-                Reply::Driving { .. } | Reply::Published { .. } => continue,
+                Reply::Driving { .. } | Reply::Published { .. } | Reply::Swept(_) => continue,
                 Reply::Event { seq, event } => Update::Event { seq, event },
                 Reply::Notice { text } => Update::Notice(text),
                 Reply::Line { job, error_stream, text } => {

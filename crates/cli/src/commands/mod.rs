@@ -1,13 +1,16 @@
 //! One file per command.
 
+mod backup;
 mod budget;
 mod convert;
 mod decide;
 mod desk;
+mod doctor;
 mod eval;
 mod events;
 mod fmt;
 mod follow;
+mod gc;
 mod graph;
 mod inputs;
 mod plan;
@@ -52,6 +55,9 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Cancel(args) => decide::cancel(args),
         Command::Pause(args) => decide::pause(args),
         Command::Triggers(args) => triggers::run(&args, &screens),
+        Command::Doctor(args) => doctor::run(&args, &screens.stdout),
+        Command::Gc(args) => gc::run(args, &screens.stdout),
+        Command::Backup(args) => backup::run(&args),
     }
 }
 

@@ -368,6 +368,12 @@ async fn follow_to_the_end(
         screen,
     };
     match follow::attend(following, &door, &mut signals, &watching).await {
+        // What is true stands on the disk, and another process has to read it.
+        Err(Error::Store(error)) if error.is_fatal() => {
+            let answer = refused(&error.into());
+            let stderr = answer.stderr + &format!("stopped; go on with `windlass resume {id}`\n");
+            Answer { stderr, ..Answer::new(Status::Stopped) }
+        }
         Ok(End::Left) => {
             let stderr = format!(
                 "left; the run goes on in another process: see `windlass show {id}`, or `windlass wait {id}`\n"

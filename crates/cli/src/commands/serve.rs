@@ -99,9 +99,13 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
                 stop(&engine, &mut signals).await;
                 return Ok(Answer::new(Status::Stopped));
             }
+            error = engine.broken() => return Err(error),
         }
     } else {
-        signals.next().await;
+        tokio::select! {
+            _ = signals.next() => {}
+            error = engine.broken() => return Err(error),
+        }
         firing.abort();
         listening.abort();
         stop(&engine, &mut signals).await;

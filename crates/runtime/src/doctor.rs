@@ -1,0 +1,277 @@
+//! The state of a data folder: whether its files are whole, which runs are hurt and why, and what can be done about each.
+
+use crate::engine::{Engine, Error, options};
+use crate::lock::Lock;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use windlass_engine::{Program, RunId};
+use windlass_ir::plan::FORMAT;
+use windlass_store::{Durability, Error as StoreError, Lsn, Options, Query, Store, fold_all};
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// As in `docs/errors`.
+    pub code: String,
+    /// The file or the part of the folder.
+    pub place: String,
+    /// The run that is hurt, where it is one.
+    pub run_id: Option<RunId>,
+    pub message: String,
+    pub help: String,
+}
+
+/// What was looked at, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Checkup {
+    pub healthy: bool,
+    pub runs: usize,
+    pub records: u64,
+    pub plans: usize,
+    pub values: usize,
+    pub findings: Vec<Finding>,
+}
+
+const RESTORE: &str = "restore the data folder from a backup (docs/operations.md)";
+const PARKED: &str = "it is parked, and all other runs go on; to go on with it restore the data folder from a backup";
+const NEWER: &str = "it is parked, and all other runs go on; use the version of windlass that wrote it, or a newer one";
+
+/// Looks at everything in a data folder and changes nothing. Somebody may own it meanwhile.
+pub fn examine(folder: &Path) -> Result<Checkup, Error> {
+    let mut checkup = Checkup::default();
+    match Engine::look(folder) {
+        Ok(engine) => checkup.look(&engine, folder)?,
+        Err(error @ Error::Store(StoreError::Missing { .. })) => return Err(error),
+        Err(error) => checkup.find(&error, "journal.db", RESTORE),
+    }
+    checkup.healthy = checkup.findings.is_empty();
+    Ok(checkup)
+}
+
+impl Checkup {
+    fn look(&mut self, engine: &Engine, folder: &Path) -> Result<(), Error> {
+        let store = engine.store();
+        for (file, fault) in store.check_files() {
+            let help = match file {
+                "view.db" => "make it anew with `windlass doctor --rebuild`; nothing is lost",
+                _ => RESTORE,
+            };
+            self.findings.push(Finding {
+                code: "storage".into(),
+                place: file.into(),
+                run_id: None,
+                message: fault,
+                help: help.into(),
+            });
+        }
+        if let Err(error) = store.check_head(folder, &options(Durability::default())) {
+            let help = "restore the newer one, or go on from this one with `windlass doctor --accept-older`";
+            self.find(&error.into(), "journal.db", help);
+        }
+        self.count(store);
+        self.find_lost(store)?;
+        self.look_at_runs(engine)?;
+        self.look_at_plans(store)?;
+        if let Err(error) = engine.shared() {
+            let help = "restore the data folder from a backup, or forget what runs shared with `windlass doctor --renew-desk`";
+            self.find(&error, "desk", help);
+        }
+        self.look_at_values(store)?;
+        self.look_at_view(store)
+    }
+
+    fn find(&mut self, error: &Error, place: &str, help: &str) {
+        self.findings.push(Finding {
+            code: error.code().to_owned(),
+            place: place.to_owned(),
+            run_id: None,
+            message: error.to_string(),
+            help: help.to_owned(),
+        });
+    }
+
+    fn count(&mut self, store: &Store) {
+        match store.count() {
+            Ok((there, expected)) => {
+                self.records = there;
+                if there < expected {
+                    let message = format!("{} of {expected} records are missing", expected - there);
+                    self.journal(message);
+                }
+            }
+            Err(error) => self.find(&error.into(), "journal.db", RESTORE),
+        }
+    }
+
+    fn journal(&mut self, message: String) {
+        self.findings.push(Finding {
+            code: "storage".into(),
+            place: "journal.db".into(),
+            run_id: None,
+            message,
+            help: RESTORE.into(),
+        });
+    }
+
+    /// Records that cannot even be said to belong to a run.
+    fn find_lost(&mut self, store: &Store) -> Result<(), Error> {
+        let (mut next, mut lost): (Lsn, Option<(Lsn, Lsn)>) = (Lsn(1), None);
+        loop {
+            let scanned = store.journal.scan(next, 1_000)?;
+            let done = scanned.is_empty();
+            for found in scanned {
+                let at = match &found {
+                    Ok(record) => Some(record.lsn),
+                    Err(error) => error.place(),
+                };
+                let at = at.unwrap_or(next);
+                next = Lsn((at.0 + 1).max(next.0));
+                match (&found, lost) {
+                    (Err(StoreError::Orphan { .. }), Some((first, last))) if last.0 + 1 == at.0 => {
+                        lost = Some((first, at));
+                    }
+                    (Err(StoreError::Orphan { .. }), before) => {
+                        self.lost(before);
+                        lost = Some((at, at));
+                    }
+                    (Ok(_) | Err(_), _) => {}
+                }
+            }
+            if done {
+                self.lost(lost);
+                return Ok(());
+            }
+        }
+    }
+
+    fn lost(&mut self, lost: Option<(Lsn, Lsn)>) {
+        let Some((first, last)) = lost else { return };
+        self.journal(match first == last {
+            true => format!("record {first} cannot be read, and nobody knows whose it was"),
+            false => format!("records {first} to {last} cannot be read, and nobody knows whose they were"),
+        });
+    }
+
+    fn look_at_runs(&mut self, engine: &Engine) -> Result<(), Error> {
+        let rows = engine.runs(Query { limit: usize::MAX, unfinished_only: false })?;
+        let unfinished = engine.store().journal.tails()?.unfinished.into_iter().map(|(run, _)| run);
+        let runs: BTreeSet<RunId> = rows.into_iter().map(|row| row.run).chain(unfinished).collect();
+        self.runs = runs.len();
+        for run in runs {
+            let Err(error) = engine.view(&run) else { continue };
+            let help = match &error {
+                Error::Store(StoreError::Unreadable { .. } | StoreError::UnreadablePlan { .. }) => NEWER,
+                _ => PARKED,
+            };
+            self.findings.push(Finding {
+                code: error.code().to_owned(),
+                place: "journal.db".into(),
+                run_id: Some(run),
+                message: error.to_string(),
+                help: help.to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn look_at_plans(&mut self, store: &Store) -> Result<(), Error> {
+        let digests = match store.plans.list() {
+            Ok(digests) => digests,
+            Err(error) => {
+                self.find(&error.into(), "plans", RESTORE);
+                return Ok(());
+            }
+        };
+        self.plans = digests.len();
+        for digest in digests {
+            let read = store.plans.get(&digest).map_err(Error::from).and_then(|plan| match plan {
+                Some(plan) => Ok(Program::new(plan.read(FORMAT)?)?).map(drop),
+                None => Ok(()),
+            });
+            if let Err(error) = read {
+                self.find(&error, "plans", "the runs of this plan are parked; restore the data folder from a backup");
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_values(&mut self, store: &Store) -> Result<(), Error> {
+        let values = store.blobs.list()?;
+        self.values = values.len();
+        for (id, _) in values {
+            if let Err(error) = store.blobs.get(&id) {
+                self.find(&error.into(), "blobs", "the runs that name it are parked; restore this file from a backup");
+            }
+        }
+        Ok(())
+    }
+
+    /// A view that is not there, or not of this journal, is made anew by itself; one that is believed has to be right.
+    fn look_at_view(&mut self, store: &Store) -> Result<(), Error> {
+        let (Ok(Some(applied)), Ok(Some(stored))) = (store.view.applied(), store.view.stored()) else {
+            return Ok(());
+        };
+        let expected = fold_all(&*store.journal, &crate::rows::Rows, applied)?;
+        // Whoever owns the folder may have gone on in between.
+        let wrong = stored.iter().filter(|row| row.tail <= applied && expected.get(&row.run) != Some(*row));
+        let wrong = wrong.count() + expected.len().saturating_sub(stored.len());
+        if wrong > 0 {
+            self.findings.push(Finding {
+                code: "storage".into(),
+                place: "view.db".into(),
+                run_id: None,
+                message: format!("what lists show of {wrong} runs is not what the journal tells"),
+                help: "make it anew with `windlass doctor --rebuild`; nothing is lost".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Goes on from a journal that is older than what is known of it. It is a copy of no other from then on.
+pub fn accept_older(folder: &Path) -> Result<(), Error> {
+    let lock = own(folder)?;
+    let options = Options { accept_older: true, ..options(Durability::default()) };
+    Store::open(folder, options)?.close()?;
+    drop(lock);
+    Ok(())
+}
+
+/// Forgets what runs share, so that runs can be driven again.
+pub fn renew_desk(folder: &Path) -> Result<(), Error> {
+    let lock = own(folder)?;
+    let store = Store::open(folder, options(Durability::default()))?;
+    crate::desk::renew(&store)?;
+    store.close()?;
+    drop(lock);
+    Ok(())
+}
+
+/// Makes the view of a folder anew that nobody owns.
+pub fn rebuild(folder: &Path) -> Result<(), Error> {
+    let lock = own(folder)?;
+    let store = Store::open(folder, options(Durability::default()))?;
+    store.view.rebuild()?;
+    store.close()?;
+    drop(lock);
+    Ok(())
+}
+
+fn own(folder: &Path) -> Result<Lock, Error> {
+    let failed = |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
+    if !folder.join("journal.db").exists() {
+        return Err(StoreError::Missing { folder: folder.display().to_string() }.into());
+    }
+    Lock::take(folder).map_err(failed)?.ok_or_else(|| Error::Owned(folder.to_owned()))
+}
+
+impl Engine {
+    /// Makes the view anew while runs go on.
+    pub async fn rebuild_view(self: &Arc<Self>) -> Result<(), Error> {
+        let engine = self.clone();
+        let rebuilt = tokio::task::spawn_blocking(move || engine.store().view.rebuild()).await;
+        Ok(rebuilt.unwrap_or(Err(StoreError::Stopped))?)
+    }
+}

@@ -1,0 +1,374 @@
+//! Removing what nobody needs any more: finished runs by age, number and status, then plans, values and logs that belong to no run.
+//! The journal forgets first, in one transaction for each run; files go afterwards, so that a crash in between leaves files that
+//! nobody names, and the next time they go.
+
+use crate::engine::{Engine, Error};
+use crate::lock::Tidying;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use windlass_engine::{DeskPromise, DeskState, RunId, Timestamp, What};
+use windlass_ir::{Duration, Value};
+use windlass_store::{BlobId, Forget, Lsn, Query, RunRow, Store, named_in};
+
+/// Which finished runs go. All that is given has to hold; with nothing given no run goes, only what belongs to none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// Those that ended at least so long ago.
+    pub older_than: Option<Duration>,
+    /// Not the newest so many of those that would go.
+    pub keep: Option<usize>,
+    /// Those that ended so, in the words of their dialect.
+    pub statuses: Vec<String>,
+    /// Only say what would go.
+    pub dry_run: bool,
+}
+
+/// What went, or would go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swept {
+    pub runs: Vec<SweptRun>,
+    /// Runs that would have gone if nothing referred to them, and what does.
+    pub kept: Vec<KeptRun>,
+    pub records: u64,
+    pub plans: usize,
+    pub values: usize,
+    pub value_bytes: u64,
+    pub logs: usize,
+    /// How much smaller the journal has become, and how much of it is free for new records.
+    pub journal_bytes: u64,
+    pub free_bytes: u64,
+    /// The journal is damaged: values stay, since nobody knows which of them are named.
+    pub damaged: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SweptRun {
+    pub run_id: RunId,
+    pub workflow: String,
+    pub status: String,
+    pub ended_at: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptRun {
+    pub run_id: RunId,
+    pub because: String,
+}
+
+/// The most records that are removed in one transaction, so that whoever writes waits for a moment at most.
+const RECORDS_AT_ONCE: usize = 2_000;
+
+/// A file that has less to give back than this is left as it is.
+const COMPACT_BYTES_MIN: u64 = 1 << 20;
+
+impl Engine {
+    /// Removes what is not needed. Only the owner can.
+    pub async fn sweep(&self, sweep: Sweep) -> Result<Swept, Error> {
+        let failed = |error: std::io::Error| Error::Folder {
+            folder: self.folder().to_owned(),
+            cause: error.to_string(),
+        };
+        let busy = || Error::Folder {
+            folder: self.folder().to_owned(),
+            cause: "a backup is being made: try again when it is done".to_owned(),
+        };
+        let _tidying = Tidying::take(self.folder()).map_err(failed)?.ok_or_else(busy)?;
+        // Before anything is looked at: what is made from here on is not in it.
+        let logs = logs(self.folder());
+        let values = self.store().blobs.list()?;
+        let rows = self.runs(Query { limit: usize::MAX, unfinished_only: false })?;
+        let mut journal = Seen::of(self.store())?;
+        let referred = referred(&self.desk().look(DeskState::clone), &rows, &journal);
+        let (gone, kept) = chosen(&sweep, &rows, crate::Clock::Real.now(), |run| {
+            if self.is_live(run) { Some("it is being driven".to_owned()) } else { referred.get(run).cloned() }
+        });
+        let mut swept = Swept { kept, damaged: journal.damaged, ..Swept::default() };
+        let size = self.store().room()?.0;
+        for part in parts(&gone, &journal) {
+            let forgotten: HashSet<RunId> = match sweep.dry_run {
+                true => part.0.iter().map(|(run, ..)| run.clone()).collect(),
+                false => self.store().journal.forget(part.clone()).await?.into_iter().collect(),
+            };
+            for (run, _, records) in part.0.into_iter().filter(|(run, ..)| forgotten.contains(run)) {
+                swept.records += records.len() as u64;
+                journal.named.remove(&run);
+                swept.runs.extend(gone.iter().find(|row| row.run == run).map(|row| swept_run(row)));
+            }
+        }
+        let there: HashSet<&RunId> = {
+            let forgotten: HashSet<&RunId> = swept.runs.iter().map(|swept| &swept.run_id).collect();
+            rows.iter().map(|row| &row.run).filter(|run| !forgotten.contains(run)).collect()
+        };
+        swept.plans = self.sweep_plans(&rows, &there, sweep.dry_run).await?;
+        if !journal.damaged {
+            self.sweep_values(values, &journal, sweep.dry_run, &mut swept)?;
+        }
+        let names: HashSet<&str> = there.iter().map(|run| run.as_str()).collect();
+        for log in logs.into_iter().filter(|log| !belongs(log, &names)) {
+            // One that is gone already is as good as removed.
+            let removed = sweep.dry_run || std::fs::remove_file(&log).is_ok();
+            swept.logs += usize::from(removed);
+        }
+        let (_, free) = self.store().room()?;
+        if !sweep.dry_run && free >= COMPACT_BYTES_MIN && free >= size / 4 && !self.is_driving() {
+            self.store().journal.compact().await?;
+        }
+        let (now, free) = self.store().room()?;
+        (swept.journal_bytes, swept.free_bytes) = (size.saturating_sub(now), free);
+        Ok(swept)
+    }
+
+    /// Plans that neither a run nor an order is pinned to, and that nobody is about to use.
+    async fn sweep_plans(
+        &self,
+        rows: &[RunRow],
+        there: &HashSet<&RunId>,
+        dry_run: bool,
+    ) -> Result<usize, Error> {
+        let _storing = self.storing_nothing().await;
+        // A run that began meanwhile has its program here.
+        let mut used: HashSet<String> = self.programs().keys().cloned().collect();
+        used.extend(rows.iter().filter(|row| there.contains(&row.run)).map(|row| row.row.plan.clone()));
+        used.extend(self.desk().orders().into_iter().map(|order| order.plan.to_string()));
+        // Nobody knows what plan a run had whose beginning cannot be read.
+        if rows.iter().any(|row| row.broken.is_some() && row.row.plan.is_empty()) {
+            return Ok(0);
+        }
+        let mut unused = self.store().plans.list()?;
+        unused.retain(|digest| !used.contains(digest));
+        match dry_run {
+            true => Ok(unused.len()),
+            false => Ok(self.store().plans.forget(unused).await?),
+        }
+    }
+
+    fn sweep_values(
+        &self,
+        values: Vec<(BlobId, u64)>,
+        journal: &Seen,
+        dry_run: bool,
+        swept: &mut Swept,
+    ) -> Result<(), Error> {
+        let store = self.store();
+        let mut named: BTreeSet<BlobId> = BTreeSet::new();
+        let mut open: Vec<BlobId> = journal.named.values().flatten().cloned().collect();
+        while let Some(id) = open.pop() {
+            if named.insert(id.clone()) {
+                // One that is missing or damaged names nothing.
+                open.extend(store.blobs.get(&id).ok().flatten().iter().flat_map(|content| named_in(content)));
+            }
+        }
+        for (id, bytes) in values.into_iter().filter(|(id, _)| !named.contains(id)) {
+            if dry_run || store.blobs.forget(&id)? {
+                (swept.values, swept.value_bytes) = (swept.values + 1, swept.value_bytes + bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the journal says about runs without their plans.
+#[derive(Default)]
+struct Seen {
+    records: HashMap<RunId, Vec<Lsn>>,
+    /// The values that the records of each run name.
+    named: HashMap<RunId, Vec<BlobId>>,
+    /// The runs that wait for one.
+    parents: HashMap<RunId, Vec<RunId>>,
+    damaged: bool,
+}
+
+impl Seen {
+    fn of(store: &Store) -> Result<Self, Error> {
+        let (mut seen, mut next) = (Self::default(), Lsn(1));
+        loop {
+            let scanned = store.journal.scan(next, 1_000)?;
+            if scanned.is_empty() {
+                return Ok(seen);
+            }
+            for found in scanned {
+                let at = match &found {
+                    Ok(record) => Some(record.lsn),
+                    Err(error) => error.place(),
+                };
+                next = Lsn(at.map_or(next.0 + 1, |at| (at.0 + 1).max(next.0)));
+                let Ok(record) = found else {
+                    seen.damaged = true;
+                    continue;
+                };
+                seen.records.entry(record.run.clone()).or_default().push(record.lsn);
+                let named = record.names();
+                if !named.is_empty() {
+                    seen.named.entry(record.run.clone()).or_default().extend(named);
+                }
+                if record.prev.is_none() && !record.run.is_desk() {
+                    let parents = record.events().ok().and_then(|events| parents(events.first()?.what.clone()));
+                    seen.parents.extend(parents.map(|parents| (record.run.clone(), parents)));
+                }
+            }
+        }
+    }
+}
+
+fn parents(what: What) -> Option<Vec<RunId>> {
+    match what {
+        What::Started { shares: Some(shares), .. } if !shares.parents.is_empty() => Some(shares.parents),
+        _ => None,
+    }
+}
+
+/// Runs that something refers to, and what does.
+fn referred(desk: &DeskState, rows: &[RunRow], journal: &Seen) -> BTreeMap<RunId, String> {
+    let mut referred = BTreeMap::new();
+    let unfinished: HashSet<&RunId> = rows.iter().filter(|row| !row.ended).map(|row| &row.run).collect();
+    for (child, parents) in &journal.parents {
+        let family = || parents.iter().chain([child]);
+        if let Some(waits) = family().find(|run| unfinished.contains(run)) {
+            let because = |run: &RunId| match run == child {
+                true => format!("run {waits}, which is not finished, called it"),
+                false => format!("it called run {waits}, which is not finished"),
+            };
+            referred.extend(family().filter(|run| *run != waits).map(|run| (run.clone(), because(run))));
+        }
+    }
+    let at_desk = |run: &RunId| (run.clone(), "the desk still holds something for it".to_owned());
+    referred.extend(desk.holds.keys().chain(desk.waiting.keys()).map(|asker| at_desk(&asker.run)));
+    referred.extend(desk.ears.keys().chain(desk.letters.keys()).map(|address| at_desk(&address.run)));
+    for promise in desk.promises.values() {
+        match promise {
+            DeskPromise::Pending { run, .. } => referred.extend([at_desk(run)]),
+            // A start with the same key is this run for so long.
+            DeskPromise::Kept { value: Value::Text(run), .. } => {
+                let because = "a start with its key is still the same run".to_owned();
+                referred.extend(RunId::new(run).ok().map(|run| (run, because)));
+            }
+            DeskPromise::Kept { .. } => {}
+        }
+    }
+    referred
+}
+
+/// The runs that go, and those that would if nothing referred to them.
+fn chosen<'r>(
+    sweep: &Sweep,
+    rows: &'r [RunRow],
+    now: Timestamp,
+    referred: impl Fn(&RunId) -> Option<String>,
+) -> (Vec<&'r RunRow>, Vec<KeptRun>) {
+    if sweep.older_than.is_none() && sweep.keep.is_none() && sweep.statuses.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let fits = |row: &&RunRow| {
+        let old = sweep.older_than.is_none_or(|age| row.row.ended_at.is_some_and(|at| now.since(at) >= age));
+        row.ended && old && (sweep.statuses.is_empty() || sweep.statuses.contains(&row.row.status))
+    };
+    let mut fitting: Vec<&RunRow> = rows.iter().filter(fits).collect();
+    fitting.sort_by_key(|row| std::cmp::Reverse((row.row.ended_at, row.tail)));
+    let (mut gone, mut kept) = (Vec::new(), Vec::new());
+    for row in fitting.into_iter().skip(sweep.keep.unwrap_or(0)) {
+        match referred(&row.run) {
+            Some(because) => kept.push(KeptRun { run_id: row.run.clone(), because }),
+            None => gone.push(row),
+        }
+    }
+    (gone, kept)
+}
+
+/// The runs with their records, in parts that are removed at once.
+fn parts(gone: &[&RunRow], journal: &Seen) -> Vec<Forget> {
+    let (mut parts, mut records) = (vec![Forget::default()], 0);
+    for row in gone {
+        let own = journal.records.get(&row.run).cloned().unwrap_or_default();
+        if records + own.len() > RECORDS_AT_ONCE && records > 0 {
+            parts.push(Forget::default());
+            records = 0;
+        }
+        records += own.len();
+        if let Some(part) = parts.last_mut() {
+            part.0.push((row.run.clone(), row.tail, own));
+        }
+    }
+    parts.retain(|part| !part.0.is_empty());
+    parts
+}
+
+fn swept_run(row: &RunRow) -> SweptRun {
+    SweptRun {
+        run_id: row.run.clone(),
+        workflow: row.row.workflow.clone(),
+        status: row.row.status.clone(),
+        ended_at: row.row.ended_at.map(|at| at.to_string()),
+    }
+}
+
+fn logs(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.join("logs")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
+}
+
+/// Whether a log is that of a run which is there: it is named after it, perhaps with one or two endings.
+fn belongs(log: &Path, runs: &HashSet<&str>) -> bool {
+    let mut name = log.file_name();
+    for _ in 0..3 {
+        let Some(text) = name.and_then(|name| name.to_str()) else { return true };
+        if runs.contains(text) {
+            return true;
+        }
+        name = Path::new(text).file_stem().filter(|stem| *stem != text);
+        if name.is_none() {
+            return false;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_store::Row;
+
+    fn row(name: &str, status: &str, ended_at: Option<i64>) -> RunRow {
+        let row = Row { status: status.into(), ended_at: ended_at.map(Timestamp), ..Row::default() };
+        let run = RunId::new(name).expect("a run id");
+        RunRow { run, tail: Lsn(1), ended: ended_at.is_some(), broken: None, row }
+    }
+
+    #[test]
+    fn runs_go_by_age_number_and_status() {
+        let rows = [
+            row("a", "success", Some(10)),
+            row("b", "failed", Some(20)),
+            row("c", "success", Some(30)),
+            row("d", "running", None),
+            row("e", "success", Some(40)),
+        ];
+        let check = |sweep: Sweep, expected: &[&str]| {
+            let in_use = |run: &RunId| (run.as_str() == "e").then(|| "in use".to_owned());
+            let (mut gone, _) = chosen(&sweep, &rows, Timestamp(50), in_use);
+            gone.sort_by_key(|row| row.run.clone());
+            let gone: Vec<&str> = gone.iter().map(|row| row.run.as_str()).collect();
+            assert_eq!(gone, expected, "{sweep:?}");
+        };
+        let all = Sweep { keep: Some(0), ..Sweep::default() };
+        check(Sweep::default(), &[]);
+        check(all.clone(), &["a", "b", "c"]);
+        check(Sweep { keep: Some(2), ..all.clone() }, &["a", "b"]);
+        check(Sweep { older_than: Some(Duration(30)), ..Sweep::default() }, &["a", "b"]);
+        check(Sweep { statuses: vec!["success".into()], ..Sweep::default() }, &["a", "c"]);
+        check(Sweep { statuses: vec!["success".into()], ..Sweep { keep: Some(2), ..all } }, &["a"]);
+        check(Sweep { statuses: vec!["running".into()], ..Sweep::default() }, &[]);
+    }
+
+    #[test]
+    fn logs_are_named_after_their_runs() {
+        let runs = HashSet::from(["a", "b.c"]);
+        let check = |log: &str, expected: bool| assert_eq!(belongs(Path::new(log), &runs), expected, "{log}");
+        check("logs/a", true);
+        check("logs/a.log", true);
+        check("logs/a.log.idx", true);
+        check("logs/b.c.log", true);
+        check("logs/b.log", false);
+        check("logs/ab.log", false);
+    }
+}
