@@ -4,8 +4,11 @@ use super::codes::of;
 use super::schema;
 use crate::error::Error;
 use rusqlite::Connection;
-use rusqlite::backup::Backup;
+use rusqlite::backup::{Backup, StepResult};
 use std::path::Path;
+
+/// As SQLite writes "all pages".
+const ALL: std::ffi::c_int = -1;
 
 /// Copies every page in one step. That holds one moment of the log for so long and stands in the way of nobody: were it done in
 /// parts, each commit in between would make it begin anew. Damaged pages are copied as they are.
@@ -13,9 +16,12 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     let source = schema::open_reader(from)?;
     schema::check(&source, from)?;
     let mut target = Connection::open(to).map_err(of(to))?;
-    let copied =
-        Backup::new(&source, &mut target).and_then(|backup| backup.run_to_completion(-1, schema::BUSY, None));
-    copied.map_err(of(to))?;
+    // The source waits for locks by itself, so that whatever is in the way now is in the way to stay.
+    let copied = Backup::new(&source, &mut target).and_then(|backup| backup.step(ALL)).map_err(of(to))?;
+    if copied != StepResult::Done {
+        let cause = "somebody else holds it".to_owned();
+        return Err(Error::Io { file: from.display().to_string(), cause, fatal: false });
+    }
     target.close().map_err(|(_, error)| of(to)(error))?;
     let file = std::fs::File::open(to).map_err(|error| Error::io(to, &error))?;
     file.sync_all().map_err(|error| Error::io(to, &error))
