@@ -57,7 +57,8 @@ fn fill(folder: &Path, draft: &Path) -> Result<Copied, Error> {
     let bytes = fs::metadata(&journal).map_err(failed(&journal))?.len();
     let mut copied = Copied { folder: draft.to_owned(), files: 1, bytes };
     for name in FOLDERS {
-        copy_folder(&folder.join(name), &draft.join(name), &mut copied).map_err(failed(&folder.join(name)))?;
+        copy_folder(&folder.join(name), &draft.join(name), &mut copied)
+            .map_err(failed(&folder.join(name)))?;
     }
     Ok(copied)
 }

@@ -9,7 +9,10 @@ pub enum Clock {
     Real,
     /// The machine's time when a run was taken up, and what has passed since: setting the clock of the machine neither holds up nor
     /// hurries what is waited for. Time in which the machine sleeps counts.
-    Steady { began: Timestamp, at: Passed },
+    Steady {
+        began: Timestamp,
+        at: Passed,
+    },
     /// For scripted runs only: nobody waits for anything.
     Virtual(Timestamp),
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use windlass_engine::{Program, RunId};
 use windlass_ir::plan::FORMAT;
-use windlass_store::{Durability, Error as StoreError, Lsn, Options, Query, Store, fold_all};
+use windlass_store::{Durability, Error as StoreError, Lsn, Options, Query, RunRow, Store, fold_all};
 
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,8 +35,10 @@ pub struct Checkup {
 }
 
 const RESTORE: &str = "restore the data folder from a backup (docs/operations.md)";
-const PARKED: &str = "it is parked, and all other runs go on; to go on with it restore the data folder from a backup";
-const NEWER: &str = "it is parked, and all other runs go on; use the version of windlass that wrote it, or a newer one";
+const PARKED: &str =
+    "it is parked, and all other runs go on; to go on with it restore the data folder from a backup";
+const NEWER: &str =
+    "it is parked, and all other runs go on; use the version of windlass that wrote it, or a newer one";
 
 /// Looks at everything in a data folder and changes nothing. Somebody may own it meanwhile.
 pub fn examine(folder: &Path) -> Result<Checkup, Error> {
@@ -93,15 +95,11 @@ impl Checkup {
     }
 
     fn count(&mut self, store: &Store) {
-        match store.count() {
-            Ok((there, expected)) => {
-                self.records = there;
-                if there < expected {
-                    let message = format!("{} of {expected} records are missing", expected - there);
-                    self.journal(message);
-                }
-            }
-            Err(error) => self.find(&error.into(), "journal.db", RESTORE),
+        // What cannot be counted is found by SQLite itself.
+        let Ok((there, expected)) = store.count() else { return };
+        self.records = there;
+        if there < expected {
+            self.journal(format!("{} of {expected} records are missing", expected - there));
         }
     }
 
@@ -191,7 +189,11 @@ impl Checkup {
                 None => Ok(()),
             });
             if let Err(error) = read {
-                self.find(&error, "plans", "the runs of this plan are parked; restore the data folder from a backup");
+                self.find(
+                    &error,
+                    "plans",
+                    "the runs of this plan are parked; restore the data folder from a backup",
+                );
             }
         }
         Ok(())
@@ -202,7 +204,11 @@ impl Checkup {
         self.values = values.len();
         for (id, _) in values {
             if let Err(error) = store.blobs.get(&id) {
-                self.find(&error.into(), "blobs", "the runs that name it are parked; restore this file from a backup");
+                self.find(
+                    &error.into(),
+                    "blobs",
+                    "the runs that name it are parked; restore this file from a backup",
+                );
             }
         }
         Ok(())
@@ -214,8 +220,12 @@ impl Checkup {
             return Ok(());
         };
         let expected = fold_all(&*store.journal, &crate::rows::Rows, applied)?;
+        // What was damaged since it was shown is said already.
+        let hurt: BTreeSet<&RunId> =
+            self.findings.iter().filter_map(|finding| finding.run_id.as_ref()).collect();
+        let is_wrong = |row: &&RunRow| !hurt.contains(&row.run) && expected.get(&row.run) != Some(*row);
         // Whoever owns the folder may have gone on in between.
-        let wrong = stored.iter().filter(|row| row.tail <= applied && expected.get(&row.run) != Some(*row));
+        let wrong = stored.iter().filter(|row| row.tail <= applied).filter(is_wrong);
         let wrong = wrong.count() + expected.len().saturating_sub(stored.len());
         if wrong > 0 {
             self.findings.push(Finding {
@@ -260,7 +270,8 @@ pub fn rebuild(folder: &Path) -> Result<(), Error> {
 }
 
 fn own(folder: &Path) -> Result<Lock, Error> {
-    let failed = |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
+    let failed =
+        |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
     if !folder.join("journal.db").exists() {
         return Err(StoreError::Missing { folder: folder.display().to_string() }.into());
     }

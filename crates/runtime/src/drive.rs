@@ -499,7 +499,9 @@ impl Driver {
                             return Err(Fatal(error));
                         }
                         // Nothing new is dispatched or acknowledged until this is written.
-                        self.notice(format!("cannot write the journal, trying again: {error}"));
+                        self.notice(format!(
+                            "cannot write the journal, which is tried until it can be: {error}"
+                        ));
                         tokio::time::sleep(pause).await;
                         pause = (pause * 2).min(RETRY_MAX);
                     }

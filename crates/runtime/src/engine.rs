@@ -12,6 +12,7 @@ use crate::rates::Rates;
 use crate::report::{Standing, ids};
 use crate::rows::Rows;
 use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -45,14 +46,15 @@ pub enum Error {
     WhichRun { name: String, runs: Vec<String> },
     #[error("the run `{run}` is finished ({status}): start it anew with `windlass run`")]
     RunFinished { run: RunId, status: String },
-    #[error("another process drives the runs of {0}")]
+    #[error("another process drives the runs of {0}: leave it to that one, or end it first")]
     Owned(PathBuf),
     #[error("{folder}: {cause}")]
     Folder { folder: PathBuf, cause: String },
     #[error("the plan of run `{0}` is not in the data folder: restore it from a backup")]
     NoPlan(RunId),
     #[error(
-        "what runs share cannot be read, so nothing is driven: {0}. Places, rates, budgets and keys would not be kept. Restore the data folder from a backup, or forget what was shared with `windlass doctor --renew-desk`; runs can still be looked at"
+        "what runs share cannot be read{}, so nothing is driven: places, rates, budgets and keys would not be kept. Restore the data folder from a backup, or forget what was shared with `windlass doctor --renew-desk`; runs can still be looked at",
+        .0.place().map(|lsn| format!(" (record {lsn} of the desk is damaged)")).unwrap_or_default()
     )]
     Desk(windlass_store::Error),
     #[error("the budget is refused: {0}")]
@@ -113,9 +115,9 @@ impl Error {
     pub fn code(&self) -> &str {
         match self {
             Self::Store(windlass_store::Error::Missing { .. }) => "no_run",
-            Self::Store(
-                windlass_store::Error::Older { .. } | windlass_store::Error::Forked { .. },
-            ) => "older_copy",
+            Self::Store(windlass_store::Error::Older { .. } | windlass_store::Error::Forked { .. }) => {
+                "older_copy"
+            }
             Self::Store(error) if error.is_of_one_run() => "hurt_run",
             Self::Store(_) => "storage",
             Self::Desk(_) => "hurt_desk",
@@ -257,8 +259,15 @@ impl Handle {
 impl Engine {
     /// Becomes the owner of a data folder, which is made if it is not there.
     pub fn open(folder: &FilePath, durability: Durability) -> Result<Arc<Self>, Error> {
-        let failed =
-            |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
+        let failed = |error: std::io::Error| {
+            let more = match error.kind() {
+                ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+                    "; its runs can be looked at, but nothing can be driven or told here: make it writable, or name another folder with `--data`"
+                }
+                _ => "",
+            };
+            Error::Folder { folder: folder.to_owned(), cause: format!("{error}{more}") }
+        };
         let lock = Lock::take(folder).map_err(failed)?.ok_or_else(|| Error::Owned(folder.to_owned()))?;
         let store = Store::open(folder, options(durability))?;
         let children = Children::open(folder).map_err(failed)?;

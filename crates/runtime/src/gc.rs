@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use windlass_engine::{DeskPromise, DeskState, RunId, Timestamp, What};
 use windlass_ir::{Duration, Value};
-use windlass_store::{BlobId, Forget, Lsn, Query, RunRow, Store, named_in};
+use windlass_store::{BlobId, Error as StoreError, Forget, Lsn, Query, RunRow, Store, named_in};
 
 /// Which finished runs go. All that is given has to hold; with nothing given no run goes, only what belongs to none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,10 @@ impl Engine {
         let values = self.store().blobs.list()?;
         let rows = self.runs(Query { limit: usize::MAX, unfinished_only: false })?;
         let mut journal = Seen::of(self.store())?;
+        if journal.unreadable {
+            let cause = "the journal is damaged, so nothing is removed: see `windlass doctor`".to_owned();
+            return Err(Error::Folder { folder: self.folder().to_owned(), cause });
+        }
         let referred = referred(&self.desk().look(DeskState::clone), &rows, &journal);
         let (gone, kept) = chosen(&sweep, &rows, crate::Clock::Real.now(), |run| {
             if self.is_live(run) { Some("it is being driven".to_owned()) } else { referred.get(run).cloned() }
@@ -177,6 +181,8 @@ struct Seen {
     /// The runs that wait for one.
     parents: HashMap<RunId, Vec<RunId>>,
     damaged: bool,
+    /// Pages of it cannot be read, and so none can be removed either.
+    unreadable: bool,
 }
 
 impl Seen {
@@ -193,9 +199,13 @@ impl Seen {
                     Err(error) => error.place(),
                 };
                 next = Lsn(at.map_or(next.0 + 1, |at| (at.0 + 1).max(next.0)));
-                let Ok(record) = found else {
-                    seen.damaged = true;
-                    continue;
+                let record = match found {
+                    Ok(record) => record,
+                    Err(error) => {
+                        seen.damaged = true;
+                        seen.unreadable |= matches!(error, StoreError::Orphan { .. });
+                        continue;
+                    }
                 };
                 seen.records.entry(record.run.clone()).or_default().push(record.lsn);
                 let named = record.names();
@@ -203,7 +213,8 @@ impl Seen {
                     seen.named.entry(record.run.clone()).or_default().extend(named);
                 }
                 if record.prev.is_none() && !record.run.is_desk() {
-                    let parents = record.events().ok().and_then(|events| parents(events.first()?.what.clone()));
+                    let parents =
+                        record.events().ok().and_then(|events| parents(events.first()?.what.clone()));
                     seen.parents.extend(parents.map(|parents| (record.run.clone(), parents)));
                 }
             }

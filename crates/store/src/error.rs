@@ -37,7 +37,7 @@ pub enum Error {
     #[error("a record of run `{run}` cannot be stored: {cause}")]
     Unstorable { run: RunId, cause: String },
     /// The environment failed. When `fatal` is not set nothing was written and the same call may be tried again.
-    #[error("{file}: {cause}{}", if *fatal { "; the program must end now and start anew, what was acknowledged is safe" } else { "" })]
+    #[error("{file}: {cause}{}", if *fatal { "; the program must end now and start anew, what was acknowledged is safe" } else { "; look whether the disk is full or failing, then try again" })]
     Io { file: String, cause: String, fatal: bool },
     /// The file cannot be walked through any more: pages of it are missing or hold something else.
     #[error(

@@ -67,3 +67,23 @@ pub trait Plans: Send + Sync + std::fmt::Debug {
     /// Recovery relies on: the bytes that were put, or an error; never another plan. `None` if it was never put.
     fn get(&self, digest: &str) -> Result<Option<StoredPlan>, Error>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever stands in the file: it is read where there is room for it, or refused before it is.
+    #[test]
+    fn a_plan_of_any_depth_can_be_looked_at() {
+        let nested = |levels: usize| StoredPlan {
+            digest: "d".into(),
+            format: 1,
+            plan: "[".repeat(levels) + &"]".repeat(levels),
+            source: String::new(),
+            overrides: String::new(),
+        };
+        assert!(nested(2_000).read::<serde_json::Value>(1).is_ok());
+        let refused = nested(100_000).read::<serde_json::Value>(1).map_err(|error| error.to_string());
+        assert!(refused.expect_err("too deep").contains("nests 100000 levels"));
+    }
+}

@@ -24,8 +24,7 @@ pub fn run(args: args::Gc, screen: &Screen) -> Answer {
     }
     let dry_run = args.dry_run;
     let sweep = Sweep { older_than, keep: args.keep, statuses: args.statuses, dry_run };
-    let swept =
-        Door::open(&folder, Durability::Disk).and_then(|door| block_on(&folder, door.sweep(sweep)));
+    let swept = Door::open(&folder, Durability::Disk).and_then(|door| block_on(&folder, door.sweep(sweep)));
     match swept {
         Ok(swept) if args.json => match serde_json::to_value(&swept) {
             Ok(json) => Answer::json(Status::Done, &json),
@@ -44,7 +43,12 @@ pub fn run(args: args::Gc, screen: &Screen) -> Answer {
 fn listed(swept: &Swept, screen: &Screen) -> String {
     let line = |run: &windlass_runtime::SweptRun| {
         let ended = run.ended_at.as_deref().and_then(|at| at.get(..19)).unwrap_or_default().replace('T', " ");
-        format!("{}  {ended}  {:<9}  {}\n", screen.bold(run.run_id.as_str()), run.status, one_line(&run.workflow))
+        format!(
+            "{}  {ended}  {:<9}  {}\n",
+            screen.bold(run.run_id.as_str()),
+            run.status,
+            one_line(&run.workflow)
+        )
     };
     swept.runs.iter().map(line).collect()
 }

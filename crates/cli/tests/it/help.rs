@@ -17,6 +17,9 @@ fn every_command_explains_itself() {
         "triggers check",
         "triggers next",
         "triggers history",
+        "doctor",
+        "gc",
+        "backup",
     ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let name = if command.is_empty() { "help".to_owned() } else { command.replace(' ', "_") };

@@ -20,4 +20,5 @@ mod support;
 mod terminals;
 mod tidy;
 mod triggers;
+mod upkeep;
 mod validate;

@@ -21,9 +21,19 @@ impl Engine {
     /// The fires of one trigger or of all, the newest first.
     pub fn fires(&self, trigger: Option<&str>, limit: usize) -> Result<Vec<PastFire>, Error> {
         let (stream, store) = (RunId::desk(), self.store());
-        let (mut before, mut fires) = (None, Vec::new());
+        let (mut before, mut fires, mut at_once) = (None, Vec::new(), PAGE);
         while fires.len() < limit {
-            let page = store.journal.back(&stream, before, PAGE)?;
+            let page = match store.journal.back(&stream, before, at_once) {
+                Err(error) if error.is_of_one_run() && at_once > 1 => {
+                    // One at a time, up to the damage.
+                    at_once = 1;
+                    continue;
+                }
+                Err(error) if error.is_of_one_run() && before.is_none() => return Err(Error::Desk(error)),
+                // Whatever was before that is lost.
+                Err(error) if error.is_of_one_run() => break,
+                page => page?,
+            };
             let Some(last) = page.last() else { break };
             before = Some(last.lsn);
             for record in &page {

@@ -1,0 +1,140 @@
+//! Looking after a data folder: what is hurt and what goes on, copies of a folder, and removing what nobody needs.
+
+use crate::scratch::Scratch;
+use crate::support::{Seen, windlass_in};
+use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
+
+const GATE: &str = "\
+workflow: { id: gate, name: Gate }
+stages:
+  - { id: build, type: shell, run: echo $RUN is built, env: { RUN: built } }
+  - { id: ask, type: gate, gate: { approvers: [dana], timeout: 1h }, depends_on: [build] }
+  - { id: release, type: shell, run: echo released, depends_on: [ask] }
+";
+
+struct House {
+    scratch: Scratch,
+}
+
+impl House {
+    fn new(test: &str) -> Self {
+        let scratch = Scratch::new(test);
+        std::fs::write(scratch.path().join("w.yaml"), GATE).expect("a folder of our own");
+        Self { scratch }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// `windlass ARGS` with a data folder `data` and a home of its own.
+    fn windlass(&self, args: &str) -> Seen {
+        let args: Vec<&str> = args.split(' ').collect();
+        let home = self.file("home").display().to_string();
+        let call = windlass_in(self.scratch.path(), &args).env("PATH", "/usr/bin:/bin").env("HOME", &home);
+        call.env("WINDLASS_DATA", "data").see()
+    }
+
+    fn check(&self, args: &str, status: i32, says: &str) -> Seen {
+        let seen = self.windlass(args);
+        assert_eq!(seen.status, status, "{seen}");
+        assert!(seen.stderr.contains(says) || seen.stdout.contains(says), "{says:?} is missing\n{seen}");
+        seen
+    }
+
+    fn json(&self, args: &str, status: i32) -> Json {
+        let seen = self.check(&format!("{args} --json"), status, "");
+        serde_json::from_str(&seen.stdout).unwrap_or_else(|error| panic!("{error}: {seen}"))
+    }
+
+    /// Puts a copy in the place of the data folder.
+    fn restore(&self, copy: &str) {
+        std::fs::remove_dir_all(self.file("data")).expect("the folder");
+        std::fs::rename(self.file(copy), self.file("data")).expect("the copy");
+    }
+}
+
+/// Changes one byte of every place where this text stands.
+fn spoil(file: &Path, text: &str) {
+    let mut bytes = std::fs::read(file).expect("the file");
+    let places: Vec<usize> = bytes
+        .windows(text.len())
+        .enumerate()
+        .filter(|(_, part)| *part == text.as_bytes())
+        .map(|(at, _)| at)
+        .collect();
+    assert!(!places.is_empty(), "{text} stands in the file");
+    places.into_iter().for_each(|at| bytes[at] ^= 1);
+    std::fs::write(file, bytes).expect("written");
+}
+
+#[test]
+fn one_damaged_record_parks_one_run() {
+    let house = House::new("upkeep-hurt");
+    house.check("run w.yaml --run-id first", 3, "windlass approve first ask");
+    house.check("run w.yaml --run-id second", 3, "windlass approve second ask");
+    house.check("approve second --by dana --reason spoilt-reason", 0, "recorded");
+    house.check("doctor", 0, "2 runs");
+    // In a copy the whole journal is one file.
+    house.check("backup copy", 0, "copy");
+    spoil(&house.file("copy/journal.db"), "spoilt-reason");
+    house.restore("copy");
+    let found = house.json("doctor", 1);
+    let hurt: Vec<&Json> = found["findings"].as_array().expect("a list").iter().collect();
+    assert_eq!(hurt.len(), 1, "{found}");
+    assert_eq!((hurt[0]["code"].as_str(), hurt[0]["run_id"].as_str()), (Some("hurt_run"), Some("second")));
+    house.check("resume second", 2, "error[hurt_run]");
+    house.check("approve first --by dana", 0, "recorded");
+    house.check("resume --all", 0, "run second is left alone");
+    house.check("show first", 0, "success");
+    house.check("doctor --rebuild", 1, "the view was made anew");
+}
+
+#[test]
+fn an_older_copy_is_said_and_nothing_is_done_until_told() {
+    let house = House::new("upkeep-older");
+    house.check("run w.yaml --run-id first", 3, "windlass approve first ask");
+    house.check("backup copy", 0, "copy");
+    house.check("backup copy", 2, "error[data_folder]");
+    house.check("approve first --by dana", 0, "recorded");
+    house.check("resume first", 0, "run first success");
+    house.restore("copy");
+    house.check("approve first --by dana", 2, "error[older_copy]");
+    house.check("run w.yaml", 2, "windlass doctor --accept-older");
+    house.check("doctor", 1, "older_copy");
+    house.check("show first", 0, "ask");
+    house.check("doctor --accept-older", 0, "accepted");
+    house.check("approve first --by dana", 0, "recorded");
+    house.check("resume first", 0, "run first success");
+}
+
+#[test]
+fn finished_runs_go_and_what_is_not_finished_stays() {
+    let house = House::new("upkeep-gc");
+    for run in ["first", "second", "third"] {
+        house.check(&format!("run w.yaml --run-id {run}"), 3, "waiting");
+    }
+    for run in ["first", "second"] {
+        house.check(&format!("approve {run} --by dana"), 0, "recorded");
+        house.check(&format!("resume {run}"), 0, "success");
+    }
+    house.check("gc", 0, "removed: 0 runs, 0 plans");
+    house.check("gc --status failed --keep 0", 0, "removed: 0 runs");
+    house.check("gc --older-than 1d", 0, "removed: 0 runs");
+    house.check("gc --older-than soon", 2, "error[bad_duration]");
+    let would = house.json("gc --keep 1 --dry-run", 0);
+    assert_eq!(would["runs"][0]["run_id"], "first");
+    house.check("runs", 0, "first");
+    let gone = house.json("gc --keep 1", 0);
+    assert_eq!(gone["runs"], would["runs"]);
+    house.check("show first", 2, "error[no_run]");
+    house.check("gc --keep 0", 0, "removed: 1 run, 0 plans");
+    house.check("runs", 0, "third");
+    house.check("doctor", 0, "1 run,");
+    house.check("approve third --by dana", 0, "recorded");
+    house.check("resume third", 0, "run third success");
+    house.check("gc --keep 0", 0, "removed: 1 run, 1 plan");
+    house.check("run w.yaml --run-id first", 3, "waiting");
+    house.check("doctor", 0, "all is well");
+}
