@@ -91,6 +91,27 @@ fn one_damaged_record_parks_one_run() {
     house.check("doctor --rebuild", 1, "the view was made anew");
 }
 
+/// What runs share cannot be made up: nothing is driven without it, everything can be looked at, and one command begins it anew.
+#[test]
+fn a_hurt_desk_is_said_and_can_be_begun_anew() {
+    let house = House::new("upkeep-desk");
+    house.check("run w.yaml --run-id first", 3, "waiting");
+    house.check("budget set workflow:spoilt --calls 1", 0, "set");
+    house.check("backup copy", 0, "copy");
+    spoil(&house.file("copy/journal.db"), "workflow:spoilt");
+    house.restore("copy");
+    for refused in ["approve first --by dana", "run w.yaml", "resume --all", "desk", "triggers history"] {
+        house.check(refused, 2, "windlass doctor --renew-desk");
+    }
+    house.check("runs", 0, "first");
+    house.check("show first", 0, "ask");
+    house.check("doctor", 1, "hurt_desk");
+    house.check("doctor --renew-desk", 0, "forgotten");
+    house.check("approve first --by dana", 0, "recorded");
+    house.check("resume first", 0, "run first success");
+    house.check("desk", 0, "nothing is shared");
+}
+
 #[test]
 fn an_older_copy_is_said_and_nothing_is_done_until_told() {
     let house = House::new("upkeep-older");
