@@ -185,7 +185,7 @@ impl Checkup {
         self.plans = digests.len();
         for digest in digests {
             let read = store.plans.get(&digest).map_err(Error::from).and_then(|plan| match plan {
-                Some(plan) => Ok(Program::new(plan.read(FORMAT)?)?).map(drop),
+                Some(plan) => Program::new(plan.read(FORMAT)?).map(drop).map_err(Error::from),
                 None => Ok(()),
             });
             if let Err(error) = read {

@@ -346,7 +346,7 @@ impl Engine {
     fn settle_accounts(&self) -> Result<(), Error> {
         for run in self.desk().runs() {
             let row = self.store.view.get(&run)?;
-            if !row.is_some_and(|row| row.row.ended_at.is_some()) {
+            if row.is_none_or(|row| row.row.ended_at.is_none()) {
                 continue;
             }
             let ended = self.program(&run).and_then(|program| Ok(replayed(&self.store, &run, &program)?.run));

@@ -485,7 +485,7 @@ fn removal(backend: &mut dyn Backend) {
     // No number is given twice, and the name of a removed run is free.
     assert_eq!(push(&store, &waits, "y"), Lsn(8));
     push(&store, &waits, "end");
-    assert_eq!(forget(&store, &[&waits]), [waits.clone()]);
+    assert_eq!(forget(&store, &[&waits]), std::slice::from_ref(&waits));
     assert_eq!(push(&store, &old, "again"), Lsn(10));
     assert_eq!(history(&store, &old), "10:again");
     drop(store);
