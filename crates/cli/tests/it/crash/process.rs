@@ -193,7 +193,7 @@ impl Life {
         let _ = self.child.kill();
         let _ = self.child.wait();
         // What it had printed before that.
-        for line in self.lines.iter() {
+        for line in &self.lines {
             let said: Option<Json> = serde_json::from_str(&line).ok();
             self.heard.extend(said.filter(|said| said["type"] == "event"));
         }
