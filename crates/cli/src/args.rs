@@ -1,9 +1,11 @@
 //! The command line: what can be written, and the help that says so.
 
+mod filter;
 mod shared;
 mod triggers;
 mod upkeep;
 
+pub use filter::Filter;
 pub use shared::{Budget, BudgetCommand, Desk, Publish, Serve, Wait};
 pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersHistory, TriggersNext};
 pub use upkeep::{Backup, Doctor, Gc};
@@ -145,9 +147,8 @@ pub struct Resume {
 #[derive(Debug, clap::Args)]
 #[command(after_help = RUNS_EXAMPLES)]
 pub struct Runs {
-    /// Only those that are not finished
-    #[arg(long)]
-    pub unfinished: bool,
+    #[command(flatten)]
+    pub filter: Filter,
     /// How many at most
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     pub limit: usize,

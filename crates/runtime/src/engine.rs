@@ -922,27 +922,29 @@ impl Engine {
         Ok(events)
     }
 
-    pub fn runs(&self, query: Query) -> Result<Vec<RunRow>, Error> {
+    pub fn runs(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
         Ok(self.store.view.list(query)?)
     }
 
     /// The run with this id, the only one that begins so, or the one that was started `last`.
     pub fn find(&self, name: &str) -> Result<RunId, Error> {
-        let rows = self.runs(Query { limit: usize::MAX, unfinished_only: false })?;
+        let first = |query: Query| Ok::<_, Error>(self.runs(&query)?.into_iter().map(|row| row.run));
+        let none = || Error::NoRun(name.to_owned());
         if name == "last" {
-            return rows.first().map(|row| row.run.clone()).ok_or_else(|| Error::NoRun(name.to_owned()));
+            return first(Query { limit: 1, ..Query::default() })?.next().ok_or_else(none);
         }
-        if let Some(row) = rows.iter().find(|row| row.run.as_str() == name) {
-            return Ok(row.run.clone());
+        let id = RunId::new(name).map_err(|_| none())?;
+        if self.store.view.get(&id)?.is_some() {
+            return Ok(id);
         }
-        let mut begins = rows.iter().filter(|row| row.run.as_str().starts_with(name));
+        let mut begins = first(Query { limit: 2, prefix: name.to_owned(), ..Query::default() })?;
         match (begins.next(), begins.next()) {
-            (Some(only), None) => Ok(only.run.clone()),
+            (Some(only), None) => Ok(only),
             (Some(first), Some(second)) => Err(Error::WhichRun {
                 name: name.to_owned(),
-                runs: [first, second].map(|row| row.run.to_string()).to_vec(),
+                runs: [first, second].map(|run| run.to_string()).to_vec(),
             }),
-            _ => Err(Error::NoRun(name.to_owned())),
+            (None, _) => Err(none()),
         }
     }
 

@@ -10,7 +10,7 @@ pub struct Rows;
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        3
+        4
     }
 
     fn apply(&self, _: &RunId, row: &mut Row, events: &[Event]) {
@@ -20,7 +20,8 @@ impl Projection for Rows {
 
 fn apply(row: &mut Row, event: &Event) {
     match &event.what {
-        What::Started { about, shares, .. } => {
+        What::Started { about, shares, inputs, .. } => {
+            row.inputs = searchable(inputs);
             let text = |key: &str| about.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             row.workflow = text("workflow");
             row.dialect = text("dialect");
@@ -52,7 +53,8 @@ fn apply(row: &mut Row, event: &Event) {
         }
         What::Paused { .. } => {}
         What::Resumed { .. } => row.status = waiting_word(row).into(),
-        What::Reopened { .. } => {
+        What::Reopened { inputs, .. } => {
+            row.inputs = searchable(inputs);
             row.status = "running".into();
             row.ended_at = None;
             row.reason = None;
@@ -69,6 +71,7 @@ fn apply(row: &mut Row, event: &Event) {
             };
         }
         What::Admitted { path, .. } if path.is_run() => row.status = "running".into(),
+        What::InputsChanged { inputs, .. } => row.inputs = searchable(inputs),
         What::Kept(_)
         | What::Asked { .. }
         | What::Admitted { .. }
@@ -83,9 +86,18 @@ fn apply(row: &mut Row, event: &Event) {
         | What::Decided { .. }
         | What::Signalled { .. }
         | What::CancelRequested { .. }
-        | What::InputsChanged { .. }
         | What::Closed => {}
     }
+}
+
+/// Of what a run was started with, so much is searched.
+const SEARCHED_BYTES_MAX: usize = 4096;
+
+/// Values as JSON, up to a length. Without what is kept apart, and with a mask for what is secret.
+fn searchable(inputs: &Value) -> String {
+    let mut text = crate::report::data(inputs).to_string();
+    text.truncate(text.floor_char_boundary(SEARCHED_BYTES_MAX));
+    text
 }
 
 /// The word for a run that has not been let in.

@@ -180,10 +180,9 @@ impl Blobs for Memory {
 }
 
 impl View for Memory {
-    fn list(&self, query: Query) -> Result<Vec<RunRow>, Error> {
+    fn list(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
         let state = self.applied_state()?;
-        let mut rows: Vec<_> =
-            state.rows.values().filter(|row| !(query.unfinished_only && row.ended)).collect();
+        let mut rows: Vec<_> = state.rows.values().filter(|row| query.takes(row)).collect();
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         Ok(rows.into_iter().take(query.limit).cloned().collect())
     }

@@ -21,6 +21,8 @@ pub struct Row {
     pub has_failures: bool,
     /// The steps it waits at, as people see them.
     pub waiting: Vec<String>,
+    /// What it was started with, as text: as much of it as is worth searching.
+    pub inputs: String,
 }
 
 /// A run in the view: what the store knows about it, and what the projection made of its events.
@@ -45,17 +47,86 @@ pub trait Projection: Send + Sync {
     fn apply(&self, run: &RunId, row: &mut Row, events: &[Event]);
 }
 
-/// Which runs to list.
-#[derive(Clone, Copy, Debug)]
+/// Which runs to list: those that every part of it takes. The default takes all.
+#[derive(Clone, Debug)]
 pub struct Query {
     pub limit: usize,
+    /// Those that are not closed: something may still have to be done for them.
     pub unfinished_only: bool,
+    /// Those without a result.
+    pub going_only: bool,
+    /// Their ids begin so.
+    pub prefix: String,
+    /// Any of these, where there are some.
+    pub statuses: Vec<String>,
+    /// Also those that wait at a step, whatever their status.
+    pub or_waiting: bool,
+    /// Any of these, where there are some.
+    pub workflows: Vec<String>,
+    pub dialect: Option<String>,
+    /// Started at this or later.
+    pub since: Option<Timestamp>,
+    /// Started earlier than this.
+    pub before: Option<Timestamp>,
+    /// Stands in the id, the workflow, the inputs or the reason. Capitals do not matter.
+    pub search: Option<String>,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            limit: usize::MAX,
+            unfinished_only: false,
+            going_only: false,
+            prefix: String::new(),
+            statuses: Vec::new(),
+            or_waiting: false,
+            workflows: Vec::new(),
+            dialect: None,
+            since: None,
+            before: None,
+            search: None,
+        }
+    }
+}
+
+impl Query {
+    /// Whether a run is among those that are asked for. Backends may leave out others sooner, never more.
+    pub(crate) fn takes(&self, run: &RunRow) -> bool {
+        let row = &run.row;
+        let open = !(self.unfinished_only && run.ended || self.going_only && row.ended_at.is_some());
+        let named = run.run.as_str().starts_with(&self.prefix);
+        let any = |list: &[String], word: &String| list.is_empty() || list.contains(word);
+        let waits = self.or_waiting && row.ended_at.is_none() && !row.waiting.is_empty();
+        let status = if self.or_waiting {
+            self.statuses.contains(&row.status)
+        } else {
+            any(&self.statuses, &row.status)
+        };
+        let dialect = self.dialect.as_ref().is_none_or(|dialect| *dialect == row.dialect);
+        let since = self.since.is_none_or(|since| row.started_at.is_some_and(|at| at >= since));
+        let before = self.before.is_none_or(|before| row.started_at.is_some_and(|at| at < before));
+        let found = self.search.as_ref().is_none_or(|text| finds(run, &text.to_lowercase()));
+        open && named
+            && (waits || status)
+            && any(&self.workflows, &row.workflow)
+            && dialect
+            && since
+            && before
+            && found
+    }
+}
+
+fn finds(run: &RunRow, text: &str) -> bool {
+    let row = &run.row;
+    let places = [run.run.as_str(), &row.workflow, &row.inputs, row.reason.as_deref().unwrap_or_default()];
+    places.iter().any(|place| place.to_lowercase().contains(text))
 }
 
 /// Answers are up to date with the journal at the time of the call: what the view has not applied yet is folded in.
 pub trait View: Send + Sync + std::fmt::Debug {
     /// Runs, the last started first; ties by id.
-    fn list(&self, query: Query) -> Result<Vec<RunRow>, Error>;
+    fn list(&self, query: &Query) -> Result<Vec<RunRow>, Error>;
 
     fn get(&self, run: &RunId) -> Result<Option<RunRow>, Error>;
 

@@ -449,7 +449,8 @@ fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, json: bool
 
 /// One line when other runs of the folder are waiting for somebody to go on with them.
 fn others(engine: &Engine, id: &RunId) -> String {
-    let unfinished = engine.runs(Query { limit: 1_000, unfinished_only: true }).unwrap_or_default();
+    let unfinished =
+        engine.runs(&Query { limit: 1_000, unfinished_only: true, ..Query::default() }).unwrap_or_default();
     let others = unfinished
         .iter()
         .filter(|row| row.run != *id && !engine.is_live(&row.run) && row.row.ended_at.is_none())

@@ -6,12 +6,15 @@ use crate::show::Screen;
 use crate::show::words::{one_line, shorten};
 use crate::{args, data};
 use serde_json::{Value as Json, json};
-use windlass_runtime::{Engine, Error, Query, RunRow};
+use windlass_runtime::{Engine, Error, RunRow};
 
 pub fn run(args: &args::Runs, screen: &Screen) -> Answer {
     match rows(args) {
         Ok(rows) if args.json => Answer::json(Status::Done, &rows.iter().map(as_json).collect()),
-        Ok(rows) if rows.is_empty() => Answer { stderr: "no runs\n".into(), ..Answer::new(Status::Done) },
+        Ok(rows) if rows.is_empty() => {
+            let none = if args.filter.is_empty() { "no runs\n" } else { "no such runs\n" };
+            Answer { stderr: none.into(), ..Answer::new(Status::Done) }
+        }
         Ok(rows) => {
             Answer { stdout: rows.iter().map(|row| line(row, screen)).collect(), ..Answer::new(Status::Done) }
         }
@@ -25,11 +28,7 @@ fn rows(args: &args::Runs) -> Result<Vec<RunRow>, Error> {
         return Ok(Vec::new());
     }
     let engine = Engine::look(&folder)?;
-    let mut rows = engine.runs(Query { limit: args.limit, unfinished_only: args.unfinished })?;
-    if args.unfinished {
-        rows.retain(|row| row.row.ended_at.is_none());
-    }
-    Ok(rows)
+    engine.runs(&args.filter.query(args.limit))
 }
 
 fn as_json(row: &RunRow) -> Json {

@@ -120,7 +120,7 @@ async fn stop(engine: &Engine, signals: &mut Signals) {
 }
 
 fn unfinished(engine: &Engine) -> Result<Vec<windlass_runtime::RunId>, Error> {
-    let rows = engine.runs(Query { limit: usize::MAX, unfinished_only: true })?;
+    let rows = engine.runs(&Query { unfinished_only: true, ..Query::default() })?;
     Ok(rows.into_iter().filter(|row| row.row.ended_at.is_none()).map(|row| row.run).collect())
 }
 

@@ -323,7 +323,7 @@ fn error(failure: &Failure, step: Option<&str>) -> Json {
 }
 
 /// Data as JSON, with a mask where a secret stands.
-fn data(value: &Value) -> Json {
+pub(crate) fn data(value: &Value) -> Json {
     match value {
         Value::Sealed(parts) => {
             let text = parts.iter().map(|part| match part {

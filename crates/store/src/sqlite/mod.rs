@@ -292,7 +292,7 @@ impl Blobs for Sqlite {
 }
 
 impl View for Sqlite {
-    fn list(&self, query: Query) -> Result<Vec<RunRow>, Error> {
+    fn list(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
         match &self.projection {
             None => Ok(Vec::new()),
             Some(projection) => view::list(&self.views, &self.journal, &**projection, query),

@@ -28,12 +28,17 @@ const SCHEMA: &str = "
         boot TEXT NOT NULL, clean INTEGER NOT NULL);
     CREATE TABLE runs (run TEXT PRIMARY KEY, tail_lsn INTEGER NOT NULL, ended INTEGER NOT NULL, broken INTEGER,
         workflow TEXT NOT NULL, dialect TEXT NOT NULL, plan TEXT NOT NULL, status TEXT NOT NULL, started_at INTEGER,
-        ended_at INTEGER, reason TEXT, has_failures INTEGER NOT NULL, waiting TEXT NOT NULL) WITHOUT ROWID;
-    CREATE INDEX runs_by_start ON runs (started_at DESC, run);";
+        ended_at INTEGER, reason TEXT, has_failures INTEGER NOT NULL, waiting TEXT NOT NULL,
+        inputs TEXT NOT NULL) WITHOUT ROWID;
+    CREATE INDEX runs_by_start ON runs (started_at DESC, run);
+    CREATE INDEX runs_by_workflow ON runs (workflow, started_at DESC, run);
+    CREATE INDEX runs_by_status ON runs (status, started_at DESC, run);
+    CREATE INDEX runs_unfinished ON runs (started_at DESC, run) WHERE NOT ended;
+    CREATE INDEX runs_going ON runs (started_at DESC, run) WHERE ended_at IS NULL;";
 
 const COLUMNS: &str =
     "run, tail_lsn, ended, broken, workflow, dialect, plan, status, started_at, ended_at, reason,
-    has_failures, waiting";
+    has_failures, waiting, inputs";
 
 /// Records folded in one transaction.
 const CHUNK: usize = 1_000;
@@ -177,7 +182,7 @@ impl Applier {
     ) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         let sql = format!(
-            "INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)"
+            "INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"
         );
         let mut statement = transaction.prepare_cached(&sql)?;
         for RunRow { run, tail, ended, broken, row } in rows {
@@ -195,7 +200,8 @@ impl Applier {
                 row.ended_at.map(|at| at.0),
                 row.reason,
                 row.has_failures,
-                waiting
+                waiting,
+                row.inputs
             ])?;
         }
         transaction
@@ -394,16 +400,14 @@ pub(super) fn list(
     views: &Readers,
     journal: &Readers,
     projection: &dyn Projection,
-    query: Query,
+    query: &Query,
 ) -> Result<Vec<RunRow>, Error> {
     at_one_moment(views, journal, projection, |view, beyond| {
-        let limit = query.limit.saturating_add(beyond.len());
         let mut rows = match view {
-            Some(view) => stored_list(view, query.unfinished_only, limit).map_err(of(views.path()))?,
+            Some(view) => stored_list(view, query, &beyond).map_err(of(views.path()))?,
             None => Vec::new(),
         };
-        rows.retain(|row| !beyond.contains_key(&row.run));
-        rows.extend(beyond.into_values().filter(|row| !(query.unfinished_only && row.ended)));
+        rows.extend(beyond.into_values().filter(|row| query.takes(row)));
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         rows.truncate(query.limit);
         Ok(rows)
@@ -432,13 +436,56 @@ fn stored(view: &Connection, run: &RunId) -> rusqlite::Result<Option<RunRow>> {
     Ok(statement.query_row([run.as_str()], read_row).optional()?.flatten())
 }
 
-fn stored_list(view: &Connection, unfinished_only: bool, limit: usize) -> rusqlite::Result<Vec<RunRow>> {
-    let sql =
-        format!("SELECT {COLUMNS} FROM runs WHERE NOT (?1 AND ended) ORDER BY started_at DESC, run LIMIT ?2");
+/// The stored rows that a query takes, less those of runs that have gone on since. What an index can tell is left to the
+/// database; the query itself has the last word, row by row, until there are enough.
+fn stored_list(
+    view: &Connection,
+    query: &Query,
+    beyond: &HashMap<RunId, RunRow>,
+) -> rusqlite::Result<Vec<RunRow>> {
+    let (conditions, values) = conditions(query);
+    let sql = format!("SELECT {COLUMNS} FROM runs WHERE {conditions} ORDER BY started_at DESC, run");
     let mut statement = view.prepare_cached(&sql)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = statement.query_map((unfinished_only, limit), read_row)?;
-    rows.filter_map(Result::transpose).collect()
+    let rows = statement.query_map(rusqlite::params_from_iter(values), read_row)?;
+    let rows = rows.filter_map(Result::transpose);
+    let wanted = |row: &rusqlite::Result<RunRow>| match row {
+        Ok(row) => !beyond.contains_key(&row.run) && query.takes(row),
+        Err(_) => true,
+    };
+    rows.filter(wanted).take(query.limit).collect()
+}
+
+fn conditions(query: &Query) -> (String, Vec<rusqlite::types::Value>) {
+    let mut parts: Vec<&str> = vec!["TRUE"];
+    let mut values: Vec<rusqlite::types::Value> = Vec::new();
+    if query.unfinished_only {
+        parts.push("NOT ended");
+    }
+    if query.going_only {
+        parts.push("ended_at IS NULL");
+    }
+    if !query.prefix.is_empty() {
+        // Ids are ASCII, so all that begin so stand before this.
+        parts.push("run >= ? AND run < ?");
+        values.extend([query.prefix.clone().into(), format!("{}\u{7f}", query.prefix).into()]);
+    }
+    if let ([status], false) = (query.statuses.as_slice(), query.or_waiting) {
+        parts.push("status = ?");
+        values.push(status.clone().into());
+    }
+    if let [workflow] = query.workflows.as_slice() {
+        parts.push("workflow = ?");
+        values.push(workflow.clone().into());
+    }
+    if let Some(since) = query.since {
+        parts.push("started_at >= ?");
+        values.push(since.0.into());
+    }
+    if let Some(before) = query.before {
+        parts.push("started_at < ?");
+        values.push(before.0.into());
+    }
+    (parts.join(" AND "), values)
 }
 
 fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<RunRow>> {
@@ -459,6 +506,7 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<RunRow>> {
             reason: row.get(10)?,
             has_failures: row.get(11)?,
             waiting: serde_json::from_str(&waiting).unwrap_or_default(),
+            inputs: row.get(13)?,
         },
     }))
 }

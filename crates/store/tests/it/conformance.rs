@@ -167,8 +167,8 @@ fn desk(backend: &mut dyn Backend) {
     assert_eq!(read, events);
     // It is no run, and no list shows it.
     assert_eq!(unfinished(&store), "a@1");
-    let query = Query { limit: 10, unfinished_only: false };
-    assert_eq!(store.view.list(query).expect("rows").len(), 1);
+    let query = Query { limit: 10, ..Query::default() };
+    assert_eq!(store.view.list(&query).expect("rows").len(), 1);
     assert_eq!(RunId::new(RunId::desk().as_str()).ok(), None, "nobody can name a run like that");
 }
 
@@ -429,7 +429,7 @@ fn view(backend: &mut dyn Backend) {
     append("again", &[noted(5, "f", Value::Null), closed(6)]);
     append("again", &[noted(7, "g", Value::Null)]);
     let list = |store: &windlass_store::Store, limit, unfinished_only| {
-        let rows = store.view.list(Query { limit, unfinished_only }).expect("rows");
+        let rows = store.view.list(&Query { limit, unfinished_only, ..Query::default() }).expect("rows");
         let text = |row: &windlass_store::RunRow| format!("{}@{}:{}", row.run, row.tail, row.row.status);
         rows.iter().map(text).collect::<Vec<_>>().join(" ")
     };
@@ -438,6 +438,25 @@ fn view(backend: &mut dyn Backend) {
         assert_eq!(list(store, 9, true), "late@2:bc twin@4:e again@6:fg");
         assert_eq!(list(store, 2, false), "late@2:bc twin@4:e");
         assert_eq!(list(store, 0, false), "");
+        let found = |query: Query| {
+            let rows = store.view.list(&query).expect("rows");
+            rows.iter().map(|row| row.run.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        let all = Query::default;
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(found(Query { prefix: "t".into(), ..all() }), "twin");
+        assert_eq!(found(Query { prefix: "twins".into(), ..all() }), "");
+        assert_eq!(found(Query { going_only: true, ..all() }), "late twin");
+        assert_eq!(found(Query { statuses: words(&["e"]), ..all() }), "twin");
+        assert_eq!(found(Query { statuses: words(&["e", "ad"]), ..all() }), "twin early");
+        assert_eq!(found(Query { workflows: words(&["workflow of late"]), ..all() }), "late");
+        assert_eq!(found(Query { since: Some(Timestamp(20)), ..all() }), "late twin");
+        assert_eq!(found(Query { before: Some(Timestamp(20)), ..all() }), "early again");
+        assert_eq!(found(Query { search: Some("OF EARLY".into()), ..all() }), "early");
+        assert_eq!(found(Query { search: Some("of".into()), limit: 3, ..all() }), "late twin early");
+        assert_eq!(found(Query { dialect: Some("none".into()), ..all() }), "");
+        assert_eq!(found(Query { or_waiting: true, ..all() }), "");
+        assert_eq!(found(Query { or_waiting: true, statuses: words(&["ad"]), ..all() }), "early");
         let early = store.view.get(&run("early")).expect("an answer").expect("a row");
         assert_eq!((early.ended, early.row.ended_at), (true, Some(Timestamp(31))));
         assert_eq!(early.row.workflow, "workflow of early");

@@ -113,7 +113,7 @@ fn damage_has_its_place_in_scan_and_view() {
     rusqlite::Connection::open(temp.file("journal.db")).expect("a database").execute_batch(sql).expect("SQL");
     let store = Store::open(temp.path(), busy()).expect("a store");
     store.view.rebuild().expect("rebuilt");
-    let rows = store.view.list(Query { limit: 9, unfinished_only: false }).expect("rows");
+    let rows = store.view.list(&Query { limit: 9, ..Query::default() }).expect("rows");
     let shown: Vec<_> = rows.iter().map(|row| (row.row.status.as_str(), row.broken)).collect();
     assert_eq!(shown, [("x", Some(Lsn(2))), ("x", None)]);
     push(&store, &run("b"), "y");

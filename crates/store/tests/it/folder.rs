@@ -130,7 +130,7 @@ fn readers_see_what_the_owner_writes_and_write_nothing() {
     let owner = open(&temp, busy());
     push(&owner, &run("a"), "x");
     let reader = Store::open_read_only(temp.path(), busy()).expect("a reader");
-    let rows = |store: &Store| store.view.list(Query { limit: 9, unfinished_only: false }).expect("rows");
+    let rows = |store: &Store| store.view.list(&Query { limit: 9, ..Query::default() }).expect("rows");
     for n in 0..70 {
         push(&owner, &run("a"), "y");
         push(&owner, &run(&format!("b{n}")), if n % 2 == 0 { "end" } else { "z" });
@@ -210,7 +210,7 @@ fn a_view_that_cannot_be_trusted_is_made_anew() {
         store.view.rebuild().expect("up to date");
     };
     let shown = |temp: &Temp| -> String {
-        let rows = open(temp, busy()).view.list(Query { limit: 9, unfinished_only: false }).expect("rows");
+        let rows = open(temp, busy()).view.list(&Query { limit: 9, ..Query::default() }).expect("rows");
         rows.iter().map(|row| format!("{}:{} ", row.run, row.row.status)).collect()
     };
     let check = |spoil: &dyn Fn(&Temp), expected: &str| {

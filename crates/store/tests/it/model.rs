@@ -164,13 +164,14 @@ impl World<'_> {
     }
 
     fn view(&mut self) -> &'static str {
-        let query = Query { limit: 1 + self.dice.roll(9) as usize, unfinished_only: self.dice.roll(2) == 0 };
+        let (limit, unfinished_only) = (1 + self.dice.roll(9) as usize, self.dice.roll(2) == 0);
+        let query = Query { limit, unfinished_only, ..Query::default() };
         let mut expected: Vec<_> =
             self.model.tails.iter().map(|(run, tail)| self.model.row(run, *tail)).collect();
         expected.retain(|row| !(query.unfinished_only && row.ended));
         expected.sort_by(|a, b| b.row.started_at.cmp(&a.row.started_at).then_with(|| a.run.cmp(&b.run)));
         expected.truncate(query.limit);
-        assert_eq!(self.store().view.list(query).expect("rows"), expected);
+        assert_eq!(self.store().view.list(&query).expect("rows"), expected);
         "view"
     }
 

@@ -62,7 +62,7 @@ impl World {
     }
 
     fn runs(&self) -> usize {
-        self.engine.runs(Query { limit: 100, unfinished_only: false }).expect("runs").len()
+        self.engine.runs(&Query { limit: 100, ..Query::default() }).expect("runs").len()
     }
 
     /// All decisions, the oldest first.
