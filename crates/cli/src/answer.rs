@@ -84,6 +84,28 @@ pub fn line(text: &str) -> bool {
     write(&mut anstream::stdout().lock(), &format!("{text}\n")).is_ok()
 }
 
+/// Data line by line, for what may be long or takes its time: little is held back, and nothing once it is flushed.
+#[derive(Debug)]
+pub struct Page(std::io::BufWriter<anstream::AutoStream<std::io::StdoutLock<'static>>>);
+
+impl Page {
+    pub fn new() -> Self {
+        Self(std::io::BufWriter::with_capacity(64 << 10, anstream::stdout().lock()))
+    }
+
+    /// False when nobody reads it any more.
+    #[must_use]
+    pub fn line(&mut self, text: &str) -> bool {
+        self.0.write_all(text.as_bytes()).and_then(|()| self.0.write_all(b"\n")).is_ok()
+    }
+
+    /// The same.
+    #[must_use]
+    pub fn flush(&mut self) -> bool {
+        self.0.flush().is_ok()
+    }
+}
+
 /// A line for people while a command is at work.
 pub fn remark(text: &str) {
     warn(&format!("{text}\n"));

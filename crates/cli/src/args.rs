@@ -1,11 +1,15 @@
 //! The command line: what can be written, and the help that says so.
 
+mod completions;
 mod filter;
+mod look;
 mod shared;
 mod triggers;
 mod upkeep;
 
+pub use completions::Completions;
 pub use filter::Filter;
+pub use look::{Diff, Events, Logs, Runs, RunsCommand, Show};
 pub use shared::{Budget, BudgetCommand, Desk, Publish, Serve, Wait};
 pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersHistory, TriggersNext};
 pub use upkeep::{Backup, Doctor, Gc};
@@ -34,7 +38,9 @@ pub enum Command {
     Resume(Resume),
     Runs(Runs),
     Show(Show),
+    Logs(Logs),
     Events(Events),
+    Diff(Diff),
     Approve(Decide),
     Reject(Decide),
     Signal(Signal),
@@ -49,6 +55,7 @@ pub enum Command {
     Doctor(Doctor),
     Gc(Gc),
     Backup(Backup),
+    Completions(Completions),
 }
 
 /// Where runs are kept.
@@ -139,50 +146,6 @@ pub struct Resume {
     pub by: Option<String>,
     #[command(flatten)]
     pub driving: Driving,
-    #[command(flatten)]
-    pub data: Data,
-}
-
-/// List runs, the last started first
-#[derive(Debug, clap::Args)]
-#[command(after_help = RUNS_EXAMPLES)]
-pub struct Runs {
-    #[command(flatten)]
-    pub filter: Filter,
-    /// How many at most
-    #[arg(long, default_value_t = 50, value_name = "COUNT")]
-    pub limit: usize,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub data: Data,
-}
-
-/// Show how a run stands, stage by stage
-#[derive(Debug, clap::Args)]
-#[command(after_help = SHOW_EXAMPLES)]
-pub struct Show {
-    /// The run: its id, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
-    pub run: String,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub data: Data,
-}
-
-/// Print what happened in a run, one event a line
-#[derive(Debug, clap::Args)]
-#[command(after_help = EVENTS_EXAMPLES)]
-pub struct Events {
-    /// The run: its id, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
-    pub run: String,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
@@ -283,21 +246,6 @@ EXAMPLES:
   windlass resume last
   windlass resume release-7 -p retries=5
   windlass resume --all";
-
-const RUNS_EXAMPLES: &str = "\
-EXAMPLES:
-  windlass runs
-  windlass runs --unfinished --json";
-
-const SHOW_EXAMPLES: &str = "\
-EXAMPLES:
-  windlass show last
-  windlass show release-7 --json";
-
-const EVENTS_EXAMPLES: &str = "\
-EXAMPLES:
-  windlass events last
-  windlass events release-7 --json";
 
 const DECIDE_EXAMPLES: &str = "\
 EXAMPLES:

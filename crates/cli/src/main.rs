@@ -5,10 +5,12 @@
 mod answer;
 mod args;
 mod commands;
+mod complete;
 mod data;
 mod files;
 mod graph;
 mod load;
+mod named;
 mod replace;
 mod show;
 mod terminal;
@@ -21,6 +23,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     if let Some(folder) = data::heads() {
         windlass_runtime::keep_heads_in(folder);
+    }
+    match complete::answer() {
+        Ok(true) => return Status::Done.into(),
+        Ok(false) => {}
+        Err(error) => return explain(&error).into(),
     }
     match args::Args::try_parse() {
         Ok(args) => commands::run(args.command, show::Screens::detect()).print().into(),

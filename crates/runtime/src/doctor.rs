@@ -153,7 +153,7 @@ impl Checkup {
     }
 
     fn look_at_runs(&mut self, engine: &Engine) -> Result<(), Error> {
-        let rows = engine.runs(Query { limit: usize::MAX, unfinished_only: false })?;
+        let rows = engine.runs(&Query { limit: usize::MAX, ..Query::default() })?;
         let unfinished = engine.store().journal.tails()?.unfinished.into_iter().map(|(run, _)| run);
         let runs: BTreeSet<RunId> = rows.into_iter().map(|row| row.run).chain(unfinished).collect();
         self.runs = runs.len();

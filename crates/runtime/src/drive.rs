@@ -11,16 +11,18 @@ use crate::report::{self, Standing};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use windlass_engine::{
     Address, Amount, Answer, Ask, CHILD, Claim, Decision, DeskAnswer, DeskEffect, DeskInput, Effect, Event,
     Failure, Full, GateDecision, Input, Job, JobKey, Letter, Outcome, Path, Program, Refused, Run, RunId,
     StepPhase, Timestamp, View, What, Work, class, fits,
 };
-use windlass_executors::{Asker, Context, GateAnswer, Line, Notes, Output};
+use windlass_executors::{Asker, Context, GateAnswer, Line, Notes, Output, Stream};
 use windlass_ir::{Duration, Value};
-use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Store, Ticket};
+use windlass_store::{
+    Append, Appended, Error, LogWriter, Lsn, Pending, Prev, Printed, Printing, Store, Ticket,
+};
 
 /// Something on its way to a run, and whom to tell what became of it.
 #[derive(Debug)]
@@ -77,6 +79,9 @@ pub struct Fatal(pub Error);
 /// Why a run is told to make room.
 const REPLACED: &str = "replaced by a newer run";
 
+/// What was printed before a run is left is written down within this.
+const PRINTING_MAX: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// How the first wait after a failed write grows.
 const RETRY_FIRST: std::time::Duration = std::time::Duration::from_millis(50);
 const RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(5);
@@ -105,6 +110,8 @@ pub(crate) struct Driver {
     pub calls: HashMap<RunId, Calling>,
     /// Where the lines and the notes of all jobs of this run go.
     pub output: Output,
+    /// Ends when all that was printed is written down and told.
+    pub printing: Option<JoinHandle<()>>,
     pub notes: Notes,
     /// What a script will do, by when. The number keeps what falls on one instant in order.
     pub agenda: BTreeMap<(Timestamp, u64), Planned>,
@@ -177,6 +184,16 @@ enum Written {
 impl Driver {
     /// Drives the run until it has ended, or until only people could move it and nobody waits for them.
     pub async fn drive(mut self) -> Result<Standing, Fatal> {
+        let standing = self.drive_on().await?;
+        self.output = Output::nowhere();
+        if let Some(printing) = self.printing.take() {
+            // Whoever hears of the end finds what was printed before it; but an end is not held up for ever.
+            let _ = tokio::time::timeout(PRINTING_MAX, printing).await;
+        }
+        Ok(standing)
+    }
+
+    async fn drive_on(&mut self) -> Result<Standing, Fatal> {
         self.plan_open_gates();
         self.plan_signals();
         if self.is_asking() {
@@ -200,7 +217,7 @@ impl Driver {
 
     /// Starts nothing new, ends what is at work and hears what became of it. What was told to stop stays owed: whoever takes
     /// the run up hands it out again. Runs that this one has called are stopped by whoever stops it, and go on with it.
-    async fn stop(mut self) -> Result<Standing, Fatal> {
+    async fn stop(&mut self) -> Result<Standing, Fatal> {
         self.only_record = true;
         let called: HashSet<JobKey> = self.calls.values().map(|call| call.job.clone()).collect();
         for (_, token) in self.jobs.iter().filter(|(job, _)| !called.contains(job)) {
@@ -922,15 +939,13 @@ impl Driver {
 }
 
 /// Passes on what jobs print and what they want remembered. Both end with the last job and the driver.
-pub(crate) fn channels(followers: &Followers, sender: &mpsc::UnboundedSender<Mail>) -> (Output, Notes) {
-    let (output, mut lines) = Output::channel(256);
-    let followers = followers.clone();
-    tokio::spawn(async move {
-        while let Some(line) = lines.recv().await {
-            followers.room().await;
-            followers.tell(&Update::Line(line));
-        }
-    });
+pub(crate) fn channels(
+    followers: &Followers,
+    sender: &mpsc::UnboundedSender<Mail>,
+    log: Option<LogWriter>,
+) -> (Output, JoinHandle<()>, Notes) {
+    let (output, lines) = Output::channel(LINES_AT_ONCE);
+    let printing = tokio::spawn(print(lines, followers.clone(), log));
     let (notes, mut kept) = Notes::channel(16);
     // Held weakly: the mailbox closes when nobody but this is left to write to it.
     let sender = sender.downgrade();
@@ -945,7 +960,38 @@ pub(crate) fn channels(followers: &Followers, sender: &mpsc::UnboundedSender<Mai
             }
         }
     });
-    (output, notes)
+    (output, printing, notes)
+}
+
+/// So many lines are on their way at most; then jobs that print have to wait.
+const LINES_AT_ONCE: usize = 256;
+
+/// Writes down what jobs print, and then tells whoever follows the run: who is told of a line finds it in the log.
+async fn print(mut lines: mpsc::Receiver<Line>, followers: Followers, mut log: Option<LogWriter>) {
+    let (mut batch, mut failed) = (Vec::new(), false);
+    while lines.recv_many(&mut batch, LINES_AT_ONCE).await > 0 {
+        let at = Clock::Real.now();
+        let written =
+            log.as_mut().map_or(Ok(()), |log| log.append(batch.iter().map(|line| printed(line, at))));
+        if let (Err(error), false) = (&written, failed) {
+            let notice = format!("what steps print cannot be kept: {error}; the run goes on without");
+            followers.tell(&Update::Notice(notice));
+        }
+        failed = written.is_err();
+        for line in batch.drain(..) {
+            followers.room().await;
+            followers.tell(&Update::Line(line));
+        }
+    }
+}
+
+fn printed(line: &Line, at: Timestamp) -> Printed {
+    let JobKey { path, attempt, delivery, .. } = line.job.clone();
+    let stream = match line.stream {
+        Stream::Stdout => Printing::Stdout,
+        Stream::Stderr => Printing::Stderr,
+    };
+    Printed { path, attempt, delivery, at, stream, bytes: line.bytes.clone(), cut: false }
 }
 
 /// Whether this is a job of a process that is about to end, which was told to stop or broke down: nothing to write down.

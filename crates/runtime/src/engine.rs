@@ -26,7 +26,7 @@ use windlass_executors::{Children, EndError, Problem, end_orphans};
 use windlass_ir::plan::FORMAT;
 use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Plan, Value};
-use windlass_store::{Durability, Options, Prev, Query, RunRow, Store, StoredPlan};
+use windlass_store::{Durability, Logs, Options, Prev, Query, RunRow, Store, StoredPlan};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -42,6 +42,10 @@ pub enum Error {
     RunExists(RunId),
     #[error("there is no run `{0}` in this data folder: `windlass runs` lists them")]
     NoRun(String),
+    #[error("run `{run}` has no event {event}: it has 1 to {last}, see `windlass events {run}`")]
+    NoEvent { run: RunId, event: u64, last: u64 },
+    #[error("run `{run}` has no step `{step}`{}", .hint)]
+    NoStep { run: RunId, step: String, hint: String },
     #[error("several runs begin with `{name}`, among them {}: write more of the id", .runs.join(" and "))]
     WhichRun { name: String, runs: Vec<String> },
     #[error("the run `{run}` is finished ({status}): start it anew with `windlass run`")]
@@ -50,6 +54,8 @@ pub enum Error {
     Owned(PathBuf),
     #[error("{folder}: {cause}")]
     Folder { folder: PathBuf, cause: String },
+    #[error("{folder}: {cause}")]
+    Export { folder: PathBuf, cause: String },
     #[error("the plan of run `{0}` is not in the data folder: restore it from a backup")]
     NoPlan(RunId),
     #[error(
@@ -96,9 +102,12 @@ impl Error {
         "refused",
         "run_exists",
         "no_run",
+        "no_event",
+        "no_step",
         "owned",
         "data_folder",
         "no_plan",
+        "bad_export",
         "bad_budget",
         "orphans",
         "bad_script",
@@ -132,9 +141,12 @@ impl Error {
             Self::Refused(_) => "refused",
             Self::RunExists(_) => "run_exists",
             Self::NoRun(_) | Self::WhichRun { .. } => "no_run",
+            Self::NoEvent { .. } => "no_event",
+            Self::NoStep { .. } => "no_step",
             Self::Owned(_) => "owned",
             Self::Folder { .. } => "data_folder",
             Self::NoPlan(_) => "no_plan",
+            Self::Export { .. } => "bad_export",
             Self::Budget(_) => "bad_budget",
             Self::Orphans(_) => "orphans",
             Self::Script(_) => "bad_script",
@@ -913,6 +925,23 @@ impl Engine {
         Ok(replayed(&self.store, id, &program)?.view)
     }
 
+    /// A run as it stood after so many of its events.
+    pub fn view_at(&self, id: &RunId, count: u64) -> Result<View, Error> {
+        let events = self.events(id)?;
+        let last = events.len() as u64;
+        match usize::try_from(count) {
+            Ok(count) if (1..=events.len()).contains(&count) => {
+                Ok(View::of(self.program(id)?, &events[..count]))
+            }
+            Ok(_) | Err(_) => Err(Error::NoEvent { run: id.clone(), event: count, last }),
+        }
+    }
+
+    /// Where the runs of this folder keep what their jobs print; none where nothing is kept.
+    pub fn logs(&self) -> Option<Logs> {
+        (!self.folder.as_os_str().is_empty()).then(|| Logs::of(&self.folder))
+    }
+
     pub fn events(&self, id: &RunId) -> Result<Vec<Event>, Error> {
         let records = self.store.journal.read(id, None)?;
         let mut events = Vec::new();
@@ -964,6 +993,12 @@ impl Engine {
         Ok(program)
     }
 
+    /// The plan of a run as it is kept.
+    pub(crate) fn stored_plan(&self, id: &RunId) -> Result<StoredPlan, Error> {
+        let row = self.store.view.get(id)?.ok_or_else(|| Error::NoRun(id.to_string()))?;
+        self.store.plans.get(&row.row.plan)?.ok_or_else(|| Error::NoPlan(id.clone()))
+    }
+
     fn driver(&self, replayed: Replayed, mut host: Host, clock: Clock, patience: Patience) -> Opened {
         let Replayed { run, view, tail, last_at, decided } = replayed;
         if let Some(children) = &self.children {
@@ -972,7 +1007,8 @@ impl Engine {
         let (sender, mail) = mpsc::unbounded_channel();
         let followers = Followers::default();
         let following = followers.add();
-        let (output, notes) = channels(&followers, &sender);
+        let log = self.logs().map(|logs| logs.writer(run.id(), tail.is_none()));
+        let (output, printing, notes) = channels(&followers, &sender, log);
         let driver = Driver {
             run,
             view,
@@ -991,6 +1027,7 @@ impl Engine {
             keys: HashMap::new(),
             calls: HashMap::new(),
             output,
+            printing: Some(printing),
             notes,
             agenda: BTreeMap::new(),
             planned: 0,

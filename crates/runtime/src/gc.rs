@@ -77,7 +77,7 @@ impl Engine {
         // Before anything is looked at: what is made from here on is not in it.
         let logs = logs(self.folder());
         let values = self.store().blobs.list()?;
-        let rows = self.runs(Query { limit: usize::MAX, unfinished_only: false })?;
+        let rows = self.runs(&Query { limit: usize::MAX, ..Query::default() })?;
         let mut journal = Seen::of(self.store())?;
         if journal.unreadable {
             let cause = "the journal is damaged, so nothing is removed: see `windlass doctor`".to_owned();

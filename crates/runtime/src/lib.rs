@@ -5,6 +5,7 @@
 //! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
 //! as its user sees it, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
 
+mod archive;
 mod backup;
 mod calls;
 mod clock;
@@ -20,11 +21,13 @@ mod host;
 mod library;
 mod lock;
 mod owner;
+mod printed;
 mod rates;
 pub mod report;
 mod rows;
 mod triggers;
 
+pub use archive::Carried;
 pub use backup::{Copied, backup};
 pub use clock::Clock;
 pub use config::{BadConfig, Config, Fault, Limits};
@@ -38,6 +41,7 @@ pub use host::Host;
 pub use library::{Definition, Reader};
 pub use lock::Lock;
 pub use owner::{Door, Following, Order, Request, Surroundings, listen};
+pub use printed::Output;
 pub use triggers::{Parked, PastFire, Scheduled, Triggers, Unready};
 
 /// The failure classes that Windlass itself uses.
@@ -49,4 +53,6 @@ pub use windlass_engine::{
     Work,
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
-pub use windlass_store::{Durability, Error as StoreError, Lsn, Query, RunRow};
+pub use windlass_store::{
+    Durability, Error as StoreError, LogReader, Logs, Lsn, Printed, Printing, Query, RunRow, glance, to_hex,
+};

@@ -1,6 +1,7 @@
 //! The owner of a data folder and its clients. Whoever holds the lock drives the runs and listens on a socket in the folder;
 //! every other process sends it one request a connection, as lines of JSON, and hears what becomes of it.
 
+use crate::archive::Carried;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::drive::{Patience, Update};
@@ -109,6 +110,10 @@ pub enum Request {
         value: Value,
         by: String,
     },
+    /// Take over the runs that were exported into a folder.
+    Import {
+        folder: PathBuf,
+    },
     /// Set the cap of an account, or forget what was spent from it.
     Budget {
         account: String,
@@ -161,6 +166,7 @@ enum Reply {
     Done { standing: Standing },
     Published { listeners: usize },
     Swept(Box<Swept>),
+    Imported { runs: Vec<Carried> },
     Refused { code: String, message: String },
 }
 
@@ -239,6 +245,17 @@ impl Door {
             Self::Client(socket) => match say(socket, &Request::Sweep(sweep)).await? {
                 Reply::Swept(swept) => Ok(*swept),
                 _ => Err(unclear(socket)),
+            },
+        }
+    }
+
+    /// Takes over the runs that were exported into a folder.
+    pub async fn import(&self, folder: PathBuf) -> Result<Vec<Carried>, Error> {
+        match self {
+            Self::Owner(engine) => engine.import(&folder).await,
+            Self::Client(socket) => match say(socket, &Request::Import { folder }).await? {
+                Reply::Imported { runs } => Ok(runs),
+                _ => Ok(Vec::new()),
             },
         }
     }
@@ -399,6 +416,10 @@ async fn answered(engine: &Arc<Engine>, request: Request) -> Result<Reply, Reque
                 Err(error) => refused(&error),
             }
         }
+        Request::Import { folder } => match engine.import(&folder).await {
+            Ok(runs) => Reply::Imported { runs },
+            Err(error) => refused(&error),
+        },
         Request::Budget { account, cap, zone } => done(budget(engine, account, cap, zone).await),
         Request::Sweep(sweep) => match engine.sweep(sweep).await {
             Ok(swept) => Reply::Swept(Box::new(swept)),
@@ -500,6 +521,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
         Request::Tell { run, .. } => Err(Error::NoRun(run.to_string())),
         Request::Publish { name, .. } | Request::Budget { account: name, .. } => Err(Error::NoRun(name)),
         Request::Sweep(_) | Request::Rebuild => Err(Error::NoRun(String::new())),
+        Request::Import { folder } => Err(Error::NoRun(folder.display().to_string())),
     }
 }
 
@@ -540,7 +562,11 @@ async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
     let mut lines = connect(socket, request).await?;
     let id = match request {
         Request::Tell { run, .. } => run.clone(),
-        Request::Publish { .. } | Request::Budget { .. } | Request::Sweep(_) | Request::Rebuild => {
+        Request::Publish { .. }
+        | Request::Budget { .. }
+        | Request::Import { .. }
+        | Request::Sweep(_)
+        | Request::Rebuild => {
             return Err(unreachable(std::io::Error::other("no run")));
         }
         Request::Start { .. } | Request::Resume { .. } | Request::Follow { .. } => {
@@ -558,7 +584,10 @@ async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
             let update = match reply {
                 Reply::Done { standing } => return Ok(standing),
                 Reply::Refused { code, message } => return Err(Error::ByOwner { code, message }),
-                Reply::Driving { .. } | Reply::Published { .. } | Reply::Swept(_) => continue,
+                Reply::Driving { .. }
+                | Reply::Published { .. }
+                | Reply::Imported { .. }
+                | Reply::Swept(_) => continue,
                 Reply::Event { seq, event } => Update::Event { seq, event },
                 Reply::Notice { text } => Update::Notice(text),
                 Reply::Line { job, error_stream, text } => {

@@ -129,6 +129,11 @@ pub fn named(bytes: &[u8]) -> Vec<BlobId> {
     names.filter_map(|name| BlobId::parse(std::str::from_utf8(name).ok()?)).collect()
 }
 
+/// One event as JSON, however deep its values are.
+pub fn read_event(json: &[u8]) -> Result<Event, String> {
+    deep::from_slice(json)
+}
+
 /// Whether these are the bytes that were written for this run after that record.
 pub(crate) fn is_whole(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> bool {
     frame.len() >= HEADER_BYTES && frame[CHECKSUM] == checksum(run, prev, frame)

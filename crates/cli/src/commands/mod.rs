@@ -2,9 +2,12 @@
 
 mod backup;
 mod budget;
+mod carry;
+mod completions;
 mod convert;
 mod decide;
 mod desk;
+mod diff;
 mod doctor;
 mod eval;
 mod events;
@@ -13,6 +16,7 @@ mod follow;
 mod gc;
 mod graph;
 mod inputs;
+mod logs;
 mod plan;
 mod publish;
 mod run;
@@ -21,6 +25,7 @@ mod schema;
 mod serve;
 mod show;
 mod signals;
+mod tail;
 mod triggers;
 mod validate;
 mod wait;
@@ -41,9 +46,11 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Schema(args) => schema::run(&args),
         Command::Run(args) => run::run(args, &screens),
         Command::Resume(args) => run::resume(args, &screens.stderr),
-        Command::Runs(args) => runs::run(&args, &screens.stdout),
-        Command::Show(args) => show::run(&args, &screens.stdout),
+        Command::Runs(args) => runs::run(args, &screens),
+        Command::Show(args) => show::run(&args, &screens),
+        Command::Logs(args) => logs::run(&args),
         Command::Events(args) => events::run(&args),
+        Command::Diff(args) => diff::run(&args, &screens.stdout),
         Command::Approve(args) => decide::decide(&args, true),
         Command::Reject(args) => decide::decide(&args, false),
         Command::Signal(args) => decide::signal(args),
@@ -58,6 +65,7 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Doctor(args) => doctor::run(&args, &screens.stdout),
         Command::Gc(args) => gc::run(args, &screens.stdout),
         Command::Backup(args) => backup::run(&args),
+        Command::Completions(args) => completions::run(&args),
     }
 }
 

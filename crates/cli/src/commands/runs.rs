@@ -1,14 +1,34 @@
 //! `windlass runs`: the runs of a data folder.
 
-use super::refused;
+use super::{carry, logs, refused, show};
 use crate::answer::{Answer, Status};
-use crate::show::Screen;
+use crate::args::RunsCommand;
 use crate::show::words::{one_line, shorten};
+use crate::show::{Screen, Screens};
 use crate::{args, data};
 use serde_json::{Value as Json, json};
 use windlass_runtime::{Engine, Error, RunRow};
 
-pub fn run(args: &args::Runs, screen: &Screen) -> Answer {
+pub fn run(args: args::Runs, screens: &Screens) -> Answer {
+    match args.command {
+        Some(RunsCommand::Export { runs_and_folder, json, data }) => {
+            carry::export(&runs_and_folder, json, &data)
+        }
+        Some(RunsCommand::Import { folder, json, data }) => carry::import(&folder, json, &data),
+        None => one_or_all(args, screens),
+    }
+}
+
+fn one_or_all(args: args::Runs, screens: &Screens) -> Answer {
+    let args::Runs { json, data, .. } = args;
+    match args.run {
+        Some(run) if args.logs => logs::run(&args::Logs { run, step: None, follow: false, json, data }),
+        Some(name) => show::run(&args::Show { name, at: None, all: false, json, data }, screens),
+        None => list(&args::Runs { data, ..args }, &screens.stdout),
+    }
+}
+
+fn list(args: &args::Runs, screen: &Screen) -> Answer {
     match rows(args) {
         Ok(rows) if args.json => Answer::json(Status::Done, &rows.iter().map(as_json).collect()),
         Ok(rows) if rows.is_empty() => {

@@ -1,29 +1,79 @@
-//! `windlass show`: how a run stands, step by step.
+//! `windlass show`: how a run stands, as a tree of its steps; or what a workflow is.
 
 use super::refused;
 use crate::answer::{Answer, Status};
-use crate::show::Screen;
+use crate::args::{self, Reading};
 use crate::show::fields::Fields;
-use crate::show::words::{one_line, shorten};
-use crate::{args, data};
+use crate::show::words::{clean, one_line};
+use crate::show::{Screen, Screens, steps, workflow};
+use crate::{data, load, named};
 use serde_json::Value as Json;
+use std::path::PathBuf;
+use windlass_runtime::report::{self, Standing};
+use windlass_runtime::{Clock, Engine, Error, Query, RunId, Timestamp, View};
 
-pub fn run(args: &args::Show, screen: &Screen) -> Answer {
-    let shown = data::find(&args.data, &args.run).and_then(|(_, engine, run)| engine.result(&run));
-    match shown {
-        Ok(result) if args.json => Answer::json(Status::Done, &result),
-        Ok(result) => Answer { stdout: page(&result, screen), ..Answer::new(Status::Done) },
+pub fn run(args: &args::Show, screens: &Screens) -> Answer {
+    let found = data::find(&args.data, &args.name);
+    let (engine, run) = match found {
+        Ok((_, engine, run)) => (engine, run),
+        Err(error) if error.code() == "no_run" && args.at.is_none() => {
+            return of_workflow(args, screens).unwrap_or_else(|| refused(&error));
+        }
+        Err(error) => return refused(&error),
+    };
+    match of_run(args, &engine, &run, &screens.stdout) {
+        Ok(answer) => answer,
         Err(error) => refused(&error),
     }
 }
 
-fn page(result: &Json, screen: &Screen) -> String {
+fn of_run(args: &args::Show, engine: &Engine, run: &RunId, screen: &Screen) -> Result<Answer, Error> {
+    let view = match args.at {
+        Some(event) => engine.view_at(run, event)?,
+        None => engine.view(run)?,
+    };
+    // Lines of the desk are those of now, not of then.
+    let desk = match args.at {
+        None if report::standing(&view) == Standing::Waiting => Some(engine.shared()?),
+        None | Some(_) => None,
+    };
+    let mut result = report::result_at(run, &view, desk.as_ref());
+    if let (Some(event), Json::Object(result)) = (args.at, &mut result) {
+        result.insert("at_event".into(), event.into());
+    }
+    if args.json {
+        return Ok(Answer::json(Status::Done, &result));
+    }
+    let now = match args.at {
+        Some(event) => engine.events(run)?.get(event as usize - 1).map(|event| event.at),
+        None => None,
+    };
+    let tree = report::tree(run, &view, desk.as_ref());
+    let looked_at = now.unwrap_or_else(|| Clock::Real.now());
+    let stdout = header(&result, &view, now).render(0, screen)
+        + "\n"
+        + &steps::render(&tree, looked_at, args.all, screen);
+    Ok(Answer { stdout, ..Answer::new(Status::Done) })
+}
+
+fn header(result: &Json, view: &View, at: Option<Timestamp>) -> Fields {
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let mut fields = Fields::default();
     fields.add("Run", text(&result["run_id"]));
-    fields.add("Workflow", text(&result["workflow"]));
+    fields
+        .add("Workflow", format!("{} ({})", one_line(&text(&result["workflow"])), text(&result["dialect"])));
     let paused = if result["paused"] == true { ", paused" } else { "" };
-    fields.add("Status", text(&result["status"]) + paused);
+    let failures = match result["has_failures"] == true && result["error"].is_null() {
+        true => ", though steps have failed",
+        false => "",
+    };
+    fields.add("Status", text(&result["status"]) + paused + failures);
+    let length = view.started_at.zip(view.ended_at).map(|(start, end)| end.since(start));
+    let took = length.map(|length| format!(", took {}", steps::length(length))).unwrap_or_default();
+    fields.add("Started", view.started_at.map(|at| format!("{at}{took}")).unwrap_or_default());
+    if let Some(at) = at {
+        fields.add("Shown", format!("as it was after event {}, at {at}", view.events));
+    }
     if result["scripted"] == true {
         fields.add("Scripted", "answers came from a script");
     }
@@ -33,39 +83,49 @@ fn page(result: &Json, screen: &Screen) -> String {
             .add("Error", one_line(&format!("{}{step}: {}", text(&error["code"]), text(&error["message"]))));
     }
     for wait in result["waiting_on"].as_array().into_iter().flatten() {
-        let place = wait["position"].as_u64().map(|place| format!(", number {place} in line"));
-        let since = wait["since"].as_str().map(|since| format!(", since {since}"));
-        let more = [place, since].into_iter().flatten().collect::<String>();
         let step = wait["step"].as_str().map(|step| format!("{step} ")).unwrap_or_default();
-        let what = format!("{step}({}) {}{more}", text(&wait["kind"]), text(&wait["message"]));
-        fields.add("Waiting on", one_line(&what));
+        fields.add(
+            "Waiting on",
+            one_line(&format!("{step}({}) {}", text(&wait["kind"]), steps::wait_words(wait))),
+        );
     }
-    let mut page = fields.render(0, screen) + "\n";
-    for (id, step) in result["steps"].as_object().into_iter().flatten() {
-        page += &line(id, step, screen);
-    }
-    page
+    fields
 }
 
-fn line(id: &str, step: &Json, screen: &Screen) -> String {
-    let status = step["status"].as_str().unwrap_or_default();
-    let mark = match status {
-        "success" | "completed" => "+",
-        "failed" | "timed_out" => "x",
-        "running" => ">",
-        "waiting" | "paused" => "?",
-        "recovered" => "~",
-        "skipped" => "-",
-        "cancelled" => "!",
-        _ => ".",
+/// The workflow with this name: a file, one that the project has, or one that has been run here. None if there is none.
+fn of_workflow(args: &args::Show, screens: &Screens) -> Option<Answer> {
+    let path = PathBuf::from(&args.name);
+    let file = if path.exists() { Some(path) } else { named::find(&args.name) };
+    match file {
+        Some(file) => Some(match load::open(&file, &Reading::default()) {
+            Ok(opened) if args.json => Answer {
+                stderr: opened.note(&screens.stderr),
+                ..Answer::json(Status::Done, &workflow::as_json(&opened.plan, Some(&file)))
+            },
+            Ok(opened) => Answer {
+                stdout: workflow::render(&opened.plan, Some(&file), &screens.stdout),
+                stderr: opened.note(&screens.stderr),
+                status: Status::Done,
+            },
+            Err(refusal) if args.json => refusal.answer_with_json(&screens.stderr),
+            Err(refusal) => refusal.answer(&screens.stderr),
+        }),
+        None => of_last_run(args, &screens.stdout),
+    }
+}
+
+/// The plan of the last run of a workflow.
+fn of_last_run(args: &args::Show, screen: &Screen) -> Option<Answer> {
+    let engine = Engine::look(&data::folder(&args.data, None)).ok()?;
+    let query = Query { workflows: vec![args.name.clone()], limit: 1, ..Query::default() };
+    let run = engine.runs(&query).ok()?.into_iter().next()?.run;
+    let plan = match engine.view(&run) {
+        Ok(view) => view.program().plan.clone(),
+        Err(error) => return Some(refused(&error)),
     };
-    let attempts =
-        step["attempts"].as_u64().filter(|count| *count > 1).map(|count| format!("  {count} attempts"));
-    let took = step["duration_seconds"].as_f64().map(|seconds| format!("  {seconds:.1}s"));
-    let why = step["skipped_because"].as_str().map(str::to_owned);
-    let why = why.or_else(|| {
-        step["error"]["message"].as_str().map(|message| shorten(&one_line(message), 100).into_owned())
-    });
-    let rest = [attempts, took, why.map(|why| format!("  {why}"))].into_iter().flatten().collect::<String>();
-    format!("  {mark} {:<24} {status}{rest}\n", screen.bold(id))
+    let stderr = format!("as run {run} had it; there is no file `{}`\n", clean(&args.name));
+    Some(match args.json {
+        true => Answer { stderr, ..Answer::json(Status::Done, &workflow::as_json(&plan, None)) },
+        false => Answer { stdout: workflow::render(&plan, None, screen), stderr, status: Status::Done },
+    })
 }

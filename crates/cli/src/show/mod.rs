@@ -6,7 +6,9 @@ mod excerpt;
 pub mod fields;
 pub mod live;
 pub mod progress;
+pub mod steps;
 pub mod words;
+pub mod workflow;
 
 use clap::builder::styling::Style;
 use std::io::IsTerminal;

@@ -37,7 +37,7 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     all
 }
 
-fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = match &step.phase {
         StepPhase::Settled(Outcome::Failed(_)) if step.recovered => "recovered",

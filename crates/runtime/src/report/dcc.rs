@@ -32,7 +32,7 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     all.collect()
 }
 
-fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = match &step.phase {
         StepPhase::Settled(_) if super::was_left(view, step) => "pending",

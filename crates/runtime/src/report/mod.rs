@@ -8,11 +8,13 @@ mod desk;
 pub mod ids;
 mod speckit;
 mod swdl;
+mod tree;
 
 pub use desk::desk;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
+pub use tree::{Node, State, tree};
 use windlass_engine::{
     Asker, Assignment, Decision, DeskState, Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView,
     View, Work, is_abort,
@@ -136,6 +138,16 @@ fn steps(view: &View) -> IndexMap<String, Shown> {
     }
 }
 
+/// One instance in the words of its dialect.
+fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+    match Dialect::of(view) {
+        Dialect::Swdl => swdl::shown(view, path, step),
+        Dialect::Speckit => speckit::shown(view, path, step),
+        Dialect::Dagnats => dagnats::shown(view, path, step),
+        Dialect::Dcc => dcc::shown(view, path, step),
+    }
+}
+
 /// The result object of a run at this moment.
 pub fn result(run: &RunId, view: &View) -> Json {
     result_at(run, view, None)
@@ -209,49 +221,51 @@ fn waiting_on(view: &View, place: impl Fn(&Path) -> Option<usize>) -> Vec<Json> 
         RunPhase::Pending | RunPhase::Ended(_) => return Vec::new(),
         RunPhase::Running => {}
     }
-    let waits = view.steps.iter().filter_map(|(path, step)| {
-        let name = || ids::name(view, path).id;
-        let shown = |until: windlass_engine::Timestamp| until.to_string();
-        match &step.phase {
-            StepPhase::Asking { message, until } => Some(json!({
-                "step": name(),
-                "kind": "gate",
-                "message": message.as_ref().map(words),
-                "options": gate(view, step).map(|gate| &gate.options),
-                "approvers": gate(view, step).map(|gate| &gate.approvers),
-                "form": gate(view, step).map(form),
-                "until": until.map(shown),
-            })),
-            StepPhase::Queued { since } => {
-                let claims = step.assignment.iter().flat_map(|assignment| &assignment.claims);
-                let keys: Vec<_> = claims.map(|claim| claim.key().clone()).collect();
-                Some(slot(Some(&name()), &keys, *since, place(path)))
-            }
-            StepPhase::Backoff { until } => Some(json!({
-                "step": name(),
-                "kind": "timer",
-                "message": "waiting for the next attempt",
-                "options": null,
-                "until": until.to_string(),
-            })),
-            StepPhase::Waiting { signal, until } => Some(json!({
-                "step": name(),
-                "kind": if signal.is_some() { "signal" } else { "timer" },
-                "message": signal,
-                "options": null,
-                "until": until.map(shown),
-            })),
-            StepPhase::Running => step.child.as_ref().map(|child| {
-                json!({"step": name(), "kind": "run", "message": child, "options": null, "until": null})
-            }),
-            StepPhase::Dormant
-            | StepPhase::Pending
-            | StepPhase::Joined
-            | StepPhase::Inside
-            | StepPhase::Settled(_) => None,
+    view.steps.iter().filter_map(|(path, step)| wait(view, path, step, &place)).collect()
+}
+
+/// What a step waits for.
+fn wait(view: &View, path: &Path, step: &StepView, place: &dyn Fn(&Path) -> Option<usize>) -> Option<Json> {
+    let name = || ids::name(view, path).id;
+    let shown = |until: windlass_engine::Timestamp| until.to_string();
+    match &step.phase {
+        StepPhase::Asking { message, until } => Some(json!({
+            "step": name(),
+            "kind": "gate",
+            "message": message.as_ref().map(words),
+            "options": gate(view, step).map(|gate| &gate.options),
+            "approvers": gate(view, step).map(|gate| &gate.approvers),
+            "form": gate(view, step).map(form),
+            "until": until.map(shown),
+        })),
+        StepPhase::Queued { since } => {
+            let claims = step.assignment.iter().flat_map(|assignment| &assignment.claims);
+            let keys: Vec<_> = claims.map(|claim| claim.key().clone()).collect();
+            Some(slot(Some(&name()), &keys, *since, place(path)))
         }
-    });
-    waits.collect()
+        StepPhase::Backoff { until } => Some(json!({
+            "step": name(),
+            "kind": "timer",
+            "message": "waiting for the next attempt",
+            "options": null,
+            "until": until.to_string(),
+        })),
+        StepPhase::Waiting { signal, until } => Some(json!({
+            "step": name(),
+            "kind": if signal.is_some() { "signal" } else { "timer" },
+            "message": signal,
+            "options": null,
+            "until": until.map(shown),
+        })),
+        StepPhase::Running => step.child.as_ref().map(
+            |child| json!({"step": name(), "kind": "run", "message": child, "options": null, "until": null}),
+        ),
+        StepPhase::Dormant
+        | StepPhase::Pending
+        | StepPhase::Joined
+        | StepPhase::Inside
+        | StepPhase::Settled(_) => None,
+    }
 }
 
 /// How many come before somebody who waits, itself included.

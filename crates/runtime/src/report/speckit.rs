@@ -95,7 +95,7 @@ fn is_private(view: &View, path: &Path) -> bool {
     path.frames().any(|(frame, _, _)| is_item(view, &frame) && Some(&frame) != around.as_ref())
 }
 
-fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     let mut shown = Shown::of(view, path, step);
     let known = view.plan_step(step);
     let container = container(view, path, step);

@@ -63,7 +63,7 @@ fn inside(view: &View, number: StepId) -> Option<StepId> {
     body.first().copied().filter(|inner| plan.step(*inner).implicit)
 }
 
-fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = step_status(&step.phase);
     let doing = super::doing(view, path, step);

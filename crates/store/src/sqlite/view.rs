@@ -378,7 +378,10 @@ pub(super) fn stored_rows(
     }
     let removed = removed(journal)?;
     views.with(|view| match trusted(view, journal, projection, removed) {
-        Some(_) => stored_list(view, false, usize::MAX).map(Some).map_err(of(views.path())),
+        Some(_) => {
+            let all = Query { limit: usize::MAX, ..Query::default() };
+            stored_list(view, &all, &HashMap::new()).map(Some).map_err(of(views.path()))
+        }
         None => Ok(None),
     })
 }
@@ -412,6 +415,20 @@ pub(super) fn list(
         rows.truncate(query.limit);
         Ok(rows)
     })
+}
+
+/// The stored rows alone, as they were written last: quick, perhaps behind, and none where there is no view that this program can read.
+pub(super) fn glance(path: &Path, query: &Query) -> Vec<RunRow> {
+    let stored = || -> Result<Vec<RunRow>, Error> {
+        let view = super::schema::open_reader(path)?;
+        let format: i64 =
+            view.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(of(path))?;
+        match format == FORMAT {
+            true => stored_list(&view, query, &HashMap::new()).map_err(of(path)),
+            false => Ok(Vec::new()),
+        }
+    };
+    if path.exists() { stored().unwrap_or_default() } else { Vec::new() }
 }
 
 /// The row of a run: the one at hand, else the stored one, else a new one.

@@ -446,7 +446,7 @@ fn view(backend: &mut dyn Backend) {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         assert_eq!(found(Query { prefix: "t".into(), ..all() }), "twin");
         assert_eq!(found(Query { prefix: "twins".into(), ..all() }), "");
-        assert_eq!(found(Query { going_only: true, ..all() }), "late twin");
+        assert_eq!(found(Query { going_only: true, ..all() }), "late twin again");
         assert_eq!(found(Query { statuses: words(&["e"]), ..all() }), "twin");
         assert_eq!(found(Query { statuses: words(&["e", "ad"]), ..all() }), "twin early");
         assert_eq!(found(Query { workflows: words(&["workflow of late"]), ..all() }), "late");
@@ -492,7 +492,7 @@ fn removal(backend: &mut dyn Backend) {
         assert_eq!(unfinished(store), "reopened@5 waits@2");
         assert_eq!(store.journal.tails().expect("tails").last, Some(Lsn(last)), "no number is forgotten");
         assert_eq!(whole_scan(store).len(), if last == 7 { 3 } else { 4 });
-        let rows = store.view.list(Query { limit: 9, unfinished_only: false }).expect("rows");
+        let rows = store.view.list(&Query { limit: 9, ..Query::default() }).expect("rows");
         let names: Vec<&str> = rows.iter().map(|row| row.run.as_str()).collect();
         assert_eq!(names.iter().filter(|name| ["old", "newest"].contains(name)).count(), 0, "{names:?}");
     };

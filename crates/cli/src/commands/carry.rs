@@ -1,0 +1,62 @@
+//! `windlass runs export` and `windlass runs import`: runs carried to another data folder.
+
+use super::{block_on, refused};
+use crate::answer::{Answer, Status};
+use crate::args::Data;
+use crate::data;
+use crate::show::words::clean;
+use serde_json::{Value as Json, json};
+use std::path::Path;
+use windlass_runtime::{Carried, Door, Durability, Engine, Error};
+
+pub fn export(runs_and_folder: &[String], json: bool, at: &Data) -> Answer {
+    let Some((folder, names)) = runs_and_folder.split_last() else { return Answer::new(Status::Refused) };
+    let exported = || -> Result<Vec<Carried>, Error> {
+        let engine = Engine::look(&data::folder(at, None))?;
+        // All are found before the first is written.
+        let mut runs = names.iter().map(|name| engine.find(name)).collect::<Result<Vec<_>, _>>()?;
+        let mut seen = std::collections::HashSet::new();
+        runs.retain(|run| seen.insert(run.clone()));
+        runs.iter().map(|run| engine.export(run, Path::new(folder))).collect()
+    };
+    match exported() {
+        Ok(carried) => told(&carried, json, "written to"),
+        Err(error) => refused(&error),
+    }
+}
+
+pub fn import(folder: &Path, json: bool, at: &Data) -> Answer {
+    let data = data::folder(at, None);
+    let from = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let imported = block_on(&data, async { Door::open(&data, Durability::Disk)?.import(from).await });
+    match imported {
+        Ok(carried) => told(&carried, json, "taken over from"),
+        Err(error) => refused(&error),
+    }
+}
+
+fn told(carried: &[Carried], json: bool, done: &str) -> Answer {
+    let is_refused = carried.iter().any(|run| run.refused.is_some());
+    let mut answer = Answer::new(if is_refused { Status::Refused } else { Status::Done });
+    if json {
+        return Answer {
+            status: answer.status,
+            ..Answer::json(Status::Done, &carried.iter().map(as_json).collect())
+        };
+    }
+    for Carried { folder, run, events, refused } in carried {
+        let folder = clean(&folder.display().to_string()).into_owned();
+        if let Some(run) = run {
+            answer.stdout += &format!("{run}: {events} events {done} {folder}\n");
+        }
+        if let Some((code, message)) = refused {
+            answer.stderr += &format!("error[{code}]: {}\n", clean(message));
+        }
+    }
+    answer
+}
+
+fn as_json(carried: &Carried) -> Json {
+    let error = carried.refused.as_ref().map(|(code, message)| json!({"code": code, "message": message}));
+    json!({"run_id": carried.run, "folder": carried.folder, "events": carried.events, "error": error})
+}

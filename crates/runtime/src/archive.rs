@@ -1,0 +1,300 @@
+//! Runs carried from one data folder to another: a folder for each, with everything that is known about it in files that people and
+//! programs can read.
+//!
+//! An import is one record of the journal, written last: after a crash the run is there as a whole or not at all.
+
+use crate::engine::{Engine, Error};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use windlass_engine::{Event, Program, Run, RunId, RunPhase, View, What};
+use windlass_ir::plan::{Digest, FORMAT as PLAN_FORMAT};
+use windlass_ir::{Plan, Value};
+use windlass_store::{Append, Appended, Prev, StoredPlan, read_event};
+
+/// The number of the form of an export.
+const FORMAT: u32 = 1;
+
+const ABOUT: &str = "run.json";
+const PLAN: &str = "plan.json";
+const EVENTS: &str = "events.jsonl";
+const RESULT: &str = "result.json";
+const DEFINITION: &str = "definition";
+const OVERRIDES: &str = "overrides";
+const LOG: &str = "log.jsonl";
+
+/// What stands in an export besides the files themselves.
+#[derive(Debug, Serialize, Deserialize)]
+struct About {
+    format: u32,
+    run_id: RunId,
+    workflow: Arc<str>,
+    dialect: Arc<str>,
+    status: String,
+    /// The digest of the plan.
+    plan: String,
+    plan_format: u32,
+    events: usize,
+    /// The BLAKE3 hash of each file.
+    files: BTreeMap<String, String>,
+}
+
+/// A run that was carried, or what stood in the way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Carried {
+    pub folder: PathBuf,
+    pub run: Option<RunId>,
+    /// How many events it has.
+    pub events: usize,
+    /// Code and message.
+    pub refused: Option<(String, String)>,
+}
+
+impl Engine {
+    /// Writes a run into a new folder of this one, named by its id.
+    pub fn export(&self, run: &RunId, into: &FilePath) -> Result<Carried, Error> {
+        let folder = into.join(run.as_str());
+        if folder.exists() {
+            return Err(bad(&folder, "it is there already: remove it, or name another folder"));
+        }
+        // Seen under its name only when it is whole.
+        let partial = into.join(format!(".{run}.partial"));
+        let written = self.write_export(run, &partial).and_then(|events| {
+            std::fs::rename(&partial, &folder).map_err(failed(&folder))?;
+            Ok(events)
+        });
+        match written {
+            Ok(events) => Ok(Carried { folder, run: Some(run.clone()), events, refused: None }),
+            Err(error) => {
+                // What cannot be removed now is in nobody's way: the next export begins by removing it.
+                let _ = std::fs::remove_dir_all(&partial);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_export(&self, run: &RunId, folder: &FilePath) -> Result<usize, Error> {
+        if folder.exists() {
+            std::fs::remove_dir_all(folder).map_err(failed(folder))?;
+        }
+        std::fs::create_dir_all(folder).map_err(failed(folder))?;
+        let stored = self.stored_plan(run)?;
+        let events = self.events(run)?;
+        let view = self.view(run)?;
+        let mut result = crate::report::result(run, &view);
+        let mut lines = Vec::new();
+        for event in &events {
+            serde_json::to_writer(&mut lines, event).map_err(|error| bad(folder, &error.to_string()))?;
+            lines.push(b'\n');
+        }
+        let mut files = BTreeMap::new();
+        let mut write = |name: &str, bytes: &[u8]| {
+            let file = folder.join(name);
+            files.insert(name.to_owned(), blake3::hash(bytes).to_hex().to_string());
+            std::fs::write(&file, bytes).map_err(failed(&file))
+        };
+        write(PLAN, stored.plan.as_bytes())?;
+        write(DEFINITION, stored.source.as_bytes())?;
+        write(OVERRIDES, stored.overrides.as_bytes())?;
+        write(EVENTS, &lines)?;
+        write(RESULT, format!("{result:#}\n").as_bytes())?;
+        if let Some(hash) = self.copy_log(run, &folder.join(LOG))? {
+            files.insert(LOG.to_owned(), hash);
+        }
+        let plan = &view.program().plan;
+        let about = About {
+            format: FORMAT,
+            run_id: run.clone(),
+            workflow: plan.header.id.clone(),
+            dialect: plan.dialect.clone(),
+            status: result["status"].take().as_str().unwrap_or_default().to_owned(),
+            plan: stored.digest,
+            plan_format: stored.format,
+            events: events.len(),
+            files,
+        };
+        let file = folder.join(ABOUT);
+        let text = serde_json::to_string_pretty(&about).map_err(|error| bad(folder, &error.to_string()))?;
+        std::fs::write(&file, text + "\n").map_err(failed(&file))?;
+        Ok(events.len())
+    }
+
+    /// Copies what a run has printed, which may be much, and hashes it on the way.
+    fn copy_log(&self, run: &RunId, to: &FilePath) -> Result<Option<String>, Error> {
+        let Some(from) = self.logs().map(|logs| logs.file(run)).filter(|file| file.exists()) else {
+            return Ok(None);
+        };
+        copy(&from, to).map(Some)
+    }
+
+    /// Takes over the runs that were exported into a folder: one, or each that has a folder in it. Each by itself: one that is refused does
+    /// not stand in the way of the others.
+    pub async fn import(&self, from: &FilePath) -> Result<Vec<Carried>, Error> {
+        let mut all = Vec::new();
+        for folder in exports(from)? {
+            let carried = match self.take_over(&folder).await {
+                Ok((run, events)) => Carried { folder, run: Some(run), events, refused: None },
+                Err(error) => {
+                    let refused = Some((error.code().to_owned(), error.to_string()));
+                    Carried { folder, run: None, events: 0, refused }
+                }
+            };
+            all.push(carried);
+        }
+        Ok(all)
+    }
+
+    async fn take_over(&self, folder: &FilePath) -> Result<(RunId, usize), Error> {
+        let about: About = serde_json::from_slice(&read(&folder.join(ABOUT))?)
+            .map_err(|error| bad(folder, &format!("{ABOUT} is damaged: {error}")))?;
+        if about.format > FORMAT {
+            let cause = format!("it has format {} and this version reads up to {FORMAT}", about.format);
+            return Err(bad(folder, &cause));
+        }
+        let run = about.run_id.clone();
+        if !self.store().journal.back(&run, None, 1)?.is_empty() {
+            return Err(Error::RunExists(run));
+        }
+        let events = events(folder, &about.checked(folder, EVENTS)?)?;
+        let text = |name: &str| {
+            String::from_utf8(about.checked(folder, name)?)
+                .map_err(|_| bad(folder, &format!("{name} is no text")))
+        };
+        let stored = StoredPlan {
+            digest: about.plan.clone(),
+            format: about.plan_format,
+            plan: text(PLAN)?,
+            source: text(DEFINITION)?,
+            overrides: text(OVERRIDES)?,
+        };
+        let plan: Plan = stored.read(PLAN_FORMAT)?;
+        if plan.digest.as_str() != about.plan
+            || plan.format == PLAN_FORMAT && Digest::of(&plan) != plan.digest
+        {
+            return Err(bad(folder, "its plan is another one than its digest says"));
+        }
+        check(folder, &run, &plan, &events)?;
+        let (source, overrides) = (stored.source, stored.overrides);
+        self.stored(plan, source, overrides).await?;
+        self.take_log(folder, &about)?;
+        let append = Append::apart(run.clone(), Prev::At(None), &events, &*self.store().blobs)?;
+        match self.store().journal.append(append).await? {
+            Appended::At(_) => Ok((run, events.len())),
+            // It was started, or imported, meanwhile.
+            Appended::Conflict { .. } => Err(Error::RunExists(run)),
+        }
+    }
+
+    /// Before the run is there: a log without a run is nobody's, and goes when one of that name begins.
+    fn take_log(&self, folder: &FilePath, about: &About) -> Result<(), Error> {
+        let (Some(hash), Some(logs)) = (about.files.get(LOG), self.logs()) else { return Ok(()) };
+        let to = logs.file(&about.run_id);
+        let partial = to.with_extension("partial");
+        if let Some(around) = to.parent() {
+            std::fs::create_dir_all(around).map_err(failed(around))?;
+        }
+        if copy(&folder.join(LOG), &partial)? != *hash {
+            // It is in nobody's way.
+            let _ = std::fs::remove_file(&partial);
+            return Err(bad(folder, &format!("{LOG} is not what was exported")));
+        }
+        std::fs::rename(&partial, &to).map_err(failed(&to))
+    }
+}
+
+impl About {
+    /// A file of the export, as it was written.
+    fn checked(&self, folder: &FilePath, name: &str) -> Result<Vec<u8>, Error> {
+        let bytes = read(&folder.join(name))?;
+        match self.files.get(name) {
+            Some(hash) if *hash == *blake3::hash(&bytes).to_hex() => Ok(bytes),
+            Some(_) => Err(bad(folder, &format!("{name} is not what was exported"))),
+            None => Err(bad(folder, &format!("{ABOUT} says nothing about {name}"))),
+        }
+    }
+}
+
+/// The folders in which there is a run: the folder itself, or those in it.
+fn exports(from: &FilePath) -> Result<Vec<PathBuf>, Error> {
+    if from.join(ABOUT).is_file() {
+        return Ok(vec![from.to_owned()]);
+    }
+    let entries = std::fs::read_dir(from).map_err(failed(from))?;
+    let is_whole = |folder: &PathBuf| {
+        let hidden = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        !hidden && folder.join(ABOUT).is_file()
+    };
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_whole).collect();
+    folders.sort();
+    match folders.is_empty() {
+        true => Err(bad(from, &format!("no run was exported into it: there is no {ABOUT}"))),
+        false => Ok(folders),
+    }
+}
+
+fn events(folder: &FilePath, lines: &[u8]) -> Result<Vec<Event>, Error> {
+    let lines = (1usize..).zip(lines.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty());
+    lines
+        .map(|(number, line)| {
+            read_event(line).map_err(|cause| bad(folder, &format!("{EVENTS}, line {number}: {cause}")))
+        })
+        .collect()
+}
+
+/// What is taken over must be the whole history of a run of that plan.
+fn check(folder: &FilePath, run: &RunId, plan: &Plan, events: &[Event]) -> Result<(), Error> {
+    let of_plan = match events.first().map(|event| &event.what) {
+        Some(What::Started { about, .. }) => {
+            about.get("plan").and_then(Value::as_str) == Some(plan.digest.as_str())
+        }
+        _ => false,
+    };
+    if !of_plan {
+        return Err(bad(folder, "its events are not those of a run of its plan"));
+    }
+    let program = Arc::new(Program::new(plan.clone())?);
+    // The hashes are those of the export, but whoever wrote it may have made it up.
+    let replayed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        drop(Run::replay(run.clone(), program.clone(), events));
+        View::of(program.clone(), events)
+    }));
+    match replayed.map(|view| view.phase) {
+        Ok(RunPhase::Ended(_)) => Ok(()),
+        Ok(RunPhase::Pending | RunPhase::Running) => Err(bad(
+            folder,
+            "the run was not finished when it was exported, and only one folder can go on with a run: finish it, then export it again",
+        )),
+        Err(_) => Err(bad(folder, "its events do not fit its plan")),
+    }
+}
+
+fn copy(from: &FilePath, to: &FilePath) -> Result<String, Error> {
+    let mut reader = std::fs::File::open(from).map_err(failed(from))?;
+    let mut writer = std::fs::File::create(to).map_err(failed(to))?;
+    let mut hasher = blake3::Hasher::new();
+    let mut chunk = vec![0; 256 << 10];
+    loop {
+        match std::io::Read::read(&mut reader, &mut chunk).map_err(failed(from))? {
+            0 => return Ok(hasher.finalize().to_hex().to_string()),
+            bytes => {
+                hasher.update(&chunk[..bytes]);
+                writer.write_all(&chunk[..bytes]).map_err(failed(to))?;
+            }
+        }
+    }
+}
+
+fn read(file: &FilePath) -> Result<Vec<u8>, Error> {
+    std::fs::read(file).map_err(failed(file))
+}
+
+fn failed(path: &FilePath) -> impl Fn(std::io::Error) -> Error + use<> {
+    let path = path.to_owned();
+    move |error| bad(&path, &error.to_string())
+}
+
+fn bad(folder: &FilePath, cause: &str) -> Error {
+    Error::Export { folder: folder.to_owned(), cause: cause.to_owned() }
+}

@@ -1,0 +1,226 @@
+//! A run as a tree: scopes with what is inside of them, items and rounds in their order. What stands for a step in the plan
+//! and is none in the file (a guard around it, the body of a fan-out without a name) is one with the step.
+
+use super::{Shown, ids};
+use serde_json::Value as Json;
+use std::collections::HashMap;
+use std::sync::Arc;
+use windlass_engine::{Decision, DeskState, Outcome, Path, RunId, StepPhase, StepView, Timestamp, View};
+use windlass_ir::Duration;
+use windlass_ir::expr::StepId;
+use windlass_ir::workflow::Kind;
+
+/// A step, or one item or round of it.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// As the user sees it.
+    pub id: String,
+    /// What kind of step it is, in the words of its file.
+    pub word: Arc<str>,
+    /// In the words of its dialect.
+    pub status: &'static str,
+    pub state: State,
+    pub attempts: u32,
+    /// How often a loop or a task has begun.
+    pub rounds: u32,
+    /// The waits that were decided between attempts.
+    pub delays: Vec<Duration>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// `code` and `message` of what went wrong.
+    pub error: Option<(String, String)>,
+    /// Why it was skipped or cancelled.
+    pub because: Option<String>,
+    /// What it waits for, as in the result of a run.
+    pub wait: Option<Json>,
+    /// It did not answer in time when it was told to stop, and was not waited for.
+    pub abandoned: bool,
+    /// Whether this is an item or a round.
+    pub is_frame: bool,
+    pub inside: Vec<Node>,
+}
+
+/// How a step stands, whatever its dialect calls that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    Pending,
+    Running,
+    Waiting,
+    Done,
+    Failed,
+    /// Failed, and another step took over.
+    Recovered,
+    Skipped,
+    Cancelled,
+}
+
+/// The steps of a run, with the places they have in the lines of the desk.
+pub fn tree(run: &RunId, view: &View, desk: Option<&DeskState>) -> Vec<Node> {
+    let mut inside: HashMap<Path, Vec<&Path>> = HashMap::new();
+    for path in view.steps.keys() {
+        inside.entry(around(path)).or_default().push(path);
+    }
+    let place = |path: &Path| desk.and_then(|desk| super::place(desk, run, path));
+    Tree { view, inside, place: &place }.nodes(&Path::default(), None)
+}
+
+/// An item or a round stands in its step, everything else in its scope.
+fn around(path: &Path) -> Path {
+    let frame = path.frames().last().filter(|(frame, ..)| frame == path);
+    frame.map(|(_, owner, _)| owner).or_else(|| path.parent()).unwrap_or_default()
+}
+
+struct Tree<'v> {
+    view: &'v View,
+    inside: HashMap<Path, Vec<&'v Path>>,
+    place: &'v dyn Fn(&Path) -> Option<usize>,
+}
+
+impl<'v> Tree<'v> {
+    fn nodes(&self, around: &Path, but: Option<&Path>) -> Vec<Node> {
+        let mut paths = self.inside.get(around).cloned().unwrap_or_default();
+        paths.retain(|path| Some(*path) != but);
+        paths.sort_by_key(|path| self.view.steps[*path].frame);
+        paths.into_iter().map(|path| self.node(path)).collect()
+    }
+
+    fn node(&self, path: &'v Path) -> Node {
+        let step = &self.view.steps[path];
+        if let Some(only) = self.stands_for(path, step) {
+            let inner = self.node(only);
+            if step.frame.is_some() {
+                return Node { is_frame: true, ..inner };
+            }
+            let outer = self.own(path, step);
+            let (state, wait) = match outer.state {
+                State::Running | State::Pending => (inner.state, inner.wait),
+                State::Waiting
+                | State::Done
+                | State::Failed
+                | State::Recovered
+                | State::Skipped
+                | State::Cancelled => (outer.state, outer.wait),
+            };
+            let others = self.nodes(path, Some(only));
+            let inside = inner.inside.into_iter().chain(others).collect();
+            return Node { state, wait, inside, rounds: inner.rounds, ..outer };
+        }
+        let mut node = self.own(path, step);
+        node.inside = self.nodes(path, None);
+        node.inside.extend(self.passed_by(path, step));
+        node
+    }
+
+    /// The one instance inside that does the work of this one and has no name of its own.
+    fn stands_for(&self, path: &Path, step: &StepView) -> Option<&'v Path> {
+        let known = self.view.plan_step(step);
+        let is_body = |body: &[StepId], inner: &Path| {
+            let inner = &self.view.steps[inner];
+            body == [inner.step] && inner.unit == step.unit && inner.frame.is_none()
+        };
+        let inner = self.inside.get(path)?;
+        match (&known.kind, step.frame) {
+            (Kind::Guard(guard), None) => {
+                let same = path.child(known.id.clone(), None);
+                inner.iter().copied().find(|inner| **inner == same && is_body(&guard.body, inner))
+            }
+            (Kind::ForEach(each), Some(_)) => self.only_unnamed(inner, |path| is_body(&each.body, path)),
+            (Kind::Repeat(repeat), Some(_)) => self.only_unnamed(inner, |path| is_body(&repeat.body, path)),
+            _ => None,
+        }
+    }
+
+    fn only_unnamed(&self, inner: &[&'v Path], is_body: impl Fn(&Path) -> bool) -> Option<&'v Path> {
+        let [only] = inner else { return None };
+        (self.view.plan_step(&self.view.steps[*only]).implicit && is_body(only)).then_some(only)
+    }
+
+    fn own(&self, path: &Path, step: &StepView) -> Node {
+        let view = self.view;
+        let Shown { status, attempts, delays, error, skipped, .. } = super::shown(view, path, step);
+        let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+        let name = ids::name(view, path).id;
+        Node {
+            id: match step.frame {
+                Some(number) if !name.ends_with(']') => format!("{name}[{number}]"),
+                Some(_) | None => name,
+            },
+            word: view.plan_step(step).word.clone(),
+            status,
+            state: state(step),
+            attempts,
+            rounds: step.rounds,
+            delays,
+            started_at: step.started_at,
+            ended_at: step.ended_at,
+            error: error.is_object().then(|| (text(&error["code"]), text(&error["message"]))),
+            because: skipped.or_else(|| cancelled(step)),
+            wait: super::wait(view, path, step, self.place),
+            abandoned: step.abandoned,
+            is_frame: step.frame.is_some(),
+            inside: Vec::new(),
+        }
+    }
+
+    /// The steps of the arms that a choice has not taken.
+    fn passed_by(&self, path: &Path, step: &StepView) -> Vec<Node> {
+        let known = self.view.plan_step(step);
+        let (Kind::Choose(choose), Some(Decision::Arm { arm, .. })) = (&known.kind, step.entered.as_deref())
+        else {
+            return Vec::new();
+        };
+        let others = choose.arms().into_iter().filter(|(name, _)| **name != **arm);
+        let steps = others.flat_map(|(_, body)| body.iter().copied());
+        let born = |id: StepId| {
+            let inside = self.inside.get(path).into_iter().flatten();
+            inside.into_iter().any(|path| self.view.steps[*path].step == id)
+        };
+        steps.filter(|id| !born(*id)).map(|id| self.unborn(step, id)).collect()
+    }
+
+    fn unborn(&self, scope: &StepView, id: StepId) -> Node {
+        let known = self.view.plan_step(&StepView { step: id, ..scope.clone() }).clone();
+        Node {
+            id: known.id.to_string(),
+            word: known.word.clone(),
+            status: "skipped",
+            state: State::Skipped,
+            attempts: 0,
+            rounds: 0,
+            delays: Vec::new(),
+            started_at: None,
+            ended_at: None,
+            error: None,
+            because: Some("branch_not_taken".into()),
+            wait: None,
+            abandoned: false,
+            is_frame: false,
+            inside: Vec::new(),
+        }
+    }
+}
+
+fn state(step: &StepView) -> State {
+    match &step.phase {
+        StepPhase::Dormant | StepPhase::Pending => State::Pending,
+        StepPhase::Running | StepPhase::Inside | StepPhase::Joined => State::Running,
+        StepPhase::Queued { .. }
+        | StepPhase::Backoff { .. }
+        | StepPhase::Asking { .. }
+        | StepPhase::Waiting { .. } => State::Waiting,
+        StepPhase::Settled(outcome) => match outcome {
+            Outcome::Done(_) | Outcome::Continue(_) => State::Done,
+            Outcome::Failed(_) if step.recovered => State::Recovered,
+            Outcome::Failed(_) => State::Failed,
+            Outcome::Skipped(_) => State::Skipped,
+            Outcome::Cancelled(_) => State::Cancelled,
+        },
+    }
+}
+
+fn cancelled(step: &StepView) -> Option<String> {
+    match &step.phase {
+        StepPhase::Settled(Outcome::Cancelled(why)) => Some(why.to_string()),
+        _ => None,
+    }
+}

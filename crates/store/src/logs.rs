@@ -1,0 +1,328 @@
+//! What jobs have printed: one file for each run under `logs/`, to which every line is added as it comes.
+//!
+//! Nothing here is flushed and nothing relies on it. What was added survives the end of the process; the loss of power may
+//! take the last of it away, or leave a line that cannot be read. Such a line is passed over and counted.
+
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use windlass_engine::{Path, RunId, Timestamp};
+
+/// Of one delivery of a job no more is kept than this.
+pub const JOB_BYTES_MAX: u64 = 64 << 20;
+
+/// A longer line of the file is none that was written here.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// When so many jobs are counted, those that have printed little are forgotten.
+const COUNTED_MAX: usize = 4096;
+const LITTLE_BYTES: u64 = 64 << 10;
+
+/// Something that a job has printed: a line, or a piece of a long one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    pub path: Path,
+    pub attempt: u32,
+    pub delivery: u32,
+    pub at: Timestamp,
+    pub stream: Printing,
+    /// As they were printed; empty where the rest was left out.
+    pub bytes: Vec<u8>,
+    /// There was more than is kept of one job, and this stands for the rest.
+    pub cut: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Printing {
+    Stdout,
+    Stderr,
+}
+
+/// A line of the file. The path comes first, so that the lines of a step can be told by how they begin.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    path: Path,
+    attempt: u32,
+    delivery: u32,
+    at: Timestamp,
+    stream: Printing,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// For what is no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hex: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
+}
+
+impl From<Printed> for Written {
+    fn from(printed: Printed) -> Self {
+        let Printed { path, attempt, delivery, at, stream, bytes, cut } = printed;
+        let (text, hex) = match String::from_utf8(bytes) {
+            Ok(text) => (Some(text), None),
+            Err(error) => (None, Some(to_hex(error.as_bytes()))),
+        };
+        Self { path, attempt, delivery, at, stream, text, hex, cut }
+    }
+}
+
+impl Written {
+    fn read(line: &[u8]) -> Option<Printed> {
+        let Self { path, attempt, delivery, at, stream, text, hex, cut } =
+            serde_json::from_slice(line).ok()?;
+        let bytes = match (text, hex) {
+            (Some(text), _) => text.into_bytes(),
+            (None, Some(hex)) => from_hex(&hex)?,
+            (None, None) => return None,
+        };
+        Some(Printed { path, attempt, delivery, at, stream, bytes, cut })
+    }
+}
+
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(hex: &str) -> Option<Vec<u8>> {
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    hex.len().is_multiple_of(2).then(|| hex.as_bytes().chunks(2).map(pair).collect())?
+}
+
+/// The logs of a data folder.
+#[derive(Clone, Debug)]
+pub struct Logs {
+    folder: PathBuf,
+}
+
+impl Logs {
+    pub fn of(data: &std::path::Path) -> Self {
+        Self { folder: data.join("logs") }
+    }
+
+    /// Where the output of a run is kept. There need not be such a file.
+    pub fn file(&self, run: &RunId) -> PathBuf {
+        self.folder.join(format!("{run}.jsonl"))
+    }
+
+    /// To add what a run prints. What stands there of another run with that name, whose start was never finished, goes if
+    /// this one is `new`.
+    pub fn writer(&self, run: &RunId, new: bool) -> LogWriter {
+        LogWriter { file: self.file(run), open: None, new, hurt: false, counted: HashMap::new() }
+    }
+
+    /// What a run has printed; none if it has printed nothing.
+    pub fn reader(&self, run: &RunId) -> std::io::Result<Option<LogReader>> {
+        match File::open(self.file(run)) {
+            Ok(file) => Ok(Some(LogReader::new(file))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct LogWriter {
+    file: PathBuf,
+    /// Opened with the first line.
+    open: Option<File>,
+    new: bool,
+    /// The last line may not be whole.
+    hurt: bool,
+    /// How much the jobs have printed that may have more to print.
+    counted: HashMap<(Path, u32, u32), u64>,
+}
+
+impl LogWriter {
+    /// Adds lines. On an error they are lost, and the next ones are tried again.
+    pub fn append(&mut self, lines: impl IntoIterator<Item = Printed>) -> std::io::Result<()> {
+        let mut text = Vec::new();
+        for line in lines.into_iter().filter_map(|line| self.within_limit(line)) {
+            serde_json::to_writer(&mut text, &Written::from(line))?;
+            text.push(b'\n');
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let written = self.opened().and_then(|mut file| file.write_all(&text));
+        if written.is_err() {
+            (self.open, self.hurt) = (None, true);
+        }
+        written
+    }
+
+    /// The line, the word that from here on nothing is kept, or nothing.
+    fn within_limit(&mut self, line: Printed) -> Option<Printed> {
+        if self.counted.len() >= COUNTED_MAX {
+            self.counted.retain(|_, bytes| *bytes > LITTLE_BYTES);
+        }
+        let key = (line.path.clone(), line.attempt, line.delivery);
+        let bytes = self.counted.entry(key).or_default();
+        let before = std::mem::replace(bytes, bytes.saturating_add(line.bytes.len() as u64));
+        match (before > JOB_BYTES_MAX, *bytes > JOB_BYTES_MAX) {
+            (true, _) => None,
+            (false, true) => Some(Printed { bytes: Vec::new(), cut: true, ..line }),
+            (false, false) => Some(line),
+        }
+    }
+
+    fn opened(&mut self) -> std::io::Result<&File> {
+        if self.open.is_none() {
+            if let Some(folder) = self.file.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            if std::mem::take(&mut self.new) {
+                File::create(&self.file)?;
+            }
+            let mut file = OpenOptions::new().create(true).append(true).read(true).open(&self.file)?;
+            // A crash may have left half a line.
+            if std::mem::take(&mut self.hurt) || !ends_with_newline(&mut file)? {
+                file.write_all(b"\n")?;
+            }
+            self.open = Some(file);
+        }
+        Ok(self.open.as_ref().expect("it was opened above"))
+    }
+}
+
+fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+/// Reads from the beginning. At the end it can be asked again: more may have come.
+#[derive(Debug)]
+pub struct LogReader {
+    file: BufReader<File>,
+    /// The beginning of a line whose end was not there yet.
+    line: Vec<u8>,
+    /// How many lines could not be read.
+    pub damaged: u64,
+}
+
+impl LogReader {
+    fn new(file: File) -> Self {
+        Self { file: BufReader::with_capacity(256 << 10, file), line: Vec::new(), damaged: 0 }
+    }
+
+    /// From the beginning once more.
+    pub fn rewind(&mut self) -> std::io::Result<()> {
+        (self.line, self.damaged) = (Vec::new(), 0);
+        self.file.rewind()
+    }
+}
+
+impl Iterator for LogReader {
+    type Item = Printed;
+
+    fn next(&mut self) -> Option<Printed> {
+        loop {
+            let room = LINE_BYTES_MAX.saturating_sub(self.line.len() as u64);
+            // What cannot be read any further has ended.
+            let _ = self.file.by_ref().take(room).read_until(b'\n', &mut self.line);
+            let whole = self.line.ends_with(b"\n");
+            if !whole && self.line.len() as u64 == LINE_BYTES_MAX {
+                // The rest of it is no line of ours either.
+                self.line.clear();
+                self.damaged += 1;
+                continue;
+            }
+            if !whole {
+                return None;
+            }
+            let line = std::mem::take(&mut self.line);
+            match Written::read(&line) {
+                Some(printed) => return Some(printed),
+                None if line.trim_ascii().is_empty() => {}
+                None => self.damaged += 1,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> RunId {
+        RunId::new("r").expect("good")
+    }
+
+    /// An empty folder for one test.
+    fn folder(test: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("windlass-logs-{}-{test}", std::process::id()));
+        // It need not be there.
+        let _ = std::fs::remove_dir_all(&folder);
+        folder
+    }
+
+    fn line(attempt: u32, bytes: &[u8]) -> Printed {
+        let path = Path::default().child("a".into(), None);
+        let (delivery, at, stream) = (1, Timestamp(7), Printing::Stdout);
+        Printed { path, attempt, delivery, at, stream, bytes: bytes.to_vec(), cut: false }
+    }
+
+    fn read(logs: &Logs) -> (Vec<Printed>, u64) {
+        let mut reader = logs.reader(&run()).expect("readable").expect("there");
+        let lines = reader.by_ref().collect();
+        (lines, reader.damaged)
+    }
+
+    #[test]
+    fn what_was_added_is_read_in_order_whatever_its_bytes() {
+        let logs = Logs::of(&folder("order"));
+        assert!(logs.reader(&run()).expect("readable").is_none());
+        let lines = [line(1, b"one\n"), line(1, b"\xff\x00\n"), line(2, "zw\u{1b}[0m\n".as_bytes())];
+        logs.writer(&run(), true).append(lines[..2].to_vec()).expect("written");
+        logs.writer(&run(), false).append(lines[2..].to_vec()).expect("written");
+        assert_eq!(read(&logs), (lines.to_vec(), 0));
+        logs.writer(&run(), true).append([line(1, b"anew\n")]).expect("written");
+        assert_eq!(read(&logs), (vec![line(1, b"anew\n")], 0));
+    }
+
+    #[test]
+    fn half_a_line_is_passed_over_and_more_can_come() {
+        let logs = Logs::of(&folder("half"));
+        logs.writer(&run(), true).append([line(1, b"one\n")]).expect("written");
+        let mut file = OpenOptions::new().append(true).open(logs.file(&run())).expect("there");
+        file.write_all(b"{\"path\":[\"a\"").expect("written");
+        let mut reader = logs.reader(&run()).expect("readable").expect("there");
+        assert_eq!(reader.by_ref().collect::<Vec<_>>(), [line(1, b"one\n")]);
+        logs.writer(&run(), false).append([line(2, b"two\n")]).expect("written");
+        assert_eq!(reader.by_ref().collect::<Vec<_>>(), [line(2, b"two\n")]);
+        assert_eq!(reader.damaged, 1);
+        file.write_all(&vec![0; 3 << 20]).expect("written");
+        logs.writer(&run(), false).append([line(3, b"three\n")]).expect("written");
+        assert_eq!(reader.by_ref().collect::<Vec<_>>(), [line(3, b"three\n")]);
+    }
+
+    #[test]
+    fn of_one_delivery_no_more_is_kept_than_the_limit() {
+        let logs = Logs::of(&folder("limit"));
+        let mut writer = logs.writer(&run(), true);
+        let much = vec![b'x'; 8 << 20];
+        let kept = |attempt| {
+            let lines =
+                (0..9).map(move |_| line(attempt, b"")).map(|line| Printed { bytes: much.clone(), ..line });
+            lines.collect::<Vec<_>>()
+        };
+        let mut limited = |lines: Vec<Printed>| {
+            lines
+                .into_iter()
+                .filter_map(|line| writer.within_limit(line))
+                .map(|line| line.cut)
+                .collect::<Vec<_>>()
+        };
+        let lines = kept(1);
+        assert_eq!(limited(lines.clone()), [vec![false; 8], vec![true]].concat());
+        assert_eq!(limited(lines), [false; 0]);
+        assert_eq!(limited(vec![line(2, b"another attempt")]), [false]);
+    }
+}
