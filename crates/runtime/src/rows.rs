@@ -1,7 +1,7 @@
 //! What lists of runs show, folded from the events of each run without its plan.
 
 use crate::report::{Dialect, ids};
-use windlass_engine::{Decision, Event, Outcome, Path, RunId, Undone, What, is_abort};
+use windlass_engine::{Decision, Event, Failure, Outcome, Path, RunId, Settled, Undone, What, is_abort};
 use windlass_ir::Value;
 use windlass_store::{Projection, Row};
 
@@ -46,7 +46,10 @@ fn apply(row: &mut Row, event: &Event) {
             | Decision::Undo { .. }
             | Decision::Finish { .. } => {}
         },
-        What::Settled(settled) => go_on(row, &settled.path),
+        What::Settled(settled) => {
+            go_on(row, &settled.path);
+            note_failure(row, settled);
+        }
         What::SentBack { gate, .. } => go_on(row, gate),
         What::Paused { .. } if Dialect::named(&row.dialect) == Dialect::Speckit => {
             row.status = "paused".into();
@@ -57,18 +60,22 @@ fn apply(row: &mut Row, event: &Event) {
             row.inputs = searchable(inputs);
             row.status = "running".into();
             row.ended_at = None;
-            row.reason = None;
+            (row.reason, row.failed_step) = (None, None);
         }
         What::Concluded { outcome, has_failures, undone } => {
             row.ended_at = Some(event.at);
             row.has_failures = *has_failures;
             row.waiting.clear();
             row.status = ended(Dialect::named(&row.dialect), outcome, *undone).into();
-            row.reason = match outcome {
-                Outcome::Failed(failure) => Some(format!("{}: {}", failure.class, failure.message)),
+            let reason = match outcome {
+                Outcome::Failed(failure) => Some(in_words(failure)),
                 Outcome::Cancelled(why) => Some(why.to_string()),
                 Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => None,
             };
+            if reason.is_none() || reason != row.reason {
+                row.failed_step = None;
+            }
+            row.reason = reason;
         }
         What::Admitted { path, .. } if path.is_run() => row.status = "running".into(),
         What::InputsChanged { inputs, .. } => row.inputs = searchable(inputs),
@@ -87,6 +94,19 @@ fn apply(row: &mut Row, event: &Event) {
         | What::Signalled { .. }
         | What::CancelRequested { .. }
         | What::Closed => {}
+    }
+}
+
+fn in_words(failure: &Failure) -> String {
+    format!("{}: {}", failure.class, failure.message)
+}
+
+/// A failure goes from the step outwards, and the run may fail with it: the innermost step that has it is where it happened.
+fn note_failure(row: &mut Row, settled: &Settled) {
+    let Outcome::Failed(failure) = &settled.outcome else { return };
+    let reason = Some(in_words(failure));
+    if row.ended_at.is_none() && settled.fails && !settled.recovered && row.reason != reason {
+        (row.reason, row.failed_step) = (reason, Some(ids::rough(&settled.path)));
     }
 }
 

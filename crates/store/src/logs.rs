@@ -4,7 +4,7 @@
 //! take the last of it away, or leave a line that cannot be read. Such a line is passed over and counted.
 
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -20,6 +20,9 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 const COUNTED_MAX: usize = 4096;
 const LITTLE_BYTES: u64 = 64 << 10;
 
+/// Lines that come together are one line of the file up to this.
+const TOGETHER_BYTES_MAX: usize = 16 << 10;
+
 /// Something that a job has printed: a line, or a piece of a long one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
@@ -32,6 +35,28 @@ pub struct Printed {
     pub bytes: Vec<u8>,
     /// There was more than is kept of one job, and this stands for the rest.
     pub cut: bool,
+}
+
+impl Printed {
+    /// Whether something was printed by the same one at the same time, and both are text, or both are not.
+    fn goes_on_with(&self, next: &Self) -> bool {
+        let by = |line: &Self| (line.attempt, line.delivery, line.at, line.stream, line.cut);
+        let is_text = |line: &Self| std::str::from_utf8(&line.bytes).is_ok();
+        by(self) == by(next)
+            && self.path == next.path
+            && self.bytes.len() + next.bytes.len() <= TOGETHER_BYTES_MAX
+            && is_text(self) == is_text(next)
+    }
+
+    /// Line by line.
+    fn lines(self) -> VecDeque<Self> {
+        if self.bytes.is_empty() {
+            return VecDeque::from([self]);
+        }
+        let bare = Self { bytes: Vec::new(), ..self.clone() };
+        let lines = self.bytes.split_inclusive(|byte| *byte == b'\n');
+        lines.map(|line| Self { bytes: line.to_vec(), ..bare.clone() }).collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -139,10 +164,16 @@ impl LogWriter {
     /// Adds lines. On an error they are lost, and the next ones are tried again.
     pub fn append(&mut self, lines: impl IntoIterator<Item = Printed>) -> std::io::Result<()> {
         let mut text = Vec::new();
+        let mut write =
+            |line: Printed| serde_json::to_writer(&mut text, &Written::from(line)).map(|()| text.push(b'\n'));
+        let mut together: Option<Printed> = None;
         for line in lines.into_iter().filter_map(|line| self.within_limit(line)) {
-            serde_json::to_writer(&mut text, &Written::from(line))?;
-            text.push(b'\n');
+            match &mut together {
+                Some(before) if before.goes_on_with(&line) => before.bytes.extend_from_slice(&line.bytes),
+                Some(_) | None => together.replace(line).map_or(Ok(()), &mut write)?,
+            }
         }
+        together.map_or(Ok(()), &mut write)?;
         if text.is_empty() {
             return Ok(());
         }
@@ -203,18 +234,21 @@ pub struct LogReader {
     file: BufReader<File>,
     /// The beginning of a line whose end was not there yet.
     line: Vec<u8>,
+    /// What stands in the last line and was not asked for yet.
+    read: VecDeque<Printed>,
     /// How many lines could not be read.
     pub damaged: u64,
 }
 
 impl LogReader {
     fn new(file: File) -> Self {
-        Self { file: BufReader::with_capacity(256 << 10, file), line: Vec::new(), damaged: 0 }
+        let file = BufReader::with_capacity(256 << 10, file);
+        Self { file, line: Vec::new(), read: VecDeque::new(), damaged: 0 }
     }
 
     /// From the beginning once more.
     pub fn rewind(&mut self) -> std::io::Result<()> {
-        (self.line, self.damaged) = (Vec::new(), 0);
+        (self.line, self.read, self.damaged) = (Vec::new(), VecDeque::new(), 0);
         self.file.rewind()
     }
 }
@@ -224,6 +258,9 @@ impl Iterator for LogReader {
 
     fn next(&mut self) -> Option<Printed> {
         loop {
+            if let Some(printed) = self.read.pop_front() {
+                return Some(printed);
+            }
             let room = LINE_BYTES_MAX.saturating_sub(self.line.len() as u64);
             // What cannot be read any further has ended.
             let _ = self.file.by_ref().take(room).read_until(b'\n', &mut self.line);
@@ -239,7 +276,7 @@ impl Iterator for LogReader {
             }
             let line = std::mem::take(&mut self.line);
             match Written::read(&line) {
-                Some(printed) => return Some(printed),
+                Some(printed) => self.read = printed.lines(),
                 None if line.trim_ascii().is_empty() => {}
                 None => self.damaged += 1,
             }
@@ -279,9 +316,18 @@ mod tests {
     fn what_was_added_is_read_in_order_whatever_its_bytes() {
         let logs = Logs::of(&folder("order"));
         assert!(logs.reader(&run()).expect("readable").is_none());
-        let lines = [line(1, b"one\n"), line(1, b"\xff\x00\n"), line(2, "zw\u{1b}[0m\n".as_bytes())];
-        logs.writer(&run(), true).append(lines[..2].to_vec()).expect("written");
-        logs.writer(&run(), false).append(lines[2..].to_vec()).expect("written");
+        let (plain, bytes) = (line(1, b"one\n"), line(1, b"\xff\x00\n"));
+        let lines = [
+            plain.clone(),
+            plain,
+            line(1, b"\n"),
+            bytes,
+            line(2, "zw\u{1b}[0m\n".as_bytes()),
+            line(2, b"end"),
+        ];
+        logs.writer(&run(), true).append(lines[..4].to_vec()).expect("written");
+        assert_eq!(std::fs::read_to_string(logs.file(&run())).expect("text").lines().count(), 2);
+        logs.writer(&run(), false).append(lines[4..].to_vec()).expect("written");
         assert_eq!(read(&logs), (lines.to_vec(), 0));
         logs.writer(&run(), true).append([line(1, b"anew\n")]).expect("written");
         assert_eq!(read(&logs), (vec![line(1, b"anew\n")], 0));

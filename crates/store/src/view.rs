@@ -16,8 +16,10 @@ pub struct Row {
     pub status: String,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    /// Why it failed or was cancelled.
+    /// Why it failed or was cancelled; before its end, the last failure that may become the reason.
     pub reason: Option<String>,
+    /// The step that the reason is from.
+    pub failed_step: Option<String>,
     pub has_failures: bool,
     /// The steps it waits at, as people see them.
     pub waiting: Vec<String>,

@@ -28,6 +28,10 @@ pub fn export(runs_and_folder: &[String], json: bool, at: &Data) -> Answer {
 pub fn import(folder: &Path, json: bool, at: &Data) -> Answer {
     let data = data::folder(at, None);
     let from = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    // Looked at first, so that no data folder comes into being for nothing.
+    if let Err(error) = std::fs::read_dir(&from) {
+        return refused(&Error::Export { folder: from, cause: error.to_string() });
+    }
     let imported = block_on(&data, async { Door::open(&data, Durability::Disk)?.import(from).await });
     match imported {
         Ok(carried) => told(&carried, json, "taken over from"),

@@ -233,8 +233,7 @@ fn steps_page(steps: &Json, screen: &Screen) -> String {
         page += &format!("  {}{}\n", screen.bold(&clean(id)), took(&step["duration_seconds"]));
         for field in ["status", "attempts", "skipped_because", "input", "output", "error"] {
             if let Some(both) = step[field].as_object() {
-                let name = field.replace('_', " ");
-                page += &format!("    {name}: {} -> {}\n", short(&both["before"]), short(&both["after"]));
+                page += &changed(&field.replace('_', " "), &both["before"], &both["after"]);
             }
         }
     }
@@ -242,6 +241,20 @@ fn steps_page(steps: &Json, screen: &Screen) -> String {
         page += &format!("  and {} that went the same way\n", count(same.len(), "step"));
     }
     page
+}
+
+/// A value of a step, or those of its members that are different.
+fn changed(name: &str, before: &Json, after: &Json) -> String {
+    let inside = match (before.is_object() && after.is_object(), members(before, after)) {
+        (true, Json::Object(inside)) if !before.as_object().is_some_and(|map| map.contains_key("code")) => {
+            inside
+        }
+        (_, _) => return format!("    {name}: {} -> {}\n", short(before), short(after)),
+    };
+    let lines = inside.iter().map(|(member, both)| {
+        format!("    {name}.{}: {} -> {}\n", one_line(member), short(&both["before"]), short(&both["after"]))
+    });
+    lines.collect()
 }
 
 fn short(value: &Json) -> String {

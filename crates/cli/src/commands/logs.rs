@@ -29,7 +29,7 @@ pub fn run(args: &args::Logs) -> Answer {
                 // It is in the log by now.
                 Some(Update::Line(_)) => Ok(shown.rest()),
                 None => {
-                    shown.view = engine.view(&run)?;
+                    (shown.view, shown.last) = (engine.view(&run)?, None);
                     Ok(shown.rest())
                 }
                 Some(Update::Notice(notice)) => {
@@ -66,13 +66,15 @@ struct Shown {
     step: Option<String>,
     json: bool,
     any: bool,
+    /// The step that printed last, and its name.
+    last: Option<(Path, String)>,
 }
 
 fn shown(args: &args::Logs, engine: &Engine, run: RunId) -> Result<Shown, Error> {
     let view = engine.view(&run)?;
     let output = engine.output(&run)?;
     let (step, json) = (args.step.clone(), args.json);
-    let shown = Shown { page: Page::new(), run, view, output, step, json, any: false };
+    let shown = Shown { page: Page::new(), run, view, output, step, json, any: false, last: None };
     shown.check_step(args.follow)?;
     Ok(shown)
 }
@@ -156,10 +158,14 @@ impl Shown {
 
     fn print(&mut self, line: &Printed) -> bool {
         self.any = true;
-        let name = ids::name(&self.view, &line.path).id;
+        // Who prints much prints many lines in a row.
+        if self.last.as_ref().is_none_or(|(path, _)| *path != line.path) {
+            self.last = Some((line.path.clone(), ids::name(&self.view, &line.path).id));
+        }
+        let name = self.last.as_ref().map(|(_, name)| name.as_str()).unwrap_or_default();
         let text = match self.json {
-            true => self.as_json(&name, line),
-            false => as_text(&name, line),
+            true => self.as_json(name, line),
+            false => as_text(name, line),
         };
         self.page.line(&text)
     }

@@ -61,7 +61,8 @@ fn as_json(row: &RunRow) -> Json {
         "ended_at": row.row.ended_at.map(|at| at.to_string()),
         "has_failures": row.row.has_failures,
         "waiting_on": row.row.waiting,
-        "reason": row.row.reason,
+        "reason": reason(row),
+        "failed_step": reason(row).and(row.row.failed_step.as_ref()),
     })
 }
 
@@ -69,16 +70,22 @@ fn line(row: &RunRow, screen: &Screen) -> String {
     let started = row.row.started_at.map(|at| at.to_string()).unwrap_or_default();
     let started = started.get(..19).unwrap_or(&started).replace('T', " ");
     let waiting = row.row.waiting.join(", ");
-    let remark = match (&row.row.reason, waiting.is_empty()) {
-        (Some(reason), _) => shorten(&one_line(reason), 80).into_owned(),
-        (None, false) => format!("waiting at {waiting}"),
+    let step = row.row.failed_step.as_ref().map(|step| format!("{step}: ")).unwrap_or_default();
+    let remark = match (reason(row), waiting.is_empty()) {
+        (Some(reason), _) => shorten(&one_line(&(step + reason)), 100).into_owned(),
+        (None, false) => one_line(&format!("waiting at {waiting}")),
         (None, true) => String::new(),
     };
     let text = format!(
         "{}  {started}  {:<9}  {}  {remark}",
         screen.bold(row.run.as_str()),
         row.row.status,
-        row.row.workflow
+        one_line(&row.row.workflow)
     );
     text.trim_end().to_owned() + "\n"
+}
+
+/// Why it has ended as it has.
+fn reason(row: &RunRow) -> Option<&String> {
+    row.row.reason.as_ref().filter(|_| row.row.ended_at.is_some())
 }

@@ -220,7 +220,7 @@ mod tests {
             vec![node("each", State::Failed, false, items.collect())]
         };
         let text = render(&items(10_000), Timestamp(0), false, &Screen::default());
-        assert_eq!(text, "  x each       failed\n    x each[7]  failed\n      9999 more: 9999 success\n");
+        assert_eq!(text, "  x each        failed\n    x each[7]   failed\n      9999 more: 9999 success\n");
         assert_eq!(render(&items(9), Timestamp(0), false, &Screen::default()).lines().count(), 10);
         assert_eq!(render(&items(99), Timestamp(0), true, &Screen::default()).lines().count(), 100);
     }

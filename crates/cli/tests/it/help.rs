@@ -20,6 +20,14 @@ fn every_command_explains_itself() {
         "doctor",
         "gc",
         "backup",
+        "runs",
+        "runs export",
+        "runs import",
+        "show",
+        "logs",
+        "events",
+        "diff",
+        "completions",
     ] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let name = if command.is_empty() { "help".to_owned() } else { command.replace(' ', "_") };

@@ -11,6 +11,7 @@ mod help;
 mod kill;
 mod live;
 mod local_tasks;
+mod look;
 mod plan;
 mod programs;
 mod pty;

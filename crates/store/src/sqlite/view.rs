@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use windlass_engine::{RunId, Timestamp};
 
 /// Another number makes every view anew.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// `applied` is the last record in the rows and `seal` its checksum: a view of another journal, or of one that has lost
 /// its end, is found out by it. `removed` is how many records had been removed from the journal: while that differs, there are rows
@@ -29,7 +29,7 @@ const SCHEMA: &str = "
     CREATE TABLE runs (run TEXT PRIMARY KEY, tail_lsn INTEGER NOT NULL, ended INTEGER NOT NULL, broken INTEGER,
         workflow TEXT NOT NULL, dialect TEXT NOT NULL, plan TEXT NOT NULL, status TEXT NOT NULL, started_at INTEGER,
         ended_at INTEGER, reason TEXT, has_failures INTEGER NOT NULL, waiting TEXT NOT NULL,
-        inputs TEXT NOT NULL) WITHOUT ROWID;
+        inputs TEXT NOT NULL, failed_step TEXT) WITHOUT ROWID;
     CREATE INDEX runs_by_start ON runs (started_at DESC, run);
     CREATE INDEX runs_by_workflow ON runs (workflow, started_at DESC, run);
     CREATE INDEX runs_by_status ON runs (status, started_at DESC, run);
@@ -38,7 +38,7 @@ const SCHEMA: &str = "
 
 const COLUMNS: &str =
     "run, tail_lsn, ended, broken, workflow, dialect, plan, status, started_at, ended_at, reason,
-    has_failures, waiting, inputs";
+    has_failures, waiting, inputs, failed_step";
 
 /// Records folded in one transaction.
 const CHUNK: usize = 1_000;
@@ -182,7 +182,7 @@ impl Applier {
     ) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         let sql = format!(
-            "INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"
+            "INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"
         );
         let mut statement = transaction.prepare_cached(&sql)?;
         for RunRow { run, tail, ended, broken, row } in rows {
@@ -201,7 +201,8 @@ impl Applier {
                 row.reason,
                 row.has_failures,
                 waiting,
-                row.inputs
+                row.inputs,
+                row.failed_step
             ])?;
         }
         transaction
@@ -524,6 +525,7 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<RunRow>> {
             has_failures: row.get(11)?,
             waiting: serde_json::from_str(&waiting).unwrap_or_default(),
             inputs: row.get(13)?,
+            failed_step: row.get(14)?,
         },
     }))
 }
