@@ -12,7 +12,10 @@ pub struct Runs {
     #[command(subcommand)]
     pub command: Option<RunsCommand>,
     /// Show this run instead of a list: its id, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
+    #[arg(
+        value_name = "RUN",
+        conflicts_with_all = ["status", "workflow", "dialect", "since", "before", "search", "unfinished", "limit"]
+    )]
     pub run: Option<String>,
     /// Print what its steps have printed
     #[arg(long, requires = "run")]
@@ -37,9 +40,12 @@ pub enum RunsCommand {
     /// given and have printed is.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export {
-        /// The runs, and last the folder to write to
-        #[arg(value_name = "RUN", required = true, num_args = 2.., value_names = ["RUN", "DIR"])]
-        runs_and_folder: Vec<String>,
+        /// The runs: their ids, the beginnings of them, or `last`
+        #[arg(value_name = "RUN", required = true, num_args = 1..)]
+        runs: Vec<String>,
+        /// The folder to write to; made if it is not there
+        #[arg(value_name = "DIR", required = true)]
+        folder: PathBuf,
         /// Print JSON: a list with one object for each run
         #[arg(long)]
         json: bool,

@@ -9,15 +9,14 @@ use serde_json::{Value as Json, json};
 use std::path::Path;
 use windlass_runtime::{Carried, Door, Durability, Engine, Error};
 
-pub fn export(runs_and_folder: &[String], json: bool, at: &Data) -> Answer {
-    let Some((folder, names)) = runs_and_folder.split_last() else { return Answer::new(Status::Refused) };
+pub fn export(names: &[String], folder: &Path, json: bool, at: &Data) -> Answer {
     let exported = || -> Result<Vec<Carried>, Error> {
         let engine = Engine::look(&data::folder(at, None))?;
         // All are found before the first is written.
         let mut runs = names.iter().map(|name| engine.find(name)).collect::<Result<Vec<_>, _>>()?;
         let mut seen = std::collections::HashSet::new();
         runs.retain(|run| seen.insert(run.clone()));
-        runs.iter().map(|run| engine.export(run, Path::new(folder))).collect()
+        runs.iter().map(|run| engine.export(run, folder)).collect()
     };
     match exported() {
         Ok(carried) => told(&carried, json, "written to"),

@@ -11,9 +11,7 @@ use windlass_runtime::{Engine, Error, RunRow};
 
 pub fn run(args: args::Runs, screens: &Screens) -> Answer {
     match args.command {
-        Some(RunsCommand::Export { runs_and_folder, json, data }) => {
-            carry::export(&runs_and_folder, json, &data)
-        }
+        Some(RunsCommand::Export { runs, folder, json, data }) => carry::export(&runs, &folder, json, &data),
         Some(RunsCommand::Import { folder, json, data }) => carry::import(&folder, json, &data),
         None => one_or_all(args, screens),
     }

@@ -161,6 +161,7 @@ fn runs_are_found_and_compared() {
     let lines = world.see("runs --data d");
     assert!(lines.contains("boom: error: exit status 3"), "{lines}");
     assert_eq!(world.call("runs --data d --since soon").status, 2);
+    assert_eq!(world.call("runs one --status failed --data d").status, 2);
 
     let diff = world.json("diff one two --data d --json");
     assert_eq!(diff["inputs"]["who"]["after"], "moon");
