@@ -3,15 +3,16 @@
 //! A key was pressed and somebody waits: only the view is read, and nothing is said about what cannot be.
 
 use crate::args::{Args, Data};
+use crate::data;
+use crate::files::WORKFLOW_FILES;
 use crate::show::words::one_line;
-use crate::{data, named};
 use clap::builder::ValueHint;
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::engine::{ArgValueCompleter, PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use windlass_runtime::{Query, RunRow, glance};
 
 /// Set by the code that `windlass completions` prints, when it asks what can be typed next.
@@ -82,20 +83,47 @@ fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn runs_and_workflows(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = current.to_str() else { return Vec::new() };
-    let named = named::known().into_iter().filter(|(name, _)| name.starts_with(text));
+    let named = known().into_iter().filter(|(name, _)| name.starts_with(text));
     let named = named.map(|(name, file)| candidate(&name, &file.display().to_string()));
     runs(current).into_iter().chain(named).chain(PathCompleter::any().complete(current)).collect()
 }
 
 fn workflow_files(current: &OsStr) -> Vec<CompletionCandidate> {
     let here = std::env::current_dir().unwrap_or_default();
-    let known = named::known().into_iter().filter_map(|(name, file)| {
+    let known = known().into_iter().filter_map(|(name, file)| {
         let shown = file.strip_prefix(&here).unwrap_or(&file).to_str()?.to_owned();
         // What stands in this folder is offered anyway.
         let elsewhere = shown.contains('/') && shown.starts_with(current.to_str()?);
         elsewhere.then(|| candidate(&shown, &name))
     });
     PathCompleter::any().complete(current).into_iter().chain(known).collect()
+}
+
+/// So many files of a folder are looked at.
+const ENTRIES_MAX: usize = 1_000;
+
+/// Workflows that can be named: those whose names files and folders here have, and those that are installed in a Spec Kit project.
+/// What the files say is not looked at.
+fn known() -> Vec<(String, PathBuf)> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let installed =
+        here.ancestors().map(|folder| folder.join(".specify/workflows")).find(|folder| folder.is_dir());
+    let folders = std::iter::once(here).chain(installed);
+    let entries = folders
+        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX));
+    let mut found: Vec<(String, PathBuf)> =
+        entries.filter_map(|entry| name_of(&entry.path()).map(|name| (name, entry.path()))).collect();
+    found.sort();
+    found
+}
+
+fn name_of(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str().filter(|name| !name.starts_with('.'))?;
+    if path.is_dir() {
+        return WORKFLOW_FILES.iter().any(|file| path.join(file).is_file()).then(|| name.to_owned());
+    }
+    let endings = [".workflow.yaml", ".workflow.yml", ".workflow.json"];
+    endings.iter().find_map(|ending| name.strip_suffix(ending)).map(str::to_owned)
 }
 
 fn workflow_ids(current: &OsStr) -> Vec<CompletionCandidate> {

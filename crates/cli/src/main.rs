@@ -10,7 +10,6 @@ mod data;
 mod files;
 mod graph;
 mod load;
-mod named;
 mod replace;
 mod show;
 mod terminal;

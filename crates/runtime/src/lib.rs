@@ -38,7 +38,7 @@ pub use follow::Updates;
 pub use gc::{KeptRun, Sweep, Swept, SweptRun};
 pub use heads::keep_heads_in;
 pub use host::Host;
-pub use library::{Definition, Reader};
+pub use library::{Definition, Reader, Unfound, find as find_workflow};
 pub use lock::Lock;
 pub use owner::{Door, Following, Order, Request, Surroundings, listen};
 pub use printed::Output;

@@ -25,7 +25,7 @@ pub struct Definition {
 
 /// Why there is no workflow to call.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unfound {
+pub enum Unfound {
     NotThere { looked_in: PathBuf },
     Several(Vec<PathBuf>),
     Bad { file: PathBuf, cause: String },
@@ -60,7 +60,7 @@ const REGISTRY: &str = "workflow-registry.json";
 const ENTRIES_MAX: usize = 2_000;
 
 /// The workflow of this name as a file in `folder` means it.
-pub(crate) fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition, Unfound> {
+pub fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition, Unfound> {
     let read = |file: &Path| reader.read(file).map_err(|cause| Unfound::Bad { file: file.to_owned(), cause });
     let is_path = name.contains('/') || ENDINGS.iter().any(|ending| name.ends_with(&format!(".{ending}")));
     if is_path {

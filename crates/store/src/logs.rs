@@ -368,7 +368,7 @@ mod tests {
         };
         let lines = kept(1);
         assert_eq!(limited(lines.clone()), [vec![false; 8], vec![true]].concat());
-        assert_eq!(limited(lines), [false; 0]);
+        assert!(limited(lines).is_empty());
         assert_eq!(limited(vec![line(2, b"another attempt")]), [false]);
     }
 }

@@ -16,7 +16,7 @@ pub fn run(args: &args::Diff, screen: &Screen) -> Answer {
     let compared = || -> Result<Json, Error> {
         let engine = Engine::look(&data::folder(&args.data, None))?;
         let [before, after] = [engine.find(&args.before)?, engine.find(&args.after)?];
-        Ok(compare(&side(&engine, before)?, &side(&engine, after)?))
+        Ok(compare(&side(&engine, &before)?, &side(&engine, &after)?))
     };
     match compared() {
         Ok(diff) if args.json => Answer::json(Status::Done, &diff),
@@ -31,9 +31,9 @@ struct Side {
     plan: Plan,
 }
 
-fn side(engine: &Engine, run: RunId) -> Result<Side, Error> {
-    let view = engine.view(&run)?;
-    Ok(Side { result: report::result(&run, &view), plan: view.program().plan.clone() })
+fn side(engine: &Engine, run: &RunId) -> Result<Side, Error> {
+    let view = engine.view(run)?;
+    Ok(Side { result: report::result(run, &view), plan: view.program().plan.clone() })
 }
 
 fn compare(before: &Side, after: &Side) -> Json {

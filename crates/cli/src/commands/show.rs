@@ -6,11 +6,11 @@ use crate::args::{self, Reading};
 use crate::show::fields::Fields;
 use crate::show::words::{clean, one_line};
 use crate::show::{Screen, Screens, steps, workflow};
-use crate::{data, load, named};
+use crate::{data, load};
 use serde_json::Value as Json;
 use std::path::PathBuf;
 use windlass_runtime::report::{self, Standing};
-use windlass_runtime::{Clock, Engine, Error, Query, RunId, Timestamp, View};
+use windlass_runtime::{Clock, Engine, Error, Query, RunId, Timestamp, Unfound, View, find_workflow};
 
 pub fn run(args: &args::Show, screens: &Screens) -> Answer {
     let found = data::find(&args.data, &args.name);
@@ -95,7 +95,26 @@ fn header(result: &Json, view: &View, at: Option<Timestamp>) -> Fields {
 /// The workflow with this name: a file, one that the project has, or one that has been run here. None if there is none.
 fn of_workflow(args: &args::Show, screens: &Screens) -> Option<Answer> {
     let path = PathBuf::from(&args.name);
-    let file = if path.exists() { Some(path) } else { named::find(&args.name) };
+    let here = std::env::current_dir().unwrap_or_default();
+    let file = match path.exists() {
+        true => Some(path),
+        false => match find_workflow(&load::Files, &args.name, &here) {
+            Ok(found) => Some(found.file),
+            // Which says what is wrong with it.
+            Err(Unfound::Bad { file, .. }) => Some(file),
+            Err(Unfound::Several(files)) => {
+                let files: Vec<String> =
+                    files.iter().map(|file| clean(&file.display().to_string()).into_owned()).collect();
+                let stderr = format!(
+                    "error[no_run]: there is no run `{}`, and several files hold a workflow of that name: name one of {}\n",
+                    clean(&args.name),
+                    files.join(", ")
+                );
+                return Some(Answer { stderr, ..Answer::new(Status::Refused) });
+            }
+            Err(Unfound::NotThere { .. }) => None,
+        },
+    };
     match file {
         Some(file) => Some(match load::open(&file, &Reading::default()) {
             Ok(opened) if args.json => Answer {
