@@ -34,7 +34,8 @@ fn of_run(args: &args::Show, engine: &Engine, run: &RunId, screen: &Screen) -> R
     };
     // Lines of the desk are those of now, not of then.
     let desk = match args.at {
-        None if report::standing(&view) == Standing::Waiting => Some(engine.shared()?),
+        // A desk that is hurt hides places in lines, and nothing else.
+        None if report::standing(&view) == Standing::Waiting => engine.shared().ok(),
         None | Some(_) => None,
     };
     let mut result = report::result_at(run, &view, desk.as_ref());
