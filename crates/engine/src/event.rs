@@ -38,6 +38,9 @@ pub enum What {
         /// What it has to share with other runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shares: Option<Box<Shares>>,
+        /// How far it goes, where that is not to its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reach: Option<Reach>,
     },
     /// An earlier run has done this step, and it is not done again.
     Kept(Box<Kept>),
@@ -134,6 +137,9 @@ pub enum What {
     },
     Paused {
         by: Arc<str>,
+        /// Because the step has settled that the run was to go to.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reached: bool,
     },
     Resumed {
         by: Arc<str>,
@@ -165,6 +171,16 @@ pub enum What {
     },
     /// Nothing more will be written.
     Closed,
+}
+
+/// How far a run goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// It pauses when the first instance of this step has settled.
+    Until(Arc<str>),
+    /// Only what is at this path is done. Everything else is as an earlier run has left it, or skipped.
+    Only(Path),
 }
 
 /// What a run has to share with others from its start on.

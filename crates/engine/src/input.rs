@@ -1,9 +1,9 @@
 //! What the world says to a run, and what a run asks of the world.
 
 use crate::desk::{Address, Amount, Ask, Asker, Claim, DeskAnswer, End, Listener};
-use crate::event::{Kept, RunBudget};
+use crate::event::{Kept, Reach, RunBudget};
 use crate::job::Job;
-use crate::keys::{JobKey, Path, RunId};
+use crate::keys::{JobKey, Path, RunId, Timestamp};
 use crate::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -97,6 +97,10 @@ pub struct Start {
     pub parents: Vec<RunId>,
     /// The budgets of those runs.
     pub budgets: Vec<RunBudget>,
+    /// It does not begin before.
+    pub at: Option<Timestamp>,
+    /// How far it goes, where that is not to its end.
+    pub reach: Option<Reach>,
 }
 
 impl Start {
@@ -112,6 +116,8 @@ impl Start {
             claims: Vec::new(),
             parents: Vec::new(),
             budgets: Vec::new(),
+            at: None,
+            reach: None,
         }
     }
 }

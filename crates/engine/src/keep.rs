@@ -1,71 +1,244 @@
-//! What a new run keeps of an earlier one when it starts again from a step: everything that is settled and does not come
-//! after that step.
+//! What a new run keeps of an earlier one: everything that is settled and does not come after the steps it starts again from.
+//! When the plan or the inputs are others, scopes are gone through anew and only what was really done is kept, each as long as the
+//! step itself and what it is given have not changed.
 
-use crate::event::{Assignment, Event, Kept, What};
-use crate::keys::Path;
+use crate::event::{Assignment, Decision, Event, Kept, Question, Repeated, Settled, What};
+use crate::keys::{Path, Segment};
 use crate::outcome::Outcome;
 use crate::run::{Fnv, Program};
+use serde_json::Value as Json;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hasher as _;
 use std::sync::Arc;
+use windlass_ir::Plan;
 use windlass_ir::expr::StepId;
 use windlass_ir::plan::PlanStep;
+use windlass_ir::workflow::Kind;
 
-/// What a step is, as a number.
-pub fn of_step(step: &PlanStep) -> u64 {
-    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-    hasher.write(serde_json::to_string(step).unwrap_or_default().as_bytes());
-    hasher.finish()
+/// What a step is, as a number: the same in another plan, wherever it stands there and whatever it is called for people.
+pub fn of_step(plan: &Plan, step: &PlanStep) -> u64 {
+    let mut json = serde_json::to_value(step).unwrap_or_default();
+    if let Json::Object(fields) = &mut json {
+        for about in ["parent", "batch", "reads", "name", "description"] {
+            fields.remove(about);
+        }
+    }
+    name_steps(plan, &mut json);
+    hashed(0xcbf2_9ce4_8422_2325, &json)
 }
 
 /// What an action is and what it was given, as a number.
-pub fn of_action(step: &PlanStep, assignment: &Assignment) -> u64 {
-    let mut hasher = Fnv(of_step(step));
-    hasher.write(serde_json::to_string(assignment).unwrap_or_default().as_bytes());
+pub fn of_action(plan: &Plan, step: &PlanStep, assignment: &Assignment) -> u64 {
+    hashed(of_step(plan, step), assignment)
+}
+
+/// What a gate is and what it has asked, as a number.
+pub fn of_gate(plan: &Plan, step: &PlanStep, question: &Question) -> u64 {
+    hashed(of_step(plan, step), &(&question.message, &question.show_file, &question.input))
+}
+
+fn hashed(seed: u64, what: &impl serde::Serialize) -> u64 {
+    let mut hasher = Fnv(seed);
+    hasher.write(serde_json::to_string(what).unwrap_or_default().as_bytes());
     hasher.finish()
 }
 
-/// What is kept of the run that these events describe when it is started again from the step at `from`.
-pub fn kept(program: &Program, events: &[Event], from: &Path) -> Vec<Kept> {
-    let again = steps_again(program, from);
-    let mut given: HashMap<&Path, &Assignment> = HashMap::new();
-    let mut kept: Vec<Kept> = Vec::new();
+/// Where the numbers of steps stand, which mean nothing in another plan.
+const NUMBERED: [&str; 6] =
+    ["needs", "step_outputs", "step_status", "step_record", "loop_item", "loop_index"];
+
+fn name_steps(plan: &Plan, json: &mut Json) {
+    match json {
+        Json::Object(fields) => {
+            for (key, value) in fields {
+                if NUMBERED.contains(&key.as_str()) {
+                    name_numbers(plan, value)
+                } else {
+                    name_steps(plan, value)
+                }
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| name_steps(plan, item)),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+}
+
+fn name_numbers(plan: &Plan, json: &mut Json) {
+    match json {
+        Json::Array(items) => items.iter_mut().for_each(|item| name_numbers(plan, item)),
+        Json::Number(number) => {
+            let step = number.as_u64().and_then(|number| u32::try_from(number).ok());
+            if let Some(step) = step.map(StepId).filter(|step| step.index() < plan.steps.len()) {
+                let outwards = std::iter::successors(Some(step), |step| plan.step(*step).parent);
+                *json = outwards.map(|step| Json::from(&*plan.step(step).id)).collect();
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::String(_) | Json::Object(_) => {}
+    }
+}
+
+/// What is kept of the run that these events describe when it is started again from these steps. `changed` when the new run has
+/// another plan or other inputs.
+pub fn kept(program: &Program, events: &[Event], from: &[Path], changed: bool) -> Vec<Kept> {
+    let from: Vec<_> = from.iter().map(|from| (from, steps_again(program, from))).collect();
+    let mut past = Past::default();
     for event in events {
         match &event.what {
-            What::Scheduled { path, assignment: Some(assignment), .. } => {
-                given.insert(path, assignment);
+            What::Scheduled { path, assignment: Some(assignment), .. }
+            | What::Asked { path, assignment: Some(assignment), .. } => {
+                past.given.insert(path.clone(), assignment.clone());
             }
-            What::Reopened { paths, .. } => kept.retain(|kept| !paths.contains(&kept.path)),
+            What::Entered { path, decision: Decision::Gate(question) } => {
+                past.asked.insert(path.clone(), (**question).clone());
+            }
+            What::Entered { path, decision: Decision::Planned { plan, .. } } => {
+                let around = path.parent().unwrap_or_default();
+                let added = plan.roots.iter().map(|step| around.child(plan.step(*step).id.clone(), None));
+                past.planned.insert(path.clone(), added.collect());
+            }
+            What::Entered { path, decision: Decision::Undo { .. } } => past.undone(path),
+            What::SentBack { steps, .. } => past.sent_back(program, steps),
+            What::Reopened { paths, .. } => past.kept.retain(|kept| !paths.contains(&kept.path)),
             What::Settled(settled) => {
-                let Some(step) = step_at(program, &settled.path) else { continue };
-                let done = matches!(settled.outcome, Outcome::Done(_) | Outcome::Failed(_));
-                if !done || is_again(&again, from, &settled.path) {
-                    continue;
-                }
-                let step = program.step(step);
-                let seen =
-                    given.get(&settled.path).map_or_else(|| of_step(step), |given| of_action(step, given));
-                let (path, outcome) = (settled.path.clone(), settled.outcome.clone());
-                kept.push(Kept { path, outcome, order: kept.len() as u64, seen });
+                let path = past.plain(&settled.path);
+                let again = from.iter().any(|(from, names)| is_again(names, from, &path));
+                past.settled(program, settled, path, changed, again);
             }
             _ => {}
         }
     }
-    kept
+    past.kept()
+}
+
+/// What has happened so far, as far as it matters for what is kept.
+#[derive(Default)]
+struct Past {
+    given: HashMap<Path, Arc<Assignment>>,
+    asked: HashMap<Path, Question>,
+    /// The steps that a step has added.
+    planned: HashMap<Path, Vec<Path>>,
+    done: HashSet<Path>,
+    undone: HashSet<Path>,
+    /// Steps that a gate has sent back are other instances; these are the paths of the first ones.
+    first: HashMap<Path, Path>,
+    kept: Vec<Kept>,
+}
+
+impl Past {
+    fn settled(&mut self, program: &Program, settled: &Settled, path: Path, changed: bool, again: bool) {
+        if matches!(settled.outcome, Outcome::Done(_)) {
+            self.done.insert(settled.path.clone());
+        }
+        // A failure that ended something is what one starts again for.
+        let is_end = match settled.outcome {
+            Outcome::Done(_) => true,
+            Outcome::Failed(_) => !settled.halts && !settled.fails,
+            Outcome::Continue(_) | Outcome::Skipped(_) | Outcome::Cancelled(_) => false,
+        };
+        let undone = self.undone.iter().any(|undone| is_below(&path, undone));
+        let Some(step) = step_at(program, &path).filter(|_| is_end && !again && !undone) else { return };
+        let (plan, step) = (&program.plan, program.step(step));
+        let seen = match &step.kind {
+            Kind::Action(_) => match self.given.get(&settled.path) {
+                Some(given) => of_action(plan, step, given),
+                // It failed before it was given anything.
+                None => return,
+            },
+            Kind::Gate(_) => match self.asked.get(&settled.path) {
+                Some(asked) => of_gate(plan, step, asked),
+                None => return,
+            },
+            Kind::Wait(_) => of_step(plan, step),
+            // They cost nothing, and the end of a run has to be decided anew.
+            Kind::Assign(_) | Kind::Finish(_) | Kind::Slot(_) => return,
+            Kind::Block(_)
+            | Kind::Parallel(_)
+            | Kind::ForEach(_)
+            | Kind::Repeat(_)
+            | Kind::Choose(_)
+            | Kind::Guard(_) => match changed {
+                true => return,
+                false => of_step(plan, step),
+            },
+        };
+        self.kept.push(Kept { path, outcome: settled.outcome.clone(), order: 0, seen });
+    }
+
+    /// What was undone is done again, and undone again when it comes to that.
+    fn undone(&mut self, path: &Path) {
+        let path = self.plain(path);
+        self.kept.retain(|kept| !is_below(&kept.path, &path));
+        self.undone.insert(path);
+    }
+
+    /// What comes now is the one that counts.
+    fn sent_back(&mut self, program: &Program, steps: &[Repeated]) {
+        for Repeated { path, pass } in steps {
+            let first = self.plain(path);
+            self.kept.retain(|kept| !is_below(&kept.path, &first));
+            if let Some(step) = step_at(program, &first) {
+                let name = format!("{}#{pass}", program.step(step).id);
+                let around = path.parent().unwrap_or_default();
+                self.first.insert(around.child(name.into(), None), first);
+            }
+        }
+    }
+
+    /// The path that an instance would have if nothing had been sent back.
+    fn plain(&self, path: &Path) -> Path {
+        let mut seen = Path::default();
+        let mut plain = Path::default();
+        for Segment { name, ordinal } in path.segments() {
+            let owner = seen.child(name.clone(), None);
+            seen = seen.child(name.clone(), *ordinal);
+            plain = match (self.first.get(&owner), ordinal) {
+                (Some(first), Some(number)) => first.frame(*number),
+                (Some(first), None) => first.clone(),
+                (None, _) => plain.child(name.clone(), *ordinal),
+            };
+        }
+        plain
+    }
+
+    /// A step that has added others is kept only with all of them.
+    fn kept(self) -> Vec<Kept> {
+        let Self { mut kept, planned, done, .. } = self;
+        kept.retain(|kept| {
+            planned.get(&kept.path).is_none_or(|added| added.iter().all(|step| done.contains(step)))
+        });
+        for (order, kept) in (0..).zip(&mut kept) {
+            kept.order = order;
+        }
+        kept
+    }
+}
+
+fn is_below(path: &Path, top: &Path) -> bool {
+    path.segments().starts_with(top.segments())
 }
 
 /// The step that a path stands for; none inside other workflows and for what was added while running.
-fn step_at(program: &Program, path: &Path) -> Option<StepId> {
+pub fn step_at(program: &Program, path: &Path) -> Option<StepId> {
     let plan = &program.plan;
     let mut list: Vec<StepId> = plan.roots.clone();
     let mut found = None;
     for segment in path.segments() {
-        let step = list.iter().copied().find(|step| plan.step(*step).id == segment.name)?;
-        let bodies = plan.step(step).kind.bodies();
-        list = bodies.into_iter().flat_map(|(_, body)| body.iter().copied()).collect();
-        found = Some(step);
+        let named = |step: &StepId| plan.step(*step).id == segment.name;
+        let inner = found.map_or_else(|| list.clone(), |step| inside(plan, step));
+        // What takes over or undoes stands beside the step that it becomes a part of.
+        let beside = || list.iter().copied().filter(|step| plan.step(*step).takes_over).find(named);
+        let step = inner.iter().copied().find(named).or_else(beside)?;
+        (list, found) = (inner, Some(step));
     }
     found
+}
+
+/// The steps inside a step. What a guard does in the end belongs to that end: it is never kept alone.
+fn inside(plan: &Plan, step: StepId) -> Vec<StepId> {
+    match &plan.step(step).kind {
+        Kind::Guard(guard) => guard.body.clone(),
+        kind => kind.bodies().into_iter().flat_map(|(_, body)| body.iter().copied()).collect(),
+    }
 }
 
 /// For each list on the way to a step: the names of those that are done again, which are the one on the way and all that wait
@@ -82,8 +255,7 @@ fn steps_again(program: &Program, from: &Path) -> Vec<HashSet<Arc<str>>> {
             queue.extend(program.dependents(step).iter().filter(|next| again.insert(**next)));
         }
         levels.push(again.into_iter().map(|step| plan.step(step).id.clone()).collect());
-        let bodies = plan.step(step).kind.bodies();
-        list = bodies.into_iter().flat_map(|(_, body)| body.iter().copied()).collect();
+        list = inside(plan, step);
     }
     levels
 }

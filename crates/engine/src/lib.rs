@@ -19,12 +19,13 @@ pub use desk::{
     Listener, Order, Overlap, Place as LinePlace, Promise as DeskPromise, Waiter,
 };
 pub use event::{
-    Assignment, Decision, Event, Kept, Listening, Promise, Question, Repeated, RunBudget, Settled, Shares,
+    Assignment, Decision, Event, Kept, Listening, Promise, Question, Reach, Repeated, RunBudget, Settled,
+    Shares,
     Undone, Waiting, What,
 };
 pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
 pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};
-pub use keep::kept;
+pub use keep::{kept, of_action, of_gate, of_step, step_at};
 pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Timestamp};
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{Answer, Program, Run, Unrunnable, account_of, fits, is_abort, says_no, status_word};

@@ -104,6 +104,8 @@ pub enum SkipReason {
     RunCancelled,
     /// A place where others put steps, and nobody did.
     EmptySlot,
+    /// The run is about another step only.
+    NotAsked,
 }
 
 impl SkipReason {
@@ -115,6 +117,7 @@ impl SkipReason {
             Self::BranchNotTaken => "branch_not_taken",
             Self::RunCancelled => "run_cancelled",
             Self::EmptySlot => "empty_slot",
+            Self::NotAsked => "not_asked_for",
         }
     }
 }

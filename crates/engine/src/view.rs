@@ -6,6 +6,7 @@ use crate::keys::{Path, Reason, RunId, Timestamp};
 use crate::outcome::Outcome;
 use crate::run::{Program, Role};
 use indexmap::IndexMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::plan::PlanStep;
@@ -25,6 +26,10 @@ pub struct View {
     pub has_failures: bool,
     pub undone: Option<Undone>,
     pub paused: bool,
+    /// It is paused because it has come as far as it was to go.
+    pub reached: bool,
+    /// The instant that it waits for before it begins.
+    pub begins_at: Option<Timestamp>,
     pub cancel_requested: bool,
     /// Where the failure that ended the run happened.
     pub failed_at: Option<Path>,
@@ -32,6 +37,8 @@ pub struct View {
     halted: IndexMap<Path, Path>,
     /// What it needs before it begins.
     pub applies: Vec<Arc<str>>,
+    /// What an earlier run has done.
+    kept: HashSet<Path>,
     /// How many events were applied.
     pub events: u64,
     /// Every instance that exists, in the order in which they came into being.
@@ -69,6 +76,8 @@ pub struct StepView {
     pub abandoned: bool,
     /// The run that a call has started.
     pub child: Option<RunId>,
+    /// An earlier run has done it.
+    pub kept: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -123,10 +132,13 @@ impl View {
             has_failures: false,
             undone: None,
             paused: false,
+            reached: false,
+            begins_at: None,
             cancel_requested: false,
             failed_at: None,
             halted: IndexMap::new(),
             applies: Vec::new(),
+            kept: HashSet::new(),
             events: 0,
             steps: IndexMap::new(),
         }
@@ -212,6 +224,12 @@ impl View {
                 step.phase = StepPhase::Joined;
                 step.started_at.get_or_insert(at);
             }),
+            What::TimerSet { path, reason: Reason::Wait, until } if path.is_run() => {
+                (self.phase, self.begins_at) = (RunPhase::Pending, Some(*until));
+            }
+            What::TimerFired { path, reason: Reason::Wait } if path.is_run() => {
+                (self.phase, self.begins_at) = (self.begun(), None);
+            }
             What::TimerSet { path, reason: Reason::Wait, until: end } => self.change(path, |step| {
                 if let StepPhase::Asking { until, .. } = &mut step.phase {
                     *until = Some(*end);
@@ -221,8 +239,8 @@ impl View {
                 self.cancel_requested |= path.is_run();
                 self.paused &= !path.is_run();
             }
-            What::Paused { .. } => self.paused = true,
-            What::Resumed { .. } => self.paused = false,
+            What::Paused { reached, .. } => (self.paused, self.reached) = (true, *reached),
+            What::Resumed { .. } => (self.paused, self.reached) = (false, false),
             What::InputsChanged { inputs, .. } => self.inputs = inputs.clone(),
             What::Reopened { paths, inputs, .. } => self.reopened(paths, inputs),
             What::SentBack { gate, steps, .. } => self.sent_back(gate, steps),
@@ -230,6 +248,7 @@ impl View {
             What::Concluded { outcome, has_failures, undone } => {
                 self.phase = RunPhase::Ended(outcome.clone());
                 self.ended_at = Some(at);
+                self.begins_at = None;
                 self.has_failures = *has_failures;
                 self.undone = *undone;
                 self.failed_at = self.first_failure();
@@ -238,8 +257,8 @@ impl View {
                 let child = value.as_str().and_then(RunId::written);
                 self.change(path, |step| step.child = child.filter(|_| step.calls()));
             }
-            What::Kept(_)
-            | What::Noted { .. }
+            What::Kept(kept) => drop(self.kept.insert(kept.path.clone())),
+            What::Noted { .. }
             | What::Admitted { .. }
             | What::Spent { .. }
             | What::TimerSet { .. }
@@ -281,6 +300,7 @@ impl View {
             recovered: false,
             abandoned: false,
             child: None,
+            kept: false,
         };
         self.steps.insert(path, view);
     }
@@ -461,6 +481,9 @@ impl View {
         let Some(step) = self.steps.get_mut(path) else { return };
         step.phase = StepPhase::Settled(settled.outcome.clone());
         step.ended_at = Some(at);
+        let skipped = matches!(settled.outcome, Outcome::Skipped(_) | Outcome::Cancelled(_));
+        // Whatever was begun here was not taken over.
+        step.kept = step.started_at.is_none() && !skipped && self.kept.contains(path);
         (step.abandoned, step.recovered) = (settled.abandoned, settled.recovered);
     }
 

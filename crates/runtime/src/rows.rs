@@ -1,9 +1,12 @@
 //! What lists of runs show, folded from the events of each run without its plan.
 
 use crate::report::{Dialect, ids};
-use windlass_engine::{Decision, Event, Failure, Outcome, Path, RunId, Settled, Undone, What, is_abort};
+use windlass_engine::{Decision, Event, Failure, Outcome, Path, Reason, RunId, Settled, Undone, What, is_abort};
 use windlass_ir::Value;
 use windlass_store::{Projection, Row};
+
+/// What a run waits for that was started for later.
+const BEGINNING: &str = "its time";
 
 #[derive(Debug)]
 pub struct Rows;
@@ -77,6 +80,14 @@ fn apply(row: &mut Row, event: &Event) {
             }
             row.reason = reason;
         }
+        What::TimerSet { path, reason: Reason::Wait, .. } if path.is_run() => {
+            let pending = pending_word(row);
+            if row.status != pending {
+                row.waiting.push(BEGINNING.into());
+                row.status = pending.into();
+            }
+        }
+        What::TimerFired { path, reason: Reason::Wait } if path.is_run() => go_on_from(row, BEGINNING),
         What::Admitted { path, .. } if path.is_run() => row.status = "running".into(),
         What::InputsChanged { inputs, .. } => row.inputs = searchable(inputs),
         What::Kept(_)
@@ -141,6 +152,14 @@ fn go_on(row: &mut Row, path: &Path) {
     row.waiting.retain(|waiting| *waiting != name);
     if row.ended_at.is_none() {
         row.status = waiting_word(row).into();
+    }
+}
+
+/// A run that waited for nothing else is under way now; one that has to be let in is still pending.
+fn go_on_from(row: &mut Row, name: &str) {
+    if row.waiting.iter().any(|waiting| waiting == name) {
+        row.waiting.retain(|waiting| waiting != name);
+        row.status = "running".into();
     }
 }
 

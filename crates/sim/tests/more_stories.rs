@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 use windlass_engine::{
-    Choice, Effect, Event, GateDecision, Input, Job, Lineage, Outcome, Path, Program, Refused, Run, RunId,
-    Start, Timestamp, What, Work, kept,
+    Choice, Effect, Event, GateDecision, Input, Job, Lineage, Outcome, Path, Program, Reach, Refused, Run,
+    RunId, Start, Timestamp, What, Work, kept,
 };
 use windlass_ir::{Plan, Value};
 use windlass_sim::story::plan_of;
@@ -26,7 +26,11 @@ impl Hand {
     }
 
     fn offer(&mut self, input: Input) {
-        let answer = self.run.handle(Timestamp(0), input).expect("it is taken");
+        self.offer_at(0, input);
+    }
+
+    fn offer_at(&mut self, seconds: i64, input: Input) {
+        let answer = self.run.handle(Timestamp(seconds * 1_000_000), input).expect("it is taken");
         self.journal.extend(answer.events);
         for effect in answer.effects {
             if let Effect::Dispatch(job) = effect {
@@ -88,7 +92,8 @@ fn chain_done() -> Hand {
 fn again(plan: Plan, from: &str, inputs: &str) -> Hand {
     let before = chain_done();
     let from = Path::default().child(from.into(), None);
-    let keep = kept(before.run.program(), &before.journal, &from);
+    let changed = plan.digest != before.run.program().plan.digest || inputs != r#"{"who": "ann"}"#;
+    let keep = kept(before.run.program(), &before.journal, &[from], changed);
     Hand::start(plan, Start { keep, ..Start::with(json(inputs)) })
 }
 
@@ -138,9 +143,117 @@ stages:
         before.done(path, json("1"));
     }
     let from = Path::default().child("each".into(), Some(1)).child("two".into(), None);
-    let keep = kept(before.run.program(), &before.journal, &from);
+    let keep = kept(before.run.program(), &before.journal, &[from], false);
     let hand = Hand::start(plan(), Start { keep, ..Start::with(json("{}")) });
     assert_eq!(hand.handed_out(), ["/each[1]/two"], "the first item and the first step of the second one");
+}
+
+/// Edits above a step and around it change nothing about it; edits of it do.
+#[test]
+fn a_step_is_the_same_wherever_it_stands() {
+    let earlier = "stages:\n  - { id: before, type: task, task: z }\n  - { id: first, name: Once more,";
+    let moved = CHAIN.replace("stages:\n  - { id: first,", earlier);
+    let hand = again(swdl(&moved), "third", r#"{"who": "ann"}"#);
+    assert_eq!(hand.handed_out(), ["/before", "/third"], "the others are as they were");
+    let scope = |inner: &str| {
+        swdl(&format!(
+            "
+workflow: {{ id: scoped, name: Scoped }}
+stages:
+  - id: box
+    type: block
+    stages:
+      - {{ id: in, type: task, task: {inner} }}
+  - {{ id: out, depends_on: [box], type: task, task: o }}
+"
+        ))
+    };
+    let mut before = Hand::start(scope("one"), Start::with(json("{}")));
+    before.done("/box/in", json("1"));
+    before.done("/out", json("2"));
+    let keep = kept(before.run.program(), &before.journal, &[], true);
+    let hand = Hand::start(scope("two"), Start { keep, ..Start::with(json("{}")) });
+    assert_eq!(hand.handed_out(), ["/box/in"], "a scope is not the same when a step in it is another");
+}
+
+#[test]
+fn what_was_undone_is_done_again() {
+    let plan = || {
+        plan_of(
+            "dagnats",
+            r#"{"name": "trip", "version": "1", "steps": [
+                {"id": "book", "task": "book", "type": "normal", "compensate": "unbook"},
+                {"id": "pay", "task": "pay", "type": "normal", "depends_on": ["book"]},
+                {"id": "unbook", "task": "unbook", "type": "normal"}]}"#,
+        )
+        .expect("a good workflow")
+    };
+    let mut before = Hand::start(plan(), Start::with(json("{}")));
+    before.done("/book", json("1"));
+    before.answer("/pay", Outcome::Failed(windlass_engine::Failure::new("auth_failure", "no")));
+    before.done("/book/unbook", json("2"));
+    assert!(before.run.outcome().is_some());
+    let from = Path::default().child("pay".into(), None);
+    let keep = kept(before.run.program(), &before.journal, &[from], false);
+    let hand = Hand::start(plan(), Start { keep, ..Start::with(json("{}")) });
+    assert_eq!(hand.handed_out(), ["/book"]);
+}
+
+#[test]
+fn a_run_for_later_does_nothing_before_its_time() {
+    let at = Some(Timestamp(60_000_000));
+    let mut hand = Hand::start(swdl(CHAIN), Start { at, ..Start::with(json(r#"{"who": "ann"}"#)) });
+    assert_eq!(hand.run.next_deadline(), at);
+    hand.offer_at(30, Input::Tick);
+    hand.offer_at(31, Input::TakenUp);
+    assert_eq!(hand.handed_out(), Vec::<String>::new());
+    hand.offer_at(60, Input::Tick);
+    assert_eq!(hand.handed_out(), ["/first"]);
+    let view = windlass_engine::View::of(hand.run.program().clone(), &hand.journal);
+    assert_eq!(view.begins_at, None);
+
+    let mut cancelled = Hand::start(swdl(CHAIN), Start { at, ..Start::with(json(r#"{"who": "ann"}"#)) });
+    cancelled.offer(Input::Cancel { path: Path::default(), why: "no".into(), by: "ann".into() });
+    assert!(matches!(cancelled.run.outcome(), Some(Outcome::Cancelled(_))));
+}
+
+#[test]
+fn a_run_that_goes_to_a_step_pauses_after_it() {
+    let reach = Some(Reach::Until("second".into()));
+    let mut hand = Hand::start(swdl(CHAIN), Start { reach, ..Start::with(json(r#"{"who": "ann"}"#)) });
+    hand.done("/first", json("10"));
+    hand.done("/second", json("20"));
+    assert!(hand.run.is_paused());
+    assert_eq!(hand.handed_out(), ["/first", "/second", "/beside"], "`third` is not begun");
+    hand.offer(Input::Resume { by: "ann".into() });
+    assert!(!hand.run.is_paused());
+    hand.done("/third", json("30"));
+    hand.done("/beside", json("40"));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))));
+}
+
+#[test]
+fn a_run_about_one_step_does_nothing_else() {
+    let before = chain_done();
+    let only = Path::default().child("third".into(), None);
+    let keep = kept(before.run.program(), &before.journal, std::slice::from_ref(&only), true);
+    // What is read is what was recorded, even if the step that made it is another by now.
+    let plan = swdl(&CHAIN.replace("task: a,", "task: other,").replace("task: b,", "task: more,"));
+    let reach = Some(Reach::Only(only));
+    let mut hand = Hand::start(plan, Start { keep, reach, ..Start::with(json(r#"{"who": "bob"}"#)) });
+    assert_eq!(hand.handed_out(), ["/third"]);
+    let Work::Task { input, .. } = &hand.job("/third").work.work else { panic!("a task") };
+    assert_eq!(*input, json("10"));
+    hand.done("/third", json("33"));
+    assert_eq!(hand.run.outcome(), Some(&Outcome::Done(json("33"))));
+
+    let nothing = Start {
+        reach: Some(Reach::Only(Path::default().child("first".into(), None))),
+        ..Start::with(json("{}"))
+    };
+    let mut hand = Hand::start(swdl(CHAIN), nothing);
+    hand.done("/first", json("1"));
+    assert_eq!(hand.run.outcome(), Some(&Outcome::Done(json("1"))), "all others are skipped");
 }
 
 const CALLER: &str = "

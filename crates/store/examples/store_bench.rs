@@ -156,7 +156,7 @@ fn events() -> Vec<Event> {
     let of = |length: usize| {
         vec![Event {
             at: Timestamp(1_770_372_005_250_000),
-            what: What::Paused { by: "x".repeat(length).into() },
+            what: What::Paused { by: "x".repeat(length).into(), reached: false },
         }]
     };
     let run = RunId::new("r").expect("a run id");

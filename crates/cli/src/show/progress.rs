@@ -95,7 +95,7 @@ pub fn event_line(event: &Event) -> String {
         What::Signalled { name, by, .. } => format!(" {} by {by}", one_line(name)),
         What::SentBack { steps, .. } => format!(": {} steps once more", steps.len()),
         What::CancelRequested { why, by, .. } => format!(" by {by}: {}", one_line(why)),
-        What::Paused { by }
+        What::Paused { by, .. }
         | What::Resumed { by }
         | What::InputsChanged { by, .. }
         | What::Reopened { by, .. } => format!(" by {by}"),

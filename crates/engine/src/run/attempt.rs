@@ -94,7 +94,8 @@ impl Turn<'_> {
     ) -> Result<(), Failure> {
         let assignment = Arc::new(self.assignment(place, step, action)?);
         let kept = self.state().kept.get(&self.at(place).path).cloned();
-        if let Some(kept) = kept.filter(|kept| kept.seen == crate::keep::of_action(step, &assignment)) {
+        let plan = &self.program(place).plan;
+        if let Some(kept) = kept.filter(|kept| kept.seen == crate::keep::of_action(plan, step, &assignment)) {
             self.settle(place, kept.outcome.clone());
             return Ok(());
         }

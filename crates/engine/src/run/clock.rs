@@ -1,11 +1,36 @@
 //! The time of the run as a whole: how long it may take, counted only while something other than a person can move it.
 
 use super::Turn;
-use super::state::RunClock;
-use crate::event::What;
+use super::state::{Place, Role, RunClock};
+use crate::event::{Reach, What};
 use crate::keys::{Path, Reason, Timestamp};
 
+/// Who pauses a run that has come as far as it was to go.
+const UNTIL: &str = "until";
+
 impl Turn<'_> {
+    /// The time has come that the run was to begin at: now it asks for what it shares.
+    pub(super) fn begin(&mut self) -> bool {
+        let Some(at) = self.state().begins else { return false };
+        if at > self.now || !self.ticking || self.state().paused || self.state().stop.is_some() {
+            return false;
+        }
+        self.emit(What::TimerFired { path: Path::default(), reason: Reason::Wait });
+        self.apply();
+        true
+    }
+
+    /// Pauses the run once the step has settled that it was to go to.
+    pub(super) fn reached(&mut self, place: Place) {
+        let Some(Reach::Until(step)) = &self.state().reach else { return };
+        let instance = self.at(place);
+        let is_own = instance.unit == 0 && instance.frame.is_none() && instance.role == Role::Body;
+        let known = self.run.program.plan.steps.get(instance.step.index());
+        if is_own && known.is_some_and(|known| known.id == *step && !known.implicit) {
+            self.emit(What::Paused { by: UNTIL.into(), reached: true });
+        }
+    }
+
     /// The run has taken too long: everything at work is told to stop.
     pub(super) fn run_out(&mut self) -> bool {
         let RunClock::Until(until) = self.state().clock else { return false };

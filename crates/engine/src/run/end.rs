@@ -4,9 +4,9 @@ use super::records;
 use super::state::{Abort, Doing, Phase, Place, Role, RunClock, Within};
 use super::values::{checked, contracted};
 use super::{Run, Turn};
-use crate::event::{Settled, Undone, What};
+use crate::event::{Reach, Settled, Undone, What};
 use crate::input::Effect;
-use crate::outcome::{Failure, Outcome, class};
+use crate::outcome::{Failure, Outcome, Skip, SkipReason, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
@@ -45,6 +45,7 @@ impl Turn<'_> {
         self.give_back(place, Some(&settled.outcome));
         self.emit(What::Settled(Box::new(settled)));
         self.abort_branches(place);
+        self.reached(place);
     }
 
     /// Whether a failure halts its list, and whether its list has failed because of it.
@@ -245,7 +246,8 @@ impl Turn<'_> {
         if self.state().roots.open > 0 || self.state().undoing.contains_key(&None) {
             return false;
         }
-        if self.state().applies.is_some() && self.state().stop.is_none() {
+        let waits = self.state().applies.is_some() || self.state().begins.is_some();
+        if waits && self.state().stop.is_none() {
             return false;
         }
         if self.undo_next(None) {
@@ -284,6 +286,11 @@ impl Turn<'_> {
         }
         if let Some(outcome) = state.roots.cancelled.and_then(|cancelled| self.at(cancelled).outcome()) {
             return outcome.clone();
+        }
+        if let Some(Reach::Only(path)) = &state.reach {
+            let outcome = state.find(path).and_then(|place| self.at(place).outcome()).cloned();
+            let never = || Outcome::Skipped(Skip { reason: SkipReason::BranchNotTaken, because_of: None });
+            return outcome.unwrap_or_else(never);
         }
         self.outputs_of_run().map_or_else(Outcome::Failed, Outcome::Done)
     }

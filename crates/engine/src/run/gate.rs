@@ -4,7 +4,7 @@ use super::Turn;
 use super::program::{option_of, says_no};
 use super::records::{self, Verdict};
 use super::state::{Phase, Place};
-use crate::event::{Decision, Question, Repeated, What};
+use crate::event::{Decision, Kept, Question, Repeated, What};
 use crate::input::{Choice, GateDecision, Refused};
 use crate::keys::{Path, Reason};
 use crate::outcome::{Failure, Outcome, class};
@@ -31,31 +31,52 @@ struct Made {
 
 impl Turn<'_> {
     pub(super) fn start_gate(&mut self, place: Place, step: &PlanStep, gate: &Gate) -> Result<(), Failure> {
-        self.ask(place, step, gate, None)?;
+        let question = self.question(place, step, gate, None)?;
+        let kept = self.state().kept.get(&self.at(place).path).cloned();
+        let plan = &self.program(place).plan;
+        let same = |kept: &Arc<Kept>| kept.seen == crate::keep::of_gate(plan, step, &question);
+        if let Some(kept) = kept.filter(same).filter(|_| !self.has_verdict(place, gate)) {
+            // The same was asked in an earlier run, and answered.
+            self.settle(place, kept.outcome.clone());
+            return Ok(());
+        }
+        self.ask(place, gate, question);
         self.take_verdict(place, gate)
     }
 
-    fn ask(
-        &mut self,
+    /// Whether there is something in the input that a gate looks at.
+    fn has_verdict(&self, place: Place, gate: &Gate) -> bool {
+        let Some(name) = &gate.verdict_input else { return false };
+        match self.state().unit(Some(place)).inputs.get(&name.value) {
+            None | Some(Value::Null) => false,
+            Some(Value::Text(word)) => !word.is_empty(),
+            Some(_) => true,
+        }
+    }
+
+    fn question(
+        &self,
         place: Place,
         step: &PlanStep,
         gate: &Gate,
         empties: Option<Arc<str>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Question, Failure> {
         let sight = self.sight(Some(place))?;
-        let question = Question {
+        Ok(Question {
             message: sight.optional(gate.message.as_ref())?,
             show_file: sight.optional(gate.show_file.as_ref())?,
             input: sight.inputs(step)?,
             on_timeout: gate.on_timeout,
             empties,
-        };
+        })
+    }
+
+    fn ask(&mut self, place: Place, gate: &Gate, question: Question) {
         let path = self.path(place);
         self.emit(What::Entered { path: path.clone(), decision: Decision::Gate(Box::new(question)) });
         if let Some(timeout) = gate.timeout {
             self.emit(What::TimerSet { path, reason: Reason::Wait, until: self.now.plus(timeout) });
         }
-        Ok(())
     }
 
     fn gate_at(&self, place: Place) -> Option<Gate> {
@@ -198,8 +219,9 @@ impl Turn<'_> {
                 let step = program.step(self.at(place).step);
                 let input = gate.verdict_input.as_ref().filter(|_| by == BY_INPUT);
                 let empties = input.map(|name| name.value.clone());
-                if let Err(failure) = self.ask(place, step, gate, empties) {
-                    self.settle(place, Outcome::Failed(failure));
+                match self.question(place, step, gate, empties) {
+                    Ok(question) => self.ask(place, gate, question),
+                    Err(failure) => self.settle(place, Outcome::Failed(failure)),
                 }
             }
             OnReject::Back { to, times_max } => {

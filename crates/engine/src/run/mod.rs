@@ -143,7 +143,8 @@ impl Run {
             RunClock::Until(until) if self.outcome().is_none() && self.state.stop.is_none() => Some(until),
             RunClock::Until(_) | RunClock::None | RunClock::Still { .. } | RunClock::Over => None,
         };
-        self.state.timers.next().map(|(until, ..)| until).into_iter().chain(run).min()
+        let begins = self.state.begins.filter(|_| self.state.stop.is_none());
+        self.state.timers.next().map(|(until, ..)| until).into_iter().chain(run).chain(begins).min()
     }
 
     /// The paths that time will do something to.
@@ -328,7 +329,7 @@ impl Turn<'_> {
             Input::Cancel { path, why, by } => self.cancel(path, why, by),
             Input::Pause { .. } if self.state().paused => Err(Refused::AlreadyPaused),
             Input::Pause { by } => {
-                self.emit(What::Paused { by });
+                self.emit(What::Paused { by, reached: false });
                 Ok(())
             }
             Input::Resume { .. } if !self.state().paused => Err(Refused::NotPaused),
@@ -392,7 +393,7 @@ impl Turn<'_> {
             .map_err(|failure| Refused::BadEnvironment(failure.message))?;
         let shares =
             self.shares(&state, &start).map_err(|failure| Refused::BadInput(failure.message.to_string()))?;
-        let Start { inputs, seed, about, by, lineage, keep, .. } = start;
+        let Start { inputs, seed, about, by, lineage, keep, at, reach, .. } = start;
         self.emit(What::Started {
             inputs,
             env: Sealable(Value::Map(Arc::new(env))),
@@ -401,7 +402,11 @@ impl Turn<'_> {
             by,
             lineage,
             shares,
+            reach,
         });
+        if let Some(until) = at.filter(|at| *at > self.now) {
+            self.emit(What::TimerSet { path: Path::default(), reason: Reason::Wait, until });
+        }
         self.apply();
         keep.into_iter().for_each(|kept| self.emit(What::Kept(Box::new(kept))));
         self.start_hooks();
@@ -424,6 +429,7 @@ impl Turn<'_> {
                         || self.attend()
                         || !self.quiet && self.start_one()
                         || self.conclude()
+                        || self.begin()
                         || self.set_clock()
                         || self.run_out()
                         || self.fire_timer()

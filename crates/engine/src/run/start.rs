@@ -2,7 +2,7 @@
 
 use super::Turn;
 use super::state::{Phase, Place};
-use crate::event::{Decision, What};
+use crate::event::{Decision, Reach, What};
 use crate::keys::Reason;
 use crate::outcome::{Failure, Outcome, Skip, SkipReason};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use windlass_ir::workflow::Kind;
 impl Turn<'_> {
     /// Starts one step that is ready, in the order of the file.
     pub(super) fn start_one(&mut self) -> bool {
-        if self.state().paused || self.state().applies.is_some() {
+        if self.state().paused || self.state().applies.is_some() || self.state().begins.is_some() {
             return false;
         }
         let limits = &self.run.program.plan.policy.concurrency;
@@ -44,6 +44,12 @@ impl Turn<'_> {
         if let (Phase::Joined(_), Kind::Action(action)) = (&self.at(place).phase, &step.kind) {
             // It waited for another one, which did not succeed.
             return self.start_action(place, step, action);
+        }
+        if self.is_beside_only(place) {
+            if !self.take_kept(place, step) {
+                self.skip(place, SkipReason::NotAsked);
+            }
+            return Ok(());
         }
         if let Some(skip) = self.blocked(place, step) {
             self.settle(place, Outcome::Skipped(skip));
@@ -100,6 +106,7 @@ impl Turn<'_> {
                     SkipReason::GateSkipped => skip(SkipReason::GateSkipped),
                     SkipReason::DependencyFailed => skip(SkipReason::DependencyFailed),
                     SkipReason::RunCancelled => skip(SkipReason::RunCancelled),
+                    SkipReason::NotAsked => None,
                     SkipReason::ConditionFalse | SkipReason::BranchNotTaken | SkipReason::EmptySlot => {
                         let gate = program.step(program.plan.unguarded(*need)).kind.is_gate();
                         if gate { skip(SkipReason::GateSkipped) } else { None }
@@ -115,11 +122,25 @@ impl Turn<'_> {
         })
     }
 
+    /// Whether the run is about one step, and this is neither that nor around it nor in it.
+    fn is_beside_only(&self, place: Place) -> bool {
+        let Some(Reach::Only(only)) = &self.state().reach else { return false };
+        let (own, only) = (self.at(place).path.segments(), only.segments());
+        // The step that has items is on the way to each of them.
+        let on_the_way = own.iter().zip(only).enumerate().all(|(at, (own_one, only_one))| {
+            own_one == only_one
+                || at + 1 == own.len() && own_one.name == only_one.name && own_one.ordinal.is_none()
+        });
+        !on_the_way
+    }
+
     /// An earlier run has done this, and nothing about it has changed.
     fn take_kept(&mut self, place: Place, step: &PlanStep) -> bool {
         let Some(kept) = self.state().kept.get(&self.at(place).path).cloned() else { return false };
-        // What an action was given is compared once that is known.
-        if matches!(step.kind, Kind::Action(_)) || kept.seen != crate::keep::of_step(step) {
+        // What an action was given and what a gate asks is compared once that is known.
+        let later = matches!(step.kind, Kind::Action(_) | Kind::Gate(_));
+        let only = self.is_beside_only(place);
+        if !only && (later || kept.seen != crate::keep::of_step(&self.program(place).plan, step)) {
             return false;
         }
         self.settle(place, kept.outcome.clone());

@@ -97,9 +97,10 @@ impl Oracle {
                 {
                     SkipReason::GateSkipped
                 }
-                SkipReason::ConditionFalse | SkipReason::BranchNotTaken | SkipReason::EmptySlot => {
-                    return None;
-                }
+                SkipReason::ConditionFalse
+                | SkipReason::BranchNotTaken
+                | SkipReason::EmptySlot
+                | SkipReason::NotAsked => return None,
             },
             Outcome::Skipped(_) | Outcome::Done(_) | Outcome::Continue(_) => return None,
         };

@@ -536,7 +536,8 @@ mod tests {
 
     fn append(store: &Store, run: &str, prev: Option<u64>, bytes: usize) -> Result<Appended, Error> {
         let run = RunId::new(run).expect("a run id");
-        let events = [Event { at: Timestamp(1), what: What::Paused { by: "x".repeat(bytes).into() } }];
+        let events =
+            [Event { at: Timestamp(1), what: What::Paused { by: "x".repeat(bytes).into(), reached: false } }];
         store.journal.append(Append::new(run, prev.map(Lsn), &events).expect("a record")).wait()
     }
 

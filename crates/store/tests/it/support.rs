@@ -132,7 +132,7 @@ impl Projection for Shown {
             row.ended_at = None;
             match what {
                 What::Noted { key, .. } => row.status = format!("{}{key}", row.status),
-                What::Paused { by } => row.waiting.push(by.to_string()),
+                What::Paused { by, .. } => row.waiting.push(by.to_string()),
                 What::Closed => row.ended_at = Some(*at),
                 other => row.reason = Some(format!("{other:?}")),
             }

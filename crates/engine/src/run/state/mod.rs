@@ -17,7 +17,7 @@ mod stop;
 mod timer;
 
 use super::program::{Lane, Program};
-use crate::event::{Assignment, Decision, Event, Kept, Question, Shares, What};
+use crate::event::{Assignment, Decision, Event, Kept, Question, Reach, Shares, What};
 use crate::input::Lineage;
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::Outcome;
@@ -142,6 +142,10 @@ pub struct State {
     /// Steps whose key was answered, in the order in which they joined.
     pub answered: VecDeque<Place>,
     pub kept: HashMap<Path, Arc<Kept>>,
+    /// It does nothing before.
+    pub begins: Option<Timestamp>,
+    /// How far it goes, where that is not to its end.
+    pub reach: Option<Reach>,
     /// How many steps have settled: the order of completion.
     pub completed: u64,
     /// What can be undone, in the order of completion.
@@ -214,6 +218,8 @@ impl State {
             promises: HashMap::new(),
             answered: VecDeque::new(),
             kept: HashMap::new(),
+            begins: None,
+            reach: None,
             completed: 0,
             undoable: BTreeMap::new(),
             undoing: BTreeMap::new(),
@@ -302,7 +308,8 @@ pub fn evolve(state: &mut State, event: &Event) {
     let at = event.at;
     state.last_at = state.last_at.max(at);
     match &event.what {
-        What::Started { inputs, env, seed, about, by, lineage, shares } => {
+        What::Started { inputs, env, seed, about, by, lineage, shares, reach } => {
+            state.reach.clone_from(reach);
             state.shares = shares.as_deref().cloned().unwrap_or_default();
             state.apply();
             state.stage = Stage::Running;
@@ -359,6 +366,10 @@ pub fn evolve(state: &mut State, event: &Event) {
             }
         }
         What::Joined { path, key } => state.joined(path, key),
+        What::TimerSet { path, reason: Reason::Wait, until } if path.is_run() => {
+            // It asks for what it shares when it begins.
+            (state.begins, state.applies) = (Some(*until), None);
+        }
         What::TimerSet { path, until, .. } if path.is_run() => state.set_clock(*until, at),
         What::TimerSet { path, reason, until } => {
             if let Some(place) = state.find(path) {
@@ -372,6 +383,10 @@ pub fn evolve(state: &mut State, event: &Event) {
                     state.attention.remove(&place);
                 }
             }
+        }
+        What::TimerFired { path, reason: Reason::Wait } if path.is_run() => {
+            state.begins = None;
+            state.apply();
         }
         What::TimerFired { path, .. } if path.is_run() => {
             state.clock = RunClock::Over;
@@ -412,7 +427,12 @@ pub fn evolve(state: &mut State, event: &Event) {
                 state.stop_instance(place, &Stop { by_person: true, ..Stop::unwind(why.clone()) });
             }
         }
-        What::Paused { .. } => state.paused = true,
+        What::Paused { reached, .. } => {
+            state.paused = true;
+            if *reached {
+                state.reach = None;
+            }
+        }
         What::Resumed { .. } => state.paused = false,
         What::InputsChanged { inputs, .. } => state.units[0].inputs = inputs.clone(),
         What::Reopened { paths, inputs, .. } => {
