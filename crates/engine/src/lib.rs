@@ -20,8 +20,7 @@ pub use desk::{
 };
 pub use event::{
     Assignment, Decision, Event, Kept, Listening, Promise, Question, Reach, Repeated, RunBudget, Settled,
-    Shares,
-    Undone, Waiting, What,
+    Shares, Undone, Waiting, What,
 };
 pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
 pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};

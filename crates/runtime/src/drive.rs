@@ -259,7 +259,7 @@ impl Driver {
                 return Wake::Time;
             }
             (Clock::Real | Clock::Steady { .. }, Some(due)) => Some(due),
-            (_, None) if busy || self.patience == Patience::Everything => None,
+            (_, None) if busy || self.patience == Patience::Everything && !self.view.reached => None,
             (_, None) => return Wake::Rest,
         };
         let left = until.map(|until| std::time::Duration::from_micros(until.since(self.clock.now()).0));

@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_engine::{
-    BadRunId, Claim, DeskEvent, DeskInput, DeskRefused, DeskState, Effect, Event, Full, Input, Lineage,
-    Order, Path, Program, Refused, Run, RunBudget, RunId, StepPhase, Unrunnable, View,
+    BadRunId, Claim, DeskEvent, DeskInput, DeskRefused, DeskState, Effect, Event, Full, Input, Kept, Lineage,
+    Order, Path, Program, Reach, Refused, Run, RunBudget, RunId, StepPhase, Timestamp, Unrunnable, View,
 };
 use windlass_executors::{Children, EndError, Problem, end_orphans};
 use windlass_ir::plan::FORMAT;
@@ -74,6 +74,22 @@ pub enum Error {
     /// `task` where a worker's task is meant.
     #[error("nothing here does `{step}` (type {kind}): answer for it with `--script`{}", .task.as_ref().map(|task| format!(", or name a command for its task in windlass.toml: `[tasks.{task:?}]` with `command = [\"program\"]`")).unwrap_or_default())]
     NobodyFor { step: String, kind: String, task: Option<String> },
+    #[error("run `{run}` has no step `{step}`{}: `windlass show {run}` lists them", .suggest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+    NoStep { run: RunId, step: String, suggest: Option<String> },
+    #[error("nothing failed in run `{0}` and nothing has changed: name the step to start from with `--from`")]
+    NothingToRetry(RunId),
+    #[error(
+        "run `{0}` is not finished: go on with `windlass resume {0}`, or cancel it first with `windlass cancel {0}`"
+    )]
+    NotFinished(RunId),
+    #[error(
+        "run `{run}` has no result of `{needed}`, which `{step}` needs: take another run, or let that step run too"
+    )]
+    NoResult { run: RunId, step: String, needed: String },
+    #[error(
+        "`{step}` is inside the loop `{around}`, whose rounds depend on each other: name the loop instead"
+    )]
+    InLoop { step: String, around: String },
     #[error("no gate of run `{0}` waits for a decision")]
     NoGate(RunId),
     #[error("run `{run}` waits at several gates: name one of {}", .gates.join(", "))]
@@ -113,6 +129,10 @@ impl Error {
         "bad_script",
         "bad_config",
         "no_gate",
+        "no_step",
+        "nothing_to_retry",
+        "run_not_finished",
+        "no_result",
         "no_such_option",
         "bad_parameter",
         "owner_gone",
@@ -151,6 +171,10 @@ impl Error {
             Self::Orphans(_) => "orphans",
             Self::Script(_) => "bad_script",
             Self::Config(_) => "bad_config",
+            Self::NoStep { .. } | Self::InLoop { .. } => "no_step",
+            Self::NothingToRetry(_) => "nothing_to_retry",
+            Self::NotFinished(_) => "run_not_finished",
+            Self::NoResult { .. } => "no_result",
             Self::NoGate(_) | Self::WhichGate { .. } => "no_gate",
             Self::OwnerGone(_) => "owner_gone",
             Self::Unreachable { .. } => "unreachable",
@@ -201,6 +225,9 @@ pub(crate) fn file_of(view: &View) -> Option<PathBuf> {
     view.about.get(FILE).and_then(Value::as_str).map(PathBuf::from)
 }
 
+/// Under which word a run knows the one that it takes over from.
+pub const RETRY_OF: &str = "retry_of";
+
 /// Who takes up a run that was started before.
 const DESK: &str = "desk";
 
@@ -245,6 +272,22 @@ pub struct Start {
     pub parents: Vec<RunId>,
     /// The budgets of those runs.
     pub budgets: Vec<RunBudget>,
+    pub beginning: Beginning,
+}
+
+/// What is special about the beginning of a run: nothing, by default.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Beginning {
+    /// It does nothing before.
+    pub at: Option<Timestamp>,
+    /// How far it goes, where that is not to its end.
+    pub reach: Option<Reach>,
+    /// What it takes over of an earlier run, and which one that is.
+    pub keep: Vec<Kept>,
+    pub of: Option<RunId>,
+    /// What every random choice is drawn from, where that is not left to chance.
+    pub seed: Option<u64>,
 }
 
 /// A run under way in this process.
@@ -399,11 +442,14 @@ impl Engine {
         let file = start.file.as_deref().and_then(FilePath::to_str).map(|file| (FILE, Value::text(file)));
         let folder = start.file.as_deref().and_then(FilePath::parent).and_then(FilePath::to_str);
         let folder = folder.map(|folder| ("folder", Value::text(folder)));
-        let about = Value::map(about.into_iter().chain(config).chain(file).chain(folder));
+        let of = start.beginning.of.as_ref().map(|of| (RETRY_OF, Value::text(of.as_str())));
+        let about = Value::map(about.into_iter().chain(config).chain(file).chain(folder).chain(of));
         self.desk().attend();
         let program = self.stored(plan, start.source, start.overrides).await?;
         let mut id = self.free_id(start.run.as_ref(), &start.clock)?;
-        if let Some(key) = Run::new(id.clone(), program.clone()).start_key(&start.inputs)?
+        // Who starts a run once more means another one, whatever it was started with.
+        if start.beginning.of.is_none()
+            && let Some(key) = Run::new(id.clone(), program.clone()).start_key(&start.inputs)?
             && let Some(earlier) = self.desk().start_once(&key, &id, START_KEY_TTL)
         {
             if self.exists(&earlier)? {
@@ -426,16 +472,19 @@ impl Engine {
             decided: HashMap::new(),
         };
         let mut opened = self.driver(fresh, start.host, start.clock, start.patience);
+        let Beginning { at, reach, keep, seed, .. } = start.beginning;
         let beginning = windlass_engine::Start {
             inputs: start.inputs,
-            seed: rand::random(),
+            seed: seed.unwrap_or_else(rand::random),
             about,
             by: start.by,
             lineage: start.lineage,
-            keep: Vec::new(),
+            keep,
             claims,
             parents: start.parents,
             budgets: start.budgets,
+            at,
+            reach,
         };
         match opened.driver.offer(Input::Start(Box::new(beginning))).await {
             Ok(Ok(())) => Ok(opened.go()),
@@ -505,6 +554,7 @@ impl Engine {
             lineage: Lineage::default(),
             parents: Vec::new(),
             budgets: Vec::new(),
+            beginning: Beginning::default(),
         };
         self.start(plan, start).await.map(|handle| handle.id)
     }
@@ -977,7 +1027,7 @@ impl Engine {
         }
     }
 
-    fn program(&self, id: &RunId) -> Result<Arc<Program>, Error> {
+    pub(crate) fn program(&self, id: &RunId) -> Result<Arc<Program>, Error> {
         let row = self.store.view.get(id)?.ok_or_else(|| Error::NoRun(id.to_string()))?;
         if let (Some(lsn), "") = (row.broken, row.row.plan.as_str()) {
             // Its beginning is damaged, which says more than that it has no plan.

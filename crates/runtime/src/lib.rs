@@ -3,7 +3,7 @@
 //! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `follow` who hears of it, `calls` the runs that it
 //! calls and `library` where their workflows are found, `clock` its time, `host` what
 //! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `rows` what lists of runs show, `report` a run
-//! as its user sees it, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
+//! as its user sees it, `retry` what a new run takes over of an earlier one, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
 
 mod archive;
 mod backup;
@@ -24,6 +24,7 @@ mod owner;
 mod printed;
 mod rates;
 pub mod report;
+mod retry;
 mod rows;
 mod triggers;
 
@@ -33,7 +34,7 @@ pub use clock::Clock;
 pub use config::{BadConfig, Config, Fault, Limits};
 pub use doctor::{Checkup, Finding, accept_older, examine, rebuild, renew_desk};
 pub use drive::{Fatal, Patience, Update};
-pub use engine::{Engine, Error, Handle, Start, new_id};
+pub use engine::{Beginning, Engine, Error, Handle, RETRY_OF, Start, new_id};
 pub use follow::Updates;
 pub use gc::{KeptRun, Sweep, Swept, SweptRun};
 pub use heads::keep_heads_in;
@@ -42,6 +43,7 @@ pub use library::{Definition, Reader, Unfound, find as find_workflow};
 pub use lock::Lock;
 pub use owner::{Door, Following, Order, Request, Surroundings, listen};
 pub use printed::Output;
+pub use retry::{Again, Fate, Forecast, again, only};
 pub use triggers::{Parked, PastFire, Scheduled, Triggers, Unready};
 
 /// The failure classes that Windlass itself uses.
@@ -49,8 +51,8 @@ pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
 
 pub use windlass_engine::{
     Asker, Choice, Claim, Decision, DeskEvent, DeskState, DeskWhat, Event, Failure, GateDecision, Input, Job,
-    Lineage, Outcome, Path, Program, Refused, RunId, RunPhase, StepPhase, StepView, Timestamp, View, What,
-    Work,
+    Kept, Lineage, Outcome, Path, Program, Reach, Refused, RunId, RunPhase, StepPhase, StepView, Timestamp,
+    View, What, Work,
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
 pub use windlass_store::{

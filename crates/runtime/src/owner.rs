@@ -5,7 +5,7 @@ use crate::archive::Carried;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::drive::{Patience, Update};
-use crate::engine::{Engine, Error, Handle, Start};
+use crate::engine::{Beginning, Engine, Error, Handle, Start};
 use crate::follow::{Updates, pair};
 use crate::gc::{Sweep, Swept};
 use crate::host::Host;
@@ -88,6 +88,8 @@ pub enum Request {
         from: Surroundings,
         /// It is not followed.
         detach: bool,
+        #[serde(default)]
+        beginning: Beginning,
     },
     Resume {
         run: RunId,
@@ -496,7 +498,7 @@ async fn send(writing: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> std:
 
 async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error> {
     match request {
-        Request::Start { plan, source, overrides, file, inputs, by, run, from, .. } => {
+        Request::Start { plan, source, overrides, file, inputs, by, run, from, beginning, .. } => {
             let start = Start {
                 run,
                 inputs,
@@ -511,6 +513,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
                 lineage: Lineage::default(),
                 parents: Vec::new(),
                 budgets: Vec::new(),
+                beginning,
             };
             engine.start(*plan, start).await
         }

@@ -163,6 +163,7 @@ impl Engine {
             lineage: runtime::Lineage::default(),
             parents: Vec::new(),
             budgets: Vec::new(),
+            beginning: runtime::Beginning::default(),
         };
         self.engine.start(plan.clone(), start).await.map(RunHandle::of)
     }

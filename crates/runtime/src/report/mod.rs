@@ -64,18 +64,20 @@ fn is_calling(step: &StepView) -> bool {
 
 /// Whether work or time alone brings the run further.
 pub(crate) fn moves_by_itself(view: &View) -> bool {
-    view.steps.iter().any(|(path, step)| match &step.phase {
-        StepPhase::Running => !is_calling(step),
-        StepPhase::Backoff { .. } | StepPhase::Waiting { signal: None, .. } => true,
-        StepPhase::Inside => is_between_rounds(view, path, step),
-        StepPhase::Dormant
-        | StepPhase::Pending
-        | StepPhase::Queued { .. }
-        | StepPhase::Asking { .. }
-        | StepPhase::Waiting { signal: Some(_), .. }
-        | StepPhase::Joined
-        | StepPhase::Settled(_) => false,
-    })
+    let later = view.begins_at.is_some() && !view.paused;
+    later
+        || view.steps.iter().any(|(path, step)| match &step.phase {
+            StepPhase::Running => !is_calling(step),
+            StepPhase::Backoff { .. } | StepPhase::Waiting { signal: None, .. } => true,
+            StepPhase::Inside => is_between_rounds(view, path, step),
+            StepPhase::Dormant
+            | StepPhase::Pending
+            | StepPhase::Queued { .. }
+            | StepPhase::Asking { .. }
+            | StepPhase::Waiting { signal: Some(_), .. }
+            | StepPhase::Joined
+            | StepPhase::Settled(_) => false,
+        })
 }
 
 /// Whether a loop waits for its next round.
@@ -214,6 +216,15 @@ fn current_step(view: &View) -> Option<String> {
 
 fn waiting_on(view: &View, place: impl Fn(&Path) -> Option<usize>) -> Vec<Json> {
     match view.phase {
+        RunPhase::Pending if view.begins_at.is_some() => {
+            return vec![json!({
+                "step": null,
+                "kind": "timer",
+                "message": "the run was started for later",
+                "options": null,
+                "until": view.begins_at.map(|at| at.to_string()),
+            })];
+        }
         RunPhase::Pending if view.started_at.is_some() => {
             let since = view.started_at.unwrap_or_default();
             return vec![slot(None, &view.applies, since, place(&Path::default()))];
@@ -369,6 +380,7 @@ struct Shown {
     duration: Option<f64>,
     /// The run that it has called.
     child: Option<RunId>,
+    kept: bool,
 }
 
 impl Shown {
@@ -384,6 +396,7 @@ impl Shown {
             skipped: skipped.map(str::to_owned),
             duration: None,
             child: None,
+            kept: false,
         }
     }
 
@@ -393,6 +406,7 @@ impl Shown {
         let mut shown = Self::nothing("", None);
         shown.attempts = doing.attempts;
         shown.child.clone_from(&doing.child);
+        shown.kept = step.kept || doing.kept;
         shown.delays.clone_from(&doing.delays);
         let span = step.started_at.or(doing.started_at).zip(step.ended_at);
         shown.duration = span.map(|(start, end)| end.since(start).as_secs_f64());
@@ -432,6 +446,9 @@ impl Shown {
         });
         if let (Json::Object(fields), Some(child)) = (&mut json, self.child) {
             fields.insert("child_run_id".into(), json!(child));
+        }
+        if self.kept {
+            json["kept"] = true.into();
         }
         json
     }

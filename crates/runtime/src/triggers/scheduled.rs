@@ -91,6 +91,8 @@ impl Ready {
             claims: Vec::new(),
             parents: Vec::new(),
             budgets: Vec::new(),
+            at: None,
+            reach: None,
         };
         let mut run = Run::new(self.run(now), program);
         run.handle(now, Input::Start(Box::new(start))).map_err(Error::Refused)?;
