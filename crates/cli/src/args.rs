@@ -1,16 +1,22 @@
 //! The command line: what can be written, and the help that says so.
 
+mod act;
 mod completions;
 mod filter;
+mod going;
 mod look;
 mod shared;
+mod test;
 mod triggers;
 mod upkeep;
 
 pub use completions::Completions;
 pub use filter::Filter;
+pub use act::{Cancel, Retry, Several};
+pub use going::{Compat, Going};
 pub use look::{Diff, Events, Logs, Runs, RunsCommand, Show};
 pub use shared::{Budget, BudgetCommand, Desk, Publish, Serve, Wait};
+pub use test::Test;
 pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersHistory, TriggersNext};
 pub use upkeep::{Backup, Doctor, Gc};
 
@@ -36,6 +42,8 @@ pub enum Command {
     Schema(Schema),
     Run(Run),
     Resume(Resume),
+    Retry(Retry),
+    Test(Test),
     Runs(Runs),
     Show(Show),
     Logs(Logs),
@@ -84,6 +92,9 @@ pub struct Driving {
     /// Print JSON: one object a line, the result last; `--json=final` prints only the result
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub json: Option<Json>,
+    /// Keep the exit status and the words of another program: 0 completed or paused, 1 failed, 2 bad usage
+    #[arg(long, value_enum, value_name = "PROGRAM")]
+    pub compat: Option<Compat>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -110,6 +121,8 @@ pub struct Run {
     /// Name the run: letters, digits, dots, underscores and hyphens
     #[arg(long, value_name = "ID")]
     pub run_id: Option<String>,
+    #[command(flatten)]
+    pub going: Going,
     /// Leave the run to a process of its own, and return at once
     #[arg(long, conflicts_with_all = ["wait", "virtual_time"])]
     pub detach: bool,
@@ -203,23 +216,6 @@ pub struct Signal {
     pub data: Data,
 }
 
-/// Stop a run for good
-#[derive(Debug, clap::Args)]
-#[command(after_help = CANCEL_EXAMPLES)]
-pub struct Cancel {
-    /// The run: its id, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
-    pub run: String,
-    /// Who cancels it [default: the login name]
-    #[arg(long, value_name = "NAME")]
-    pub by: Option<String>,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "cancelled")]
-    pub reason: String,
-    #[command(flatten)]
-    pub data: Data,
-}
-
 /// Let a run start nothing new until it is resumed
 #[derive(Debug, clap::Args)]
 #[command(after_help = PAUSE_EXAMPLES)]
@@ -239,7 +235,10 @@ EXAMPLES:
   windlass run WORKFLOW.yaml -p feature=login
   windlass run WORKFLOW.yaml --script answers.yaml --virtual-time --json=final
   windlass run WORKFLOW.yaml --run-id release-7 --wait
-  windlass run WORKFLOW.yaml --detach";
+  windlass run WORKFLOW.yaml --detach --at 22:00
+  windlass run WORKFLOW.yaml --until build
+  windlass run WORKFLOW.yaml --only review --inputs-from last
+  windlass run my-installed-workflow --compat speckit";
 
 const RESUME_EXAMPLES: &str = "\
 EXAMPLES:
@@ -258,10 +257,6 @@ const SIGNAL_EXAMPLES: &str = "\
 EXAMPLES:
   windlass signal last build-finished
   windlass signal release-7 payment '{\"order\": 12, \"paid\": true}'";
-
-const CANCEL_EXAMPLES: &str = "\
-EXAMPLES:
-  windlass cancel last --reason 'wrong branch'";
 
 const PAUSE_EXAMPLES: &str = "\
 EXAMPLES:
@@ -308,7 +303,7 @@ pub struct Fmt {
 /// A workflow and what it is given.
 #[derive(Debug, clap::Args)]
 pub struct Plan {
-    /// A workflow file, a folder that holds a WORKFLOW.yaml, or `-` for standard input
+    /// A workflow file, a folder that holds a WORKFLOW.yaml, the name of a workflow of this project, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Give a parameter; lists and objects as JSON
@@ -487,6 +482,7 @@ pub enum Language {
     Dagnats,
     Dcc,
     Schedules,
+    Cases,
 }
 
 fn name_and_value(text: &str) -> Result<(String, String), String> {

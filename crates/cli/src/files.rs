@@ -2,6 +2,7 @@
 //!
 //! What cannot be read is a finding like any other, with its own cause and a next action.
 
+use crate::named;
 use std::fs::{File, FileType};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -33,8 +34,21 @@ pub fn read_workflow(path: &Path) -> Result<Content, Unreadable> {
     read(&find_workflow(path)?)
 }
 
-/// The file itself, or the one in the folder.
+/// The file of the workflow with this name, where that is a name and there is no such file.
+pub fn by_name(path: &Path) -> Result<Option<PathBuf>, Unreadable> {
+    match path.to_str().filter(|text| named::is_name(text) && !path.exists()) {
+        None => Ok(None),
+        Some(name) => {
+            named::find(name).map_err(|finding| Unreadable { name: path.display().to_string(), finding })
+        }
+    }
+}
+
+/// The file itself, the one in the folder, or that of the workflow with this name.
 pub fn find_workflow(path: &Path) -> Result<PathBuf, Unreadable> {
+    if let Some(found) = by_name(path)? {
+        return Ok(found);
+    }
     match path != Path::new(STDIN) && path.is_dir() {
         true => workflow_in(path),
         false => Ok(path.to_owned()),
@@ -143,8 +157,9 @@ fn special(_: FileType) -> &'static str {
 fn failed(path: &Path, error: &io::Error) -> Box<Diagnostic> {
     match error.kind() {
         ErrorKind::NotFound => {
-            let finding =
-                Diagnostic::error(Code::Unreadable, "there is no such file").suggest(neighbour(path));
+            let name = path.to_str().filter(|text| named::is_name(text));
+            let meant = neighbour(path).or_else(|| named::near(name?));
+            let finding = Diagnostic::error(Code::Unreadable, "there is no such file").suggest(meant);
             let help = "check the name, and the folder you are in";
             Box::new(if finding.help.is_empty() { finding.help(help) } else { finding })
         }

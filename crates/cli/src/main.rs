@@ -4,12 +4,14 @@
 
 mod answer;
 mod args;
+mod cases;
 mod commands;
 mod complete;
 mod data;
 mod files;
 mod graph;
 mod load;
+mod named;
 mod replace;
 mod show;
 mod terminal;

@@ -1,10 +1,11 @@
 //! Text becomes a [`Plan`] and diagnostics. One folder per dialect; each knows how its files look and nothing about
 //! running them. `text` reads YAML and JSON into a tree in which every node has its place, `table` asks its mappings key by
 //! key, `detect` tells the dialects apart, `fmt` writes a file in canonical form, `convert` writes a workflow of any dialect
-//! in the house dialect.
+//! in the house dialect, `cases` reads test cases beside a workflow.
 //!
 //! This crate owns syntax. It opens no file: whoever calls [`load`] brings the bytes.
 
+pub mod cases;
 pub mod convert;
 pub mod dagnats;
 pub mod dcc;

@@ -74,8 +74,9 @@ pub enum Error {
     /// `task` where a worker's task is meant.
     #[error("nothing here does `{step}` (type {kind}): answer for it with `--script`{}", .task.as_ref().map(|task| format!(", or name a command for its task in windlass.toml: `[tasks.{task:?}]` with `command = [\"program\"]`")).unwrap_or_default())]
     NobodyFor { step: String, kind: String, task: Option<String> },
-    #[error("run `{run}` has no step `{step}`{}: `windlass show {run}` lists them", .suggest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
-    NoStep { run: RunId, step: String, suggest: Option<String> },
+    /// `whose` is a run or a workflow, and `instead` what can be named.
+    #[error("{whose} has no step `{step}`: {instead}")]
+    NoStep { whose: String, step: String, instead: String },
     #[error("nothing failed in run `{0}` and nothing has changed: name the step to start from with `--from`")]
     NothingToRetry(RunId),
     #[error(
@@ -104,6 +105,28 @@ pub enum Error {
 }
 
 impl Error {
+    /// A workflow has no step of this name.
+    pub fn no_step_in(plan: &Plan, step: &str) -> Self {
+        let names = plan.names();
+        Self::no_step(format!("workflow `{}`", plan.header.id), step, names.iter().map(String::as_str))
+    }
+
+    /// There is no such step among these; the nearest one was probably meant.
+    pub(crate) fn no_step<'n>(whose: String, step: &str, names: impl Iterator<Item = &'n str>) -> Self {
+        const NAMES_MAX: usize = 12;
+        let names: indexmap::IndexSet<&str> = names.collect();
+        let instead = match windlass_ir::suggest::nearest(step, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => "nothing has happened in it yet".to_owned(),
+            None => {
+                let more = if names.len() > NAMES_MAX { ", …" } else { "" };
+                let some: Vec<&str> = names.into_iter().take(NAMES_MAX).collect();
+                format!("it has {}{more}", some.join(", "))
+            }
+        };
+        Self::NoStep { whose, step: step.to_owned(), instead }
+    }
+
     /// All words that [`Error::code`] gives, each of which has a page.
     pub const CODES: &'static [&'static str] = &[
         "storage",
@@ -1025,6 +1048,13 @@ impl Engine {
             }),
             (None, _) => Err(none()),
         }
+    }
+
+    /// What the plan of a run was made of, and what was laid over that.
+    pub fn stored_source(&self, id: &RunId) -> Result<(String, String), Error> {
+        let row = self.store.view.get(id)?.ok_or_else(|| Error::NoRun(id.to_string()))?;
+        let stored = self.store.plans.get(&row.row.plan)?.ok_or_else(|| Error::NoPlan(id.clone()))?;
+        Ok((stored.source, stored.overrides))
     }
 
     pub(crate) fn program(&self, id: &RunId) -> Result<Arc<Program>, Error> {

@@ -22,6 +22,8 @@ pub struct Host {
     /// For everything else.
     pub others: Arc<dyn Executor>,
     pub script: Option<Arc<Script>>,
+    /// Whether commands that the script does not mention are run.
+    pub runs_commands: bool,
     pub environment: Arc<Environment>,
     /// The `windlass.toml` that the tasks and the limits are from.
     pub config: Option<PathBuf>,
@@ -43,6 +45,7 @@ impl Host {
             builtins: Some(Builtins::default()),
             others: Arc::new(Nobody),
             script: None,
+            runs_commands: true,
             environment: Arc::new(environment),
             config: None,
             limits: Limits::default(),
@@ -106,6 +109,9 @@ impl Host {
         let script = self.script.as_ref()?;
         match self.tasks.does(&job.work.work) {
             true => script.entry(job, asker),
+            false if !self.runs_commands && matches!(job.work.work, Work::Shell { .. }) => {
+                Some(script.entry_or_none(job, asker))
+            }
             false => script.answer(job, asker),
         }
     }

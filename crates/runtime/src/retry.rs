@@ -11,7 +11,6 @@ use windlass_engine::{
     DeskAnswer, Effect, Event, Input, Kept, Outcome, Path, Program, Reach, Run, RunId, Start, StepPhase,
     StepView, View, What, kept, of_step, step_at,
 };
-use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Plan, Value};
 
@@ -120,8 +119,7 @@ pub fn only(engine: &Engine, run: &RunId, step: &str, plan: &Plan) -> Result<Beg
         // One that the other run does not know yet.
         Err(unknown) => planned(plan, step).ok_or(unknown)?,
     };
-    let unknown = || no_step(run, step, plan.names().iter().map(String::as_str));
-    let id = step_at(&after, &path).ok_or_else(unknown)?;
+    let id = step_at(&after, &path).ok_or_else(|| Error::no_step_in(plan, step))?;
     let mut inner = id;
     while let Some(around) = plan.step(inner).parent {
         if matches!(plan.step(around).kind, Kind::Repeat(_)) {
@@ -176,12 +174,7 @@ fn find(run: &RunId, view: &View, step: &str) -> Result<Path, Error> {
         return Ok(path.clone());
     }
     let names: Vec<String> = own().map(|(path, _)| ids::name(view, path).id).collect();
-    Err(no_step(run, step, names.iter().map(String::as_str)))
-}
-
-fn no_step<'n>(run: &RunId, step: &str, names: impl Iterator<Item = &'n str>) -> Error {
-    let suggest = nearest(step, names).map(str::to_owned);
-    Error::NoStep { run: run.clone(), step: step.to_owned(), suggest }
+    Err(Error::no_step(format!("run `{run}`"), step, names.iter().map(String::as_str)))
 }
 
 /// The steps whose failure has ended something, else all that failed: not the scopes around them.

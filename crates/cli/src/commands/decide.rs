@@ -1,8 +1,9 @@
-//! `windlass approve`, `reject`, `signal`, `cancel` and `pause`: one word to a run, heard by its owner or written into its journal.
+//! `windlass approve`, `reject`, `signal` and `pause`: one word to a run, heard by its owner or written into its journal.
 
-use super::refused;
+use super::{block_on, refused};
 use crate::answer::{Answer, Status};
 use crate::{args, data};
+use std::path::Path;
 use windlass_ir::Value;
 use windlass_runtime::{Choice, Clock, Door, Durability, Engine, Error, Order, RunId, report};
 
@@ -45,11 +46,6 @@ pub fn signal(args: args::Signal) -> Answer {
     tell(&args.data, &args.run, args.by, order, "sent")
 }
 
-pub fn cancel(args: args::Cancel) -> Answer {
-    let why = args.reason;
-    tell(&args.data, &args.run, args.by, |by| Order::Cancel { why, by }, "cancelled")
-}
-
 pub fn pause(args: args::Pause) -> Answer {
     tell(&args.data, &args.run, args.by, |by| Order::Pause { by }, "paused")
 }
@@ -68,7 +64,7 @@ fn tell(
 }
 
 /// What became of a run that was told something.
-struct Told {
+pub struct Told {
     run: RunId,
     /// Somebody drives it.
     driven: bool,
@@ -77,7 +73,7 @@ struct Told {
 }
 
 impl Told {
-    fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let Self { run, status, .. } = self;
         match (self.driven, self.ended) {
             (true, _) => run.to_string(),
@@ -90,13 +86,15 @@ impl Told {
 fn told(place: &args::Data, name: &str, order: Order) -> Result<Told, Error> {
     let (folder, engine, run) = data::find(place, name)?;
     drop(engine);
-    let door = Door::open(&folder, Durability::Disk)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Error::Folder { folder: folder.clone(), cause: error.to_string() })?;
-    let driven = runtime.block_on(door.tell(&run, order))?;
+    told_in(&folder, &run, order)
+}
+
+/// Tells a run of a folder something.
+pub fn told_in(folder: &Path, run: &RunId, order: Order) -> Result<Told, Error> {
+    let door = Door::open(folder, Durability::Disk)?;
+    let driven = block_on(folder, door.tell(run, order))?;
     drop(door);
-    let view = Engine::look(&folder)?.view(&run)?;
-    let status = report::result(&run, &view)["status"].as_str().unwrap_or_default().to_owned();
-    Ok(Told { run, driven, status, ended: view.ended_at.is_some() })
+    let view = Engine::look(folder)?.view(run)?;
+    let status = report::result(run, &view)["status"].as_str().unwrap_or_default().to_owned();
+    Ok(Told { run: run.clone(), driven, status, ended: view.ended_at.is_some() })
 }

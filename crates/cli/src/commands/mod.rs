@@ -4,6 +4,8 @@ mod backup;
 mod budget;
 mod carry;
 mod completions;
+mod cancel;
+mod compat;
 mod convert;
 mod decide;
 mod desk;
@@ -19,13 +21,16 @@ mod inputs;
 mod logs;
 mod plan;
 mod publish;
+mod retry;
 mod run;
 mod runs;
 mod schema;
 mod serve;
+mod several;
 mod show;
 mod signals;
 mod tail;
+mod test;
 mod triggers;
 mod validate;
 mod wait;
@@ -45,7 +50,9 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Eval(args) => eval::run(&args, &screens),
         Command::Schema(args) => schema::run(&args),
         Command::Run(args) => run::run(args, &screens),
-        Command::Resume(args) => run::resume(args, &screens.stderr),
+        Command::Resume(args) => run::resume(args, &screens),
+        Command::Retry(args) => retry::run(&args, &screens),
+        Command::Test(args) => test::run(&args, &screens),
         Command::Runs(args) => runs::run(args, &screens),
         Command::Show(args) => show::run(&args, &screens),
         Command::Logs(args) => logs::run(&args),
@@ -59,7 +66,7 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Serve(args) => serve::run(args, &screens.stderr),
         Command::Desk(args) => desk::run(&args, &screens.stdout),
         Command::Budget(args) => budget::run(args, &screens.stdout),
-        Command::Cancel(args) => decide::cancel(args),
+        Command::Cancel(args) => cancel::run(&args),
         Command::Pause(args) => decide::pause(args),
         Command::Triggers(args) => triggers::run(&args, &screens),
         Command::Doctor(args) => doctor::run(&args, &screens.stdout),

@@ -2,94 +2,210 @@
 
 use super::follow::{self, End, Watching};
 use super::signals::Signals;
-use super::{block_on, inputs, plan, refused};
+use super::{block_on, compat, inputs, plan, refused};
 use crate::answer::{self, Answer, Status};
-use crate::args::{self, Driving};
-use crate::load::{self, Refusal};
+use crate::args::{self, Driving, Json};
+use crate::load::{self, Opened, Refusal};
 use crate::show::{Screen, Screens};
-use crate::{data, show};
+use crate::{data, files, show};
 use serde_json::{Value as Value_, json};
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use windlass_dialects::Dialect;
-use windlass_ir::Value;
-use windlass_ir::plan::{Given, PlanStep};
-use windlass_ir::workflow::{Action, BuiltinKind, Kind, Words};
+use windlass_ir::plan::{Given, Parameters, PlanStep};
+use windlass_ir::workflow::{Action, BuiltinKind, Kind, RunInput, Words};
+use windlass_ir::{Diagnostic, Plan, Value};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
-    Clock, Config, Door, Durability, Engine, Error, Program, Query, Request, RunId, Surroundings, View,
-    listen, new_id,
+    Beginning, Clock, Config, Door, Durability, Engine, Error, Program, Query, Reach, Request, RunId,
+    Surroundings, View, listen, new_id,
 };
 
-pub fn run(args: args::Run, screens: &Screens) -> Answer {
-    let file = args.what.file.clone();
-    let json = args.driving.json.is_some();
-    let refuse = |refusal: &Refusal| match json {
+pub fn run(mut args: args::Run, screens: &Screens) -> Answer {
+    let compat = args.driving.compat;
+    match files::by_name(&args.what.file) {
+        Ok(Some(found)) => args.what.file = found,
+        Ok(None) => {}
+        Err(unreadable) => {
+            return in_words_of(compat, refused_file(&unreadable.into(), &args.driving, screens));
+        }
+    }
+    in_words_of(compat, begin(args, screens))
+}
+
+/// Keeps the ways of another program, where that was asked for.
+fn in_words_of(compat: Option<args::Compat>, answer: Answer) -> Answer {
+    match compat {
+        Some(compat) => compat::answer(compat, answer),
+        None => answer,
+    }
+}
+
+fn refused_file(refusal: &Refusal, driving: &Driving, screens: &Screens) -> Answer {
+    match driving.json.is_some() {
         true => refusal.answer_with_json(&screens.stderr),
         false => refusal.answer(&screens.stderr),
-    };
-    let mut what = args.what;
-    if !json {
-        what.params.extend(inputs::asked(&what, &screens.stderr));
     }
-    let (opened, parameters) = match plan::prepare(what) {
-        Ok(prepared) => prepared,
-        Err(refusal) => return refuse(&refusal),
-    };
-    let mut from = match driven_from(&args.driving) {
-        Ok(from) => from,
-        Err(refusal) => return refuse(&refusal),
-    };
+}
+
+fn begin(mut args: args::Run, screens: &Screens) -> Answer {
+    let file = args.what.file.clone();
+    let json = args.driving.json.is_some();
     let folder = data::folder(&args.data, Some(&file));
-    from.config = data::config(Some(&file), &folder);
-    let config = match from.config.as_deref().map(Config::read).transpose() {
-        Ok(config) => config,
-        Err(bad) => return refused_start(&bad.into(), json),
+    if !json && args.going.only.is_none() {
+        let asked = inputs::asked(&args.what, &screens.stderr);
+        args.what.params.extend(asked);
+    }
+    let prepared = match &args.going.only {
+        None => plan::prepare(args.what).map_err(|refusal| refused_file(&refusal, &args.driving, screens)),
+        Some(_) => recorded(&folder, &args.what, &args.going, &args.driving, screens),
     };
-    if args.run_id.as_deref() == Some("last") {
+    let (opened, inputs) = match prepared {
+        Ok(prepared) => prepared,
+        Err(answer) => return answer,
+    };
+    let mut from = match surroundings_of(&args.driving, screens) {
+        Ok(from) => from,
+        Err(answer) => return *answer,
+    };
+    from.config = data::config(Some(&file), &folder);
+    let beginning = match beginning(&folder, &opened.plan, &args.going) {
+        Ok(beginning) => beginning,
+        Err(error) => return refused_start(&error, json),
+    };
+    let runs = |step: &PlanStep| args.going.only.as_ref().is_none_or(|only| **only == *step.id);
+    if let Some(error) = nobody_for(&opened.plan, &from, runs) {
+        return refused_start(&error, json);
+    }
+    let note = opened.note(&screens.stderr);
+    if !note.is_empty() {
+        answer::remark(note.trim_end());
+    }
+    let mut texts = opened.sources.iter().map(|source| source.text.to_string());
+    let (source, overrides) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
+    let (file, inputs) = (load::location(&file), inputs.to_value());
+    let by = data::login(args.by);
+    let start = Start { plan: opened.plan, source, overrides, file, inputs, by, from, beginning };
+    launch(&folder, start, args.run_id.as_deref(), args.detach, &args.driving, &screens.stderr)
+}
+
+/// A workflow with what a run was started with, and the parameters laid over that.
+fn recorded(
+    folder: &Path,
+    what: &args::Plan,
+    going: &args::Going,
+    driving: &Driving,
+    screens: &Screens,
+) -> Result<(Opened, Parameters), Answer> {
+    let opened =
+        load::open(&what.file, &what.reading).map_err(|refusal| refused_file(&refusal, driving, screens))?;
+    let view = || {
+        let engine = Engine::look(folder)?;
+        engine.view(&engine.find(going.inputs_from.as_deref().unwrap_or_default())?)
+    };
+    let view = view().map_err(|error| refused_start(&error, driving.json.is_some()))?;
+    let inputs = laid_over(&opened.plan, &view.inputs, what.params.clone()).map_err(|answer| *answer)?;
+    Ok((opened, inputs))
+}
+
+/// When a run begins and how far it goes.
+fn beginning(folder: &Path, plan: &Plan, going: &args::Going) -> Result<Beginning, Error> {
+    let at = going.at;
+    if let (Some(step), Some(run)) = (&going.only, &going.inputs_from) {
+        let engine = Engine::look(folder)?;
+        let run = engine.find(run)?;
+        return Ok(Beginning { at, ..windlass_runtime::only(&engine, &run, step, plan)? });
+    }
+    let reach = match &going.until {
+        Some(step) if plan.find(step).is_none() => return Err(Error::no_step_in(plan, step)),
+        Some(step) => Some(Reach::Until(step.as_str().into())),
+        None => None,
+    };
+    Ok(Beginning { at, reach, ..Beginning::default() })
+}
+
+/// A run that is ready to be started.
+pub(super) struct Start {
+    pub plan: Plan,
+    pub source: String,
+    pub overrides: String,
+    /// Where its workflow stands.
+    pub file: Option<PathBuf>,
+    pub inputs: Value,
+    /// Who starts it.
+    pub by: String,
+    pub from: Surroundings,
+    pub beginning: Beginning,
+}
+
+/// Starts a run and follows it, or leaves it to the owner of the folder.
+pub(super) fn launch(
+    folder: &Path,
+    start: Start,
+    id: Option<&str>,
+    detach: bool,
+    driving: &Driving,
+    screen: &Screen,
+) -> Answer {
+    let json = driving.json.is_some();
+    if id == Some("last") {
         let stderr =
             "error[bad_run_id]: `last` always means the run that was started last: choose another id\n";
         return Answer { stderr: stderr.into(), ..Answer::new(Status::Refused) };
     }
-    let run = match args.run_id.as_deref().map(RunId::new).transpose() {
+    let run = match id.map(RunId::new).transpose() {
         // One that is left to another process has its id before that hears of it.
-        Ok(None) if args.detach => new_id(&Clock::Real).map(Some),
+        Ok(None) if detach => new_id(&Clock::Real).map(Some),
         run => run,
     };
     let run = match run {
         Ok(run) => run,
         Err(error) => return refused_start(&Error::RunId(error), json),
     };
-    if let Err(error) = Program::new(opened.plan.clone()) {
+    if let Err(error) = Program::new(start.plan.clone()) {
         return refused_start(&error.into(), json);
     }
-    let nobody = opened.plan.steps.iter().find(|step| is_for_others(step, config.as_ref()));
-    if let (None, Some(step)) = (&from.script, nobody) {
-        let (step, kind, task) = (step.id.to_string(), step.word.to_string(), task(step));
-        return refused_start(&Error::NobodyFor { step, kind, task }, json);
+    if let (Some(compat), false) = (driving.compat, json) {
+        answer::line(&compat::beginning(compat, &start.plan));
     }
-    let note = opened.note(&screens.stderr);
-    if !note.is_empty() {
-        answer::remark(note.trim_end());
+    if let (Some(at), false) = (start.beginning.at, json || detach) {
+        answer::remark(&format!("the run begins at {at}; Ctrl-C leaves it to `windlass serve`"));
     }
-    let by = data::login(args.by);
-    let texts: Vec<String> = opened.sources.iter().map(|source| source.text.to_string()).collect();
+    let Start { plan, source, overrides, file, inputs, by, from, beginning } = start;
     let request = Request::Start {
-        source: texts.first().cloned().unwrap_or_default(),
-        overrides: texts.get(1).cloned().unwrap_or_default(),
-        file: load::location(&file),
-        plan: Box::new(opened.plan),
-        inputs: parameters.to_value(),
+        source,
+        overrides,
+        file,
+        plan: Box::new(plan),
+        inputs,
         by: Some(by.clone()),
         run: run.clone(),
         from,
-        detach: args.detach,
+        detach,
+        beginning,
     };
-    match run.filter(|_| args.detach) {
-        Some(run) => detach(&folder, run, &request, json),
-        None => drive(&folder, request, &args.driving, &by, &screens.stderr),
+    match run.filter(|_| detach) {
+        Some(run) => self::detach(folder, run, &request, json),
+        None => drive(folder, request, driving, &by, screen),
     }
+}
+
+/// Why a run could not go to its end: nobody here does one of the steps that it would come to.
+pub(super) fn nobody_for(
+    plan: &Plan,
+    from: &Surroundings,
+    runs: impl Fn(&PlanStep) -> bool,
+) -> Option<Error> {
+    let config = match from.config.as_deref().map(Config::read).transpose() {
+        Ok(config) => config,
+        Err(bad) => return Some(bad.into()),
+    };
+    let nobody = plan.steps.iter().find(|step| is_for_others(step, config.as_ref()) && runs(step));
+    nobody.filter(|_| from.script.is_none()).map(|step| {
+        let (step, kind, task) = (step.id.to_string(), step.word.to_string(), task(step));
+        Error::NobodyFor { step, kind, task }
+    })
 }
 
 /// Leaves a run to the owner of the folder, which is started if there is none.
@@ -195,9 +311,13 @@ fn is_for_others(step: &PlanStep, config: Option<&Config>) -> bool {
     }
 }
 
-pub fn resume(args: args::Resume, screen: &Screen) -> Answer {
+pub fn resume(args: args::Resume, screens: &Screens) -> Answer {
+    in_words_of(args.driving.compat, go_on(args, screens))
+}
+
+fn go_on(args: args::Resume, screens: &Screens) -> Answer {
     let json = args.driving.json.is_some();
-    let Some(name) = &args.run else { return super::serve::resume_all(&args, screen) };
+    let Some(name) = &args.run else { return super::serve::resume_all(&args, &screens.stderr) };
     let (folder, engine, run) = match data::find(&args.data, name) {
         Ok(found) => found,
         Err(error) => return refused_start(&error, json),
@@ -211,19 +331,14 @@ pub fn resume(args: args::Resume, screen: &Screen) -> Answer {
         Err(answer) => return *answer,
     };
     drop(engine);
-    let mut from = match driven_from(&args.driving) {
+    let mut from = match surroundings_of(&args.driving, screens) {
         Ok(from) => from,
-        Err(refusal) => {
-            return Answer {
-                stderr: refusal.findings[0].message.clone() + "\n",
-                ..Answer::new(Status::Refused)
-            };
-        }
+        Err(answer) => return *answer,
     };
     from.config = Config::recorded(&view).or_else(|| data::config(None, &folder));
     let by = data::login(args.by);
     let request = Request::Resume { run, changes, by: by.clone(), from };
-    drive(&folder, request, &args.driving, &by, screen)
+    drive(&folder, request, &args.driving, &by, &screens.stderr)
 }
 
 /// Parameters given anew, converted by the types that the run's plan declares.
@@ -231,11 +346,31 @@ fn changed_inputs(view: &View, params: Vec<(String, String)>) -> Result<Value, B
     if params.is_empty() {
         return Ok(Value::map::<&str>([]));
     }
-    let mut given: indexmap::IndexMap<String, Given> = match &view.inputs {
-        Value::Map(inputs) => {
-            inputs.iter().map(|(name, value)| (name.to_string(), Given::Value(value.clone()))).collect()
-        }
+    let names: Vec<String> = params.iter().map(|(name, _)| name.clone()).collect();
+    let all = laid_over(&view.program().plan, &view.inputs, params)?;
+    let changed = all.values.into_iter().filter(|(name, _)| names.iter().any(|changed| **changed == **name));
+    Ok(Value::map(changed.map(|(name, (value, _))| (name, value))))
+}
+
+/// What a run was started with, as far as a plan knows it, with parameters laid over it.
+pub(super) fn laid_over(
+    plan: &Plan,
+    before: &Value,
+    params: Vec<(String, String)>,
+) -> Result<Parameters, Box<Answer>> {
+    let declared = |name: &str| plan.input != RunInput::Declared || plan.parameters.contains_key(name);
+    let mut given: indexmap::IndexMap<String, Given> = match before {
+        Value::Map(inputs) => inputs
+            .iter()
+            .filter(|(name, _)| declared(name))
+            .map(|(name, value)| (name.to_string(), Given::Value(value.clone())))
+            .collect(),
         Value::Null => indexmap::IndexMap::new(),
+        whole if params.is_empty() => {
+            return plan
+                .whole_input(whole.clone(), words(&plan.dialect))
+                .map_err(|findings| bad_parameters(&findings));
+        }
         other => {
             let stderr = format!(
                 "error[bad_parameter]: the run was started with {}, so no single value of it can be changed\n",
@@ -244,18 +379,15 @@ fn changed_inputs(view: &View, params: Vec<(String, String)>) -> Result<Value, B
             return Err(Box::new(Answer { stderr, ..Answer::new(Status::Refused) }));
         }
     };
-    let names: Vec<String> = params.iter().map(|(name, _)| name.clone()).collect();
     given.extend(params.into_iter().map(|(name, text)| (name, Given::Text(text))));
-    let plan = &view.program().plan;
-    let all = plan.parameters(&given, words(&plan.dialect)).map_err(|findings| {
-        let lines: Vec<String> = findings
-            .iter()
-            .map(|finding| format!("error[{}]: {} ({})\n", finding.code, finding.message, finding.help))
-            .collect();
-        Box::new(Answer { stderr: lines.concat(), ..Answer::new(Status::Refused) })
-    })?;
-    let changed = all.values.into_iter().filter(|(name, _)| names.iter().any(|changed| **changed == **name));
-    Ok(Value::map(changed.map(|(name, (value, _))| (name, value))))
+    plan.parameters(&given, words(&plan.dialect)).map_err(|findings| bad_parameters(&findings))
+}
+
+fn bad_parameters(findings: &[Diagnostic]) -> Box<Answer> {
+    let lines = findings
+        .iter()
+        .map(|finding| format!("error[{}]: {} ({})\n", finding.code, finding.message, finding.help));
+    Box::new(Answer { stderr: lines.collect(), ..Answer::new(Status::Refused) })
 }
 
 /// The words of the dialect that a plan was written in.
@@ -263,8 +395,10 @@ fn words(dialect: &str) -> &'static Words {
     Dialect::by_name(dialect).unwrap_or(Dialect::Swdl).words()
 }
 
-fn driven_from(driving: &Driving) -> Result<Surroundings, Refusal> {
-    surroundings(driving.script.as_deref(), driving.virtual_time, driving.wait || is_attended())
+/// Where a run is driven from, or why that is refused.
+pub(super) fn surroundings_of(driving: &Driving, screens: &Screens) -> Result<Surroundings, Box<Answer>> {
+    let from = surroundings(driving.script.as_deref(), driving.virtual_time, driving.wait || is_attended());
+    from.map_err(|refusal| Box::new(refused_file(&refusal, driving, screens)))
 }
 
 /// Whoever sits at a terminal can decide there or in another one, or end this with Ctrl-C.
@@ -282,7 +416,7 @@ pub(super) fn surroundings(
     Ok(Surroundings { script, virtual_time, wait, ..Surroundings::here() })
 }
 
-fn refused_start(error: &Error, json: bool) -> Answer {
+pub(super) fn refused_start(error: &Error, json: bool) -> Answer {
     let answer = refused(error);
     match json {
         true => {
@@ -361,7 +495,8 @@ async fn follow_to_the_end(
     let id = following.id.clone();
     let watching = Watching {
         folder,
-        json: driving.json,
+        // Another program prints nothing before the end.
+        json: if driving.compat.is_some() { driving.json.map(|_| Json::Final) } else { driving.json },
         virtual_time: driving.virtual_time,
         attended: is_attended(),
         by,
@@ -383,11 +518,11 @@ async fn follow_to_the_end(
         Ok(End::Stopped) => {
             let stderr = format!("stopped; go on with `windlass resume {id}`\n");
             let stdout =
-                if json { result(&door, folder, &id, Standing::Going, true).stdout } else { String::new() };
+                if json { result(&door, folder, &id, Standing::Going, driving).stdout } else { String::new() };
             Answer { stdout, stderr, status: Status::Stopped }
         }
         Ok(End::Rests(standing)) => {
-            let answer = result(&door, folder, &id, standing, json);
+            let answer = result(&door, folder, &id, standing, driving);
             if let Some((engine, listening)) = listening {
                 // Clients follow their runs in this process. Whoever comes after the last of them is not let in.
                 let left = async {
@@ -410,7 +545,8 @@ async fn follow_to_the_end(
     }
 }
 
-fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, json: bool) -> Answer {
+fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, driving: &Driving) -> Answer {
+    let json = driving.json.is_some();
     let looked;
     let engine = match door {
         Door::Owner(engine) => &**engine,
@@ -438,7 +574,9 @@ fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, json: bool
         Err(error) => return refused(&error),
     };
     let mut answer = Answer::new(status);
-    if json {
+    if let Some(compat) = driving.compat {
+        answer.stdout = compat::ending(compat, id, &view, json);
+    } else if json {
         answer.stdout = format!("{result}\n");
     } else {
         answer.stderr = show::progress::ending(id, &result, report::is_resumable(&view));

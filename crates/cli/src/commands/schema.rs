@@ -15,5 +15,6 @@ fn table(language: Language) -> &'static keys::Language {
         Language::Dagnats => &keys::DAGNATS,
         Language::Dcc => &keys::DCC,
         Language::Schedules => &keys::SCHEDULES,
+        Language::Cases => &keys::CASES,
     }
 }

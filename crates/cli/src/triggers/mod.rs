@@ -19,6 +19,7 @@ use windlass_ir::trigger::Trigger;
 use windlass_ir::{Code, Diagnostic, Sources, Span};
 
 pub use scheduled::scheduled;
+pub use skill::workflows as skill_workflows;
 
 /// What became of one file.
 #[derive(Debug)]

@@ -39,6 +39,17 @@ pub fn read(text: &Text, path: &Path) -> Vec<Found> {
     found
 }
 
+/// The workflows of a skill, by name.
+pub fn workflows(path: &Path) -> Vec<(String, PathBuf)> {
+    let Ok(content) = files::read(path) else { return Vec::new() };
+    let skill = read_skill(&content.into());
+    let folder = path.parent().unwrap_or(Path::new(""));
+    // What is wrong with the skill is told by whoever checks it.
+    let files = Tree::list(folder, depth(&skill)).find(&skill.workflows, &mut Vec::new());
+    let files = files.into_iter().map(|name| folder.join(name));
+    files.filter_map(|file| Some((workflow_name(&files::read(&file).ok()?.into()), file))).collect()
+}
+
 fn read_schedules(path: &Path) -> Found {
     match files::read(path) {
         Ok(content) => schedules(content.into()),

@@ -13,6 +13,11 @@ fn every_command_explains_itself() {
         "convert",
         "schema",
         "eval",
+        "run",
+        "resume",
+        "retry",
+        "test",
+        "cancel",
         "triggers",
         "triggers check",
         "triggers next",
@@ -56,7 +61,7 @@ fn bad_usage_is_refused() {
     check(&["validate"], "<FILE>");
     check(&["plan", "x.yaml", "-p", "novalue"], "write it as NAME=VALUE");
     check(&["graph", "x.yaml", "--format", "svg"], "[possible values: mermaid, dot]");
-    check(&["schema", "x"], "[possible values: swdl, speckit, dagnats, dcc, schedules]");
+    check(&["schema", "x"], "[possible values: swdl, speckit, dagnats, dcc, schedules, cases]");
     check(&["eval", "1", "--dialect", "x"], "[possible values: swdl, speckit, dagnats, dcc]");
 }
 

@@ -4,7 +4,7 @@ use crate::support::{root, windlass};
 
 #[test]
 fn it_prints_the_committed_schemas() {
-    for name in ["swdl", "speckit", "dagnats", "dcc", "schedules"] {
+    for name in ["swdl", "speckit", "dagnats", "dcc", "schedules", "cases"] {
         let seen = windlass(&["schema", name]).see();
         let copy =
             std::fs::read_to_string(root().join(format!("schemas/{name}.schema.json"))).expect("a copy");

@@ -3,6 +3,7 @@
 //!
 //! A table describes what a reader does; the reader never asks it.
 
+mod cases;
 mod dagnats;
 mod dcc;
 mod page;
@@ -15,13 +16,14 @@ pub use page::page;
 pub use schema::schema;
 
 /// The kinds of files, in the order of the page.
-pub const LANGUAGES: [&Language; 5] = [&SWDL, &SPECKIT, &DAGNATS, &DCC, &SCHEDULES];
+pub const LANGUAGES: [&Language; 6] = [&SWDL, &SPECKIT, &DAGNATS, &DCC, &SCHEDULES, &CASES];
 
 pub static SWDL: Language = swdl::LANGUAGE;
 pub static SPECKIT: Language = speckit::LANGUAGE;
 pub static DAGNATS: Language = dagnats::LANGUAGE;
 pub static DCC: Language = dcc::LANGUAGE;
 pub static SCHEDULES: Language = schedules::LANGUAGE;
+pub static CASES: Language = cases::LANGUAGE;
 
 /// One kind of file. The first block is the file itself.
 #[derive(Debug)]

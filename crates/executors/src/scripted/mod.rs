@@ -92,6 +92,11 @@ impl Script {
         }
     }
 
+    /// What the script says about a job, or that it says nothing.
+    pub fn entry_or_none(&self, job: &Job, asker: Asker<'_>) -> Answer {
+        self.entry(job, asker).unwrap_or_else(|| unanswered(asker, job.work.work.name()))
+    }
+
     /// What the script says about a job, if it mentions it.
     pub fn entry(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
         let names = [Some(asker.id), Some(asker.plain), job.work.work.name()];

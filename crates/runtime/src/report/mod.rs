@@ -13,6 +13,7 @@ mod tree;
 pub use desk::desk;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
+pub use speckit::payload as speckit_payload;
 use std::collections::HashMap;
 pub use tree::{Node, State, tree};
 use windlass_engine::{
@@ -160,7 +161,7 @@ pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
     let plan = &view.program().plan;
     let steps: Map<String, Json> =
         steps(view).into_iter().map(|(id, shown)| (id, shown.into_json())).collect();
-    json!({
+    let mut result = json!({
         "type": "result",
         "run_id": run,
         "workflow": plan.header.id,
@@ -175,7 +176,11 @@ pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
         "waiting_on": waiting_on(view, |path| desk.and_then(|desk| place(desk, run, path))),
         "error": run_error(view),
         "steps": steps,
-    })
+    });
+    if let Some(of) = view.about.get(crate::engine::RETRY_OF) {
+        result["retry_of"] = data(of);
+    }
+    result
 }
 
 /// Whether a step never began because another one failed: some dialects leave it as it was.

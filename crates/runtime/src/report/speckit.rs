@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use windlass_engine::{
-    AssistantAsk, Decision, Outcome, Path, Question, RunPhase, SkipReason, StepPhase, StepView, View, Work,
-    is_abort, status_word,
+    AssistantAsk, Decision, Outcome, Path, Question, RunId, RunPhase, SkipReason, StepPhase, StepView, View,
+    Work, is_abort, status_word,
 };
 use windlass_ir::Value;
 use windlass_ir::expr::{StatusWords, is_truthy};
@@ -39,8 +39,58 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     all
 }
 
-/// The step that was begun last. Steps follow each other in the order of the file, and rounds and items in that of their numbers.
+/// What Spec Kit itself prints about a run for programs, without the workflows that are called in it.
+pub fn payload(run: &RunId, view: &View) -> Json {
+    let plan = &view.program().plan;
+    let current = view.failed_at.as_ref().or_else(|| current(view));
+    let root = current.and_then(|path| path.segments().first()).map(|first| first.name.clone());
+    let index = plan.roots.iter().position(|step| root.as_ref() == Some(&plan.step(*step).id));
+    let mut payload = json!({
+        "run_id": run,
+        "workflow_id": plan.header.id,
+        "status": run_status(view),
+        "current_step_id": current.map(|path| ids::name(view, path).id),
+        "current_step_index": index,
+    });
+    let status = run_status(view);
+    if let Some((path, step)) = current.and_then(|path| view.steps.get_key_value(path))
+        && matches!(status, "paused" | "aborted")
+        && view.plan_step(step).kind.is_gate()
+    {
+        payload["gate"] = gate(view, path, step);
+    }
+    if let RunPhase::Ended(Outcome::Failed(failure)) = &view.phase {
+        payload["error"] = json!(failure.message);
+    }
+    payload
+}
+
+fn gate(view: &View, path: &Path, step: &StepView) -> Json {
+    let output = shown(view, path, step).output;
+    let mut gate = json!({
+        "step_id": ids::name(view, path).plain,
+        "message": output["message"],
+        "options": output["options"],
+        "choice": output["choice"],
+    });
+    let (_, around) = path.segments().split_last().unzip();
+    let around = around.into_iter().flatten().flat_map(|segment| {
+        let number = segment.ordinal.map(|number| number.to_string());
+        std::iter::once(segment.name.to_string()).chain(number)
+    });
+    let around: Vec<String> = around.collect();
+    if !around.is_empty() {
+        gate["scope_path"] = json!(around);
+    }
+    gate
+}
+
 pub fn current_step(view: &View) -> Option<String> {
+    current(view).map(|path| ids::name(view, path).id)
+}
+
+/// The step that was begun last. Steps follow each other in the order of the file, and rounds and items in that of their numbers.
+fn current(view: &View) -> Option<&Path> {
     let place = |path: &Path| -> Vec<(u32, u32)> {
         let prefixes = std::iter::successors(Some(path.clone()), Path::parent);
         let mut place: Vec<(u32, u32)> = prefixes
@@ -53,7 +103,7 @@ pub fn current_step(view: &View) -> Option<String> {
         place
     };
     let last = recorded(view).max_by_key(|(path, _)| place(path));
-    last.map(|(path, _)| ids::name(view, path).id)
+    last.map(|(path, _)| path)
 }
 
 /// What is written down in the order in which it came into being: not what is inside another workflow or deeper in an item.

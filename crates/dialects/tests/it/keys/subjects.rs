@@ -3,6 +3,7 @@
 use super::sample::{Route, routes};
 use jsonschema::Validator;
 use serde_json::{Value as Json, json};
+use windlass_dialects::cases::read_cases;
 use windlass_dialects::keys::{Key, LANGUAGES, Language, schema};
 use windlass_dialects::{Dialect, Options, Text, load, read_schedules};
 use windlass_ir::{Code, Diagnostic};
@@ -38,6 +39,12 @@ const SUBJECTS: &[Subject] = &[
         name: "schedules",
         read: |file| read_schedules(file).diagnostics,
         beyond_schema: &["bad_cron", "bad_time", "bad_path", "duplicate_trigger"],
+        other_yaml: &[],
+    },
+    Subject {
+        name: "cases",
+        read: |file| read_cases(file).diagnostics,
+        beyond_schema: &["duplicate_key"],
         other_yaml: &[],
     },
 ];

@@ -1,0 +1,62 @@
+//! The exit status and the words of another program, for scripts that were written for it.
+
+use crate::answer::{Answer, Status};
+use crate::args::Compat;
+use crate::show::words::one_line;
+use serde_json::Value as Json;
+use windlass_ir::Plan;
+use windlass_runtime::{RunId, View, report};
+
+/// What is said when a run begins.
+pub fn beginning(compat: Compat, plan: &Plan) -> String {
+    match compat {
+        Compat::Speckit => {
+            let header = &plan.header;
+            let version = &header.version;
+            format!(
+                "Running workflow: {} ({})\nVersion: {}\n",
+                one_line(&header.title()),
+                header.id,
+                one_line(version)
+            )
+        }
+    }
+}
+
+/// What is said when a run has ended or waits.
+pub fn ending(compat: Compat, run: &RunId, view: &View, json: bool) -> String {
+    let Compat::Speckit = compat;
+    let payload = report::speckit_payload(run, view);
+    if json {
+        return serde_json::to_string_pretty(&payload).unwrap_or_default() + "\n";
+    }
+    let text = |key: &str| payload[key].as_str().map(one_line).unwrap_or_default();
+    let mut words = format!("\nStatus: {}\nRun ID: {run}\n", text("status"));
+    if payload["error"] != Json::Null {
+        words += &format!("Error: {}\n", text("error"));
+    }
+    if payload["status"] == "paused" {
+        words += &format!("\nResume with: windlass resume {run} --compat speckit\n");
+    }
+    words
+}
+
+/// 0 completed or paused, 1 anything that was reported as wrong; 2 stays for bad usage. What was refused has no JSON.
+pub fn answer(compat: Compat, answer: Answer) -> Answer {
+    let Compat::Speckit = compat;
+    match answer.status {
+        Status::Done | Status::Waiting | Status::Stopped => Answer { status: Status::Done, ..answer },
+        Status::Failed | Status::Cancelled => Answer { status: Status::Failed, ..answer },
+        Status::Refused => {
+            let stderr = answer.stderr.lines().map(|line| format!("{}\n", plain(line))).collect();
+            Answer { stdout: String::new(), stderr, status: Status::Failed }
+        }
+        Status::Bug => answer,
+    }
+}
+
+/// `Error:` instead of a word with a code.
+fn plain(line: &str) -> String {
+    let rest = line.strip_prefix("error[").and_then(|rest| rest.split_once("]: "));
+    rest.map_or_else(|| line.to_owned(), |(_, message)| format!("Error: {message}"))
+}

@@ -1,0 +1,169 @@
+//! Test cases beside a workflow, `NAME.test.yaml`: what a run is given, who answers, and what is expected of it. Read here and never
+//! run; expectations stay nodes of the file, so that a difference has its place and what was seen can be written there.
+
+use crate::Text;
+use crate::table::{Context, Keys, Place, Table, is_null, wrong_shape};
+use crate::text::{Kind, Node};
+use std::collections::HashSet;
+use std::sync::Arc;
+use windlass_ir::diagnostic::sort_by_place;
+use windlass_ir::{Code, Diagnostic, Sources, Span, Spanned, Value};
+
+/// What the name of a file of cases ends with.
+pub const ENDINGS: [&str; 2] = [".test.yaml", ".test.yml"];
+
+/// A file of cases.
+#[derive(Debug)]
+pub struct Cases {
+    pub sources: Sources,
+    /// The workflow, from the folder of the file; without one it is the file of the same name.
+    pub workflow: Option<Spanned<Arc<str>>>,
+    pub cases: Vec<Case>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Debug)]
+pub struct Case {
+    pub name: Arc<str>,
+    pub span: Span,
+    pub inputs: Option<(Value, Span)>,
+    pub script: Option<Script>,
+    pub env: Vec<(Arc<str>, Arc<str>)>,
+    pub by: Option<Arc<str>>,
+    /// The time at which it begins.
+    pub now: Option<Spanned<Arc<str>>>,
+    pub runs_commands: bool,
+    pub expect: Option<Node>,
+}
+
+/// Who answers.
+#[derive(Debug)]
+pub enum Script {
+    File(Spanned<Arc<str>>),
+    Here(Value, Span),
+}
+
+pub fn read_cases(file: Text) -> Cases {
+    let mut sources = Sources::default();
+    let mut diagnostics = Vec::new();
+    let root = crate::read(file, &mut sources, &mut diagnostics);
+    let (workflow, cases) = match &root {
+        None => (None, Vec::new()),
+        Some(root) => {
+            let context = Context::new(&sources, Keys::Exact, "");
+            let read = read_file(root, &context);
+            diagnostics.extend(context.diagnostics.into_inner());
+            read
+        }
+    };
+    sort_by_place(&mut diagnostics);
+    Cases { sources, workflow, cases, diagnostics }
+}
+
+fn read_file<'a>(root: &'a Node, context: &'a Context<'a>) -> (Option<Spanned<Arc<str>>>, Vec<Case>) {
+    let Some(table) = Table::of(context, root, Place::default()) else { return (None, Vec::new()) };
+    let workflow = table.text("workflow");
+    let items = table.list("cases");
+    table.demand("cases", "write the cases as a list: `cases: [{name: …, expect: {…}}]`");
+    if items.is_some_and(<[Node]>::is_empty) {
+        let span = table.key_span("cases");
+        let finding = table.error(Code::MissingField, "cases", span, "there is no case in this list");
+        table.report(finding.help("add one: `- name: …`"));
+    }
+    let items = items.unwrap_or_default();
+    let place = |number| Place { step: None, prefix: format!("cases[{number}].") };
+    let cases = items.iter().enumerate();
+    let cases: Vec<Case> =
+        cases.filter_map(|(number, item)| read_case(&Table::of(context, item, place(number))?)).collect();
+    let mut seen = HashSet::new();
+    for case in cases.iter().filter(|case| !seen.insert(case.name.clone())) {
+        let message = format!("two cases are called `{}`", case.name);
+        table.report(
+            table.error(Code::DuplicateKey, "cases", case.span.head(), message).help("rename one of them"),
+        );
+    }
+    table.finish_all();
+    (workflow, cases)
+}
+
+fn read_case(table: &Table<'_>) -> Option<Case> {
+    let name = table.prose("name");
+    table.demand("name", "say in a few words what the case is about");
+    let inputs = table.node("inputs").map(|node| (node.to_value(), node.span));
+    let script = table.node("script").and_then(|node| match &node.kind {
+        Kind::Scalar(scalar) => Some(Script::File(Spanned::new(scalar.text.clone(), node.span))),
+        Kind::Map(_) => Some(Script::Here(node.to_value(), node.span)),
+        Kind::List(_) => {
+            table.report(
+                wrong_shape(node, "a script or the name of its file").field(table.place.field("script")),
+            );
+            None
+        }
+    });
+    let env = table.table("env").map(|env| {
+        let entries = env.map.entries.iter();
+        entries.filter_map(|entry| Some((entry.key.text.clone(), env.entry_text(entry)?))).collect()
+    });
+    let (by, now) = (table.plain_text("by"), table.text("now"));
+    let runs_commands = table.boolean("run_commands").unwrap_or(false);
+    let expect = table.node("expect");
+    if let Some(expect) = table.table("expect") {
+        check_expect(&expect);
+    }
+    table.finish_all();
+    Some(Case {
+        name: name?,
+        span: table.span,
+        inputs,
+        script,
+        env: env.unwrap_or_default(),
+        by,
+        now,
+        runs_commands,
+        expect: expect.cloned(),
+    })
+}
+
+fn check_expect(table: &Table<'_>) {
+    table.text("status");
+    table.boolean("has_failures");
+    table.node("outputs");
+    check_error(table);
+    table.texts("waiting_on");
+    if let Some(steps) = table.table("steps") {
+        for entry in &steps.map.entries {
+            match &entry.value.kind {
+                Kind::Scalar(_) if !is_null(&entry.value) => {}
+                Kind::Scalar(_) | Kind::List(_) => {
+                    let wanted = "a status, or a mapping with what is expected of the step";
+                    steps.report(wrong_shape(&entry.value, wanted).field(steps.place.field(&entry.key.text)));
+                }
+                Kind::Map(_) => {
+                    let place = steps.place.child(&entry.key.text);
+                    Table::of(steps.context, &entry.value, place).iter().for_each(check_step);
+                }
+            }
+        }
+    }
+    table.finish_all();
+}
+
+fn check_step(table: &Table<'_>) {
+    table.text("status");
+    table.integer("attempts", 0, u32::MAX.into());
+    table.list("delays_seconds");
+    table.node("input");
+    table.node("output");
+    check_error(table);
+    table.text("skipped_because");
+    table.finish_all();
+}
+
+fn check_error(table: &Table<'_>) {
+    if let Some(error) = table.table("error") {
+        for key in ["code", "message", "step", "field"] {
+            error.text(key);
+        }
+        error.finish_all();
+    }
+}
