@@ -33,6 +33,8 @@ pub struct Case {
     /// The time at which it begins.
     pub now: Option<Spanned<Arc<str>>>,
     pub runs_commands: bool,
+    /// Whether the time of gates passes that nobody decides at.
+    pub waits: bool,
     pub expect: Option<Node>,
 }
 
@@ -106,6 +108,7 @@ fn read_case(table: &Table<'_>) -> Option<Case> {
     });
     let (by, now) = (table.plain_text("by"), table.text("now"));
     let runs_commands = table.boolean("run_commands").unwrap_or(false);
+    let waits = table.boolean("wait").unwrap_or(false);
     let expect = table.node("expect");
     if let Some(expect) = table.table("expect") {
         check_expect(&expect);
@@ -120,6 +123,7 @@ fn read_case(table: &Table<'_>) -> Option<Case> {
         by,
         now,
         runs_commands,
+        waits,
         expect: expect.cloned(),
     })
 }

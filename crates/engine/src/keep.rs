@@ -84,6 +84,7 @@ pub fn kept(program: &Program, events: &[Event], from: &[Path], changed: bool) -
     let mut past = Past::default();
     for event in events {
         match &event.what {
+            What::Kept(kept) => drop(past.before.insert(kept.path.clone(), kept.seen)),
             What::Scheduled { path, assignment: Some(assignment), .. }
             | What::Asked { path, assignment: Some(assignment), .. } => {
                 past.given.insert(path.clone(), assignment.clone());
@@ -113,6 +114,8 @@ pub fn kept(program: &Program, events: &[Event], from: &[Path], changed: bool) -
 /// What has happened so far, as far as it matters for what is kept.
 #[derive(Default)]
 struct Past {
+    /// What the run itself has taken over of an earlier one.
+    before: HashMap<Path, u64>,
     given: HashMap<Path, Arc<Assignment>>,
     asked: HashMap<Path, Question>,
     /// The steps that a step has added.
@@ -138,17 +141,13 @@ impl Past {
         let undone = self.undone.iter().any(|undone| is_below(&path, undone));
         let Some(step) = step_at(program, &path).filter(|_| is_end && !again && !undone) else { return };
         let (plan, step) = (&program.plan, program.step(step));
+        let before = self.before.get(&settled.path).copied();
         let seen = match &step.kind {
-            Kind::Action(_) => match self.given.get(&settled.path) {
-                Some(given) => of_action(plan, step, given),
-                // It failed before it was given anything.
-                None => return,
-            },
-            Kind::Gate(_) => match self.asked.get(&settled.path) {
-                Some(asked) => of_gate(plan, step, asked),
-                None => return,
-            },
-            Kind::Wait(_) => of_step(plan, step),
+            Kind::Action(_) => {
+                self.given.get(&settled.path).map(|given| of_action(plan, step, given)).or(before)
+            }
+            Kind::Gate(_) => self.asked.get(&settled.path).map(|asked| of_gate(plan, step, asked)).or(before),
+            Kind::Wait(_) => Some(of_step(plan, step)),
             // They cost nothing, and the end of a run has to be decided anew.
             Kind::Assign(_) | Kind::Finish(_) | Kind::Slot(_) => return,
             Kind::Block(_)
@@ -156,11 +155,10 @@ impl Past {
             | Kind::ForEach(_)
             | Kind::Repeat(_)
             | Kind::Choose(_)
-            | Kind::Guard(_) => match changed {
-                true => return,
-                false => of_step(plan, step),
-            },
+            | Kind::Guard(_) => (!changed).then(|| of_step(plan, step)),
         };
+        // What failed before it was given anything has not been done.
+        let Some(seen) = seen else { return };
         self.kept.push(Kept { path, outcome: settled.outcome.clone(), order: 0, seen });
     }
 

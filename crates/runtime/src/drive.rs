@@ -64,6 +64,8 @@ pub enum Update {
 pub enum Patience {
     /// Until the run has ended.
     Everything,
+    /// For every deadline, that of a gate too, but not for people alone.
+    Deadlines,
     /// Not for people: gates that wait longer than a minute, signals, pauses.
     Work,
 }
@@ -343,7 +345,7 @@ impl Driver {
             return false;
         }
         let soon = due <= self.clock.now().plus(SHORT);
-        working || soon || self.patience == Patience::Everything || report::moves_by_itself(&self.view)
+        working || soon || self.patience != Patience::Work || report::moves_by_itself(&self.view)
     }
 
     /// The time has come for something: a step of the script, or a timer of the run.

@@ -44,11 +44,13 @@ pub enum Error {
     NoRun(String),
     #[error("run `{run}` has no event {event}: it has 1 to {last}, see `windlass events {run}`")]
     NoEvent { run: RunId, event: u64, last: u64 },
-    #[error("run `{run}` has no step `{step}`{}", .hint)]
-    NoStep { run: RunId, step: String, hint: String },
     #[error("several runs begin with `{name}`, among them {}: write more of the id", .runs.join(" and "))]
     WhichRun { name: String, runs: Vec<String> },
-    #[error("the run `{run}` is finished ({status}): start it anew with `windlass run`")]
+    #[error("there is no run `{name}` in this data folder: did you mean `{near}`?")]
+    NoRunNear { name: String, near: String },
+    #[error(
+        "the run `{run}` is finished ({status}): `windlass retry {run}` starts it once more, `--from` a step of it"
+    )]
     RunFinished { run: RunId, status: String },
     #[error("another process drives the runs of {0}: leave it to that one, or end it first")]
     Owned(PathBuf),
@@ -93,6 +95,8 @@ pub enum Error {
     InLoop { step: String, around: String },
     #[error("no gate of run `{0}` waits for a decision")]
     NoGate(RunId),
+    #[error("run `{run}` has no gate `{step}`: {instead}")]
+    UnknownGate { run: RunId, step: String, instead: String },
     #[error("run `{run}` waits at several gates: name one of {}", .gates.join(", "))]
     WhichGate { run: RunId, gates: Vec<String> },
     #[error("the process that drove run `{0}` is gone: go on with `windlass resume {0}`")]
@@ -112,7 +116,7 @@ impl Error {
     }
 
     /// There is no such step among these; the nearest one was probably meant.
-    pub(crate) fn no_step<'n>(whose: String, step: &str, names: impl Iterator<Item = &'n str>) -> Self {
+    pub fn no_step<'n>(whose: String, step: &str, names: impl Iterator<Item = &'n str>) -> Self {
         const NAMES_MAX: usize = 12;
         let names: indexmap::IndexSet<&str> = names.collect();
         let instead = match windlass_ir::suggest::nearest(step, names.iter().copied()) {
@@ -152,7 +156,6 @@ impl Error {
         "bad_script",
         "bad_config",
         "no_gate",
-        "no_step",
         "nothing_to_retry",
         "run_not_finished",
         "no_result",
@@ -183,9 +186,8 @@ impl Error {
             Self::Refused(Refused::BadInput(_)) => "bad_parameter",
             Self::Refused(_) => "refused",
             Self::RunExists(_) => "run_exists",
-            Self::NoRun(_) | Self::WhichRun { .. } => "no_run",
+            Self::NoRun(_) | Self::NoRunNear { .. } | Self::WhichRun { .. } => "no_run",
             Self::NoEvent { .. } => "no_event",
-            Self::NoStep { .. } => "no_step",
             Self::Owned(_) => "owned",
             Self::Folder { .. } => "data_folder",
             Self::NoPlan(_) => "no_plan",
@@ -198,7 +200,7 @@ impl Error {
             Self::NothingToRetry(_) => "nothing_to_retry",
             Self::NotFinished(_) => "run_not_finished",
             Self::NoResult { .. } => "no_result",
-            Self::NoGate(_) | Self::WhichGate { .. } => "no_gate",
+            Self::NoGate(_) | Self::UnknownGate { .. } | Self::WhichGate { .. } => "no_gate",
             Self::OwnerGone(_) => "owner_gone",
             Self::Unreachable { .. } => "unreachable",
             Self::ByOwner { code, .. } => code,
@@ -250,6 +252,9 @@ pub(crate) fn file_of(view: &View) -> Option<PathBuf> {
 
 /// Under which word a run knows the one that it takes over from.
 pub const RETRY_OF: &str = "retry_of";
+
+/// Among so many of the last runs the one is looked for that was probably meant.
+const RUNS_NEAR: usize = 1_000;
 
 /// Who takes up a run that was started before.
 const DESK: &str = "desk";
@@ -771,11 +776,7 @@ impl Engine {
             match opened.driver.offer(input).await {
                 Ok(Ok(())) => {}
                 Ok(Err(Refused::NotFailed | Refused::Finished | Refused::Undoing)) => {
-                    let status = crate::report::result(id, &opened.driver.view)["status"]
-                        .as_str()
-                        .unwrap_or_default()
-                        .to_owned();
-                    return Err(Error::RunFinished { run: id.clone(), status });
+                    return Err(finished(id, &opened.driver.view));
                 }
                 Ok(Err(refused)) => return Err(Error::Refused(refused)),
                 Err(Fatal(error)) => return Err(Error::Store(error)),
@@ -852,7 +853,12 @@ impl Engine {
         let settled = || view.steps.keys().rev().find(|path| step.is_some() && meant(path));
         match gates.as_slice() {
             [only] => Ok((*only).clone()),
-            [] => settled().cloned().ok_or_else(|| Error::NoGate(id.clone())),
+            [] => match (settled(), step) {
+                (Some(settled), _) => Ok(settled.clone()),
+                (None, Some(step)) => Err(unknown_gate(id, &view, step)),
+                (None, None) if view.ended_at.is_some() => Err(finished(id, &view)),
+                (None, None) => Err(Error::NoGate(id.clone())),
+            },
             several => Err(Error::WhichGate {
                 run: id.clone(),
                 gates: several.iter().map(|path| ids::name(&view, path).id).collect(),
@@ -930,18 +936,29 @@ impl Engine {
             let told = Told::Input(input.clone(), None);
             let sent = sender.send(Mail { told, reply: Some(reply) }).is_ok();
             if sent && let Ok(answered) = answer.await {
-                return answered.map_err(Error::Refused);
+                return answered.map_err(|refused| self.refusal(id, refused));
             }
         }
         // Nobody drives it, or whoever did has just left it.
         let taking_up = self.taking_up.lock().await;
-        let caller = self.write(id, input).await?;
+        let caller = self.write(id, input).await.map_err(|error| match error {
+            Error::Refused(refused) => self.refusal(id, refused),
+            other => other,
+        })?;
         drop(taking_up);
         self.desk().wake(id);
         if let Some(caller) = caller {
             self.desk().stir(&caller, id);
         }
         Ok(())
+    }
+
+    /// Why a run did not take something; that it is finished is told with its name.
+    fn refusal(&self, id: &RunId, refused: Refused) -> Error {
+        match (&refused, self.view(id)) {
+            (Refused::Finished, Ok(view)) => finished(id, &view),
+            (_, _) => Error::Refused(refused),
+        }
     }
 
     /// Publishes a message that names no run. Says how many listened, once that is durable.
@@ -1046,7 +1063,11 @@ impl Engine {
                 name: name.to_owned(),
                 runs: [first, second].map(|run| run.to_string()).to_vec(),
             }),
-            (None, _) => Err(none()),
+            (None, _) => {
+                let known: Vec<RunId> = first(Query { limit: RUNS_NEAR, ..Query::default() })?.collect();
+                let near = windlass_ir::suggest::nearest(name, known.iter().map(RunId::as_str));
+                Err(near.map_or_else(none, |near| Error::NoRunNear { name: name.into(), near: near.into() }))
+            }
         }
     }
 
@@ -1193,6 +1214,23 @@ impl Drop for Leaving {
         self.ended.notify_waiters();
         self.followers.dismiss();
     }
+}
+
+fn finished(id: &RunId, view: &View) -> Error {
+    let result = crate::report::result(id, view);
+    Error::RunFinished { run: id.clone(), status: result["status"].as_str().unwrap_or_default().to_owned() }
+}
+
+/// No gate has this name: the one that was probably meant, or those that there are.
+fn unknown_gate(id: &RunId, view: &View, step: &str) -> Error {
+    let gates = view.steps.iter().filter(|(_, found)| view.plan_step(found).kind.is_gate());
+    let names: Vec<String> = gates.map(|(path, _)| ids::name(view, path).id).collect();
+    let instead = match windlass_ir::suggest::nearest(step, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if names.is_empty() => "there is none in it".to_owned(),
+        None => format!("it has {}", names.join(", ")),
+    };
+    Error::UnknownGate { run: id.clone(), step: step.to_owned(), instead }
 }
 
 /// A run that nobody drives: nothing more is heard of it.

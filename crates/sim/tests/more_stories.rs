@@ -109,6 +109,10 @@ fn a_retry_from_a_step_does_that_step_and_what_comes_after_it() {
     assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))));
     let kept = hand.journal.iter().filter(|event| matches!(event.what, What::Kept(_))).count();
     assert_eq!(kept, 2, "`first` and `beside` were kept");
+    let from = Path::default().child("third".into(), None);
+    let keep = windlass_engine::kept(hand.run.program(), &hand.journal, &[from], false);
+    let once_more = Hand::start(swdl(CHAIN), Start { keep, ..Start::with(json(r#"{"who": "ann"}"#)) });
+    assert_eq!(once_more.handed_out(), ["/third"], "what was kept is kept again");
 }
 
 #[test]

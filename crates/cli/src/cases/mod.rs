@@ -174,7 +174,7 @@ async fn run_case(
         overrides: String::new(),
         host,
         clock: Clock::Virtual(now(case)?),
-        patience: Patience::Work,
+        patience: if case.waits { Patience::Deadlines } else { Patience::Work },
         claims: Vec::new(),
         // The same every time.
         beginning: Beginning { seed: Some(0), ..Beginning::default() },

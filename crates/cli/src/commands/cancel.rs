@@ -44,6 +44,9 @@ fn cancelled(args: &args::Cancel) -> Result<Answer, Error> {
             },
         });
     }
+    if rows.is_empty() {
+        return Ok(answer(&[], args.json));
+    }
     if args.run.is_none()
         && let Err(answer) = several::agreed("cancel", &rows, &args.several)
     {

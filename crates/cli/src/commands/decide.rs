@@ -35,7 +35,9 @@ pub fn signal(args: args::Signal) -> Answer {
     let value = match args.value.as_deref().map(serde_json::from_str).transpose() {
         Ok(value) => value.unwrap_or(Value::Null),
         Err(error) => {
-            let stderr = format!("error: what is sent must be JSON: {error}\n");
+            let stderr = format!(
+                "error[bad_parameter]: what is sent must be JSON: {error}; put text into double quotes\n"
+            );
             return Answer { stderr, ..Answer::new(Status::Refused) };
         }
     };

@@ -88,12 +88,14 @@ impl Shown {
             return Ok(());
         }
         let names: Vec<String> = self.view.steps.keys().map(|path| ids::name(&self.view, path).id).collect();
-        let hint = match suggest::nearest(step, names.iter().map(String::as_str)) {
-            Some(near) => format!("; did you mean `{near}`?"),
-            None if planned() => ": it has not been reached".to_owned(),
-            None => format!(": `windlass show {}` lists them", self.run),
-        };
-        Err(Error::NoStep { run: self.run.clone(), step: step.clone(), hint })
+        let whose = format!("run `{}`", self.run);
+        match planned() && suggest::nearest(step, names.iter().map(String::as_str)).is_none() {
+            true => {
+                let instead = "it has not been reached".to_owned();
+                Err(Error::NoStep { whose, step: step.clone(), instead })
+            }
+            false => Err(Error::no_step(whose, step, names.iter().map(String::as_str))),
+        }
     }
 
     /// Whether something at this path belongs to the step that was asked for.

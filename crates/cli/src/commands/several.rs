@@ -25,7 +25,7 @@ pub fn agreed(verb: &str, rows: &[RunRow], several: &Several) -> Result<(), Answ
     let what = format!("{verb} {}", count(rows.len(), "run"));
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let stderr = format!(
-            "{}error[not_confirmed]: this would {what}: look at them with `--dry-run`, then say `--yes`\n",
+            "{}error[refused]: this would {what}: look at them with `--dry-run`, then say `--yes`\n",
             list(rows)
         );
         return Err(Answer { stderr, ..Answer::new(Status::Refused) });

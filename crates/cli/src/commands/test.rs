@@ -61,7 +61,7 @@ fn write(tested: &mut [Tested]) -> Result<String, String> {
     let mut words = String::new();
     for file in tested {
         let name = file.file.display().to_string();
-        let failed = |why: String| format!("error[not_updated]: {}: {why}\n", clean(&name));
+        let failed = |why: String| format!("error[refused]: {}: {why}\n", clean(&name));
         if let Some(text) = cases::updated(file).map_err(failed)? {
             replace(&file.file, text.as_bytes()).map_err(|error| failed(error.to_string()))?;
             file.cases.iter_mut().for_each(|case| case.differences.clear());

@@ -1,6 +1,8 @@
 //! The integration tests of the program, and of the repository as a whole, in one binary.
 
+mod acting;
 mod bad_input;
+mod cases;
 mod convert;
 mod crash;
 mod desk;

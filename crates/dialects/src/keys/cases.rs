@@ -46,6 +46,8 @@ const DOCUMENT: &[Block] = &[
                 "whether commands that the script does not answer for are run",
             )
             .default("false"),
+            key("wait", Shape::Boolean, "whether the time of gates passes that nobody decides at")
+                .default("false"),
             key("expect", Shape::Block("expect"), "what must come of it; `windlass test --update` writes it"),
         ],
     ),

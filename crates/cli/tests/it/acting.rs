@@ -1,0 +1,183 @@
+//! Commands that act on runs: once more, in part, later, several at once, by name, and in the words of another program.
+
+use crate::support::{Seen, folder, windlass_in};
+use std::path::Path;
+
+const FLOW: &str = r#"
+workflow: { id: flow, name: Flow }
+config: { parameters: { who: { type: string, default: ann } } }
+stages:
+  - { id: first, type: shell, run: "echo first >> done" }
+  - { id: second, depends_on: [first], type: shell, run: "echo second >> done; test -e ok", error_policy: { retry: { max_attempts: 1 } } }
+  - { id: third, depends_on: [second], type: shell, run: "echo third ${{ parameters.who }} >> done" }
+  - { id: beside, depends_on: [first], type: shell, run: "echo beside >> done" }
+"#;
+
+fn call(folder: &Path, args: &[&str]) -> Seen {
+    windlass_in(folder, args).env("PATH", "/usr/bin:/bin").env("USER", "ann").see()
+}
+
+/// What a command ends with and says.
+fn check(folder: &Path, args: &[&str], status: i32, part: &str) -> Seen {
+    let seen = call(folder, args);
+    assert_eq!(seen.status, status, "{seen}");
+    assert!(seen.stdout.contains(part) || seen.stderr.contains(part), "no `{part}` in\n{seen}");
+    seen
+}
+
+/// What was really done, in any order.
+fn done(folder: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.join("done")).unwrap_or_default();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+fn forecast(seen: &Seen) -> Vec<(String, String)> {
+    let json = seen.json();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let steps = json["steps"].as_array().cloned().unwrap_or_default();
+    steps.iter().map(|step| (text(&step["step"]), text(&step["fate"]))).collect()
+}
+
+fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
+    list.iter().map(|(step, fate)| ((*step).to_owned(), (*fate).to_owned())).collect()
+}
+
+#[test]
+fn a_run_is_started_once_more_from_where_it_failed() {
+    let here = folder("retry", &[("flow.yaml", FLOW)]);
+    check(&here, &["run", "flow.yaml", "--run-id", "a"], 1, "failed in `second`");
+    let dry = check(&here, &["retry", "a", "--dry-run", "--json"], 0, "forecast");
+    let expected = [("first", "kept"), ("second", "again"), ("third", "again"), ("beside", "kept")];
+    assert_eq!(forecast(&dry), pairs(&expected));
+    assert_eq!(done(&here), ["beside", "first", "second"], "nothing was done");
+    check(&here, &["retry", "a", "--from", "secnd"], 2, "did you mean `second`?");
+    std::fs::write(here.join("ok"), "").expect("a file");
+    let again =
+        check(&here, &["retry", "a", "--run-id", "b", "--json=final"], 0, "\"status\":\"success\"").json();
+    assert_eq!((&again["retry_of"], &again["steps"]["first"]["kept"]), (&"a".into(), &true.into()));
+    assert_eq!(done(&here), ["beside", "first", "second", "second", "third ann"]);
+    check(&here, &["retry", "b"], 2, "error[nothing_to_retry]");
+    // Only what is given something else is done again.
+    check(&here, &["retry", "b", "-p", "who=bob"], 0, "success");
+    assert_eq!(done(&here), ["beside", "first", "second", "second", "third ann", "third bob"]);
+}
+
+#[test]
+fn a_recorded_run_is_held_against_an_edited_file() {
+    let edited = FLOW
+        .replace("echo beside", "echo BESIDE")
+        .replace("stages:", "stages:\n  - { id: zero, type: shell, run: \"true\" }")
+        .replace("id: third,", "id: third, name: The third,");
+    let here = folder("retry_plan", &[("flow.yaml", FLOW), ("edited.yaml", &edited), ("ok", "")]);
+    check(&here, &["run", "flow.yaml", "--run-id", "a"], 0, "success");
+    let dry = check(&here, &["retry", "a", "--plan", "edited.yaml", "--dry-run", "--json"], 0, "forecast");
+    let expected =
+        [("first", "kept"), ("second", "kept"), ("third", "kept"), ("beside", "again"), ("zero", "again")];
+    assert_eq!(forecast(&dry), pairs(&expected));
+    check(&here, &["retry", "a", "--plan", "edited.yaml"], 0, "success");
+    assert_eq!(done(&here), ["BESIDE", "beside", "first", "second", "third ann"]);
+}
+
+#[test]
+fn a_run_goes_to_a_step_or_is_about_one() {
+    let here = folder("in_part", &[("flow.yaml", FLOW), ("ok", "")]);
+    check(&here, &["run", "flow.yaml", "--until", "second", "--run-id", "u"], 3, "is paused");
+    assert_eq!(done(&here), ["beside", "first", "second"]);
+    check(&here, &["run", "flow.yaml", "--only", "third", "--inputs-from", "u"], 0, "not_asked_for");
+    check(&here, &["resume", "u"], 0, "success");
+    assert_eq!(done(&here), ["beside", "first", "second", "third ann", "third ann"]);
+    check(&here, &["run", "flow.yaml", "--until", "fith"], 2, "error[no_step]");
+    check(&here, &["run", "flow.yaml", "--only", "third", "--inputs-from", "uu"], 2, "did you mean `u`?");
+    std::fs::remove_file(here.join("ok")).expect("a file");
+    check(&here, &["run", "flow.yaml", "--run-id", "failed"], 1, "failed");
+    check(&here, &["run", "flow.yaml", "--only", "third", "--inputs-from", "failed"], 2, "error[no_result]");
+}
+
+#[test]
+fn a_run_begins_at_its_time() {
+    let here = folder("later", &[("flow.yaml", FLOW), ("ok", ""), ("script.yaml", "steps: {}")]);
+    let jump = ["run", "flow.yaml", "--at", "+9h", "--script", "script.yaml", "--virtual-time", "--json"];
+    let seen = check(&here, &jump, 0, "\"event\":\"timer_fired\"");
+    assert!(seen.stdout.contains("\"event\":\"timer_set\""), "{seen}");
+    check(&here, &["run", "flow.yaml", "--at", "soon"], 2, "15:30");
+}
+
+#[test]
+fn several_runs_are_cancelled_once_somebody_agrees() {
+    let waits = "workflow: { id: waits, name: Waits }\nstages:\n  - { id: gate, type: gate, gate: { timeout: 1h } }\n";
+    let here = folder("several", &[("waits.yaml", waits), ("flow.yaml", FLOW), ("ok", "")]);
+    for run in ["one", "two"] {
+        check(&here, &["run", "waits.yaml", "--run-id", run], 3, "waiting at gate");
+    }
+    check(&here, &["run", "flow.yaml", "--run-id", "other"], 0, "success");
+    let dry = check(&here, &["cancel", "--workflow", "waits", "--dry-run"], 0, "would be cancelled");
+    assert_eq!(dry.stdout.lines().count(), 2, "{dry}");
+    check(&here, &["cancel", "--workflow", "waits"], 2, "say `--yes`");
+    check(&here, &["show", "one"], 0, "running");
+    check(&here, &["cancel", "--workflow", "waits", "--yes"], 0, "cancelled: one");
+    check(&here, &["show", "two"], 0, "cancelled");
+    check(&here, &["cancel", "one"], 2, "`one` is finished (cancelled)");
+    check(&here, &["cancel"], 2, "<RUN>");
+    check(&here, &["retry", "--workflow", "waits", "--dry-run"], 0, "two once more");
+}
+
+#[test]
+fn decisions_that_cannot_be_taken_are_refused() {
+    let gates = r#"
+workflow: { id: gates, name: Gates }
+stages:
+  - { id: one, type: gate, gate: { timeout: 1h, approvers: [dana, eve] } }
+  - { id: two, type: gate, gate: { timeout: 1h } }
+"#;
+    let here = folder("decisions", &[("gates.yaml", gates)]);
+    check(&here, &["run", "gates.yaml", "--run-id", "g"], 3, "waits");
+    check(&here, &["approve", "g"], 2, "name one of one, two");
+    check(&here, &["approve", "g", "on"], 2, "did you mean `one`?");
+    check(&here, &["approve", "g", "one", "--by", "mallory"], 2, "mallory is not an approver");
+    check(&here, &["approve", "g", "one", "--by", "dana"], 0, "approved");
+    check(&here, &["approve", "g", "one", "--by", "eve"], 2, "already decided by dana");
+    check(&here, &["approve", "gg", "one"], 2, "did you mean `g`?");
+    check(&here, &["retry", "g"], 2, "error[run_not_finished]");
+    check(&here, &["approve", "g"], 0, "approved");
+    check(&here, &["resume", "g"], 0, "success");
+    for args in
+        [&["reject", "g"][..], &["signal", "g", "x"], &["pause", "g"], &["cancel", "g"], &["resume", "g"]]
+    {
+        check(&here, args, 2, "error[run_finished]: the run `g` is finished (success)");
+    }
+}
+
+const KIT: &str = r#"
+schema_version: "1.0"
+workflow: { id: kit, name: Kit, version: "1.2.0" }
+inputs: { verdict: { type: string, default: "" } }
+steps:
+  - { id: before, type: shell, run: "true" }
+  - { id: review, type: gate, message: "Ship?", options: [approve, reject], on_reject: abort, verdict_input: verdict }
+"#;
+
+#[test]
+fn a_workflow_is_run_by_name_and_in_the_words_of_spec_kit() {
+    let here = folder("by_name", &[(".specify/workflows/kit/workflow.yml", KIT), ("deep/er/x", "")]);
+    let deep = here.join("deep/er");
+    check(&deep, &["run", "kti"], 2, "did you mean `kit`?");
+    check(&deep, &["run", "kit", "--run-id", "plain"], 3, "waits");
+    let compat = ["run", "kit", "--run-id", "k", "--compat", "speckit"];
+    let seen = check(&deep, &compat, 0, "Running workflow: Kit");
+    assert!(seen.stdout.contains("Status: paused\nRun ID: k\n"), "{seen}");
+    let json = check(&deep, &["resume", "k", "--compat", "speckit", "--json"], 0, "{\n").json();
+    let expected = serde_json::json!({
+        "run_id": "k", "workflow_id": "kit", "status": "paused", "current_step_id": "review", "current_step_index": 1,
+        "gate": {"step_id": "review", "message": "Ship?", "options": ["approve", "reject"], "choice": null},
+    });
+    assert_eq!(json, expected);
+    let rejected = ["resume", "k", "-p", "verdict=reject", "--compat", "speckit", "--json"];
+    assert_eq!(check(&deep, &rejected, 1, "aborted").json()["gate"]["choice"], "reject");
+    let over = check(&deep, &["resume", "k", "--compat", "speckit", "--json"], 1, "Error: ");
+    assert_eq!(over.stdout, "");
+    let registry = r#"{"workflows": {"kit": {"enabled": false}}}"#;
+    std::fs::write(here.join(".specify/workflows/workflow-registry.json"), registry).expect("a file");
+    check(&deep, &["run", "kit"], 2, "disabled");
+}

@@ -1,0 +1,124 @@
+//! `windlass test`: cases beside workflows pass, fail with a place, are refused with a cause, and are brought up to date.
+
+use crate::support::{folder, root, windlass, windlass_in};
+
+#[test]
+fn the_cases_of_all_examples_pass() {
+    let seen = windlass(&["test", "examples"]).env("PATH", "/usr/bin:/bin").see();
+    assert_eq!(seen.status, 0, "{seen}");
+    assert!(!root().join("examples/.windlass").exists(), "nothing is recorded");
+    let workflows = [
+        "quick-review/WORKFLOW",
+        "release-pipeline/WORKFLOW",
+        "ship-a-feature/WORKFLOW",
+        "speckit-tour/workflow",
+        "dagnats/code-review",
+        "dagnats/greenhouse",
+        "dcc/vendor-intake.workflow",
+        "dcc-schedules/workflows/scene_cleanup.workflow",
+        "dcc-schedules/workflows/validate_upload.workflow",
+    ];
+    for workflow in workflows {
+        assert!(seen.stdout.contains(&format!("examples/{workflow}.test.yaml\n")), "{workflow}\n{seen}");
+    }
+}
+
+const FLOW: &str = "
+workflow: { id: flow, name: Flow }
+config: { parameters: { count: { type: integer, required: true } } }
+stages:
+  - { id: ask, type: task, task: t, input: { n: '${{ parameters.count }}' } }
+  - { id: tell, depends_on: [ask], type: shell, run: echo told }
+outputs: { said: { type: any, source: '${{ stages.ask.outputs }}' } }
+";
+
+const CASES: &str = "# Kept as it is.
+cases:
+  - name: it works
+    inputs: { count: 3 } # three
+    script:
+      steps:
+        ask: [{ output: yes indeed }]
+        tell: [{ output: { exit_code: 0 } }]
+    expect:
+      status: failed   # wrong
+      outputs: { said: no }
+      steps:
+        ask: { status: success, attempts: 2, input: { n: 4 } }
+        tel: success
+  - name: commands are not run
+    inputs: { count: 1 }
+    script: { steps: { ask: [{ output: 1 }] } }
+    expect:
+      status: failed
+      error: { code: no_scripted_answer, step: tell }
+";
+
+#[test]
+fn a_case_that_fails_says_where_and_how() {
+    let here = folder("cases_fail", &[("flow.yaml", FLOW), ("flow.test.yaml", CASES)]);
+    let seen = windlass_in(&here, &["test", "flow.yaml"]).see();
+    assert_eq!(seen.status, 1);
+    insta::assert_snapshot!("test_fails", seen);
+    let json = windlass_in(&here, &["test", ".", "--json"]).see();
+    assert_eq!((json.status, &json.json()["passed"], &json.json()["failed"]), (1, &1.into(), &1.into()));
+    assert_eq!(json.json()["files"][0]["cases"][0]["differences"][0]["line"], 10);
+    assert!(!here.join(".windlass").exists(), "nothing is recorded");
+}
+
+#[test]
+fn what_was_seen_is_written_and_the_rest_stays() {
+    let cases = CASES.replace("        tel: success\n", "");
+    let cases = format!(
+        "{cases}  - name: nothing is expected yet\n    inputs: {{ count: 2 }}\n    script: {{ steps: {{ ask: [{{ output: 'no' }}], tell: [{{ output: {{}} }}] }} }} # said\n"
+    );
+    let here = folder("cases_update", &[("flow.yaml", FLOW), ("flow.test.yaml", &cases)]);
+    let seen = windlass_in(&here, &["test", "flow.test.yaml", "--update"]).see();
+    assert_eq!(seen.status, 0, "{seen}");
+    insta::assert_snapshot!(
+        "test_updated",
+        std::fs::read_to_string(here.join("flow.test.yaml")).expect("the file")
+    );
+    assert_eq!(windlass_in(&here, &["test", "flow.test.yaml"]).see().status, 0);
+}
+
+#[test]
+fn a_file_of_cases_that_is_wrong_is_refused() {
+    let bad = "
+cases:
+  - name: twice
+    imputs: { count: 1 }
+    expect: { status: success, stepps: {} }
+  - name: twice
+    expect: { steps: { ask: [success] } }
+";
+    let script = "
+cases:
+  - name: the script is wrong
+    inputs: { count: 1 }
+    script: { steps: { ask: [{ outputt: 1 }] } }
+";
+    let input = "
+cases:
+  - name: an input is missing
+    expect: { status: success }
+";
+    let files = [
+        ("flow.yaml", FLOW),
+        ("bad/flow.test.yaml", bad),
+        ("script/flow.test.yaml", script),
+        ("input/flow.test.yaml", input),
+        ("bad/flow.yaml", FLOW),
+        ("script/flow.yaml", FLOW),
+        ("input/flow.yaml", FLOW),
+        ("lost/other.test.yaml", "cases: [{ name: alone }]"),
+        ("empty/x", ""),
+    ];
+    let here = folder("cases_bad", &files);
+    let seen = windlass_in(&here, &["test", "."]).see();
+    assert_eq!(seen.status, 2);
+    insta::assert_snapshot!("test_refused", seen);
+    let seen = windlass_in(&here, &["test", "flow.yaml", "empty", "nothing.yaml"]).see();
+    assert_eq!(seen.status, 2);
+    insta::assert_snapshot!("test_none", seen);
+}
