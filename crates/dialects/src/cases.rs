@@ -155,7 +155,10 @@ fn check_expect(table: &Table<'_>) {
 fn check_step(table: &Table<'_>) {
     table.text("status");
     table.integer("attempts", 0, u32::MAX.into());
-    table.list("delays_seconds");
+    let is_number = |item: &&Node| matches!(item.to_value(), Value::Int(_) | Value::Float(_));
+    for item in table.list("delays_seconds").unwrap_or_default().iter().filter(|item| !is_number(item)) {
+        table.report(wrong_shape(item, "a number of seconds").field(table.place.field("delays_seconds")));
+    }
     table.node("input");
     table.node("output");
     check_error(table);
