@@ -52,9 +52,9 @@ fn name_steps(plan: &Plan, json: &mut Json) {
         Json::Object(fields) => {
             for (key, value) in fields {
                 if NUMBERED.contains(&key.as_str()) {
-                    name_numbers(plan, value)
+                    name_numbers(plan, value);
                 } else {
-                    name_steps(plan, value)
+                    name_steps(plan, value);
                 }
             }
         }

@@ -5,7 +5,7 @@
 
 use crate::clock::Clock;
 use crate::drive::Patience;
-use crate::engine::{Engine, Error, Handle, Start, nothing};
+use crate::engine::{Beginning, Engine, Error, Handle, Start, nothing};
 use crate::host::Host;
 use crate::library::{Definition, Unfound, find};
 use crate::report::{self, Dialect};
@@ -296,6 +296,7 @@ impl Engine {
                 // Nobody waits for one that is only started, and it has an account of its own.
                 parents: if detached { Vec::new() } else { parents.clone() },
                 budgets: if detached { Vec::new() } else { budgets.clone() },
+                beginning: Beginning::default(),
             };
             match self.start(definition.plan, start).await {
                 // Somebody else was faster.

@@ -18,7 +18,8 @@ use windlass_dialects::cases::{Case, Cases, ENDINGS, Script as Answers, read_cas
 use windlass_ir::plan::Given;
 use windlass_ir::{Code, Diagnostic, Severity, Sources, Span, Value};
 use windlass_runtime::{
-    Beginning, Clock, Engine, Environment, Error, Host, Patience, RunId, Script, Start, Timestamp, Update,
+    Beginning, Clock, Engine, Environment, Error, Host, Lineage, Patience, RunId, Script, Start, Timestamp,
+    Update,
 };
 
 /// A file of cases and what became of them.
@@ -175,14 +176,19 @@ async fn run_case(
         by: case.by.clone(),
         source: String::new(),
         overrides: String::new(),
+        file: load::location(workflow),
         host,
         clock: Clock::Virtual(now(case)?),
         patience: if case.waits { Patience::Deadlines } else { Patience::Work },
         claims: Vec::new(),
+        lineage: Lineage::default(),
+        parents: Vec::new(),
+        budgets: Vec::new(),
         // The same every time.
         beginning: Beginning { seed: Some(0), ..Beginning::default() },
     };
     let engine = Engine::in_memory();
+    engine.read_with(Arc::new(load::Files));
     let mut handle = engine.start(opened.plan.clone(), start).await.map_err(|error| at(&error))?;
     let mut notices = Vec::new();
     while let Some(update) = handle.updates.recv().await {
