@@ -21,17 +21,17 @@ pub fn run(args: &args::Retry, screens: &Screens) -> Answer {
     };
     match named() {
         Ok((engine, Some(run))) => one(args, &folder, &engine, run, screens),
-        Ok((engine, None)) => all(args, &folder, engine, screens),
+        Ok((engine, None)) => all(args, &folder, &engine, screens),
         Err(error) => super::run::refused_start(&error, args.driving.json.is_some()),
     }
 }
 
 /// Every run that a filter means and that has not come to a good end.
-fn all(args: &args::Retry, folder: &Path, engine: Arc<Engine>, screens: &Screens) -> Answer {
+fn all(args: &args::Retry, folder: &Path, engine: &Engine, screens: &Screens) -> Answer {
     let ended_badly = |row: &RunRow| {
         row.row.ended_at.is_some() && !matches!(row.row.status.as_str(), "success" | "completed")
     };
-    let rows = match several::meant(&engine, &args.filter, ended_badly) {
+    let rows = match several::meant(engine, &args.filter, ended_badly) {
         Ok(rows) => rows,
         Err(error) => return refused(&error),
     };
@@ -46,7 +46,7 @@ fn all(args: &args::Retry, folder: &Path, engine: Arc<Engine>, screens: &Screens
     }
     let mut whole = Answer::new(Status::Done);
     for row in rows {
-        let answer = one(args, folder, &engine, row.run, screens);
+        let answer = one(args, folder, engine, row.run, screens);
         whole.stdout += &answer.stdout;
         whole.stderr += &answer.stderr;
         whole.status = whole.status.max(answer.status);
