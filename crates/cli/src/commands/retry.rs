@@ -118,8 +118,17 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
         return refuse(&error);
     }
     let file = args.plan.as_deref().and_then(load::location).or_else(|| recorded(&view, "file"));
-    let start = Start { plan, source, overrides, file, inputs, from, beginning: found.beginning };
-    launch(folder, start, args.run_id.as_deref(), args.detach, &args.driving)
+    let start = Start {
+        plan,
+        source,
+        overrides,
+        file,
+        inputs,
+        by: data::login(None),
+        from,
+        beginning: found.beginning,
+    };
+    launch(folder, start, args.run_id.as_deref(), args.detach, &args.driving, &screens.stderr)
 }
 
 /// A path that the run was started with.

@@ -517,8 +517,11 @@ async fn follow_to_the_end(
         }
         Ok(End::Stopped) => {
             let stderr = format!("stopped; go on with `windlass resume {id}`\n");
-            let stdout =
-                if json { result(&door, folder, &id, Standing::Going, driving).stdout } else { String::new() };
+            let stdout = if json {
+                result(&door, folder, &id, Standing::Going, driving).stdout
+            } else {
+                String::new()
+            };
             Answer { stdout, stderr, status: Status::Stopped }
         }
         Ok(End::Rests(standing)) => {
