@@ -10,9 +10,9 @@ mod test;
 mod triggers;
 mod upkeep;
 
+pub use act::{Cancel, Retry, Several};
 pub use completions::Completions;
 pub use filter::Filter;
-pub use act::{Cancel, Retry, Several};
 pub use going::{Compat, Going};
 pub use look::{Diff, Events, Logs, Runs, RunsCommand, Show};
 pub use shared::{Budget, BudgetCommand, Desk, Publish, Serve, Wait};

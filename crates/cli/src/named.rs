@@ -27,9 +27,12 @@ pub fn find(name: &str) -> Result<Option<PathBuf>, Box<Diagnostic>> {
     for folder in places.iter().flat_map(|place| [place.clone(), place.join("workflows")]) {
         match find_workflow(&load::Files, name, &folder) {
             Ok(found) => return Ok(Some(found.file)),
+            // Whoever reads it says what is wrong with it; that it calls itself otherwise is no matter to a person.
+            Err(Unfound::Bad { file, .. }) => return Ok(Some(file)),
             Err(Unfound::NotThere { .. }) => {}
-            Err(unfound @ (Unfound::Several(_) | Unfound::Bad { .. })) => {
-                let finding = Diagnostic::error(Code::Unreadable, format!("the workflow `{name}`: {unfound}"));
+            Err(unfound @ Unfound::Several(_)) => {
+                let finding =
+                    Diagnostic::error(Code::Unreadable, format!("the workflow `{name}`: {unfound}"));
                 return Err(Box::new(finding.help("name the file")));
             }
         }
@@ -51,8 +54,10 @@ pub fn find(name: &str) -> Result<Option<PathBuf>, Box<Diagnostic>> {
 /// The name that was probably meant.
 pub fn near(name: &str) -> Option<String> {
     let places = places();
-    let folders = places.iter().flat_map(|place| [place.clone(), place.join("workflows"), place.join(INSTALLED)]);
-    let mut names: Vec<String> = folders.flat_map(|folder| entries(&folder)).filter_map(|path| stem(&path)).collect();
+    let folders =
+        places.iter().flat_map(|place| [place.clone(), place.join("workflows"), place.join(INSTALLED)]);
+    let mut names: Vec<String> =
+        folders.flat_map(|folder| entries(&folder)).filter_map(|path| stem(&path)).collect();
     names.extend(skills(&places).iter().flat_map(|skill| skill_workflows(skill)).map(|(name, _)| name));
     nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
@@ -67,7 +72,8 @@ fn places() -> Vec<PathBuf> {
 }
 
 fn skills(places: &[PathBuf]) -> Vec<PathBuf> {
-    let folders = places.iter().flat_map(|place| entries(&place.join("skills")).into_iter().chain([place.clone()]));
+    let folders =
+        places.iter().flat_map(|place| entries(&place.join("skills")).into_iter().chain([place.clone()]));
     folders.map(|folder| folder.join("SKILL.md")).filter(|skill| skill.is_file()).collect()
 }
 

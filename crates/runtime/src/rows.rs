@@ -1,7 +1,9 @@
 //! What lists of runs show, folded from the events of each run without its plan.
 
 use crate::report::{Dialect, ids};
-use windlass_engine::{Decision, Event, Failure, Outcome, Path, Reason, RunId, Settled, Undone, What, is_abort};
+use windlass_engine::{
+    Decision, Event, Failure, Outcome, Path, Reason, RunId, Settled, Undone, What, is_abort,
+};
 use windlass_ir::Value;
 use windlass_store::{Projection, Row};
 

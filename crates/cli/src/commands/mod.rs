@@ -2,10 +2,10 @@
 
 mod backup;
 mod budget;
-mod carry;
-mod completions;
 mod cancel;
+mod carry;
 mod compat;
+mod completions;
 mod convert;
 mod decide;
 mod desk;
