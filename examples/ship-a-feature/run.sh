@@ -30,6 +30,7 @@ fi
 echo
 echo 'Where to look next:'
 echo "  how it went:        $windlass show $run"
+echo "  what was printed:   $windlass logs $run"
 echo "  all that happened:  $windlass events $run"
 echo "  the stages drawn:   $windlass graph $here"
 echo "  all runs:           $windlass runs"

@@ -104,6 +104,8 @@ impl Strays {
     /// Nothing is said when that fails, as when nobody can look because too many files are open: whoever recovers the run
     /// looks again.
     pub async fn end(self, grace: Duration) {
+        // Of many jobs that end at once all groups are asked before anybody looks for strays.
+        tokio::task::yield_now().await;
         #[cfg(target_os = "linux")]
         let _ = tokio::task::spawn_blocking(move || orphans::end_strays(&self, grace)).await;
         #[cfg(not(target_os = "linux"))]

@@ -35,7 +35,8 @@ impl Group {
     /// Returns when the leader is gone, however long the system takes to kill it: as long as it runs there is nothing to
     /// report.
     pub async fn end(mut self, mut leader: Option<&mut Child>, grace: Duration) {
-        if self.lives() || leader.is_some() {
+        // Looking who is there takes longer than asking; of many jobs that end at once the last would be asked late.
+        if leader.is_some() || self.lives() {
             self.send(Sent::Terminate);
             if timeout(grace, self.gone(&mut leader)).await.is_err() {
                 self.send(Sent::Kill);

@@ -1,212 +1,38 @@
-//! A data folder, opened: runs are started, taken up again and looked at here.
+//! A data folder, opened: runs are started and looked at here. `take_up` takes up what was left, `opened` puts a driver to work, and
+//! `error` says what can go wrong.
 
 use crate::clock::Clock;
-use crate::config::{BadConfig, Config, RECORDED};
+use crate::config::{Config, RECORDED};
 use crate::desk::Keeper;
-use crate::drive::{Driver, Fatal, Live, Mail, Patience, Replayed, Told, channels, replayed};
+use crate::drive::{Fatal, Live, Mail, Patience, Replayed, Told, replayed};
 use crate::follow::{Followers, Updates};
 use crate::host::Host;
 use crate::library::Reader;
 use crate::lock::Lock;
-use crate::rates::Rates;
 use crate::report::{Standing, ids};
 use crate::rows::Rows;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use windlass_engine::{
-    BadRunId, Claim, DeskEvent, DeskInput, DeskRefused, DeskState, Effect, Event, Full, Input, Kept, Lineage,
-    Order, Path, Program, Reach, Refused, Run, RunBudget, RunId, StepPhase, Timestamp, Unrunnable, View,
+    BadRunId, Claim, DeskEvent, DeskInput, DeskState, Event, Full, Input, Kept, Lineage, Order, Path,
+    Program, Reach, Refused, Run, RunBudget, RunId, StepPhase, Timestamp, View,
 };
-use windlass_executors::{Children, EndError, Problem, end_orphans};
+use windlass_executors::Children;
 use windlass_ir::plan::FORMAT;
 use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Plan, Value};
-use windlass_store::{Durability, Logs, Options, Prev, Query, RunRow, Store, StoredPlan};
+use windlass_store::{Durability, Logs, Options, Query, RunRow, Store, StoredPlan};
 
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error(transparent)]
-    Store(#[from] windlass_store::Error),
-    #[error(transparent)]
-    RunId(#[from] BadRunId),
-    #[error(transparent)]
-    Unrunnable(#[from] Unrunnable),
-    #[error("{0}")]
-    Refused(#[from] Refused),
-    #[error("there is already a run `{0}`: choose another id, or look at it with `windlass show {0}`")]
-    RunExists(RunId),
-    #[error("there is no run `{0}` in this data folder: `windlass runs` lists them")]
-    NoRun(String),
-    #[error("run `{run}` has no event {event}: it has 1 to {last}, see `windlass events {run}`")]
-    NoEvent { run: RunId, event: u64, last: u64 },
-    #[error("several runs begin with `{name}`, among them {}: write more of the id", .runs.join(" and "))]
-    WhichRun { name: String, runs: Vec<String> },
-    #[error("there is no run `{name}` in this data folder: did you mean `{near}`?")]
-    NoRunNear { name: String, near: String },
-    #[error(
-        "the run `{run}` is finished ({status}): `windlass retry {run}` starts it once more, `--from` a step of it"
-    )]
-    RunFinished { run: RunId, status: String },
-    #[error("another process drives the runs of {0}: leave it to that one, or end it first")]
-    Owned(PathBuf),
-    #[error("{folder}: {cause}")]
-    Folder { folder: PathBuf, cause: String },
-    #[error("{folder}: {cause}")]
-    Export { folder: PathBuf, cause: String },
-    #[error("the plan of run `{0}` is not in the data folder: restore it from a backup")]
-    NoPlan(RunId),
-    #[error(
-        "what runs share cannot be read{}, so nothing is driven: places, rates, budgets and keys would not be kept. Restore the data folder from a backup, or forget what was shared with `windlass doctor --renew-desk`; runs can still be looked at",
-        .0.place().map(|lsn| format!(" (record {lsn} of the desk is damaged)")).unwrap_or_default()
-    )]
-    Desk(windlass_store::Error),
-    #[error("the budget is refused: {0}")]
-    Budget(#[from] DeskRefused),
-    #[error(transparent)]
-    Orphans(#[from] EndError),
-    #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
-    Script(Vec<Problem>),
-    #[error(transparent)]
-    Config(#[from] BadConfig),
-    /// `task` where a worker's task is meant.
-    #[error("nothing here does `{step}` (type {kind}): answer for it with `--script`{}", .task.as_ref().map(|task| format!(", or name a command for its task in windlass.toml: `[tasks.{task:?}]` with `command = [\"program\"]`")).unwrap_or_default())]
-    NobodyFor { step: String, kind: String, task: Option<String> },
-    /// `whose` is a run or a workflow, and `instead` what can be named.
-    #[error("{whose} has no step `{step}`: {instead}")]
-    NoStep { whose: String, step: String, instead: String },
-    #[error("nothing failed in run `{0}` and nothing has changed: name the step to start from with `--from`")]
-    NothingToRetry(RunId),
-    #[error(
-        "run `{0}` is not finished: go on with `windlass resume {0}`, or cancel it first with `windlass cancel {0}`"
-    )]
-    NotFinished(RunId),
-    #[error(
-        "run `{run}` has no result of `{needed}`, which `{step}` needs: take another run, or let that step run too"
-    )]
-    NoResult { run: RunId, step: String, needed: String },
-    #[error(
-        "`{step}` is inside the loop `{around}`, whose rounds depend on each other: name the loop instead"
-    )]
-    InLoop { step: String, around: String },
-    #[error("no gate of run `{0}` waits for a decision")]
-    NoGate(RunId),
-    #[error("run `{run}` has no gate `{step}`: {instead}")]
-    UnknownGate { run: RunId, step: String, instead: String },
-    #[error("run `{run}` waits at several gates: name one of {}", .gates.join(", "))]
-    WhichGate { run: RunId, gates: Vec<String> },
-    #[error("the process that drove run `{0}` is gone: go on with `windlass resume {0}`")]
-    OwnerGone(RunId),
-    #[error("the owner of this data folder cannot be reached at {socket}: {cause}")]
-    Unreachable { socket: PathBuf, cause: String },
-    /// What the owner of the folder answered.
-    #[error("{message}")]
-    ByOwner { code: String, message: String },
-}
+mod error;
+mod opened;
+mod take_up;
 
-impl Error {
-    /// A workflow has no step of this name.
-    pub fn no_step_in(plan: &Plan, step: &str) -> Self {
-        let names = plan.names();
-        Self::no_step(format!("workflow `{}`", plan.header.id), step, names.iter().map(String::as_str))
-    }
-
-    /// There is no such step among these; the nearest one was probably meant.
-    pub fn no_step<'n>(whose: String, step: &str, names: impl Iterator<Item = &'n str>) -> Self {
-        const NAMES_MAX: usize = 12;
-        let names: indexmap::IndexSet<&str> = names.collect();
-        let instead = match windlass_ir::suggest::nearest(step, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if names.is_empty() => "nothing has happened in it yet".to_owned(),
-            None => {
-                let more = if names.len() > NAMES_MAX { ", …" } else { "" };
-                let some: Vec<&str> = names.into_iter().take(NAMES_MAX).collect();
-                format!("it has {}{more}", some.join(", "))
-            }
-        };
-        Self::NoStep { whose, step: step.to_owned(), instead }
-    }
-
-    /// All words that [`Error::code`] gives, each of which has a page.
-    pub const CODES: &'static [&'static str] = &[
-        "storage",
-        "older_copy",
-        "hurt_run",
-        "hurt_desk",
-        "bad_run_id",
-        "not_runnable",
-        "not_an_approver",
-        "already_decided",
-        "run_finished",
-        "refused",
-        "run_exists",
-        "no_run",
-        "no_event",
-        "no_step",
-        "owned",
-        "data_folder",
-        "no_plan",
-        "bad_export",
-        "bad_budget",
-        "orphans",
-        "bad_script",
-        "bad_config",
-        "no_gate",
-        "nothing_to_retry",
-        "run_not_finished",
-        "no_result",
-        "no_such_option",
-        "bad_parameter",
-        "owner_gone",
-        "unreachable",
-        "bad_request",
-    ];
-
-    /// The word that programs match on.
-    pub fn code(&self) -> &str {
-        match self {
-            Self::Store(windlass_store::Error::Missing { .. }) => "no_run",
-            Self::Store(windlass_store::Error::Older { .. } | windlass_store::Error::Forked { .. }) => {
-                "older_copy"
-            }
-            Self::Store(error) if error.is_of_one_run() => "hurt_run",
-            Self::Store(_) => "storage",
-            Self::Desk(_) => "hurt_desk",
-            Self::RunId(_) => "bad_run_id",
-            Self::Unrunnable(_) | Self::NobodyFor { .. } => "not_runnable",
-            Self::Refused(Refused::NotAnApprover { .. } | Refused::OwnRun { .. }) => "not_an_approver",
-            Self::Refused(Refused::AlreadyDecided { .. }) => "already_decided",
-            Self::Refused(Refused::Finished) | Self::RunFinished { .. } => "run_finished",
-            Self::Refused(Refused::NoGate(_)) => "no_gate",
-            Self::Refused(Refused::NoSuchOption { .. }) => "no_such_option",
-            Self::Refused(Refused::BadInput(_)) => "bad_parameter",
-            Self::Refused(_) => "refused",
-            Self::RunExists(_) => "run_exists",
-            Self::NoRun(_) | Self::NoRunNear { .. } | Self::WhichRun { .. } => "no_run",
-            Self::NoEvent { .. } => "no_event",
-            Self::Owned(_) => "owned",
-            Self::Folder { .. } => "data_folder",
-            Self::NoPlan(_) => "no_plan",
-            Self::Export { .. } => "bad_export",
-            Self::Budget(_) => "bad_budget",
-            Self::Orphans(_) => "orphans",
-            Self::Script(_) => "bad_script",
-            Self::Config(_) => "bad_config",
-            Self::NoStep { .. } | Self::InLoop { .. } => "no_step",
-            Self::NothingToRetry(_) => "nothing_to_retry",
-            Self::NotFinished(_) => "run_not_finished",
-            Self::NoResult { .. } => "no_result",
-            Self::NoGate(_) | Self::UnknownGate { .. } | Self::WhichGate { .. } => "no_gate",
-            Self::OwnerGone(_) => "owner_gone",
-            Self::Unreachable { .. } => "unreachable",
-            Self::ByOwner { code, .. } => code,
-        }
-    }
-}
+pub use error::Error;
 
 /// The owner of a data folder, or a process that only looks at it.
 #[derive(Debug)]
@@ -690,143 +516,6 @@ impl Engine {
         }
     }
 
-    /// Takes a run up again, whatever stopped it: a crash, a pause, a failure. `changes` are laid over what it was started with.
-    pub async fn resume(
-        &self,
-        id: &RunId,
-        changes: Value,
-        by: &str,
-        host: Host,
-        clock: Clock,
-        patience: Patience,
-    ) -> Result<Handle, Error> {
-        // One at a time, so that two who want the same run do not both drive it.
-        let _taking_up = self.taking_up.lock().await;
-        if let Some(driven) = self.join(id, &changes, by).await? {
-            return Ok(driven);
-        }
-        self.take_up(id, Some((changes, by.into())), host, clock, patience).await
-    }
-
-    /// Drives a run that was left, as it is: what is paused stays so, and what has ended is not opened again.
-    pub async fn drive(&self, id: &RunId) -> Result<Option<Handle>, Error> {
-        let _taking_up = self.taking_up.lock().await;
-        let view = self.view(id)?;
-        let Some(host) = self.house_for(&view) else { return Ok(None) };
-        if self.is_live(id) || view.ended_at.is_some() {
-            return Ok(None);
-        }
-        self.take_up(id, None, host, Clock::Real, Patience::Work).await.map(Some)
-    }
-
-    /// Drives every run that is not finished and that nobody drives; those whose plan or journal is hurt are left alone.
-    pub async fn drive_all(&self) -> Result<Vec<(RunId, Result<Option<Handle>, Error>)>, Error> {
-        self.desk().attend();
-        self.desk().orders().into_iter().for_each(|order| self.desk().start(order));
-        let mut driven = Vec::new();
-        for (run, _) in self.store.journal.tails()?.unfinished {
-            let handle = self.drive(&run).await;
-            driven.push((run, handle));
-        }
-        self.desk().all_taken_up();
-        self.ended.notify_waiters();
-        Ok(driven)
-    }
-
-    /// Held by whoever takes up runs that nobody drives.
-    pub(crate) async fn taking_up(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.taking_up.lock().await
-    }
-
-    /// The caller holds `taking_up`.
-    pub(crate) async fn take_up(
-        &self,
-        id: &RunId,
-        goes_on: Option<(Value, Arc<str>)>,
-        host: Host,
-        clock: Clock,
-        patience: Patience,
-    ) -> Result<Handle, Error> {
-        let program = self.program(id)?;
-        let replayed = replayed(&self.store, id, &program)?;
-        let run = &replayed.run;
-        if self.children.is_some() {
-            // What an earlier owner left running must be gone before its step starts again.
-            end_orphans(&self.folder, |run| run == id)?;
-        }
-        self.desk().attend();
-        self.desk().settle_accounts(run);
-        let (paused, ended) = (run.is_paused(), run.outcome().is_some());
-        let host = host.where_started(&replayed.view);
-        let mut opened = self.driver(replayed, host, clock, patience);
-        let outstanding = opened.driver.run.outstanding().into_iter();
-        let owed: Vec<Input> = outstanding.filter_map(|owed| lost(&opened.driver, owed)).collect();
-        let mut inputs = vec![Input::TakenUp];
-        if let Some((changes, by)) = goes_on {
-            if ended {
-                inputs.push(Input::Reopen { inputs: changes, by: by.clone() });
-            } else if is_change(&changes) {
-                inputs.push(Input::Change { inputs: changes, by: by.clone() });
-            }
-            if paused {
-                inputs.push(Input::Resume { by });
-            }
-        }
-        for input in inputs.into_iter().chain(owed) {
-            match opened.driver.offer(input).await {
-                Ok(Ok(())) => {}
-                Ok(Err(Refused::NotFailed | Refused::Finished | Refused::Undoing)) => {
-                    return Err(finished(id, &opened.driver.view));
-                }
-                Ok(Err(refused)) => return Err(Error::Refused(refused)),
-                Err(Fatal(error)) => return Err(Error::Store(error)),
-            }
-        }
-        opened.driver.hear_what_is_owed().await.map_err(|Fatal(error)| Error::Store(error))?;
-        opened.driver.call_on();
-        Ok(opened.go())
-    }
-
-    /// Follows a run that is driven here already, and lets it go on if it was paused. None when nobody drives it.
-    async fn join(&self, id: &RunId, changes: &Value, by: &str) -> Result<Option<Handle>, Error> {
-        let Some(driven) = self.driven(id) else { return Ok(None) };
-        let (reply, answer) = oneshot::channel();
-        if is_change(changes) {
-            let change = Input::Change { inputs: changes.clone(), by: by.into() };
-            // That the run has ended meanwhile is what the next answer tells.
-            let _ = driven.mail.send(Mail { told: Told::Input(change, None), reply: None });
-        }
-        let told = Told::Input(Input::Resume { by: by.into() }, None);
-        let sent = driven.mail.send(Mail { told, reply: Some(reply) }).is_ok();
-        if sent && matches!(answer.await, Ok(Ok(()) | Err(Refused::NotPaused))) {
-            return Ok(Some(driven));
-        }
-        // It is just being left. Once that is over it can be taken up as any other.
-        let _ = driven.done.await;
-        Ok(None)
-    }
-
-    /// A run that this process drives, to be followed until it does not any more.
-    pub(crate) fn driven(&self, id: &RunId) -> Option<Handle> {
-        let (mail, followers) = lock(&self.live).get(id).cloned()?;
-        let (updates, mut ending) = (followers.add(), followers.add());
-        let (store, run, program) = (self.store.clone(), id.clone(), self.program(id).ok()?);
-        let done = tokio::spawn(async move {
-            while ending.recv().await.is_some() {}
-            let replayed = replayed(&store, &run, &program).map_err(Fatal)?;
-            Ok(crate::report::standing(&replayed.view))
-        });
-        Some(Handle { id: id.clone(), updates, done, mail })
-    }
-
-    /// Follows a run without a word in it. One that nobody drives stands as it is.
-    pub fn watch(&self, id: &RunId) -> Result<Handle, Error> {
-        match self.driven(id) {
-            Some(driven) => Ok(driven),
-            None => Ok(standing_still(id, &self.view(id)?)),
-        }
-    }
-
     pub fn folder(&self) -> &FilePath {
         &self.folder
     }
@@ -1099,98 +788,9 @@ impl Engine {
         let row = self.store.view.get(id)?.ok_or_else(|| Error::NoRun(id.to_string()))?;
         self.store.plans.get(&row.row.plan)?.ok_or_else(|| Error::NoPlan(id.clone()))
     }
-
-    fn driver(&self, replayed: Replayed, mut host: Host, clock: Clock, patience: Patience) -> Opened {
-        let Replayed { run, view, tail, last_at, decided } = replayed;
-        if let Some(children) = &self.children {
-            host.note_children(children);
-        }
-        let (sender, mail) = mpsc::unbounded_channel();
-        let followers = Followers::default();
-        let following = followers.add();
-        let log = self.logs().map(|logs| logs.writer(run.id(), tail.is_none()));
-        let (output, printing, notes) = channels(&followers, &sender, log);
-        let driver = Driver {
-            run,
-            view,
-            tail: Prev::At(tail),
-            store: self.store.clone(),
-            desk: self.desk().clone(),
-            ended: self.ended.clone(),
-            host,
-            clock: clock.steady().not_before(last_at),
-            patience,
-            mail,
-            followers: followers.clone(),
-            work: JoinSet::new(),
-            jobs: HashMap::new(),
-            overdue: HashMap::new(),
-            keys: HashMap::new(),
-            calls: HashMap::new(),
-            output,
-            printing: Some(printing),
-            notes,
-            agenda: BTreeMap::new(),
-            planned: 0,
-            decided,
-            rates: Rates::default(),
-            hooks: Vec::new(),
-            said_hooks: false,
-            due_at: None,
-            only_record: false,
-            insists: false,
-        };
-        Opened {
-            driver,
-            following,
-            followers,
-            sender,
-            live: self.live.clone(),
-            ended: self.ended.clone(),
-            broken: self.broken.clone(),
-        }
-    }
 }
 
-/// A run that is ready to be driven.
-struct Opened {
-    driver: Driver,
-    following: Updates,
-    followers: Followers,
-    sender: mpsc::UnboundedSender<Mail>,
-    live: Live,
-    ended: Arc<Notify>,
-    broken: watch::Sender<Option<windlass_store::Error>>,
-}
-
-impl Opened {
-    fn go(mut self) -> Handle {
-        self.driver.insists = true;
-        let id = self.driver.run.id().clone();
-        lock(&self.live).insert(id.clone(), (self.sender.clone(), self.followers.clone()));
-        let leaving =
-            Leaving { run: id.clone(), live: self.live, followers: self.followers, ended: self.ended };
-        let (desk, caller) = (self.driver.desk.clone(), self.driver.run.parents().last().cloned());
-        let run = id.clone();
-        let done = tokio::spawn(async move {
-            let leaving = leaving;
-            let standing = self.driver.drive().await;
-            drop(leaving);
-            if let Err(Fatal(error)) = &standing
-                && error.is_fatal()
-            {
-                self.broken.send_replace(Some(error.clone()));
-            }
-            let ended = matches!(standing, Ok(Standing::Success | Standing::Failed | Standing::Cancelled));
-            if let Some(caller) = caller.filter(|_| ended) {
-                desk.stir(&caller, &run);
-            }
-            standing
-        });
-        Handle { id, updates: self.following, done, mail: self.sender }
-    }
-}
-
+/// How a folder is opened.
 pub(crate) fn options(durability: Durability) -> Options {
     let (projection, heads) = (Some(Arc::new(Rows) as _), crate::heads::folder());
     Options { durability, projection, heads, ..Options::default() }
@@ -1198,22 +798,6 @@ pub(crate) fn options(durability: Durability) -> Options {
 
 fn lock(live: &Live) -> MutexGuard<'_, HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>> {
     live.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes a run out of those that are driven, however its driver ends.
-struct Leaving {
-    run: RunId,
-    live: Live,
-    followers: Followers,
-    ended: Arc<Notify>,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        lock(&self.live).remove(&self.run);
-        self.ended.notify_waiters();
-        self.followers.dismiss();
-    }
 }
 
 fn finished(id: &RunId, view: &View) -> Error {
@@ -1244,26 +828,6 @@ pub(crate) fn standing_still(id: &RunId, view: &View) -> Handle {
 /// No change of inputs.
 pub(crate) fn nothing() -> Value {
     Value::map::<&str>([])
-}
-
-/// Whether anything is to be changed.
-fn is_change(changes: &Value) -> bool {
-    matches!(changes, Value::Map(map) if !map.is_empty())
-}
-
-/// What a crash left unanswered is lost, except for runs that were called: these are as they were.
-fn lost(driver: &Driver, owed: Effect) -> Option<Input> {
-    match owed {
-        Effect::Dispatch(job) if driver.calls_itself(&job) => None,
-        Effect::Dispatch(job) => Some(Input::Lost { job: job.key }),
-        Effect::Abort(job) if driver.called_run(&job).is_some() => None,
-        Effect::Abort(job) => Some(Input::Lost { job }),
-        Effect::Ask { .. }
-        | Effect::Release { .. }
-        | Effect::Listen(_)
-        | Effect::Deaf(_)
-        | Effect::Conclude(_) => None,
-    }
 }
 
 /// When it was started, so that ids sort by time, and a little chance, so that two never meet.

@@ -1,12 +1,13 @@
-//! The life of one run: inputs in, records written, effects carried out, until nothing is left to do or to wait for.
+//! The life of one run: inputs in, records written, effects carried out, until nothing is left to do or to wait for. `calling` is about
+//! the runs that it calls, `scripted` about what a script does, `printing` about what jobs print.
 
-use crate::calls::{self, Caller, Ended};
+use crate::calls::{self, Ended};
 use crate::clock::Clock;
 use crate::desk::Keeper;
 use crate::follow::Followers;
 use crate::host::Host;
 use crate::rates::{Passed, Rates};
-use crate::report::ids::{self, Name};
+use crate::report::ids::{self};
 use crate::report::{self, Standing};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -14,15 +15,19 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use windlass_engine::{
-    Address, Amount, Answer, Ask, CHILD, Claim, Decision, DeskAnswer, DeskEffect, DeskInput, Effect, Event,
-    Failure, Full, GateDecision, Input, Job, JobKey, Letter, Outcome, Path, Program, Refused, Run, RunId,
-    StepPhase, Timestamp, View, What, Work, class, fits,
+    Address, Amount, Answer, Ask, Claim, Decision, DeskAnswer, DeskEffect, DeskInput, Effect, Event, Failure,
+    Full, Input, Job, JobKey, Letter, Outcome, Path, Program, Refused, Run, RunId, StepPhase, Timestamp,
+    View, What, Work, class, fits,
 };
-use windlass_executors::{Asker, Context, GateAnswer, Line, Notes, Output, Stream};
-use windlass_ir::{Duration, Value};
-use windlass_store::{
-    Append, Appended, Error, LogWriter, Lsn, Pending, Prev, Printed, Printing, Store, Ticket,
-};
+use windlass_executors::{Context, Line, Notes, Output};
+use windlass_ir::Duration;
+use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Store, Ticket};
+
+mod calling;
+mod printing;
+mod scripted;
+
+pub(crate) use printing::channels;
 
 /// Something on its way to a run, and whom to tell what became of it.
 #[derive(Debug)]
@@ -299,34 +304,6 @@ impl Driver {
             Ended::Lost => Input::Lost { job },
         };
         Wake::Mail(Mail { told: Told::Input(input, None), reply: None })
-    }
-
-    /// A run that was called waits for people; unless something has happened to it meanwhile.
-    fn rest(&mut self, run: &RunId) {
-        let Some(call) = self.calls.get_mut(run) else { return };
-        match call.state {
-            CallState::Stirred => self.call_again(run),
-            CallState::Followed | CallState::Rests => call.state = CallState::Rests,
-        }
-    }
-
-    /// Something has happened to a run that this one waits for.
-    fn stirred(&mut self, run: &RunId) {
-        let Some(call) = self.calls.get_mut(run) else { return };
-        match call.state {
-            CallState::Followed | CallState::Stirred => call.state = CallState::Stirred,
-            CallState::Rests => self.call_again(run),
-        }
-    }
-
-    fn call_again(&mut self, run: &RunId) {
-        if self.only_record {
-            return;
-        }
-        let job = self.calls.remove(run).and_then(|call| self.run.dispatched(&call.job));
-        if let Some(job) = job {
-            self.dispatch(job);
-        }
     }
 
     /// The next instant worth waiting for.
@@ -663,12 +640,6 @@ impl Driver {
         }
     }
 
-    fn scripted(&self, job: &Job) -> Option<windlass_executors::Answer> {
-        let Name { id, plain } = ids::name(&self.view, &job.key.path);
-        let attempt = job.key.attempt + ids::attempts_before(&self.view, &job.key.path);
-        self.host.answer(job, Asker { id: &id, plain: &plain, attempt })
-    }
-
     /// Waits until all of it is durable, or is known not to be.
     async fn written(&mut self, chain: Vec<Link>) -> Result<(Vec<Answer>, Written), Fatal> {
         let (mut answers, mut last) = (Vec::with_capacity(chain.len()), None);
@@ -794,64 +765,6 @@ impl Driver {
         self.jobs.insert(key, abort);
     }
 
-    /// The run of a call: a new one for each attempt, but one that goes on after a failure goes on with the run that it had.
-    fn run_of_call(&self, job: &Job) -> RunId {
-        let before = job.notes.get(CHILD).and_then(Value::as_str).and_then(RunId::written);
-        before.filter(|_| self.run.is_reopened(&job.key)).unwrap_or_else(|| calls::run_of(&job.key))
-    }
-
-    fn caller(&self, job: &JobKey) -> Caller {
-        let parents = self.run.parents().iter().cloned().chain([self.run.id().clone()]).collect();
-        let file = crate::engine::file_of(&self.view);
-        let folder = file.and_then(|file| file.parent().map(Into::into));
-        let folder = folder.unwrap_or_else(|| self.host.environment.directory.clone());
-        Caller {
-            folder,
-            dialect: report::Dialect::of(&self.view),
-            parents,
-            budgets: self.run.budgets().collect(),
-            by: self.run.by().cloned(),
-            reopened: self.run.is_reopened(job),
-            host: self.host.clone(),
-            clock: self.clock,
-            patience: self.patience,
-        }
-    }
-
-    /// Goes on with the calls that were made before the run was taken up.
-    pub fn call_on(&mut self) {
-        for effect in self.run.outstanding() {
-            match effect {
-                Effect::Dispatch(job) if self.calls_itself(&job) && !self.is_at_work(&job.key) => {
-                    self.dispatch(*job);
-                }
-                Effect::Abort(key) if !self.is_at_work(&key) => self.end_called(&key),
-                _ => {}
-            }
-        }
-    }
-
-    /// Whether a job is a call that no script answers for.
-    pub fn calls_itself(&self, job: &Job) -> bool {
-        let calls = matches!(job.work.work, Work::Call { .. }) && !job.key.path.is_hook();
-        calls && self.desk.reads() && self.scripted(job).is_none()
-    }
-
-    /// Ends the run of a call that rests, or that was left.
-    fn end_called(&mut self, key: &JobKey) {
-        let Some(run) = self.called_run(key) else { return };
-        let call = Calling { job: key.clone(), state: CallState::Followed };
-        self.calls.insert(run.clone(), call);
-        let task = self.work.spawn(calls::end(self.desk.engine(), run, self.caller(key)));
-        self.keys.insert(task.id(), key.clone());
-        self.jobs.insert(key.clone(), CancellationToken::new());
-    }
-
-    /// The run that a call has started, as far as is known.
-    pub fn called_run(&self, key: &JobKey) -> Option<RunId> {
-        self.view.steps.get(&key.path)?.child.clone()
-    }
-
     /// Tells a job to stop. A scripted one stops at once.
     fn abort(&mut self, key: &JobKey) {
         if let Some(token) = self.overdue.get(key).filter(|_| self.run.is_overdue(key)) {
@@ -868,132 +781,9 @@ impl Driver {
         self.plan(self.clock.now(), Planned::Report(key.clone(), stopped, None));
     }
 
-    fn plan(&mut self, at: Timestamp, planned: Planned) {
-        self.planned += 1;
-        self.agenda.insert((at, self.planned), planned);
-    }
-
-    /// Gates that were open when the run was taken up.
-    fn plan_open_gates(&mut self) {
-        let asking =
-            self.view.steps.iter().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
-        let open: Vec<Path> = asking.map(|(path, _)| path.clone()).collect();
-        open.iter().for_each(|path| self.plan_decision(path));
-    }
-
-    /// Signals are counted from the start of the run. One that came before the run was taken up again is not heard twice.
-    fn plan_signals(&mut self) {
-        let (Some(script), Some(started)) = (self.host.script.clone(), self.view.started_at) else { return };
-        for (number, signal) in script.signals.iter().enumerate() {
-            self.plan(started.plus(signal.at), Planned::Signal(number));
-        }
-    }
-
-    /// The decision that a gate is given next, if there is one and it is not planned already.
-    fn scripted_decision(&self, path: &Path) -> Option<(String, usize, GateAnswer)> {
-        let script = self.host.script.as_ref()?;
-        let Name { id, plain } = ids::name(&self.view, path);
-        let number = self.decided.get(&id).copied().unwrap_or_default();
-        let answer = script.gates.decision(&id, &plain, number)?.clone();
-        Some((id, number, answer))
-    }
-
-    fn plan_decision(&mut self, path: &Path) {
-        let is_planned = |planned: &Planned| matches!(planned, Planned::Decide(other) if other == path);
-        if self.agenda.values().any(is_planned) {
-            return;
-        }
-        if let Some((_, _, answer)) = self.scripted_decision(path) {
-            self.plan(self.clock.now().plus(answer.after), Planned::Decide(path.clone()));
-        }
-    }
-
-    async fn decide(&mut self, path: Path) -> Result<(), Fatal> {
-        let Some((step, number, answer)) = self.scripted_decision(&path) else { return Ok(()) };
-        let GateAnswer { choice, by, reason, .. } = answer;
-        let by = by.unwrap_or_else(|| "script".into());
-        let id = format!("{SCRIPT}{step}-{number}").into();
-        let decision = GateDecision { choice, by, reason, form: Value::Null };
-        self.decided.insert(step, number + 1);
-        // Before what follows from this one, so that it is heard even if the run ends at once.
-        self.plan_decision(&path);
-        if let Err(refused) = self.offer(Input::Decide { id, path, decision }).await? {
-            self.notice(refused.to_string());
-        }
-        Ok(())
-    }
-
-    async fn signal(&mut self, number: usize) -> Result<(), Fatal> {
-        let signal = self.host.script.as_ref().and_then(|script| script.signals.get(number).cloned());
-        let Some(signal) = signal else { return Ok(()) };
-        let id = format!("{SCRIPT}signal-{number}").into();
-        let input =
-            Input::Signal { id, name: signal.name, by: "script".into(), value: signal.value, to: None };
-        if let Err(refused) = self.offer(input).await? {
-            self.notice(refused.to_string());
-        }
-        Ok(())
-    }
-
     fn notice(&self, text: String) {
         self.followers.tell(&Update::Notice(text));
     }
-}
-
-/// Passes on what jobs print and what they want remembered. Both end with the last job and the driver.
-pub(crate) fn channels(
-    followers: &Followers,
-    sender: &mpsc::UnboundedSender<Mail>,
-    log: Option<LogWriter>,
-) -> (Output, JoinHandle<()>, Notes) {
-    let (output, lines) = Output::channel(LINES_AT_ONCE);
-    let printing = tokio::spawn(print(lines, followers.clone(), log));
-    let (notes, mut kept) = Notes::channel(16);
-    // Held weakly: the mailbox closes when nobody but this is left to write to it.
-    let sender = sender.downgrade();
-    tokio::spawn(async move {
-        while let Some(note) = kept.recv().await {
-            let Some(sender) = sender.upgrade() else { return };
-            let (reply, answer) = oneshot::channel();
-            let input = Input::Noted { job: note.job, key: note.key, value: note.value };
-            let told = Told::Input(input, None);
-            if sender.send(Mail { told, reply: Some(reply) }).is_ok() && matches!(answer.await, Ok(Ok(()))) {
-                let _ = note.durable.send(());
-            }
-        }
-    });
-    (output, printing, notes)
-}
-
-/// So many lines are on their way at most; then jobs that print have to wait.
-const LINES_AT_ONCE: usize = 256;
-
-/// Writes down what jobs print, and then tells whoever follows the run: who is told of a line finds it in the log.
-async fn print(mut lines: mpsc::Receiver<Line>, followers: Followers, mut log: Option<LogWriter>) {
-    let (mut batch, mut failed) = (Vec::new(), false);
-    while lines.recv_many(&mut batch, LINES_AT_ONCE).await > 0 {
-        let at = Clock::Real.now();
-        let written =
-            log.as_mut().map_or(Ok(()), |log| log.append(batch.iter().map(|line| printed(line, at))));
-        if let (Err(error), false) = (&written, failed) {
-            let notice = format!("what steps print cannot be kept: {error}; the run goes on without");
-            followers.tell(&Update::Notice(notice));
-        }
-        failed = written.is_err();
-        for line in batch.drain(..) {
-            followers.room().await;
-            followers.tell(&Update::Line(line));
-        }
-    }
-}
-
-fn printed(line: &Line, at: Timestamp) -> Printed {
-    let JobKey { path, attempt, delivery, .. } = line.job.clone();
-    let stream = match line.stream {
-        Stream::Stdout => Printing::Stdout,
-        Stream::Stderr => Printing::Stderr,
-    };
-    Printed { path, attempt, delivery, at, stream, bytes: line.bytes.clone(), cut: false }
 }
 
 /// Whether this is a job of a process that is about to end, which was told to stop or broke down: nothing to write down.
