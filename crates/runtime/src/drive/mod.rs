@@ -1,5 +1,6 @@
 //! The life of one run: inputs in, records written, effects carried out, until nothing is left to do or to wait for. `calling` is about
-//! the runs that it calls, `scripted` about what a script does, `printing` about what jobs print.
+//! the runs that it calls, `hooks` about what is done around
+//! it, `scripted` about what a script does, `printing` about what jobs print.
 
 use crate::calls::{self, Ended};
 use crate::clock::Clock;
@@ -15,15 +16,16 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use windlass_engine::{
-    Address, Amount, Answer, Ask, Claim, Decision, DeskAnswer, DeskEffect, DeskInput, Effect, Event, Failure,
-    Full, Input, Job, JobKey, Letter, Outcome, Path, Program, Refused, Run, RunId, StepPhase, Timestamp,
-    View, What, Work, class, fits,
+    Address, Amount, Answer, Ask, Claim, Decision, DeskAnswer, DeskEffect, DeskInput, Effect, Event, Full,
+    Input, Job, JobKey, Letter, Outcome, Path, Program, Refused, Run, RunId, StepPhase, Timestamp, View,
+    What, Work, fits,
 };
 use windlass_executors::{Context, Line, Notes, Output};
 use windlass_ir::Duration;
 use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Store, Ticket};
 
 mod calling;
+mod hooks;
 mod printing;
 mod scripted;
 
@@ -127,9 +129,8 @@ pub(crate) struct Driver {
     pub decided: HashMap<String, usize>,
     /// Rates of a run whose clock jumps: its time is nobody else's.
     pub rates: Rates,
-    /// What is to be done around the run and nobody does.
-    pub hooks: Vec<JobKey>,
-    pub said_hooks: bool,
+    /// What came at once of what is done around the run.
+    pub hooks: Vec<(JobKey, Outcome)>,
     /// The next instant worth waiting for.
     pub due_at: Option<Timestamp>,
     /// Nothing is carried out: whoever takes the run up will do it.
@@ -292,7 +293,12 @@ impl Driver {
             self.calls.retain(|_, call| call.job != job);
         }
         let input = match ended {
-            Ended::Reported(outcome) => Input::Reported { job, outcome },
+            Ended::Reported(outcome) => {
+                if job.path.is_hook() {
+                    self.hook_ended(&job, &outcome);
+                }
+                Input::Reported { job, outcome }
+            }
             Ended::Called { outcome: Some(outcome), at, .. } => {
                 self.clock = self.clock.not_before(at);
                 Input::Reported { job, outcome }
@@ -375,14 +381,10 @@ impl Driver {
     ) -> Result<Result<(), Refused>, Fatal> {
         let input = self.addressed(input);
         let answered = self.hand_over(Some(input), needs).await?;
-        while let Some(job) = self.hooks.pop() {
-            if !std::mem::replace(&mut self.said_hooks, true) {
-                self.notice("hooks are not carried out yet".to_owned());
-            }
-            let failure = Failure::new(class::ERROR, "hooks are not carried out yet");
+        while let Some((job, outcome)) = self.hooks.pop() {
+            self.hook_ended(&job, &outcome);
             // It cannot change the run, so that it was refused would not either.
-            let report = Input::Reported { job, outcome: Outcome::Failed(failure) };
-            let _ = self.hand_over(Some(report), None).await?;
+            let _ = self.hand_over(Some(Input::Reported { job, outcome }), None).await?;
         }
         Ok(answered)
     }
@@ -711,8 +713,8 @@ impl Driver {
 
     fn carry_out_effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Dispatch(job) if job.key.path.is_hook() => self.hooks.push(job.key),
             Effect::Dispatch(_) | Effect::Abort(_) if self.only_record => {}
+            Effect::Dispatch(job) if job.key.path.is_hook() => self.begin_hook(*job),
             Effect::Dispatch(job) => self.dispatch(*job),
             Effect::Abort(key) => self.abort(&key),
             // What is for the desk was passed on at once, since it becomes durable in the same order.

@@ -95,7 +95,6 @@ impl Engine {
             decided,
             rates: Rates::default(),
             hooks: Vec::new(),
-            said_hooks: false,
             due_at: None,
             only_record: false,
             insists: false,

@@ -3,6 +3,7 @@
 mod calls;
 mod dialects;
 mod embed;
+mod hooks;
 mod large;
 mod scenarios;
 mod shown;

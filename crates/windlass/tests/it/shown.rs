@@ -169,17 +169,6 @@ stages:
 }
 
 #[tokio::test]
-async fn hooks_are_said_once_and_change_nothing() {
-    let stages = r#"
-stages: [{id: a, type: assign, set: {n: 1}}]
-hooks: {on_start: {run: "false"}, on_complete: {run: "false", notify: "slack:#x"}}
-"#;
-    let shown = play(stages, &json!({})).await;
-    assert_eq!(shown.result["status"], "success");
-    assert_eq!(shown.notices, ["hooks are not carried out yet"]);
-}
-
-#[tokio::test]
 async fn what_was_passed_by_says_why() {
     let stages = r#"
 stages:
