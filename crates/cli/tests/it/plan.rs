@@ -115,7 +115,7 @@ fn programs_read_the_contract() {
     assert_eq!(json["estimate"]["agents_seconds"], 12_300.0);
     assert_eq!(json["estimate"]["gates_seconds"], 21_600.0);
     assert_eq!(json["parameters"]["target_branch"], "main");
-    assert_eq!(json["diagnostics"], json!([]));
+    assert_eq!(json["diagnostics"], serde_json::json!([]));
 }
 
 fn typed(test: &str) -> PathBuf {
