@@ -152,6 +152,10 @@ impl RunRow {
         if record.lsn <= self.tail {
             return;
         }
+        if record.prev.is_none() {
+            // Another run had this name before and was removed.
+            *self = Self::new(self.run.clone());
+        }
         (self.tail, self.ended) = (record.lsn, record.ends());
         match record.events() {
             Ok(events) if self.broken.is_none() => projection.apply(&self.run, &mut self.row, &events),

@@ -514,7 +514,13 @@ fn removal(backend: &mut dyn Backend) {
     assert_eq!(history(&store, &old), "10:again");
     assert_eq!(push(&store, &reopened, "z"), Lsn(11));
     drop(store);
-    assert_eq!(unfinished(&backend.open()), "old@10 reopened@11");
+    let store = backend.open();
+    assert_eq!(unfinished(&store), "old@10 reopened@11");
+    // Nothing of the one that had the name before is shown.
+    let fresh = run("fresh");
+    push(&store, &fresh, "again");
+    let status = |run: &RunId| store.view.get(run).expect("a view").map(|row| row.row.status);
+    assert_eq!(status(&old), status(&fresh));
 }
 
 fn removal_beside(backend: &mut dyn Backend) {
