@@ -34,7 +34,9 @@ fn list(args: &args::Runs, screen: &Screen) -> Answer {
             Answer { stderr: none.into(), ..Answer::new(Status::Done) }
         }
         Ok(rows) => {
-            Answer { stdout: rows.iter().map(|row| line(row, screen)).collect(), ..Answer::new(Status::Done) }
+            let width = rows.iter().map(|row| row.run.as_str().len()).max().unwrap_or_default();
+            let lines = rows.iter().map(|row| line(row, width, screen));
+            Answer { stdout: lines.collect(), ..Answer::new(Status::Done) }
         }
         Err(error) => refused(&error),
     }
@@ -61,22 +63,25 @@ fn as_json(row: &RunRow) -> Json {
         "waiting_on": row.row.waiting,
         "reason": reason(row),
         "failed_step": reason(row).and(row.row.failed_step.as_ref()),
+        "hurt": row.broken.is_some(),
     })
 }
 
-fn line(row: &RunRow, screen: &Screen) -> String {
+fn line(row: &RunRow, width: usize, screen: &Screen) -> String {
     let started = row.row.started_at.map(|at| at.to_string()).unwrap_or_default();
     let started = started.get(..19).unwrap_or(&started).replace('T', " ");
     let waiting = row.row.waiting.join(", ");
     let step = row.row.failed_step.as_ref().map(|step| format!("{step}: ")).unwrap_or_default();
     let remark = match (reason(row), waiting.is_empty()) {
+        _ if row.broken.is_some() => "hurt: see `windlass doctor`".to_owned(),
         (Some(reason), _) => shorten(&one_line(&(step + reason)), 100).into_owned(),
         (None, false) => one_line(&format!("waiting at {waiting}")),
         (None, true) => String::new(),
     };
     let text = format!(
-        "{}  {started}  {:<9}  {}  {remark}",
+        "{}{}  {started}  {:<9}  {}  {remark}",
         screen.bold(row.run.as_str()),
+        " ".repeat(width.saturating_sub(row.run.as_str().len())),
         row.row.status,
         one_line(&row.row.workflow)
     );
