@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run recording test bench simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
+.PHONY: help run recording test conformance bench simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
@@ -12,7 +12,7 @@ SEEDS ?= 0..100000
 FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit speckit_expressions yaml_reader
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: toolchain ## Build the program and run the flagship live; at a terminal you decide at its gate
 	@$(CARGO) build --release -p windlass-cli
@@ -32,6 +32,10 @@ bench: toolchain ## Measure reading, the core, the store and running, each besid
 	target/release/examples/core_bench
 	target/release/examples/store_bench
 	target/release/examples/runs_bench
+
+conformance: toolchain ## Live every behaviour case of every dialect with the built program, and print how many agree
+	@$(CARGO) build --release -p windlass-cli --bin windlass --example conformance
+	@target/release/examples/conformance
 
 simulate: toolchain ## Live SEEDS (0..100000) random runs badly and see that every promise is kept
 	$(CARGO) run --release -p windlass-sim -- --seeds $(SEEDS)

@@ -3,6 +3,8 @@
 mod acting;
 mod bad_input;
 mod cases;
+mod conform;
+mod conformance;
 mod convert;
 mod crash;
 mod desk;
