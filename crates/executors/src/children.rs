@@ -1,6 +1,7 @@
 //! Children of a crashed owner: a plain file of the groups that were started, the marks that every child carries, and how
 //! whatever is left of them is ended before anything is delivered again.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,6 +83,17 @@ pub fn end_orphans(folder: &Path, is_ours: impl Fn(&RunId) -> bool) -> Result<us
     {
         let _ = (folder, is_ours);
         Ok(0)
+    }
+}
+
+/// The runs of a data folder that have left processes, perhaps with some that have left none.
+pub fn orphaned_runs(folder: &Path) -> Result<BTreeSet<RunId>, EndError> {
+    #[cfg(target_os = "linux")]
+    return orphans::runs(&folder.canonicalize()?);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        Ok(BTreeSet::new())
     }
 }
 
@@ -259,6 +271,21 @@ mod orphans {
         // Whoever is still there is killed.
         let _ = found.iter().try_for_each(|one| wait(*one, deadline));
         search.end().map(drop)
+    }
+
+    /// The runs that processes in the list or with a mark belong to. Looked for twice: one that was just being started by another
+    /// is there the second time.
+    pub fn runs(folder: &Path) -> Result<BTreeSet<RunId>, EndError> {
+        let mut runs: BTreeSet<RunId> = list::living(folder)?.into_iter().map(|entry| entry.run).collect();
+        for _ in 0..2 {
+            for process in proc::all()? {
+                let Some(variables) = Variables::of(process.identity.pid) else { continue };
+                let here = variables.get(FOLDER).map(Path::new).is_none_or(|other| other == folder);
+                let job = variables.get(JOB).and_then(OsStr::to_str).filter(|_| here);
+                runs.extend(job.and_then(run_of));
+            }
+        }
+        Ok(runs)
     }
 
     impl Search<'_> {

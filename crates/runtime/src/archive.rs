@@ -177,7 +177,7 @@ impl Engine {
         }
         check(folder, &run, &plan, &events)?;
         let (source, overrides) = (stored.source, stored.overrides);
-        self.stored(plan, source, overrides).await?;
+        self.stored(&plan, source, overrides).await?;
         self.take_log(folder, &about)?;
         let append = Append::apart(run.clone(), Prev::At(None), &events, &*self.store().blobs)?;
         match self.store().journal.append(append).await? {

@@ -298,7 +298,7 @@ impl Engine {
                 budgets: if detached { Vec::new() } else { budgets.clone() },
                 beginning: Beginning::default(),
             };
-            match self.start(definition.plan, start).await {
+            match self.start(&definition.plan, start).await {
                 // Somebody else was faster.
                 Err(Error::RunExists(_)) => {}
                 started => return Ok(started?),
@@ -307,19 +307,20 @@ impl Engine {
     }
 
     async fn take_up_called(&self, run: &RunId, caller: &Caller) -> Result<Handle, Error> {
-        let _taking_up = self.taking_up().await;
+        let _claimed = self.claim(run).await;
         if let Some(driven) = self.driven(run) {
             return Ok(driven);
         }
-        let view = self.view(run)?;
+        let replayed = self.replayed(run)?;
+        let view = &replayed.view;
         let goes_on = match &view.phase {
-            RunPhase::Ended(Outcome::Failed(_)) if caller.reopened && report::is_resumable(&view) => {
+            RunPhase::Ended(Outcome::Failed(_)) if caller.reopened && report::is_resumable(view) => {
                 Some((nothing(), Arc::from(CALLER)))
             }
-            RunPhase::Ended(_) => return Ok(crate::engine::standing_still(run, &view)),
+            RunPhase::Ended(_) => return Ok(crate::engine::standing_still(run, view)),
             RunPhase::Pending | RunPhase::Running => None,
         };
-        self.take_up(run, goes_on, caller.host.clone(), caller.clock, caller.patience).await
+        self.take_up(replayed, goes_on, caller.host.clone(), caller.clock, caller.patience).await
     }
 
     /// Tells the run of a call that nobody waits for it any more.

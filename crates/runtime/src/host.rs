@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Limits};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use windlass_engine::{Failure, Job, Outcome, View, Work, class};
 use windlass_executors::{
@@ -81,8 +81,10 @@ impl Host {
     /// Where a run was started its steps run, whoever goes on with it from wherever.
     pub(crate) fn where_started(self, view: &View) -> Self {
         match view.about.get("directory").and_then(Value::as_str) {
-            Some(directory) => self.in_directory(directory.into()),
-            None => self,
+            Some(directory) if self.environment.directory != FilePath::new(directory) => {
+                self.in_directory(directory.into())
+            }
+            Some(_) | None => self,
         }
     }
 

@@ -515,7 +515,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
                 budgets: Vec::new(),
                 beginning,
             };
-            engine.start(*plan, start).await
+            engine.start(&plan, start).await
         }
         Request::Resume { run, changes, by, from } => {
             engine.resume(&run, changes, &by, from.host()?, from.clock(), from.patience()).await

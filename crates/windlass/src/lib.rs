@@ -165,7 +165,7 @@ impl Engine {
             budgets: Vec::new(),
             beginning: runtime::Beginning::default(),
         };
-        self.engine.start(plan.clone(), start).await.map(RunHandle::of)
+        self.engine.start(plan, start).await.map(RunHandle::of)
     }
 
     /// Goes on with a run, whatever stopped it, with changed inputs laid over the first ones.

@@ -189,7 +189,7 @@ async fn run_case(
     };
     let engine = Engine::in_memory();
     engine.read_with(Arc::new(load::Files));
-    let mut handle = engine.start(opened.plan.clone(), start).await.map_err(|error| at(&error))?;
+    let mut handle = engine.start(&opened.plan, start).await.map_err(|error| at(&error))?;
     let mut notices = Vec::new();
     while let Some(update) = handle.updates.recv().await {
         if let Update::Notice(text) = update {

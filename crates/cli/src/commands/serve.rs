@@ -66,11 +66,9 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     engine.read_with(Arc::new(crate::load::Files));
     engine.set_house(from.host()?);
     let listening = tokio::spawn(listen(engine.clone()));
-    let before = unfinished(&engine)?;
-    for (run, driven) in engine.drive_all().await? {
-        if let Err(error) = driven {
-            answer::remark(&format!("run {run} is left alone: {error}"));
-        }
+    let before = if how.for_guests { Vec::new() } else { unfinished(&engine)? };
+    for (run, error) in engine.drive_all().await? {
+        answer::remark(&format!("run {run} is left alone: {error}"));
     }
     let (entries, findings) = crate::triggers::scheduled(&how.schedules, screen);
     if !findings.is_empty() {

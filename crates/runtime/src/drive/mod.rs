@@ -5,6 +5,7 @@
 use crate::calls::{self, Ended};
 use crate::clock::Clock;
 use crate::desk::Keeper;
+use crate::engine::PLAN;
 use crate::follow::Followers;
 use crate::host::Host;
 use crate::rates::{Passed, Rates};
@@ -21,7 +22,7 @@ use windlass_engine::{
     What, Work, fits,
 };
 use windlass_executors::{Context, Line, Notes, Output};
-use windlass_ir::Duration;
+use windlass_ir::{Duration, Value};
 use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Store, Ticket};
 
 mod calling;
@@ -90,6 +91,9 @@ const REPLACED: &str = "replaced by a newer run";
 
 /// What was printed before a run is left is written down within this.
 const PRINTING_MAX: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// So many reports are handed over before what follows from them is waited for.
+const REPORTS_AT_ONCE: usize = 256;
 
 /// How the first wait after a failed write grows.
 const RETRY_FIRST: std::time::Duration = std::time::Duration::from_millis(50);
@@ -168,6 +172,8 @@ pub(crate) enum Planned {
 
 enum Wake {
     Mail(Mail),
+    /// Jobs have ended; what became of them.
+    Reports(Vec<Input>),
     Time,
     /// Another run is not driven any more.
     Ended,
@@ -206,7 +212,7 @@ impl Driver {
         self.plan_signals();
         if self.is_asking() {
             // What was answered before anybody could hear it is asked once more.
-            self.hand_over(None, None).await.map(drop)?;
+            self.hand_over(Vec::new()).await.map(drop)?;
         }
         loop {
             if self.run.outcome().is_some() && self.jobs.is_empty() {
@@ -216,6 +222,7 @@ impl Driver {
             match self.wait().await {
                 Wake::Mail(Mail { told: Told::Stop, .. }) => return self.stop().await,
                 Wake::Mail(mail) => self.take(mail).await?,
+                Wake::Reports(reports) => self.take_reports(reports).await?,
                 Wake::Time => self.act().await?,
                 Wake::Ended => {}
                 Wake::Rest => return Ok(self.leave()),
@@ -232,15 +239,14 @@ impl Driver {
             token.cancel();
         }
         while self.jobs.keys().any(|job| !called.contains(job)) {
-            let wake = tokio::select! {
-                Some(mail) = self.mail.recv() => Wake::Mail(mail),
-                Some(done) = self.work.join_next_with_id() => self.reported(done),
+            tokio::select! {
+                Some(mail) = self.mail.recv() => self.take(mail).await?,
+                Some(done) = self.work.join_next_with_id() => {
+                    let mut reports = self.reported(done);
+                    reports.retain(|report| !is_given_up(report));
+                    self.take_reports(reports).await?;
+                }
                 else => break,
-            };
-            match wake {
-                Wake::Mail(Mail { told, .. }) if is_given_up(&told) => {}
-                Wake::Mail(mail) => self.take(mail).await?,
-                Wake::Time | Wake::Ended | Wake::Rest => {}
             }
         }
         Ok(self.leave())
@@ -275,24 +281,36 @@ impl Driver {
         tokio::select! {
             () = ended.notified(), if asking => Wake::Ended,
             mail = self.mail.recv() => mail.map_or(Wake::Rest, Wake::Mail),
-            Some(done) = self.work.join_next_with_id() => self.reported(done),
+            Some(done) = self.work.join_next_with_id() => Wake::Reports(self.reported(done)),
             () = sleep(left) => Wake::Time,
         }
     }
 
-    /// An executor has returned, which is the report, or broken down, and then the job is gone.
-    fn reported(&mut self, done: Result<(tokio::task::Id, Ended), JoinError>) -> Wake {
+    /// What became of this job, and of all others that have ended meanwhile: they share a commit.
+    fn reported(&mut self, done: Result<(tokio::task::Id, Ended), JoinError>) -> Vec<Input> {
+        let mut reports: Vec<Input> = self.report(done).into_iter().collect();
+        while reports.len() < REPORTS_AT_ONCE
+            && let Some(done) = self.work.try_join_next_with_id()
+        {
+            reports.extend(self.report(done));
+        }
+        reports
+    }
+
+    /// An executor has returned, which is the report, or broken down, and then the job is gone. None for a run that was called and
+    /// rests.
+    fn report(&mut self, done: Result<(tokio::task::Id, Ended), JoinError>) -> Option<Input> {
         let (id, ended) = match done {
             Ok((id, ended)) => (id, ended),
             Err(error) => (error.id(), Ended::Lost),
         };
-        let Some(job) = self.keys.remove(&id) else { return Wake::Time };
+        let job = self.keys.remove(&id)?;
         self.jobs.remove(&job);
         self.overdue.remove(&job);
         if !self.calls.is_empty() && !matches!(ended, Ended::Called { outcome: None, .. }) {
             self.calls.retain(|_, call| call.job != job);
         }
-        let input = match ended {
+        Some(match ended {
             Ended::Reported(outcome) => {
                 if job.path.is_hook() {
                     self.hook_ended(&job, &outcome);
@@ -305,11 +323,10 @@ impl Driver {
             }
             Ended::Called { run, outcome: None, .. } => {
                 self.rest(&run);
-                return Wake::Ended;
+                return None;
             }
             Ended::Lost => Input::Lost { job },
-        };
-        Wake::Mail(Mail { told: Told::Input(input, None), reply: None })
+        })
     }
 
     /// The next instant worth waiting for.
@@ -345,7 +362,7 @@ impl Driver {
             }
             Some(Planned::Decide(path)) => self.decide(path).await,
             Some(Planned::Signal(number)) => self.signal(number).await,
-            None if self.rates.tick(now) => self.hand_over(None, None).await.map(drop),
+            None if self.rates.tick(now) => self.hand_over(Vec::new()).await.map(drop),
             None => self.offer(Input::Tick).await.map(drop),
         }
     }
@@ -380,13 +397,27 @@ impl Driver {
         needs: Option<Ticket>,
     ) -> Result<Result<(), Refused>, Fatal> {
         let input = self.addressed(input);
-        let answered = self.hand_over(Some(input), needs).await?;
+        let answered = self.hand_over(vec![(input, needs)]).await?;
+        self.end_hooks().await?;
+        Ok(answered)
+    }
+
+    /// Hands over what became of jobs. One that is not waited for any more is heard by nobody.
+    async fn take_reports(&mut self, reports: Vec<Input>) -> Result<(), Fatal> {
+        if reports.is_empty() {
+            return Ok(());
+        }
+        let _ = self.hand_over(reports.into_iter().map(|report| (report, None)).collect()).await?;
+        self.end_hooks().await
+    }
+
+    async fn end_hooks(&mut self) -> Result<(), Fatal> {
         while let Some((job, outcome)) = self.hooks.pop() {
             self.hook_ended(&job, &outcome);
             // It cannot change the run, so that it was refused would not either.
-            let _ = self.hand_over(Some(Input::Reported { job, outcome }), None).await?;
+            let _ = self.hand_over(vec![(Input::Reported { job, outcome }, None)]).await?;
         }
-        Ok(answered)
+        Ok(())
     }
 
     /// A message that comes as a signal is delivered to the first step that waits for such a one.
@@ -418,7 +449,7 @@ impl Driver {
             true => Input::Cancel { path: to.path, why: format!("the message `{name}` came").into(), by },
             false => Input::Signal { id, name, by, value, to: Some(to.path) },
         };
-        let answered = self.hand_over(Some(input), needs).await?;
+        let answered = self.hand_over(vec![(input, needs)]).await?;
         // Nobody minds that it was heard.
         let _ = self.desk.tell(heard, None, None);
         Ok(answered)
@@ -442,7 +473,7 @@ impl Driver {
     /// Asks again for everything that the run waits for: whoever was asked has forgotten it, or another one.
     pub async fn ask_again(&mut self) -> Result<(), Fatal> {
         self.listen_again();
-        self.hand_over(None, None).await.map(drop)
+        self.hand_over(Vec::new()).await.map(drop)
     }
 
     fn listen_again(&self) {
@@ -461,34 +492,47 @@ impl Driver {
         self.run.asks().all(|asker| self.desk.waits_in_vain(&asker))
     }
 
-    /// Hands an input to the run, makes what follows durable, and only then carries it out. Without an input, the run asks again for
-    /// what it waits for.
+    /// Hands inputs to the run, makes what follows durable, and only then carries it out. Without any, the run asks again for what
+    /// it waits for. The last refusal is what is answered.
     async fn hand_over(
         &mut self,
-        input: Option<Input>,
-        needs: Option<Ticket>,
+        mut inputs: Vec<(Input, Option<Ticket>)>,
     ) -> Result<Result<(), Refused>, Fatal> {
-        let (mut next, mut needs, mut pause) = (input, needs, RETRY_FIRST);
+        let mut pause = RETRY_FIRST;
         loop {
-            let chain = match self.turn(next.clone(), needs.take()) {
-                Ok(chain) => chain,
-                Err(refused) => return Ok(Err(refused)),
-            };
+            let (mut chain, mut taken, mut answered) = (Vec::new(), 0, Ok(()));
+            if inputs.is_empty()
+                && let Ok(links) = self.turn(None, None)
+            {
+                chain = links;
+            }
+            // What there is more to decide about is written down before the next input.
+            while taken < inputs.len() && !chain.last().is_some_and(|link: &Link| link.answer.again) {
+                let (input, needs) = &mut inputs[taken];
+                match self.turn(Some(input.clone()), needs.take()) {
+                    Ok(links) => chain.extend(links),
+                    Err(refused) => answered = Err(refused),
+                }
+                taken += 1;
+            }
             let (answers, written) = self.written(chain).await?;
             match written {
                 Written::All => {
                     let again = answers.iter().any(|answer| answer.again);
                     answers.into_iter().for_each(|answer| self.carry_out(answer));
-                    if !again {
-                        return Ok(Ok(()));
+                    inputs.drain(..taken);
+                    if again {
+                        inputs.insert(0, (Input::Tick, None));
+                    } else if inputs.is_empty() {
+                        return Ok(answered);
                     }
-                    next = Some(Input::Tick);
                 }
-                // Somebody else wrote first, or what it rests on was not written: what is in memory is worth nothing.
+                // Somebody else wrote first, or what it rests on was not written: what is in memory is worth nothing. A report that
+                // was written is refused the second time; what else was in the chain began it.
                 Written::Some => {
                     self.replay()?;
                     self.catch_up(&answers);
-                    next = None;
+                    inputs.retain(|(input, _)| matches!(input, Input::Reported { .. } | Input::Lost { .. }));
                 }
                 Written::None(cause) => {
                     self.replay()?;
@@ -504,9 +548,7 @@ impl Driver {
                         pause = (pause * 2).min(RETRY_MAX);
                     }
                     // What the desk said may not be true any more.
-                    if matches!(next, Some(Input::Answered { .. })) {
-                        next = None;
-                    }
+                    inputs.retain(|(input, _)| !matches!(input, Input::Answered { .. }));
                 }
             }
         }
@@ -689,7 +731,8 @@ impl Driver {
     }
 
     fn replay(&mut self) -> Result<(), Fatal> {
-        let replayed = replayed(&self.store, self.run.id(), self.run.program()).map_err(Fatal)?;
+        let history = History::read(&self.store, self.run.id()).map_err(Fatal)?;
+        let replayed = Replayed::of(self.run.id(), self.run.program(), &history);
         (self.run, self.view, self.tail) = (replayed.run, replayed.view, Prev::At(replayed.tail));
         Ok(())
     }
@@ -789,9 +832,8 @@ impl Driver {
 }
 
 /// Whether this is a job of a process that is about to end, which was told to stop or broke down: nothing to write down.
-fn is_given_up(told: &Told) -> bool {
-    let Told::Input(input, _) = told else { return false };
-    matches!(input, Input::Lost { .. } | Input::Reported { outcome: Outcome::Cancelled(_), .. })
+fn is_given_up(report: &Input) -> bool {
+    matches!(report, Input::Lost { .. } | Input::Reported { outcome: Outcome::Cancelled(_), .. })
 }
 
 /// Waits so long, or for ever.
@@ -805,6 +847,31 @@ async fn sleep(length: Option<std::time::Duration>) {
 /// What the ids of decisions and signals of a script begin with.
 const SCRIPT: &str = "script-";
 
+/// All that was written down about a run.
+pub(crate) struct History {
+    pub events: Vec<Event>,
+    pub tail: Option<Lsn>,
+}
+
+impl History {
+    pub fn read(store: &Store, id: &RunId) -> Result<Self, Error> {
+        let records = store.journal.read(id, None)?;
+        let mut events: Vec<Event> = Vec::with_capacity(2 * records.len());
+        for record in &records {
+            events.extend(record.whole_events(&*store.blobs)?);
+        }
+        Ok(Self { events, tail: records.last().map(|record| record.lsn) })
+    }
+
+    /// The digest of the plan that it was started with.
+    pub fn plan(&self) -> Option<&str> {
+        match &self.events.first()?.what {
+            What::Started { about, .. } => about.get(PLAN).and_then(Value::as_str),
+            _ => None,
+        }
+    }
+}
+
 /// A run as its journal tells it.
 pub(crate) struct Replayed {
     pub run: Run,
@@ -816,22 +883,20 @@ pub(crate) struct Replayed {
     pub decided: HashMap<String, usize>,
 }
 
-pub(crate) fn replayed(store: &Store, id: &RunId, program: &Arc<Program>) -> Result<Replayed, Error> {
-    let records = store.journal.read(id, None)?;
-    let mut events: Vec<Event> = Vec::new();
-    for record in &records {
-        events.extend(record.whole_events(&*store.blobs)?);
-    }
-    let run = Run::replay(id.clone(), program.clone(), &events);
-    let view = View::of(program.clone(), &events);
-    let mut decided = HashMap::new();
-    for event in &events {
-        if let What::Decided { id, path, .. } = &event.what
-            && id.starts_with(SCRIPT)
-        {
-            *decided.entry(ids::name(&view, path).id).or_default() += 1;
+impl Replayed {
+    pub fn of(id: &RunId, program: &Arc<Program>, history: &History) -> Self {
+        let History { events, tail } = history;
+        let run = Run::replay(id.clone(), program.clone(), events);
+        let view = View::of(program.clone(), events);
+        let mut decided = HashMap::new();
+        for event in events {
+            if let What::Decided { id, path, .. } = &event.what
+                && id.starts_with(SCRIPT)
+            {
+                *decided.entry(ids::name(&view, path).id).or_default() += 1;
+            }
         }
+        let last_at = events.last().map(|event| event.at);
+        Self { run, view, tail: *tail, last_at, decided }
     }
-    let last_at = events.last().map(|event| event.at);
-    Ok(Replayed { run, view, tail: records.last().map(|record| record.lsn), last_at, decided })
 }

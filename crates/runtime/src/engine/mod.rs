@@ -4,18 +4,18 @@
 use crate::clock::Clock;
 use crate::config::{Config, RECORDED};
 use crate::desk::Keeper;
-use crate::drive::{Fatal, Live, Mail, Patience, Replayed, Told, replayed};
+use crate::drive::{Fatal, History, Live, Mail, Patience, Replayed, Told};
 use crate::follow::{Followers, Updates};
 use crate::host::Host;
 use crate::library::Reader;
 use crate::lock::Lock;
 use crate::report::{Standing, ids};
 use crate::rows::Rows;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use windlass_engine::{
@@ -28,10 +28,12 @@ use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Plan, Value};
 use windlass_store::{Durability, Logs, Options, Query, RunRow, Store, StoredPlan};
 
+mod claims;
 mod error;
 mod opened;
 mod take_up;
 
+use claims::Claims;
 pub use error::Error;
 
 /// The owner of a data folder, or a process that only looks at it.
@@ -50,7 +52,9 @@ pub struct Engine {
     live: Live,
     /// Programs by the digest of their plan, which is stored before its program stands here.
     programs: Mutex<HashMap<String, Arc<Program>>>,
-    taking_up: tokio::sync::Mutex<()>,
+    claims: Claims,
+    /// The runs that an earlier owner of the folder has left processes of, once that was looked for.
+    orphaned: OnceLock<BTreeSet<RunId>>,
     /// Held by whoever starts what a trigger has ordered.
     ordered: tokio::sync::Mutex<()>,
     /// Told whenever a run is not driven any more.
@@ -68,7 +72,8 @@ pub struct Engine {
 /// How long starts with the same key are the same run.
 const START_KEY_TTL: Duration = Duration::from_secs(24 * 3600);
 
-/// What a run knows the file of its workflow by.
+/// What a run knows the digest of its plan by, and the file of its workflow.
+pub(crate) const PLAN: &str = "plan";
 const FILE: &str = "file";
 
 /// The file that a run was read from, where that is known.
@@ -210,7 +215,8 @@ impl Engine {
                 children,
                 live,
                 programs: Mutex::default(),
-                taking_up: tokio::sync::Mutex::default(),
+                claims: Claims::default(),
+                orphaned: OnceLock::new(),
                 ordered: tokio::sync::Mutex::default(),
                 ended: Arc::default(),
                 guests: Arc::default(),
@@ -258,9 +264,8 @@ impl Engine {
             if row.is_none_or(|row| row.row.ended_at.is_none()) {
                 continue;
             }
-            let ended = self.program(&run).and_then(|program| Ok(replayed(&self.store, &run, &program)?.run));
-            match ended {
-                Ok(ended) => self.desk().settle_accounts(&ended),
+            match self.replayed(&run) {
+                Ok(ended) => self.desk().settle_accounts(&ended.run),
                 // It has ended, and nobody can say what it used. One that is hurt keeps nobody waiting.
                 Err(Error::Store(error)) if !error.is_of_one_run() => return Err(error.into()),
                 Err(_) => drop(self.desk().tell(DeskInput::Gone { run }, None, None)),
@@ -282,12 +287,12 @@ impl Engine {
     }
 
     /// Starts a run of a plan. It is durable when this returns.
-    pub async fn start(&self, plan: Plan, mut start: Start) -> Result<Handle, Error> {
+    pub async fn start(&self, plan: &Plan, mut start: Start) -> Result<Handle, Error> {
         start.host = start.host.in_project_of(&plan.dialect);
         let config = start.host.config.as_ref().and_then(|file| file.to_str());
         let config = config.map(|file| (RECORDED, Value::text(file)));
         let about = [
-            ("plan", Value::text(plan.digest.as_str())),
+            (PLAN, Value::text(plan.digest.as_str())),
             ("workflow", Value::Text(plan.header.id.clone())),
             ("dialect", Value::Text(plan.dialect.clone())),
             ("directory", Value::text(start.host.environment.directory.to_string_lossy())),
@@ -410,7 +415,7 @@ impl Engine {
             budgets: Vec::new(),
             beginning: Beginning::default(),
         };
-        self.start(plan, start).await.map(|handle| handle.id)
+        self.start(&plan, start).await.map(|handle| handle.id)
     }
 
     /// Reads the workflows that others call with this, from now on.
@@ -463,18 +468,18 @@ impl Engine {
     /// The program of a plan, which is durable when this returns.
     pub(crate) async fn stored(
         &self,
-        plan: Plan,
+        plan: &Plan,
         source: String,
         overrides: String,
     ) -> Result<Arc<Program>, Error> {
-        let digest = plan.digest.as_str().to_owned();
-        if let Some(known) = self.programs().get(&digest) {
+        if let Some(known) = self.programs().get(plan.digest.as_str()) {
             return Ok(known.clone());
         }
-        let json = serde_json::to_string(&plan).expect("a plan holds no secret and no key but text");
+        let digest = plan.digest.as_str().to_owned();
+        let json = serde_json::to_string(plan).expect("a plan holds no secret and no key but text");
         let stored =
             StoredPlan { digest: digest.clone(), format: plan.format, plan: json, source, overrides };
-        let program = Arc::new(Program::new(plan)?);
+        let program = Arc::new(Program::new(plan.clone())?);
         let _storing = self.storing.read().await;
         self.store.plans.put(stored).await?;
         self.programs().insert(digest, program.clone());
@@ -504,15 +509,12 @@ impl Engine {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The id that was asked for, or a new one; never one that is taken.
+    /// The id that was asked for, if it is not taken, or a new one.
     fn free_id(&self, wanted: Option<&RunId>, clock: &Clock) -> Result<RunId, Error> {
-        loop {
-            let id = wanted.cloned().map_or_else(|| new_id(clock), Ok)?;
-            match self.store.journal.back(&id, None, 1)?.is_empty() {
-                true => return Ok(id),
-                false if wanted.is_some() => return Err(Error::RunExists(id)),
-                false => {}
-            }
+        match wanted {
+            None => Ok(new_id(clock)?),
+            Some(id) if self.exists(id)? => Err(Error::RunExists(id.clone())),
+            Some(id) => Ok(id.clone()),
         }
     }
 
@@ -629,12 +631,12 @@ impl Engine {
             }
         }
         // Nobody drives it, or whoever did has just left it.
-        let taking_up = self.taking_up.lock().await;
+        let claimed = self.claims.claim(id).await;
         let caller = self.write(id, input).await.map_err(|error| match error {
             Error::Refused(refused) => self.refusal(id, refused),
             other => other,
         })?;
-        drop(taking_up);
+        drop(claimed);
         self.desk().wake(id);
         if let Some(caller) = caller {
             self.desk().stir(&caller, id);
@@ -686,8 +688,7 @@ impl Engine {
 
     /// Writes one input of a run down without driving it, and says which run waits for it.
     async fn write(&self, id: &RunId, input: Input) -> Result<Option<RunId>, Error> {
-        let program = self.program(id)?;
-        let replayed = replayed(&self.store, id, &program)?;
+        let replayed = self.replayed(id)?;
         let host = Host::new(windlass_executors::Environment::default());
         let mut opened = self.driver(replayed, host, Clock::Real, Patience::Work);
         opened.driver.only_record = true;
@@ -700,17 +701,32 @@ impl Engine {
 
     /// A run as it stands.
     pub fn view(&self, id: &RunId) -> Result<View, Error> {
-        let program = self.program(id)?;
-        Ok(replayed(&self.store, id, &program)?.view)
+        let history = self.history(id)?;
+        Ok(View::of(self.program_of(id, &history)?, &history.events))
+    }
+
+    pub(crate) fn replayed(&self, id: &RunId) -> Result<Replayed, Error> {
+        let history = self.history(id)?;
+        Ok(Replayed::of(id, &self.program_of(id, &history)?, &history))
+    }
+
+    fn history(&self, id: &RunId) -> Result<History, Error> {
+        let history = History::read(&self.store, id)?;
+        if history.events.is_empty() { Err(Error::NoRun(id.to_string())) } else { Ok(history) }
+    }
+
+    fn program_of(&self, id: &RunId, history: &History) -> Result<Arc<Program>, Error> {
+        self.program_at(id, history.plan().ok_or_else(|| Error::NoPlan(id.clone()))?)
     }
 
     /// A run as it stood after so many of its events.
     pub fn view_at(&self, id: &RunId, count: u64) -> Result<View, Error> {
-        let events = self.events(id)?;
+        let history = self.history(id)?;
+        let events = &history.events;
         let last = events.len() as u64;
         match usize::try_from(count) {
             Ok(count) if (1..=events.len()).contains(&count) => {
-                Ok(View::of(self.program(id)?, &events[..count]))
+                Ok(View::of(self.program_of(id, &history)?, &events[..count]))
             }
             Ok(_) | Err(_) => Err(Error::NoEvent { run: id.clone(), event: count, last }),
         }
@@ -722,12 +738,7 @@ impl Engine {
     }
 
     pub fn events(&self, id: &RunId) -> Result<Vec<Event>, Error> {
-        let records = self.store.journal.read(id, None)?;
-        let mut events = Vec::new();
-        for record in &records {
-            events.extend(record.whole_events(&*self.store.blobs)?);
-        }
-        Ok(events)
+        Ok(History::read(&self.store, id)?.events)
     }
 
     pub fn runs(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
@@ -774,12 +785,17 @@ impl Engine {
             self.events(id)?;
             return Err(windlass_store::Error::Corrupt { run: id.clone(), lsn }.into());
         }
-        if let Some(known) = self.programs().get(&row.row.plan) {
+        self.program_at(id, &row.row.plan)
+    }
+
+    /// The program of the plan with this digest, which is that of the run.
+    fn program_at(&self, id: &RunId, digest: &str) -> Result<Arc<Program>, Error> {
+        if let Some(known) = self.programs().get(digest) {
             return Ok(known.clone());
         }
-        let stored = self.store.plans.get(&row.row.plan)?.ok_or_else(|| Error::NoPlan(id.clone()))?;
+        let stored = self.store.plans.get(digest)?.ok_or_else(|| Error::NoPlan(id.clone()))?;
         let program = Arc::new(Program::new(stored.read(FORMAT)?)?);
-        self.programs().insert(row.row.plan, program.clone());
+        self.programs().insert(digest.to_owned(), program.clone());
         Ok(program)
     }
 
@@ -830,10 +846,12 @@ pub(crate) fn nothing() -> Value {
     Value::map::<&str>([])
 }
 
-/// When it was started, so that ids sort by time, and a little chance, so that two never meet.
+/// When it was started, so that ids sort by time, and a number: each process begins with a random one and counts on, so that two
+/// never meet.
 pub fn new_id(clock: &Clock) -> Result<RunId, BadRunId> {
+    static NUMBER: LazyLock<AtomicU32> = LazyLock::new(|| AtomicU32::new(rand::random()));
     let now = clock.now().to_string();
     let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
     let (day, time) = digits.split_at(digits.len().min(8));
-    RunId::new(&format!("{day}-{time}-{:08x}", rand::random::<u32>()))
+    RunId::new(&format!("{day}-{time}-{:08x}", NUMBER.fetch_add(1, Ordering::Relaxed)))
 }

@@ -1,14 +1,19 @@
 //! Runs that were left are taken up again, followed or joined.
 
+use super::claims::Claimed;
 use super::{Engine, Error, Handle, finished, lock, standing_still};
 use crate::clock::Clock;
-use crate::drive::{Driver, Fatal, Mail, Patience, Told, replayed};
+use crate::drive::{Driver, Fatal, History, Mail, Patience, Replayed, Told};
 use crate::host::Host;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use windlass_engine::{Effect, Input, Refused, RunId};
-use windlass_executors::end_orphans;
+use tokio::task::JoinSet;
+use windlass_engine::{Effect, Input, Refused, RunId, View};
+use windlass_executors::{end_orphans, orphaned_runs};
 use windlass_ir::Value;
+
+/// So many runs are taken up at once; enough that they share commits.
+const TAKEN_UP_AT_ONCE: usize = 256;
 
 impl Engine {
     /// Takes a run up again, whatever stopped it: a crash, a pause, a failure. `changes` are laid over what it was started with.
@@ -21,60 +26,83 @@ impl Engine {
         clock: Clock,
         patience: Patience,
     ) -> Result<Handle, Error> {
-        // One at a time, so that two who want the same run do not both drive it.
-        let _taking_up = self.taking_up.lock().await;
+        let _claimed = self.claims.claim(id).await;
         if let Some(driven) = self.join(id, &changes, by).await? {
             return Ok(driven);
         }
-        self.take_up(id, Some((changes, by.into())), host, clock, patience).await
+        let replayed = self.replayed(id)?;
+        self.take_up(replayed, Some((changes, by.into())), host, clock, patience).await
     }
 
     /// Drives a run that was left, as it is: what is paused stays so, and what has ended is not opened again.
     pub async fn drive(&self, id: &RunId) -> Result<Option<Handle>, Error> {
-        let _taking_up = self.taking_up.lock().await;
-        let view = self.view(id)?;
-        let Some(host) = self.house_for(&view) else { return Ok(None) };
-        if self.is_live(id) || view.ended_at.is_some() {
+        let _claimed = self.claims.claim(id).await;
+        if self.is_live(id) {
             return Ok(None);
         }
-        self.take_up(id, None, host, Clock::Real, Patience::Work).await.map(Some)
+        let replayed = self.replayed(id)?;
+        let Some(host) = self.house_for(&replayed.view) else { return Ok(None) };
+        if replayed.view.ended_at.is_some() {
+            return Ok(None);
+        }
+        self.take_up(replayed, None, host, Clock::Real, Patience::Work).await.map(Some)
     }
 
-    /// Drives every run that is not finished and that nobody drives; those whose plan or journal is hurt are left alone.
-    pub async fn drive_all(&self) -> Result<Vec<(RunId, Result<Option<Handle>, Error>)>, Error> {
+    /// Drives every run that is not finished and that nobody drives. Those whose plan or journal is hurt are left alone, which is
+    /// said.
+    pub async fn drive_all(self: &Arc<Self>) -> Result<Vec<(RunId, Error)>, Error> {
         self.desk().attend();
         self.desk().orders().into_iter().for_each(|order| self.desk().start(order));
-        let mut driven = Vec::new();
+        let (mut driven, mut left_alone) = (JoinSet::new(), Vec::new());
         for (run, _) in self.store.journal.tails()?.unfinished {
-            let handle = self.drive(&run).await;
-            driven.push((run, handle));
+            if driven.len() >= TAKEN_UP_AT_ONCE {
+                left_alone.extend(driven.join_next().await.and_then(Result::ok).flatten());
+            }
+            let engine = self.clone();
+            driven.spawn(async move { engine.drive(&run).await.err().map(|error| (run, error)) });
+        }
+        while let Some(last) = driven.join_next().await {
+            left_alone.extend(last.ok().flatten());
         }
         self.desk().all_taken_up();
         self.ended.notify_waiters();
-        Ok(driven)
+        Ok(left_alone)
     }
 
-    /// Held by whoever takes up runs that nobody drives.
-    pub(crate) async fn taking_up(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.taking_up.lock().await
+    /// Held by whoever takes up a run that nobody drives.
+    pub(crate) async fn claim(&self, run: &RunId) -> Claimed<'_> {
+        self.claims.claim(run).await
     }
 
-    /// The caller holds `taking_up`.
+    /// What an earlier owner left running must be gone before its step starts again.
+    fn end_orphans(&self, run: &RunId) -> Result<(), Error> {
+        if self.children.is_none() {
+            return Ok(());
+        }
+        let orphaned = match self.orphaned.get() {
+            Some(orphaned) => orphaned,
+            None => {
+                let found = orphaned_runs(&self.folder)?;
+                self.orphaned.get_or_init(|| found)
+            }
+        };
+        if orphaned.contains(run) {
+            end_orphans(&self.folder, |other| other == run)?;
+        }
+        Ok(())
+    }
+
+    /// The caller has claimed the run.
     pub(crate) async fn take_up(
         &self,
-        id: &RunId,
+        replayed: Replayed,
         goes_on: Option<(Value, Arc<str>)>,
         host: Host,
         clock: Clock,
         patience: Patience,
     ) -> Result<Handle, Error> {
-        let program = self.program(id)?;
-        let replayed = replayed(&self.store, id, &program)?;
         let run = &replayed.run;
-        if self.children.is_some() {
-            // What an earlier owner left running must be gone before its step starts again.
-            end_orphans(&self.folder, |run| run == id)?;
-        }
+        self.end_orphans(run.id())?;
         self.desk().attend();
         self.desk().settle_accounts(run);
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
@@ -97,7 +125,7 @@ impl Engine {
             match opened.driver.offer(input).await {
                 Ok(Ok(())) => {}
                 Ok(Err(Refused::NotFailed | Refused::Finished | Refused::Undoing)) => {
-                    return Err(finished(id, &opened.driver.view));
+                    return Err(finished(opened.driver.run.id(), &opened.driver.view));
                 }
                 Ok(Err(refused)) => return Err(Error::Refused(refused)),
                 Err(Fatal(error)) => return Err(Error::Store(error)),
@@ -134,8 +162,8 @@ impl Engine {
         let (store, run, program) = (self.store.clone(), id.clone(), self.program(id).ok()?);
         let done = tokio::spawn(async move {
             while ending.recv().await.is_some() {}
-            let replayed = replayed(&store, &run, &program).map_err(Fatal)?;
-            Ok(crate::report::standing(&replayed.view))
+            let history = History::read(&store, &run).map_err(Fatal)?;
+            Ok(crate::report::standing(&View::of(program, &history.events)))
         });
         Some(Handle { id: id.clone(), updates, done, mail })
     }

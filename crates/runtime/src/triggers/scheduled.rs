@@ -61,7 +61,7 @@ impl Ready {
             entry;
         let times = cron.times()?;
         let (jitter, catch_up) = (cron.jitter.unwrap_or_default(), cron.catch_up);
-        let program = engine.stored(plan.clone(), source, overrides).await?;
+        let program = engine.stored(&plan, source, overrides).await?;
         let ready = Self {
             due: Due { trigger: id, times, jitter, catch_up },
             plan,

@@ -2,6 +2,12 @@
 
 use crate::error::Error;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The view may stay so many records behind, for so long: many records of one run then cost one row, and the writer is left
+/// alone. Whoever reads folds in what is missing.
+const BEHIND_MAX: u64 = 1_000;
+const BEHIND_FOR: Duration = Duration::from_millis(50);
 
 pub(super) struct Signal {
     /// Held for the lines of one call.
@@ -12,10 +18,12 @@ pub(super) struct Signal {
 #[derive(Default)]
 struct State {
     durable: u64,
+    /// What the view's thread has been told to apply.
+    called: u64,
     /// Whether runs were removed since the view's thread last asked.
     removed: bool,
-    /// Whether the view's thread may have something to do since it last looked.
-    fresh: bool,
+    /// When the view's thread is to look, where that is not at once; none while it has nothing to do.
+    due: Option<Instant>,
     rebuilds_wanted: u64,
     rebuilds_done: u64,
     /// Why the last rebuild failed.
@@ -30,10 +38,33 @@ pub(super) enum Call {
     Stop,
 }
 
+impl State {
+    /// Says whether that changes when the view's thread looks.
+    fn make_due(&mut self, at_once: bool) -> bool {
+        let now = Instant::now();
+        let far = at_once || self.durable.saturating_sub(self.called) >= BEHIND_MAX;
+        let due = if far { now } else { now + BEHIND_FOR };
+        let sooner = self.due.is_none_or(|planned| far && planned > now);
+        if sooner {
+            self.due = Some(due);
+        }
+        sooner
+    }
+}
+
 impl Signal {
     pub(super) fn new(durable: u64) -> Self {
-        let state = State { durable, fresh: true, ..State::default() };
+        let state = State { durable, called: durable, ..State::default() };
         Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// For the view's thread, before it begins: so far its rows go.
+    pub(super) fn begin(&self, applied: u64) {
+        let mut state = self.state();
+        state.called = applied;
+        if state.durable != applied {
+            state.make_due(false);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -42,10 +73,12 @@ impl Signal {
 
     pub(super) fn publish(&self, durable: u64, removed: bool) {
         let mut state = self.state();
-        (state.durable, state.fresh) = (durable, true);
+        state.durable = durable;
         state.removed |= removed;
-        drop(state);
-        self.changed.notify_all();
+        if state.make_due(removed) {
+            drop(state);
+            self.changed.notify_all();
+        }
     }
 
     pub(super) fn stop(&self) {
@@ -71,16 +104,22 @@ impl Signal {
             if state.rebuilds_wanted > state.rebuilds_done {
                 return Call::Rebuild { number: state.rebuilds_wanted, durable: state.durable };
             }
-            if std::mem::take(&mut state.fresh) {
+            let Some(due) = state.due else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                (state.due, state.called) = (None, state.durable);
                 return Call::Apply { durable: state.durable };
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            (state, _) = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     pub(super) fn rebuilt(&self, number: u64, result: Result<(), Error>) {
         let mut state = self.state();
-        (state.rebuilds_done, state.fresh, state.trouble) = (number, true, result.err());
+        (state.rebuilds_done, state.due, state.trouble) = (number, Some(Instant::now()), result.err());
         drop(state);
         self.changed.notify_all();
     }

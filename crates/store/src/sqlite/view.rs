@@ -53,6 +53,7 @@ pub(super) fn start(
     let connection = open(path, projection.version())?;
     let mut applier = Applier { connection, path: path.into(), journal, projection, durability, applied: 0 };
     applier.take_up()?;
+    signal.begin(applier.applied);
     let signal = signal.clone();
     std::thread::Builder::new()
         .name("view".into())
