@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run recording test conformance bench simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
+.PHONY: help run recording test conformance bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
@@ -26,12 +26,19 @@ recording: toolchain ## Record what `make run` shows as the picture in the READM
 
 test: components format-check lint tests deny ## Check everything: format, lints, tests, dependencies
 
-bench: toolchain ## Measure reading, the core, the store and running, each beside its own limit
-	$(CARGO) build --release -p windlass-cli -p windlass-store -p windlass -p windlass-sim --examples
+bench: toolchain ## Measure running beside the limits of this machine, in less than 3 minutes
+	@$(CARGO) build --release -p windlass-cli -p windlass-bench
+	@target/release/windlass-bench
+
+bench-json: toolchain ## The plain figures as one line of JSON; sizes from SEQ, RUNS, FAN, LAT, MEMRUNS
+	@$(CARGO) build --quiet --release -p windlass-cli -p windlass-bench
+	@target/release/windlass-bench --json
+
+bench-parts: toolchain ## Measure reading, the core and the store, each beside its own limit
+	$(CARGO) build --release -p windlass-cli -p windlass-sim -p windlass-bench --bins --examples
 	target/release/examples/bench
 	target/release/examples/core_bench
-	target/release/examples/store_bench
-	target/release/examples/runs_bench
+	target/release/windlass-bench store
 
 conformance: toolchain ## Live every behaviour case of every dialect with the built program, and print how many agree
 	@$(CARGO) build --release -p windlass-cli --bin windlass --example conformance

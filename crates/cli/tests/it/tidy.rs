@@ -22,6 +22,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("windlass", &["ir", "dialects", "runtime"]),
     // Not shipped: its stories are written in the dialects.
     ("sim", &["ir", "dialects", "engine"]),
+    // Not shipped: it measures the store alone, too.
+    ("bench", &["engine", "store", "runtime", "windlass"]),
 ];
 
 const DOCUMENT_ROOTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples"];

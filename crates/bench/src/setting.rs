@@ -1,0 +1,128 @@
+//! Where measurements take place: a folder of their own, threads for the engine, the `echo` executor and the workflows.
+
+use rusqlite::{Connection, OpenFlags};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use tokio::runtime::Runtime;
+use windlass::{Context, Engine, Executor, Job, Outcome, Plan, Value, Work, Workflow};
+
+/// What an `echo` step is given and gives back.
+const INPUT: &str = "input: {ok: true}";
+
+#[derive(Debug)]
+pub struct Setting {
+    pub runtime: Runtime,
+    folder: PathBuf,
+    places: Cell<usize>,
+}
+
+impl Setting {
+    /// Makes a folder below `base`, which should lie on the disk that is asked about.
+    pub fn new(base: &Path) -> Self {
+        let folder = base.join(format!("windlass-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder to measure in");
+        Self { runtime: runtime(), folder, places: Cell::new(0) }
+    }
+
+    /// A folder that nobody has used.
+    pub fn place(&self) -> PathBuf {
+        self.places.set(self.places.get() + 1);
+        let place = self.folder.join(self.places.get().to_string());
+        std::fs::create_dir(&place).expect("a folder to measure in");
+        place
+    }
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        // What cannot be removed now is found by whoever looks after the folder for temporary files.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+pub fn runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().expect("threads for the engine")
+}
+
+/// Gives back what it was given, at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo;
+
+impl Executor for Echo {
+    fn run(&self, job: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        let given = match &job.work.work {
+            Work::Task { input, .. } => input.clone(),
+            other => unreachable!("the bench has only tasks, not {other:?}"),
+        };
+        Box::pin(std::future::ready(Outcome::Done(given)))
+    }
+}
+
+pub fn engine(folder: &Path) -> Engine {
+    Engine::open(folder).expect("a data folder").with_executor(Echo)
+}
+
+pub fn no_inputs() -> Value {
+    Value::map::<&str>([])
+}
+
+/// Stages that follow each other, each with what stands in `stage`.
+pub fn chain(steps: usize, stage: &str) -> Plan {
+    let stages: String = (0..steps)
+        .map(|n| match n {
+            0 => format!("  - {{id: s0, {stage}}}\n"),
+            n => format!("  - {{id: s{n}, {stage}, depends_on: [s{}]}}\n", n - 1),
+        })
+        .collect();
+    plan(&format!("config: {{timeout: 10h}}\nstages:\n{stages}"))
+}
+
+/// Steps that wait for their record.
+pub fn strict(steps: usize) -> Plan {
+    chain(steps, &format!("type: task, task: echo, {INPUT}"))
+}
+
+/// Steps that the engine does itself.
+pub fn pure(steps: usize) -> Plan {
+    chain(steps, "type: assign, set: {ok: true}")
+}
+
+/// One `echo` for each number of the parameter `items`.
+pub fn fan_out(at_once: usize) -> Plan {
+    plan(&format!(
+        "config: {{timeout: 10h, parameters: {{items: {{type: array<integer>, required: true}}}}}}\n\
+         stages:\n  - id: fan\n    type: fan_out\n    fan_out: {{source: \"${{{{ parameters.items }}}}\", \
+         concurrency: {at_once}, stage_template: {{type: task, task: echo, {INPUT}}}}}\n"
+    ))
+}
+
+pub fn items(count: usize) -> Value {
+    let numbers = (0..count).map(|n| Value::Int(i64::try_from(n).expect("few items")));
+    Value::map([("items", Value::list(numbers))])
+}
+
+/// The rest of a workflow becomes a plan.
+pub fn plan(rest: &str) -> Plan {
+    let text = format!("workflow: {{id: bench, name: Bench}}\n{rest}");
+    let workflow = Workflow::read("bench.yaml", text.into_bytes());
+    workflow.plan().expect("the workflows of the bench are valid").clone()
+}
+
+/// What the journal of a folder holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Journal {
+    pub records: usize,
+    pub bytes: usize,
+}
+
+/// Reads the journal of a folder that nobody writes to.
+pub fn journal(folder: &Path) -> Journal {
+    let file = folder.join("journal.db");
+    let journal = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a journal");
+    let sums = "SELECT count(*), coalesce(sum(length(body)), 0) FROM journal";
+    let sums = journal.query_row(sums, [], |row| Ok([row.get::<_, isize>(0)?, row.get(1)?]));
+    let [records, bytes] = sums.expect("a table of records").map(isize::unsigned_abs);
+    Journal { records, bytes }
+}
