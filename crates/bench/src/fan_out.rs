@@ -1,27 +1,45 @@
 //! One run that does the same for each of many items.
 
+use crate::child::Child;
 use crate::limits;
 use crate::report::{Row, Target, Unit};
-use crate::setting::{Setting, engine, fan_out, items, journal};
+use crate::setting::{Setting, engine, fan_out, items, journal_bytes};
 use crate::stats::{interleaved, per_second};
 use std::time::Instant;
 use windlass::report::Standing;
 
-const AT_ONCE: usize = 64;
+pub const AT_ONCE: usize = 64;
+
+/// What would take longer than this is left out: the whole bench is to take less than 3 minutes.
+const PATIENCE_S: f64 = 15.0;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
     let bytes = items_per_second(setting, 1_000).bytes_per_item;
-    let mut rows = Vec::new();
+    let (mut rows, mut pace, mut most) = (Vec::new(), f64::MAX, 1_000);
     for (count, rounds) in [(1_000, 3), (10_000, 3), (100_000, 1)] {
+        let (key, what) = (format!("fan_out.{count}"), format!("fan-out of {count}, {AT_ONCE} at once"));
+        let takes_s = count as f64 / pace;
+        if takes_s > PATIENCE_S {
+            rows.push(Row::left_out(key, what, format!("would take {takes_s:.0} s")));
+            break;
+        }
         let limit = || limits::grouped(setting, AT_ONCE, count.min(20_000), bytes);
         let compared = interleaved(rounds, limit, || items_per_second(setting, count).rate);
-        let what = format!("fan-out of {count}, {AT_ONCE} at once");
-        rows.push(
-            Row::of(format!("fan_out.{count}"), what, compared, Unit::PerSecond)
-                .with(format!("group commit of an item's size, {AT_ONCE} callers"), Target::AtLeast(0.5)),
-        );
+        (pace, most) = (compared.figure, count);
+        let limit = format!("group commit of an item's size, {AT_ONCE} callers");
+        rows.push(Row::of(key, what, compared, Unit::PerSecond).with(limit, Target::AtLeast(0.5)));
     }
+    let bytes = (peak(setting, most) - peak(setting, most / 10)) * 1e6 / (most - most / 10) as f64;
+    let what = format!("memory at most, per settled item of {most}");
+    rows.push(Row::under("fan_out.memory", what, bytes, Unit::Bytes, 64.0));
     rows
+}
+
+/// The most memory, in megabytes, that a process has which does nothing but this.
+fn peak(setting: &Setting, count: usize) -> f64 {
+    let mut child = Child::start("fan", &setting.place(), count);
+    child.says("done");
+    child.resident_most()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +59,7 @@ pub fn items_per_second(setting: &Setting, count: usize) -> FannedOut {
         assert_eq!(run.outcome().await.expect("an end"), Standing::Success);
         per_second(count, started.elapsed())
     });
-    let bytes_per_item = journal(&folder).bytes / count;
+    let bytes_per_item = journal_bytes(&folder) / count;
     std::fs::remove_dir_all(&folder).expect("the folder was ours");
     FannedOut { rate, bytes_per_item }
 }

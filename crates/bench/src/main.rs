@@ -4,28 +4,43 @@
 //! were measured in turns; times alone say more about the disk of the day than about Windlass.
 #![expect(clippy::print_stdout, reason = "a benchmark says what it found")]
 
+mod child;
 mod fan_out;
+mod flatness;
+mod history;
+mod json;
+mod latency;
 mod limits;
 mod many;
+mod memory;
+mod processes;
+mod recovery;
 mod report;
 mod sequential;
 mod setting;
+mod sizes;
+mod start;
 mod stats;
+mod store;
 
 use clap::{Parser, ValueEnum};
 use limits::Limits;
 use report::Row;
 use setting::Setting;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// Measure Windlass beside the limits of this machine
 #[derive(Debug, Parser)]
 struct Args {
-    /// What to measure [default: everything]
+    /// What to measure [default: everything but the store alone, kept in bench/history.jsonl]
     parts: Vec<Part>,
     /// Print the table as Markdown
     #[arg(long)]
     markdown: bool,
+    /// Print the plain figures as one line of JSON; sizes from SEQ, RUNS, FAN, LAT, MEMRUNS
+    #[arg(long, conflicts_with_all = ["parts", "markdown"])]
+    json: bool,
     /// Measure in a folder below this one, on the disk that is asked about [default: where temporary files go]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
@@ -39,28 +54,74 @@ enum Part {
     Many,
     /// One run with many items
     FanOut,
+    /// Submit to finish of one step
+    Latency,
+    /// `windlass run` from start to exit
+    Start,
+    /// Memory, idle and with many runs
+    Memory,
+    /// What follows a kill
+    Recovery,
+    /// Steps that are processes
+    Processes,
+    /// The cost of a step against its index
+    Flatness,
+    /// Large outputs; bytes on the disk
+    Sizes,
+    /// The store alone
+    Store,
 }
 
 impl Part {
+    const WHOLE: [Self; 10] = [
+        Self::Sequential,
+        Self::Many,
+        Self::FanOut,
+        Self::Latency,
+        Self::Start,
+        Self::Memory,
+        Self::Recovery,
+        Self::Processes,
+        Self::Flatness,
+        Self::Sizes,
+    ];
+
     fn measure(self, setting: &Setting) -> Vec<Row> {
         match self {
             Self::Sequential => sequential::measure(setting),
             Self::Many => many::measure(setting),
             Self::FanOut => fan_out::measure(setting),
+            Self::Latency => latency::measure(setting),
+            Self::Start => start::measure(setting),
+            Self::Memory => memory::measure(setting),
+            Self::Recovery => recovery::measure(setting),
+            Self::Processes => processes::measure(setting),
+            Self::Flatness => flatness::measure(setting),
+            Self::Sizes => sizes::measure(setting),
+            Self::Store => store::measure(setting),
         }
     }
 }
 
 fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if words.get(1).is_some_and(|word| word == "child") {
+        return child::live(&words[2..]);
+    }
     let args = Args::parse();
     let setting = Setting::new(&args.folder.unwrap_or_else(std::env::temp_dir));
-    let parts = if args.parts.is_empty() { Part::value_variants() } else { &args.parts };
-    let (mut rows, mut limits) = (Vec::new(), Limits::now(&setting));
+    if args.json {
+        println!("{}", json::line(&setting));
+        return;
+    }
+    let whole = args.parts.is_empty();
+    let parts = if whole { &Part::WHOLE } else { &*args.parts };
     let say = |text: &str| {
         if !args.markdown {
             println!("{text}");
         }
     };
+    let (begun, mut rows, mut limits) = (Instant::now(), Vec::new(), Limits::now(&setting));
     for part in parts {
         say(&format!("{part:?}\n  before: {}", report::limits(&limits)));
         let measured = part.measure(&setting);
@@ -70,5 +131,12 @@ fn main() {
     }
     if args.markdown {
         print!("{}", report::markdown(&rows));
+    }
+    say(&format!("{} in {:.0} s", report::verdict(&rows), begun.elapsed().as_secs_f64()));
+    if whole {
+        match history::keep(&rows) {
+            Ok(said) => say(&said),
+            Err(why) => say(&format!("not kept: {why}")),
+        }
     }
 }

@@ -9,9 +9,15 @@ pub struct Row {
     /// Under which the ratio is kept from commit to commit.
     pub key: String,
     pub what: String,
-    pub figure: f64,
-    pub unit: Unit,
+    pub figure: Figure,
     pub limit: Option<Limit>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figure {
+    Of(f64, Unit),
+    /// With the reason.
+    LeftOut(String),
 }
 
 #[derive(Clone, Debug)]
@@ -34,7 +40,6 @@ pub enum Target {
 pub enum Unit {
     PerSecond,
     Milliseconds,
-    Seconds,
     Megabytes,
     Bytes,
     Microseconds,
@@ -46,12 +51,17 @@ impl Row {
     pub fn of(key: impl Into<String>, what: impl Into<String>, compared: Compared, unit: Unit) -> Self {
         let Compared { figure, limit, ratio } = compared;
         let limit = Some(Limit { name: String::new(), value: limit, ratio, target: None });
-        Self { key: key.into(), what: what.into(), figure, unit, limit }
+        Self { key: key.into(), what: what.into(), figure: Figure::Of(figure, unit), limit }
     }
 
     /// A figure with nothing to compare it with.
     pub fn plain(key: impl Into<String>, what: impl Into<String>, figure: f64, unit: Unit) -> Self {
-        Self { key: key.into(), what: what.into(), figure, unit, limit: None }
+        Self { key: key.into(), what: what.into(), figure: Figure::Of(figure, unit), limit: None }
+    }
+
+    /// Something that was not measured.
+    pub fn left_out(key: impl Into<String>, what: impl Into<String>, why: String) -> Self {
+        Self { key: key.into(), what: what.into(), figure: Figure::LeftOut(why), limit: None }
     }
 
     /// A figure that must not be above a fixed value.
@@ -64,6 +74,12 @@ impl Row {
     ) -> Self {
         let compared = Compared { figure, limit: most, ratio: figure / most };
         Self::of(key, what, compared, unit).with("fixed", Target::AtMost(1.0))
+    }
+
+    /// Something that must not have happened.
+    pub fn never(key: impl Into<String>, what: impl Into<String>, times: usize) -> Self {
+        let compared = Compared { figure: times as f64, limit: 0.0, ratio: times as f64 };
+        Self::of(key, what, compared, Unit::Times).with("fixed", Target::AtMost(0.0))
     }
 
     #[must_use]
@@ -85,16 +101,27 @@ impl Row {
     }
 
     fn cells(&self) -> [String; 6] {
-        let figure = self.unit.show(self.figure);
-        let Some(limit) = &self.limit else {
-            return [self.what.clone(), figure, String::new(), String::new(), String::new(), String::new()];
+        let cells = |rest: [String; 5]| {
+            let [figure, limit, ratio, target, verdict] = rest;
+            [self.what.clone(), figure, limit, ratio, target, verdict]
         };
-        let named = format!("{} ({})", self.unit.show(limit.value), limit.name);
+        let (figure, unit) = match &self.figure {
+            Figure::Of(figure, unit) => (unit.show(*figure), unit),
+            Figure::LeftOut(why) => {
+                let [limit, ratio, target] = Default::default();
+                return cells([why.clone(), limit, ratio, target, "left out".to_owned()]);
+            }
+        };
+        let Some(limit) = &self.limit else {
+            let [limit, ratio, target, verdict] = Default::default();
+            return cells([figure, limit, ratio, target, verdict]);
+        };
+        let named = format!("{} ({})", unit.show(limit.value), limit.name);
         let (target, verdict) = limit.target.map_or_else(Default::default, |target| {
             let verdict = if target.is_met(limit.ratio) { "met" } else { "missed" };
             (target.show(), verdict.to_owned())
         });
-        [self.what.clone(), figure, named, ratio(limit.ratio), target, verdict]
+        cells([figure, named, ratio(limit.ratio), target, verdict])
     }
 }
 
@@ -132,7 +159,6 @@ impl Unit {
         match self {
             Self::PerSecond => format!("{}/s", thousands(value)),
             Self::Milliseconds => format!("{value:.2} ms"),
-            Self::Seconds => format!("{value:.2} s"),
             Self::Megabytes => format!("{value:.1} MB"),
             Self::Bytes => format!("{} B", thousands(value)),
             Self::Microseconds => format!("{value:.1} µs"),
@@ -158,6 +184,14 @@ pub fn limits(limits: &Limits) -> String {
     let Limits { flushes, single, grouped } = limits;
     let [flushes, single, grouped] = [flushes, single, grouped].map(|rate| thousands(*rate));
     format!("fdatasync {flushes}/s, commits of one row {single}/s, rows of {CALLERS} callers {grouped}/s")
+}
+
+/// How many targets were met.
+pub fn verdict(rows: &[Row]) -> String {
+    let targets = rows.iter().filter_map(|row| row.limit.as_ref());
+    let met: Vec<bool> = targets.filter_map(|limit| Some(limit.target?.is_met(limit.ratio))).collect();
+    let missed = met.iter().filter(|met| !**met).count();
+    format!("{} targets met, {missed} missed,", met.len() - missed)
 }
 
 const HEADINGS: [&str; 6] = ["measurement", "figure", "limit", "ratio", "target", ""];

@@ -2,7 +2,7 @@
 
 use crate::limits;
 use crate::report::{Row, Target, Unit};
-use crate::setting::{Setting, engine, journal, no_inputs, pure, strict};
+use crate::setting::{Setting, engine, journal_bytes, no_inputs, pure, strict};
 use crate::stats::{interleaved, per_second};
 use std::time::Instant;
 use windlass::Plan;
@@ -57,7 +57,7 @@ pub fn bytes_per_step(setting: &Setting) -> usize {
             let run = engine(&folder).run(&strict(steps), no_inputs()).await.expect("a start");
             run.outcome().await.expect("an end")
         });
-        journal(&folder).bytes
+        journal_bytes(&folder)
     };
     (of(120) - of(20)) / 100
 }

@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use tokio::runtime::Runtime;
-use windlass::{Context, Engine, Executor, Job, Outcome, Plan, Value, Work, Workflow};
+use windlass::{Clock, Context, Engine, Executor, Host, Job, Outcome, Patience, Plan, Value, Work, Workflow};
+use windlass_runtime::{Beginning, Lineage, Start};
 
 /// What an `echo` step is given and gives back.
 const INPUT: &str = "input: {ok: true}";
@@ -64,6 +65,33 @@ pub fn engine(folder: &Path) -> Engine {
     Engine::open(folder).expect("a data folder").with_executor(Echo)
 }
 
+/// The program itself, which lies beside this one.
+pub fn windlass() -> PathBuf {
+    let program = std::env::current_exe().expect("this program has a path").with_file_name("windlass");
+    assert!(program.exists(), "{} is missing: cargo build --release -p windlass-cli", program.display());
+    program
+}
+
+/// A run that is left alone when only people could move it.
+pub fn beginning(host: &Host, inputs: Value) -> Start {
+    Start {
+        run: None,
+        inputs,
+        by: None,
+        source: String::new(),
+        overrides: String::new(),
+        file: None,
+        host: host.clone(),
+        clock: Clock::Real,
+        patience: Patience::Work,
+        claims: Vec::new(),
+        lineage: Lineage::default(),
+        parents: Vec::new(),
+        budgets: Vec::new(),
+        beginning: Beginning::default(),
+    }
+}
+
 pub fn no_inputs() -> Value {
     Value::map::<&str>([])
 }
@@ -89,12 +117,12 @@ pub fn pure(steps: usize) -> Plan {
     chain(steps, "type: assign, set: {ok: true}")
 }
 
-/// One `echo` for each number of the parameter `items`.
+/// One `echo` for each number of the parameter `items`, of which it gives back the number.
 pub fn fan_out(at_once: usize) -> Plan {
     plan(&format!(
         "config: {{timeout: 10h, parameters: {{items: {{type: array<integer>, required: true}}}}}}\n\
          stages:\n  - id: fan\n    type: fan_out\n    fan_out: {{source: \"${{{{ parameters.items }}}}\", \
-         concurrency: {at_once}, stage_template: {{type: task, task: echo, {INPUT}}}}}\n"
+         concurrency: {at_once}, stage_template: {{type: task, task: echo, input: \"${{{{ item }}}}\"}}}}\n"
     ))
 }
 
@@ -103,26 +131,52 @@ pub fn items(count: usize) -> Value {
     Value::map([("items", Value::list(numbers))])
 }
 
+/// Does something so many times, with so many of them under way at a time.
+pub async fn in_flight<F>(count: usize, at_once: usize, one: impl Fn() -> F + Clone + Send + 'static)
+where
+    F: Future<Output = ()> + Send,
+{
+    let workers = (0..at_once).map(|worker| {
+        let (one, own) = (one.clone(), (worker..count).step_by(at_once).len());
+        tokio::spawn(async move {
+            for _ in 0..own {
+                one().await;
+            }
+        })
+    });
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.expect("a worker");
+    }
+}
+
+/// A whole workflow, from what comes after its name.
+pub fn workflow(rest: &str) -> String {
+    format!("workflow: {{id: bench, name: Bench}}\n{rest}")
+}
+
 /// The rest of a workflow becomes a plan.
 pub fn plan(rest: &str) -> Plan {
-    let text = format!("workflow: {{id: bench, name: Bench}}\n{rest}");
+    let text = workflow(rest);
     let workflow = Workflow::read("bench.yaml", text.into_bytes());
     workflow.plan().expect("the workflows of the bench are valid").clone()
 }
 
-/// What the journal of a folder holds.
-#[derive(Clone, Copy, Debug)]
-pub struct Journal {
-    pub records: usize,
-    pub bytes: usize,
-}
-
-/// Reads the journal of a folder that nobody writes to.
-pub fn journal(folder: &Path) -> Journal {
+/// How many bytes of records the journal of a folder holds that nobody writes to.
+pub fn journal_bytes(folder: &Path) -> usize {
     let file = folder.join("journal.db");
     let journal = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a journal");
-    let sums = "SELECT count(*), coalesce(sum(length(body)), 0) FROM journal";
-    let sums = journal.query_row(sums, [], |row| Ok([row.get::<_, isize>(0)?, row.get(1)?]));
-    let [records, bytes] = sums.expect("a table of records").map(isize::unsigned_abs);
-    Journal { records, bytes }
+    let sum = "SELECT coalesce(sum(length(body)), 0) FROM journal";
+    let sum: isize = journal.query_row(sum, [], |row| row.get(0)).expect("a table of records");
+    sum.unsigned_abs()
+}
+
+/// How many bytes the files of a folder have.
+pub fn folder_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let sizes = entries.map(|entry| {
+        let entry = entry.expect("an entry");
+        let about = entry.metadata().expect("an entry that stays");
+        if about.is_dir() { folder_bytes(&entry.path()) } else { about.len() }
+    });
+    sizes.sum()
 }

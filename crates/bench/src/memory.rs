@@ -1,0 +1,70 @@
+//! How much memory a process has that does nothing, that has done many runs, and whose runs wait.
+
+use crate::child::Child;
+use crate::report::{Row, Unit};
+use crate::setting::{Setting, windlass};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const RUNS: usize = 10_000;
+const WAITING: usize = 100_000;
+
+pub fn measure(setting: &Setting) -> Vec<Row> {
+    let [idle, after] = idle_and_after(setting, RUNS);
+    let mut gates = Child::start("gates", &setting.place(), WAITING);
+    gates.says("some wait");
+    let (some, at) = (gates.resident(), Instant::now());
+    gates.tell();
+    gates.says("all wait");
+    let took = at.elapsed().as_secs_f64();
+    let (all, tenth) = (gates.resident(), WAITING / 10);
+    let more = WAITING - tenth;
+    vec![
+        Row::under(
+            "memory.serve",
+            "memory of an idle `windlass serve`",
+            serve(setting),
+            Unit::Megabytes,
+            25.0,
+        ),
+        Row::under("memory.idle", "memory of an idle process with an engine", idle, Unit::Megabytes, 25.0),
+        Row::under("memory.after", format!("memory after {RUNS} runs"), after, Unit::Megabytes, 60.0),
+        Row::plain("memory.some", format!("memory with {tenth} runs at a gate"), some, Unit::Megabytes),
+        Row::plain("memory.all", format!("memory with {WAITING} runs at a gate"), all, Unit::Megabytes),
+        Row::under(
+            "memory.waiting",
+            "memory per waiting run",
+            (all - some) * 1e6 / more as f64,
+            Unit::Bytes,
+            500.0,
+        ),
+        Row::plain("memory.gates", "runs started up to their gate", more as f64 / took, Unit::PerSecond),
+    ]
+}
+
+/// Of one process with an engine, in megabytes.
+pub fn idle_and_after(setting: &Setting, runs: usize) -> [f64; 2] {
+    let mut child = Child::start("runs", &setting.place(), runs);
+    child.says("idle");
+    let idle = child.resident();
+    child.tell();
+    child.says("done");
+    [idle, child.resident()]
+}
+
+/// How long `windlass serve` may take until it listens.
+const SERVING: Duration = Duration::from_secs(10);
+
+fn serve(setting: &Setting) -> f64 {
+    let folder = setting.place();
+    let mut command = Command::new(windlass());
+    let child = Child::of(command.arg("serve").arg("--data").arg(&folder).stderr(Stdio::null()));
+    let started = Instant::now();
+    while !folder.join("owner.sock").exists() {
+        assert!(started.elapsed() < SERVING, "windlass serve does not listen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // It has come to rest when it has nothing more to set up.
+    std::thread::sleep(Duration::from_millis(300));
+    child.resident()
+}

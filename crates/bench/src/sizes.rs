@@ -1,0 +1,79 @@
+//! Steps that give back much, and what a step that gives back nearly nothing leaves on the disk.
+
+use crate::limits;
+use crate::report::{Row, Unit};
+use crate::setting::{Setting, engine, folder_bytes, journal_bytes, no_inputs, strict};
+use crate::stats::{interleaved, per_second};
+use std::pin::Pin;
+use std::time::Instant;
+use windlass::report::Standing;
+use windlass::{Context, Engine, Executor, Job, Outcome, Value};
+
+const ROUNDS: usize = 3;
+
+pub fn measure(setting: &Setting) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (bytes, shown, steps) in [(1_000, "1 KB", 200), (100_000, "100 KB", 50), (10_000_000, "10 MB", 4)] {
+        let limit = || limits::single(setting, steps, bytes);
+        let compared = interleaved(ROUNDS, limit, || steps_per_second(setting, bytes, steps));
+        let row = Row::of(
+            format!("sizes.{bytes}"),
+            format!("steps with outputs of {shown}"),
+            compared,
+            Unit::PerSecond,
+        );
+        rows.push(row.beside("two threads, one commit of that size each"));
+    }
+    let (few, many) = (left_behind(setting, 1_000), left_behind(setting, 6_000));
+    let each = |few: f64, many: f64| (many - few) / 5_000.0;
+    rows.push(Row::under(
+        "sizes.net",
+        "records of a trivial step, net",
+        each(few.records, many.records),
+        Unit::Bytes,
+        300.0,
+    ));
+    let whole = each(few.folder, many.folder);
+    rows.push(Row::plain("sizes.folder", "the whole data folder, per trivial step", whole, Unit::Bytes));
+    rows
+}
+
+/// Gives back so many bytes, which differ from step to step: what is the same would be kept once.
+struct Fat(usize);
+
+impl Executor for Fat {
+    fn run(&self, job: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+        let text = format!("{:x<width$}", job.step, width = self.0);
+        Box::pin(std::future::ready(Outcome::Done(Value::map([("text", Value::text(text))]))))
+    }
+}
+
+fn steps_per_second(setting: &Setting, bytes: usize, steps: usize) -> f64 {
+    let (folder, plan) = (setting.place(), strict(steps));
+    let rate = setting.runtime.block_on(async {
+        let engine = Engine::open(&folder).expect("a data folder").with_executor(Fat(bytes));
+        let started = Instant::now();
+        let run = engine.run(&plan, no_inputs()).await.expect("a start");
+        assert_eq!(run.outcome().await.expect("an end"), Standing::Success);
+        per_second(steps, started.elapsed())
+    });
+    std::fs::remove_dir_all(&folder).expect("the folder was ours");
+    rate
+}
+
+/// Bytes after many runs of five trivial steps.
+struct LeftBehind {
+    records: f64,
+    folder: f64,
+}
+
+fn left_behind(setting: &Setting, steps: usize) -> LeftBehind {
+    let (folder, plan) = (setting.place(), strict(steps));
+    setting.runtime.block_on(async {
+        let run = engine(&folder).run(&plan, no_inputs()).await.expect("a start");
+        run.outcome().await.expect("an end")
+    });
+    let left = LeftBehind { records: journal_bytes(&folder) as f64, folder: folder_bytes(&folder) as f64 };
+    std::fs::remove_dir_all(&folder).expect("the folder was ours");
+    left
+}
