@@ -74,7 +74,9 @@ pub enum Work {
     },
     Task {
         task: Arc<str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Value::is_null")]
         input: Value,
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         metadata: IndexMap<Arc<str>, Arc<str>>,

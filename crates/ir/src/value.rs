@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 pub type Map = IndexMap<Arc<str>, Value>;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
+    #[default]
     Null,
     Bool(bool),
     Int(i64),
@@ -31,6 +32,10 @@ pub enum SealedPart {
 }
 
 impl Value {
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::Text(text.into())
     }
