@@ -350,6 +350,9 @@ pub struct Listening {
     pub matching: Map,
     /// Whether it is published to nobody in particular, so that one that came earlier is gone.
     pub message: bool,
+    /// Whether values are the same when they read the same: `7` and `"7"`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_text: bool,
 }
 
 /// What an attempt is given, rendered once.

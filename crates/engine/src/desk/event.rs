@@ -151,6 +151,9 @@ pub struct Listener {
     /// Which of several that one run has at one path.
     #[serde(default)]
     pub number: u32,
+    /// Whether values are the same when they read the same: `7` and `"7"`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_text: bool,
 }
 
 /// One instant at which a trigger was due, and what came of it.

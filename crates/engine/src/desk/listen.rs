@@ -29,7 +29,8 @@ impl Turn<'_> {
             return;
         }
         let listens = |listener: &&Listener| {
-            listener.until.is_none_or(|until| until > self.now) && fits(&listener.matching, &value)
+            listener.until.is_none_or(|until| until > self.now)
+                && fits(&listener.matching, &value, listener.as_text)
         };
         let listeners = self.state.listeners.get(&name).into_iter().flatten().filter(listens);
         let to: BTreeSet<Address> = listeners.map(|listener| listener.address.clone()).collect();

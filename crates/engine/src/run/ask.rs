@@ -94,7 +94,7 @@ impl Run {
             let path = self.state.at(*place).path.clone();
             let address = Address { run: self.id.clone(), path };
             let (name, matching) = (signal.name.clone(), signal.matching.clone());
-            Some(Listener { address, name, matching, until: None, number: 0 })
+            Some(Listener { address, name, matching, until: None, number: 0, as_text: signal.as_text })
         });
         self.state.shares.cancelled_by.iter().cloned().chain(waits).collect()
     }
@@ -186,12 +186,13 @@ impl Turn<'_> {
             None => 0,
         };
         let address = Address { run: self.run.id.clone(), path: Path::default() };
+        let as_text = self.run.program.plan.semantics.messages_as_text();
         let mut cancelled_by = Vec::new();
         for (number, cancel) in (0u32..).zip(&policy.cancel_on) {
             let until = cancel.timeout.map(|timeout| self.now.plus(timeout));
             let (address, name) = (address.clone(), cancel.message.clone());
             let matching = render::bindings(&sight, &cancel.matching)?;
-            cancelled_by.push(Listener { address, name, matching, until, number });
+            cancelled_by.push(Listener { address, name, matching, until, number, as_text });
         }
         let (parents, budgets) = (start.parents.clone(), start.budgets.clone());
         let shares = Shares { claims, ahead, cancelled_by, parents, budgets };

@@ -81,11 +81,6 @@ impl Program {
 
     /// Nothing is started that could not be finished, and nothing that was asked for is left out in silence.
     fn check_features(&self) -> Result<(), Unrunnable> {
-        let policy = &self.plan.policy;
-        let unkept = [(policy.sticky.is_some(), "sticky")];
-        if let Some((_, feature)) = unkept.into_iter().find(|(asked, _)| *asked) {
-            return Err(Unrunnable::Feature { step: self.plan.header.id.to_string(), feature });
-        }
         for step in &self.plan.steps {
             if let Some(feature) = unkept_of(step) {
                 return Err(Unrunnable::Feature { step: step.id.to_string(), feature });

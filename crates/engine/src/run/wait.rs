@@ -19,9 +19,10 @@ use windlass_ir::{Duration, Value};
 impl Turn<'_> {
     pub(super) fn start_wait(&mut self, place: Place, wait: &Wait) -> Result<(), Failure> {
         let sight = self.sight(Some(place))?;
+        let as_text = self.program(place).plan.semantics.messages_as_text();
         let listening = |name: &Arc<str>, matching: Map, message: bool| Waiting {
             until: wait.timeout.map(|timeout| self.now.plus(timeout)),
-            signal: Some(Listening { name: name.clone(), matching, message }),
+            signal: Some(Listening { name: name.clone(), matching, message, as_text }),
         };
         let time = |until: Timestamp| Waiting { until: Some(until), signal: None };
         let waiting = match &wait.what {
@@ -41,7 +42,7 @@ impl Turn<'_> {
         let listener = waiting.signal.as_ref().filter(|signal| signal.message).map(|signal| {
             let address = Address { run: self.run.id.clone(), path: path.clone() };
             let (name, matching) = (signal.name.clone(), signal.matching.clone());
-            Listener { address, name, matching, until: waiting.until, number: 0 }
+            Listener { address, name, matching, until: waiting.until, number: 0, as_text }
         });
         self.emit(What::Entered { path, decision: Decision::Wait(Box::new(waiting)) });
         self.answer.effects.extend(listener.map(|listener| Effect::Listen(Box::new(listener))));
@@ -59,8 +60,9 @@ impl Turn<'_> {
     /// The first signal that came before and is what this wait is for. What was published to nobody is gone.
     fn letter_for(&self, signal: &Listening) -> Option<(Arc<str>, Value)> {
         let mut letters = self.state().letters.iter().filter(|_| !signal.message);
-        let found =
-            letters.find(|letter| letter.name == signal.name && fits(&signal.matching, &letter.value));
+        let found = letters.find(|letter| {
+            letter.name == signal.name && fits(&signal.matching, &letter.value, signal.as_text)
+        });
         found.map(|letter| (letter.id.clone(), letter.value.clone()))
     }
 
@@ -138,16 +140,17 @@ impl Turn<'_> {
     fn listens(&self, place: Place, name: &str, value: Option<&Value>, message: bool) -> bool {
         let Phase::Wait(sleep) = &self.at(place).phase else { return false };
         let waits = sleep.signal.as_ref().filter(|signal| &*signal.name == name && sleep.got.is_none());
-        let fitting = |signal: &Listening| value.is_none_or(|value| fits(&signal.matching, value));
+        let fitting =
+            |signal: &Listening| value.is_none_or(|value| fits(&signal.matching, value, signal.as_text));
         waits.is_some_and(|signal| signal.message == message && fitting(signal))
     }
 }
 
 /// Whether a value carries what is asked for, at dotted paths.
-pub fn fits(matching: &Map, value: &Value) -> bool {
+pub fn fits(matching: &Map, value: &Value, as_text: bool) -> bool {
     matching.iter().all(|(path, wanted)| {
         let found = path.split('.').try_fold(value, |value, name| value.get(name));
-        found.is_some_and(|found| same(found, wanted))
+        found.is_some_and(|found| same(found, wanted) || as_text && reads_as(found, wanted))
     })
 }
 
@@ -159,6 +162,18 @@ fn same(left: &Value, right: &Value) -> bool {
         }
         (left, right) => left == right,
     }
+}
+
+/// Whether two single values are printed alike.
+fn reads_as(left: &Value, right: &Value) -> bool {
+    let printed = |value: &Value| match value {
+        Value::Text(text) => Some(text.to_string()),
+        Value::Int(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        Value::Bool(is) => Some(is.to_string()),
+        Value::Null | Value::Sealed(_) | Value::List(_) | Value::Map(_) => None,
+    };
+    printed(left).is_some_and(|left| printed(right).is_some_and(|right| left == right))
 }
 
 fn duration(sight: &Sight<'_>, bound: &Bound) -> Result<Duration, Failure> {

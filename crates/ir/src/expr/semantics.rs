@@ -74,6 +74,14 @@ impl Semantics {
         ..Self::HOUSE
     };
 
+    /// Whether a message that is waited for is told from others by how its values read, not by what they are.
+    pub fn messages_as_text(&self) -> bool {
+        match self.results {
+            ResultShapes::Dagnats => true,
+            ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dcc => false,
+        }
+    }
+
     /// The sets of rules that have a name.
     pub const NAMED: [(&'static str, Self); 4] =
         [("house", Self::HOUSE), ("speckit", Self::SPECKIT), ("dagnats", Self::DAGNATS), ("dcc", Self::DCC)];

@@ -6,7 +6,9 @@ use super::{Parameters, Plan, PlanStep};
 use crate::expr::{Printer, StepId, Template};
 use crate::policy::RetryAfter;
 use crate::time::Duration;
-use crate::workflow::{Action, Ask, Choose, Gate, Input, Items, Kind, OnReject, RepeatTest, WaitFor, Words};
+use crate::workflow::{
+    Action, Ask, Bound, Choose, Gate, Input, Items, Kind, Memory, OnReject, RepeatTest, WaitFor, Words,
+};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -19,6 +21,9 @@ pub struct Outline {
     pub digest: String,
     pub parameters: Json,
     pub parameters_schema: Json,
+    /// How long the whole run may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<f64>,
     pub batches: Vec<Vec<String>>,
     /// Every step with a name, those inside scopes included.
     pub steps: IndexMap<String, StepOutline>,
@@ -33,6 +38,10 @@ pub struct StepOutline {
     pub runs: String,
     pub model: Option<String>,
     pub tools: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Json>,
     pub needs: Vec<String>,
     pub inputs: IndexMap<String, InputOutline>,
     pub outputs: Json,
@@ -65,6 +74,8 @@ pub struct InputOutline {
 pub struct StepContext {
     pub modules: Vec<String>,
     pub memory_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
 }
 
 /// Ceilings, not forecasts: a timeout is the longest that one attempt may take.
@@ -124,6 +135,7 @@ pub(super) fn of(plan: &Plan, words: &Words, parameters: &Parameters) -> Outline
         digest: plan.digest.as_str().to_owned(),
         parameters: json!(parameters.to_value()),
         parameters_schema: plan.parameters_schema(),
+        timeout_seconds: plan.policy.timeout.map(Duration::as_secs_f64),
         batches: ids(&plan.roots),
         steps,
         estimate: Estimate {
@@ -150,6 +162,7 @@ fn step_outline(
     };
     let retry = &attempted.unwrap_or(step).policy.retry;
     let strings = |list: &[Arc<str>]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let text = |bound: Option<&Bound>| bound.map(|bound| printer.template(&bound.template).trim().to_owned());
     let agent = match &step.kind {
         Kind::Action(Action::Agent(agent)) => Some(agent),
         _ => None,
@@ -160,6 +173,14 @@ fn step_outline(
         runs: runs(plan, step, printer),
         model: agent.map(|agent| agent.model.to_string()),
         tools: agent.map_or_else(Vec::new, |agent| strings(&agent.tools)),
+        instructions: agent.and_then(|agent| text(agent.instructions.as_ref())),
+        handoff: agent.map(|agent| {
+            json!({
+                "format": agent.handoff.format,
+                "include_run_log": agent.handoff.include_run_log,
+                "summary_prompt": text(agent.handoff.summary_prompt.as_ref()),
+            })
+        }),
         needs: named.needs.iter().map(|need| plan.step(*need).id.to_string()).collect(),
         inputs: step
             .inputs
@@ -187,6 +208,7 @@ fn step_outline(
         context: agent.map_or_else(StepContext::default, |agent| StepContext {
             modules: strings(&agent.modules),
             memory_tokens: agent.memory.as_ref().map(|memory| memory.max_tokens),
+            memory: agent.memory.clone(),
         }),
         gate: match &step.kind {
             Kind::Gate(gate) => Some(gate_outline(gate, printer)),

@@ -264,7 +264,11 @@ impl Driver {
             return Wake::Mail(mail);
         }
         let asking = self.is_asking();
-        let busy = !self.jobs.is_empty() || asking && !self.asks_in_vain();
+        // What it asks for may be held by its own scripted jobs, which end in its own time.
+        let planned = self.agenda.values().any(|planned| matches!(planned, Planned::Report(..)));
+        let waits_for_others =
+            asking && !self.asks_in_vain() && !(matches!(self.clock, Clock::Virtual(_)) && planned);
+        let busy = !self.jobs.is_empty() || waits_for_others;
         let until = match (&mut self.clock, self.due_at) {
             // Real work takes real time, even beside a clock that jumps.
             (Clock::Virtual(_), _) if busy => None,
@@ -425,7 +429,7 @@ impl Driver {
         let Input::Signal { id, name, by, value, to: None } = input else { return input };
         let listens = |entered: Option<&Decision>| match entered {
             Some(Decision::Wait(waiting)) => waiting.signal.as_ref().is_some_and(|signal| {
-                signal.message && signal.name == name && fits(&signal.matching, &value)
+                signal.message && signal.name == name && fits(&signal.matching, &value, signal.as_text)
             }),
             _ => false,
         };

@@ -743,7 +743,7 @@ impl World {
             }
             let until = self.random.chance(30).then(|| self.now.plus(Duration::from_secs(20)));
             let address = address.clone();
-            life.ears.push(Listener { address, name, matching, until, number });
+            life.ears.push(Listener { address, name, matching, until, number, as_text: false });
         }
         self.note(&life);
         let ears = life.ears.iter().filter(|ear| ear.address == address).cloned();

@@ -5,18 +5,55 @@
 mod dagnats;
 mod dcc;
 mod program;
+mod scenario;
 mod speckit;
 mod swdl;
 mod table;
 
 use program::Program;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 pub use table::Table;
-use table::{Case, Verdict};
+use table::Case;
 
 /// Lives every case with the program at `windlass`, each in a folder of its own below `scratch`.
 pub fn conformance(windlass: &Path, scratch: &Path) -> Table {
     let program = Program::new(windlass, scratch);
     let cases = [speckit::cases, swdl::cases, dagnats::cases, dcc::cases];
     Table(cases.iter().flat_map(|cases| cases(&program)).collect())
+}
+
+/// How many cases of a dialect are lived at once.
+const AT_ONCE: usize = 4;
+
+/// A case that is yet to be lived: its name, and how.
+type Job<'a> = (String, Box<dyn Fn() -> Result<(), String> + Sync + Send + 'a>);
+
+/// Lives the cases of a dialect, several at once. `decided` names those in which the source program does something else.
+fn lived(dialect: &'static str, decided: &[(&'static str, &'static str)], jobs: Vec<Job<'_>>) -> Vec<Case> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        while let Some((place, (name, live))) = {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            jobs.get(place).map(|job| (place, job))
+        } {
+            let case = Case::new(dialect, name.clone(), live());
+            let number = decided.iter().find(|(decided, _)| decided == name).map(|(_, number)| *number);
+            done.push((
+                place,
+                match number {
+                    Some(number) => case.decided(number),
+                    None => case,
+                },
+            ));
+        }
+        done
+    };
+    let mut done: Vec<(usize, Case)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a case that panics is broken")).collect()
+    });
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, case)| case).collect()
 }
