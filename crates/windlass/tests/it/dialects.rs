@@ -1,7 +1,6 @@
 //! What the dialects' own programs do with their files, and what ours must make of them: the cases under
 //! `crates/dialects/fixtures`, run from file to result.
 
-mod dagnats;
 mod dcc;
 mod speckit;
 

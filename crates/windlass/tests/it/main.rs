@@ -5,6 +5,5 @@ mod dialects;
 mod embed;
 mod hooks;
 mod large;
-mod scenarios;
 mod shown;
 mod triggers;

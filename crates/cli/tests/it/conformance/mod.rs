@@ -13,8 +13,8 @@ mod table;
 use program::Program;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-pub use table::Table;
 use table::Case;
+pub use table::Table;
 
 /// Lives every case with the program at `windlass`, each in a folder of its own below `scratch`.
 pub fn conformance(windlass: &Path, scratch: &Path) -> Table {

@@ -105,12 +105,12 @@ impl Life<'_> {
             let waits = scenario.get("advance_clock").is_some();
             let output = self.run(words, scenario, waits, !by_command);
             let decisions = if by_command { self.decide(scenario)? } else { Vec::new() };
-            return self.seen(&output, decisions);
+            return self.seen(&output, decisions, true);
         };
         self.killed(words, scenario, moment)?;
         let decisions = self.decide(scenario)?;
         let output = self.run(vec!["resume".to_owned(), RUN.to_owned()], scenario, false, false);
-        self.seen(&output, decisions)
+        self.seen(&output, decisions, false)
     }
 
     fn next(&self, step: &Json) -> Result<Seen, String> {
@@ -120,7 +120,7 @@ impl Life<'_> {
             true => self.run(words, step, step.get("advance_clock").is_some(), true),
             false => self.command(&words).output().expect("the program starts"),
         };
-        self.seen(&output, Vec::new())
+        self.seen(&output, Vec::new(), false)
     }
 
     fn command(&self, words: &[String]) -> Command {
@@ -188,17 +188,26 @@ impl Life<'_> {
         Ok(statuses)
     }
 
-    fn seen(&self, output: &Output, decisions: Vec<i32>) -> Result<Seen, String> {
+    /// What is told about it. Where nothing else has happened than what the command printed, that need not be asked for.
+    fn seen(&self, output: &Output, decisions: Vec<i32>, is_all: bool) -> Result<Seen, String> {
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let last = || printed.lines().last().and_then(|line| serde_json::from_str(line).ok());
         let show = self.program.run(&self.folder, &["show", RUN, "--json"]);
-        let events = self.program.run(&self.folder, &["events", RUN, "--json"]);
-        let events = String::from_utf8_lossy(&events.stdout).into_owned();
+        let events = match is_all && decisions.is_empty() {
+            true => printed.clone(),
+            false => {
+                let events = self.program.run(&self.folder, &["events", RUN, "--json"]);
+                String::from_utf8_lossy(&events.stdout).into_owned()
+            }
+        };
+        let events = events.lines().filter_map(|line| serde_json::from_str(line).ok());
         Ok(Seen {
             status: output.status.code(),
-            said: json(output).unwrap_or(Json::Null),
+            said: json(output).ok().or_else(last).unwrap_or(Json::Null),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
             // There is none when the start was refused.
             result: json(&show).unwrap_or(Json::Null),
-            events: events.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            events: events.filter(|event: &Json| event["type"] == "event").collect(),
             decisions,
         })
     }
@@ -360,6 +369,11 @@ impl Seen {
             let groups: Vec<&Json> = groups.map(|given| &given["work"]["task"]["group"]).collect();
             let all = !groups.is_empty() && groups.iter().all(|seen| *seen == group);
             problems.same(&format!("the groups of {step}: {groups:?}"), &json!(all), &json!(true));
+        });
+        self.each(expect, "work", |step, work| {
+            let given = handed().find(|event| is_of(event, step)).map(|event| &event["assignment"]["work"]);
+            let seen = given.and_then(Json::as_object).and_then(|kinds| kinds.values().next());
+            problems.within(&format!("the work of {step}"), seen.unwrap_or(&Json::Null), work);
         });
         self.each(expect, "starts", |step, starts| {
             let seen = handed().filter(|event| is_of(event, step)).map(|event| self.seconds(event)).collect();
