@@ -34,6 +34,19 @@ struct Seen {
     decisions: Vec<i32>,
 }
 
+/// The expectations about a folder of cases. No file of it is forgotten in them.
+pub fn read<const N: usize>(folder: &Path, names: [&str; N]) -> [Json; N] {
+    let texts = names.map(|name| std::fs::read_to_string(folder.join(name)).expect("the cases"));
+    for entry in std::fs::read_dir(folder).expect("the cases") {
+        let file = entry.expect("a file").file_name().to_string_lossy().into_owned();
+        let named = names.contains(&&*file) || texts.iter().any(|text| text.contains(&format!("\"{file}\"")));
+        assert!(named, "nothing is expected of {file}");
+    }
+    texts.map(|text| {
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    })
+}
+
 /// Lives a scenario of the file, which lies among `cases`, in a folder of its own.
 pub fn live(program: &Program, cases: &Path, file: &str, name: &str, scenario: &Json) -> Checked {
     let folder = program.folder(name);

@@ -2,7 +2,7 @@
 //! covers what the language describes and no case of the other shows.
 
 use super::program::json;
-use super::scenario::{self, Checked, is_same, texts, write};
+use super::scenario::{self, Checked, is_same, read, texts, write};
 use super::{Case, Job, Program, lived};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
@@ -27,10 +27,7 @@ fn folder() -> PathBuf {
 }
 
 pub fn cases(program: &Program) -> Vec<Case> {
-    let files = ["expected.json", "ours.json"].map(|name| {
-        let text = std::fs::read(folder().join(name)).expect("the cases");
-        serde_json::from_slice::<Json>(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
-    });
+    let files = read(&folder(), ["expected.json", "ours.json"]);
     let all = files.iter().flat_map(|file| file["cases"].as_array().expect("cases"));
     lived(DIALECT, &DECIDED, all.flat_map(|case| of_file(program, case)).collect())
 }
