@@ -31,6 +31,9 @@ type Job<'a> = (String, Box<dyn Fn() -> Result<(), String> + Sync + Send + 'a>);
 
 /// Lives the cases of a dialect, several at once. `decided` names those in which the source program does something else.
 fn lived(dialect: &'static str, decided: &[(&'static str, &'static str)], jobs: Vec<Job<'_>>) -> Vec<Case> {
+    for (name, _) in decided {
+        assert!(jobs.iter().any(|(job, _)| job == name), "{dialect} has no case `{name}`");
+    }
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut done = Vec::new();

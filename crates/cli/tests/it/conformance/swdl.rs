@@ -66,8 +66,12 @@ fn of_file<'a>(program: &'a Program, case: &'a Json) -> Vec<Job<'a>> {
     }
     let expressions = &case["expressions"];
     if expressions.is_object() {
-        add("values", Box::new(move |name| values(program, name, case)));
-        add("errors", Box::new(move |name| errors(program, name, file, &expressions["errors"])));
+        let more = if expressions["context"].is_object() { "more " } else { "" };
+        add(&format!("{more}values"), Box::new(move |name| values(program, name, case)));
+        add(
+            &format!("{more}errors"),
+            Box::new(move |name| errors(program, name, file, &expressions["errors"])),
+        );
     }
     for scenario in case["scenarios"].as_array().into_iter().flatten() {
         let what = scenario["name"].as_str().expect("a name");
