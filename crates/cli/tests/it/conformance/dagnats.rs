@@ -51,7 +51,7 @@ pub fn cases(program: &Program) -> Vec<Case> {
     ));
     let name = "v09_sub_workflow_parent.json: cancelled".to_owned();
     jobs.push((name, Box::new(|| cancel_goes_down(program))));
-    lived(DIALECT, &DECIDED, jobs)
+    lived(DIALECT, &DECIDED, &jobs)
 }
 
 /// Whether the file may be run, and by which rule not; nothing comes of one that may not.
@@ -159,7 +159,7 @@ fn cancel_goes_down(program: &Program) -> Checked {
     program.run(&folder, &["wait", "day", &deliver]);
     drop(std::fs::OpenOptions::new().write(true).open(folder.join("held")));
     program.run(&folder, &["wait", &notify]);
-    let statuses = [&*"day", &deliver, &notify]
+    let statuses = ["day", deliver.as_str(), notify.as_str()]
         .map(|run| show(program, &folder, run).map(|shown| shown["status"].clone()));
     let seen = json!([
         cancelled.status.code(),

@@ -30,28 +30,24 @@ const AT_ONCE: usize = 4;
 type Job<'a> = (String, Box<dyn Fn() -> Result<(), String> + Sync + Send + 'a>);
 
 /// Lives the cases of a dialect, several at once. `decided` names those in which the source program does something else.
-fn lived(dialect: &'static str, decided: &[(&'static str, &'static str)], jobs: Vec<Job<'_>>) -> Vec<Case> {
+fn lived(dialect: &'static str, decided: &[(&'static str, &'static str)], jobs: &[Job<'_>]) -> Vec<Case> {
     for (name, _) in decided {
         assert!(jobs.iter().any(|(job, _)| job == name), "{dialect} has no case `{name}`");
     }
     let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        while let Some((place, (name, live))) = {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            jobs.get(place).map(|job| (place, job))
-        } {
-            let case = Case::new(dialect, name.clone(), live());
-            let number = decided.iter().find(|(decided, _)| decided == name).map(|(_, number)| *number);
-            done.push((
-                place,
-                match number {
-                    Some(number) => case.decided(number),
-                    None => case,
-                },
-            ));
+    let take = || {
+        let place = next.fetch_add(1, Ordering::Relaxed);
+        jobs.get(place).map(|(name, live)| (place, name, live))
+    };
+    let case = |name: &String, checked| {
+        let case = Case::new(dialect, name.clone(), checked);
+        match decided.iter().find(|(decided, _)| decided == name) {
+            Some((_, number)) => case.decided(number),
+            None => case,
         }
-        done
+    };
+    let worker = || -> Vec<(usize, Case)> {
+        std::iter::from_fn(take).map(|(place, name, live)| (place, case(name, live()))).collect()
     };
     let mut done: Vec<(usize, Case)> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();

@@ -116,21 +116,23 @@ impl Life<'_> {
         words.extend(texts(&scenario["flags"]).map(str::to_owned));
         let Some(moment) = killed else {
             let waits = scenario.get("advance_clock").is_some();
-            let output = self.run(words, scenario, waits, !by_command);
+            let output = self.run(&words, scenario, waits, !by_command);
             let decisions = if by_command { self.decide(scenario)? } else { Vec::new() };
             return self.seen(&output, decisions, true);
         };
-        self.killed(words, scenario, moment)?;
-        let decisions = self.decide(scenario)?;
-        let output = self.run(vec!["resume".to_owned(), RUN.to_owned()], scenario, false, false);
-        self.seen(&output, decisions, false)
+        self.killed(&words, scenario, moment)?;
+        if self.decide(scenario)?.iter().any(|status| *status != 0) {
+            return Err("a decision was refused after the crash".to_owned());
+        }
+        let output = self.run(&["resume".to_owned(), RUN.to_owned()], scenario, false, false);
+        self.seen(&output, Vec::new(), false)
     }
 
     fn next(&self, step: &Json) -> Result<Seen, String> {
         let words: Vec<String> = texts(&step["do"]).map(str::to_owned).collect();
         let goes_on = words.first().is_some_and(|word| ["run", "resume", "retry"].contains(&&**word));
         let output = match goes_on {
-            true => self.run(words, step, step.get("advance_clock").is_some(), true),
+            true => self.run(&words, step, step.get("advance_clock").is_some(), true),
             false => self.command(&words).output().expect("the program starts"),
         };
         self.seen(&output, Vec::new(), false)
@@ -143,8 +145,8 @@ impl Life<'_> {
     }
 
     /// A run that is driven until nothing but people could bring it further.
-    fn run(&self, words: Vec<String>, scenario: &Json, waits: bool, gates: bool) -> Output {
-        let mut command = self.command(&words);
+    fn run(&self, words: &[String], scenario: &Json, waits: bool, gates: bool) -> Output {
+        let mut command = self.command(words);
         command.arg("--json").args(waits.then_some("--wait"));
         if self.script(scenario, gates) {
             command.args(["--script", "script.json", "--virtual-time"]);
@@ -166,8 +168,8 @@ impl Life<'_> {
     }
 
     /// Runs it in real time until the moment has come, and kills the program.
-    fn killed(&self, words: Vec<String>, scenario: &Json, moment: &str) -> Checked {
-        let mut command = self.command(&words);
+    fn killed(&self, words: &[String], scenario: &Json, moment: &str) -> Checked {
+        let mut command = self.command(words);
         command.args(["--json", "--wait"]).stdout(Stdio::piped()).stderr(Stdio::null());
         if self.script(scenario, false) {
             command.args(["--script", "script.json"]);

@@ -29,7 +29,8 @@ fn folder() -> PathBuf {
 pub fn cases(program: &Program) -> Vec<Case> {
     let files = read(&folder(), ["expected.json", "ours.json"]);
     let all = files.iter().flat_map(|file| file["cases"].as_array().expect("cases"));
-    lived(DIALECT, &DECIDED, all.flat_map(|case| of_file(program, case)).collect())
+    let jobs: Vec<Job<'_>> = all.flat_map(|case| of_file(program, case)).collect();
+    lived(DIALECT, &DECIDED, &jobs)
 }
 
 /// All that is expected of one file.
