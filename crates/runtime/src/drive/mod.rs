@@ -406,6 +406,13 @@ impl Driver {
         Ok(answered)
     }
 
+    /// Hands several inputs to the run, which share a commit.
+    pub async fn offer_all(&mut self, inputs: Vec<Input>) -> Result<Result<(), Refused>, Fatal> {
+        let answered = self.hand_over(inputs.into_iter().map(|input| (input, None)).collect()).await?;
+        self.end_hooks().await?;
+        Ok(answered)
+    }
+
     /// Hands over what became of jobs. One that is not waited for any more is heard by nobody.
     async fn take_reports(&mut self, reports: Vec<Input>) -> Result<(), Fatal> {
         if reports.is_empty() {
@@ -497,46 +504,51 @@ impl Driver {
     }
 
     /// Hands inputs to the run, makes what follows durable, and only then carries it out. Without any, the run asks again for what
-    /// it waits for. The last refusal is what is answered.
+    /// it waits for. One that is refused ends it there, unless it is a report: of many jobs one may not be waited for any more.
     async fn hand_over(
         &mut self,
         mut inputs: Vec<(Input, Option<Ticket>)>,
     ) -> Result<Result<(), Refused>, Fatal> {
-        let mut pause = RETRY_FIRST;
+        let (mut pause, mut asks) = (RETRY_FIRST, inputs.is_empty());
         loop {
-            let (mut chain, mut taken, mut answered) = (Vec::new(), 0, Ok(()));
-            if inputs.is_empty()
+            let (mut chain, mut begins, mut answered) = (Vec::new(), Vec::new(), Ok(()));
+            if std::mem::take(&mut asks)
                 && let Ok(links) = self.turn(None, None)
             {
                 chain = links;
             }
             // What there is more to decide about is written down before the next input.
-            while taken < inputs.len() && !chain.last().is_some_and(|link: &Link| link.answer.again) {
-                let (input, needs) = &mut inputs[taken];
+            while begins.len() < inputs.len() && !chain.last().is_some_and(|link: &Link| link.answer.again) {
+                let (input, needs) = &mut inputs[begins.len()];
+                begins.push(chain.len());
                 match self.turn(Some(input.clone()), needs.take()) {
                     Ok(links) => chain.extend(links),
-                    Err(refused) => answered = Err(refused),
+                    Err(refused) => {
+                        answered = Err(refused);
+                        if !is_report(input) {
+                            inputs.truncate(begins.len());
+                        }
+                    }
                 }
-                taken += 1;
             }
             let (answers, written) = self.written(chain).await?;
             match written {
                 Written::All => {
                     let again = answers.iter().any(|answer| answer.again);
                     answers.into_iter().for_each(|answer| self.carry_out(answer));
-                    inputs.drain(..taken);
+                    inputs.drain(..begins.len());
                     if again {
                         inputs.insert(0, (Input::Tick, None));
                     } else if inputs.is_empty() {
                         return Ok(answered);
                     }
                 }
-                // Somebody else wrote first, or what it rests on was not written: what is in memory is worth nothing. A report that
-                // was written is refused the second time; what else was in the chain began it.
+                // Somebody else wrote first, or what it rests on was not written: what is in memory is worth nothing.
                 Written::Some => {
                     self.replay()?;
                     self.catch_up(&answers);
-                    inputs.retain(|(input, _)| matches!(input, Input::Reported { .. } | Input::Lost { .. }));
+                    inputs.drain(..begins.partition_point(|begin| *begin < answers.len()));
+                    asks = true;
                 }
                 Written::None(cause) => {
                     self.replay()?;
@@ -553,6 +565,7 @@ impl Driver {
                     }
                     // What the desk said may not be true any more.
                     inputs.retain(|(input, _)| !matches!(input, Input::Answered { .. }));
+                    asks = inputs.is_empty();
                 }
             }
         }
@@ -833,6 +846,11 @@ impl Driver {
     fn notice(&self, text: String) {
         self.followers.tell(&Update::Notice(text));
     }
+}
+
+/// Whether this is what became of a job.
+fn is_report(input: &Input) -> bool {
+    matches!(input, Input::Reported { .. } | Input::Lost { .. })
 }
 
 /// Whether this is a job of a process that is about to end, which was told to stop or broke down: nothing to write down.

@@ -121,15 +121,14 @@ impl Engine {
                 inputs.push(Input::Resume { by });
             }
         }
-        for input in inputs.into_iter().chain(owed) {
-            match opened.driver.offer(input).await {
-                Ok(Ok(())) => {}
-                Ok(Err(Refused::NotFailed | Refused::Finished | Refused::Undoing)) => {
-                    return Err(finished(opened.driver.run.id(), &opened.driver.view));
-                }
-                Ok(Err(refused)) => return Err(Error::Refused(refused)),
-                Err(Fatal(error)) => return Err(Error::Store(error)),
+        inputs.extend(owed);
+        match opened.driver.offer_all(inputs).await {
+            Ok(Ok(())) => {}
+            Ok(Err(Refused::NotFailed | Refused::Finished | Refused::Undoing)) => {
+                return Err(finished(opened.driver.run.id(), &opened.driver.view));
             }
+            Ok(Err(refused)) => return Err(Error::Refused(refused)),
+            Err(Fatal(error)) => return Err(Error::Store(error)),
         }
         opened.driver.hear_what_is_owed().await.map_err(|Fatal(error)| Error::Store(error))?;
         opened.driver.call_on();
