@@ -111,6 +111,11 @@ pub fn remark(text: &str) {
     warn(&format!("{text}\n"));
 }
 
+/// What stands before an answer that is waited for.
+pub fn prompt(text: &str) {
+    warn(text);
+}
+
 fn write(stream: &mut impl Write, text: &str) -> std::io::Result<()> {
     stream.write_all(text.as_bytes())?;
     stream.flush()

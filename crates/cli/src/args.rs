@@ -384,7 +384,12 @@ pub struct Convert {
 
 impl Convert {
     pub fn reading(&self) -> Reading {
-        Reading { dialect: self.dialect, overrides: self.overrides.clone(), overlays: self.overlays.clone() }
+        Reading {
+            dialect: self.dialect,
+            overrides: self.overrides.clone(),
+            overlays: self.overlays.clone(),
+            as_written: false,
+        }
     }
 }
 
@@ -447,6 +452,9 @@ pub struct Reading {
     /// Apply an overlay to a speckit workflow; an installed one has those of its project
     #[arg(long = "overlay", value_name = "FILE")]
     pub overlays: Vec<PathBuf>,
+    /// The overlays of its project are left away.
+    #[arg(skip)]
+    pub as_written: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -44,6 +44,25 @@ pub fn by_name(path: &Path) -> Result<Option<PathBuf>, Unreadable> {
     }
 }
 
+/// The same for Spec Kit, where what is installed comes before a folder of that name.
+pub fn by_installed_name(path: &Path) -> Result<Option<PathBuf>, Unreadable> {
+    match path.to_str().filter(|text| named::is_name(text) && path.is_dir()) {
+        None => by_name(path),
+        Some(name) => {
+            named::find(name).map_err(|finding| Unreadable { name: path.display().to_string(), finding })
+        }
+    }
+}
+
+/// Refuses what Spec Kit has switched off.
+pub fn enabled(path: &Path) -> Result<(), Unreadable> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match windlass_runtime::is_disabled(&absolute) {
+        false => Ok(()),
+        true => Err(Unreadable { name: path.display().to_string(), finding: named::disabled(&absolute) }),
+    }
+}
+
 /// The file itself, the one in the folder, or that of the workflow with this name.
 pub fn find_workflow(path: &Path) -> Result<PathBuf, Unreadable> {
     if let Some(found) = by_name(path)? {

@@ -76,7 +76,10 @@ pub fn sources(
 ) -> Result<(Text, Options), Unreadable> {
     let text = files::read_workflow(file)?;
     let named = reading.overrides.as_deref().map(files::read).transpose()?;
-    let mut overlays = installed_overlays(&text.name);
+    let mut overlays = match reading.as_written {
+        true => Vec::new(),
+        false => installed_overlays(&text.name),
+    };
     overlays.extend(reading.overlays.iter().cloned());
     let overlays = overlays.iter().map(|overlay| files::read(overlay).map(Text::from));
     let options = Options {

@@ -40,5 +40,9 @@ fn main() -> ExitCode {
 fn explain(usage: &clap::Error) -> Status {
     // Nobody is left to tell when this fails.
     let _ = usage.print();
-    if usage.exit_code() == 0 { Status::Done } else { Status::Refused }
+    match usage.exit_code() {
+        0 => Status::Done,
+        _ if commands::compat::is_late(usage) => Status::Failed,
+        _ => Status::Refused,
+    }
 }

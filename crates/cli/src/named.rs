@@ -29,6 +29,7 @@ pub fn find(name: &str) -> Result<Option<PathBuf>, Box<Diagnostic>> {
             Ok(found) => return Ok(Some(found.file)),
             // Whoever reads it says what is wrong with it; that it calls itself otherwise is no matter to a person.
             Err(Unfound::Bad { file, .. }) => return Ok(Some(file)),
+            Err(Unfound::Disabled { file }) => return Err(disabled(&file)),
             Err(Unfound::NotThere { .. }) => {}
             Err(unfound @ Unfound::Several(_)) => {
                 let finding =
@@ -41,14 +42,15 @@ pub fn find(name: &str) -> Result<Option<PathBuf>, Box<Diagnostic>> {
     if let Some((_, file)) = skills(&places).into_iter().find_map(in_skill) {
         return Ok(Some(file));
     }
-    match places.iter().any(|place| place.join(INSTALLED).join(name).join("workflow.yml").is_file()) {
-        true => {
-            let message = format!("the workflow `{name}` is installed and disabled");
-            let help = format!("enable it with `specify workflow enable {name}`, or name its file");
-            Err(Box::new(Diagnostic::error(Code::Unreadable, message).help(help)))
-        }
-        false => Ok(None),
-    }
+    Ok(None)
+}
+
+/// What is said of a workflow that Spec Kit has switched off.
+pub fn disabled(file: &Path) -> Box<Diagnostic> {
+    let name = file.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let message = format!("the workflow `{name}` is installed and disabled");
+    let help = format!("enable it with `specify workflow enable {name}`");
+    Box::new(Diagnostic::error(Code::Unreadable, message).help(help))
 }
 
 /// The name that was probably meant.

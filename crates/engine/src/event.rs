@@ -149,6 +149,11 @@ pub enum What {
         inputs: Value,
         by: Arc<str>,
     },
+    /// What a workflow that was called is given is different from here on.
+    Rebound {
+        path: Path,
+        inputs: Value,
+    },
     /// The failed leaves and what was cancelled because of them are open again.
     Reopened {
         paths: Vec<Path>,

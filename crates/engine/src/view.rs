@@ -70,6 +70,8 @@ pub struct StepView {
     pub assignment: Option<Arc<Assignment>>,
     /// What was decided when it was entered: the arm, the items, what was asked or is waited for.
     pub entered: Option<Arc<Decision>>,
+    /// What was last decided at a gate, and has not let it go on.
+    pub decided: Option<Value>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub recovered: bool,
@@ -168,6 +170,11 @@ impl View {
         &self.programs[0]
     }
 
+    /// The workflow that an instance belongs to.
+    pub fn program_of(&self, step: &StepView) -> &Arc<Program> {
+        &self.programs[step.unit as usize]
+    }
+
     /// The step of the plan that an instance is of.
     pub fn plan_step(&self, step: &StepView) -> &PlanStep {
         self.programs[step.unit as usize].step(step.step)
@@ -241,7 +248,10 @@ impl View {
             }
             What::Paused { reached, .. } => (self.paused, self.reached) = (true, *reached),
             What::Resumed { .. } => (self.paused, self.reached) = (false, false),
-            What::InputsChanged { inputs, .. } => self.inputs = inputs.clone(),
+            What::InputsChanged { inputs, .. } => {
+                self.inputs = inputs.clone();
+                self.steps.values_mut().for_each(|step| step.decided = None);
+            }
             What::Reopened { paths, inputs, .. } => self.reopened(paths, inputs),
             What::SentBack { gate, steps, .. } => self.sent_back(gate, steps),
             What::Settled(settled) => self.settled(settled, at),
@@ -258,12 +268,15 @@ impl View {
                 self.change(path, |step| step.child = child.filter(|_| step.calls()));
             }
             What::Kept(kept) => drop(self.kept.insert(kept.path.clone())),
+            What::Decided { path, value, .. } => {
+                self.change(path, |step| step.decided = Some(value.clone()));
+            }
             What::Noted { .. }
+            | What::Rebound { .. }
             | What::Admitted { .. }
             | What::Spent { .. }
             | What::TimerSet { .. }
             | What::TimerFired { .. }
-            | What::Decided { .. }
             | What::Signalled { .. }
             | What::Closed => {}
         }
@@ -295,6 +308,7 @@ impl View {
             input: None,
             assignment: None,
             entered: None,
+            decided: None,
             started_at: None,
             ended_at: None,
             recovered: false,
@@ -343,6 +357,11 @@ impl View {
                 step.phase = StepPhase::Backoff { until: at.plus(*delay) };
             }),
             Decision::Gate(question) => {
+                let own = self.steps.get(path).is_some_and(|step| step.unit == 0);
+                if let Some(name) = question.empties.as_ref().filter(|_| own) {
+                    let emptied = Value::map([(name.clone(), Value::text(""))]);
+                    self.inputs = crate::run::merged(&self.inputs, &emptied);
+                }
                 self.change(path, |step| {
                     step.phase = StepPhase::Asking { message: question.message.clone(), until: None };
                     step.input = Some(question.input.clone());

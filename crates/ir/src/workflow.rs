@@ -550,6 +550,9 @@ pub struct ForEach<B> {
     pub items_max: Option<u64>,
     /// Whether the steps of an item are seen only inside that item.
     pub isolated: bool,
+    /// What the file says about how many at once, where the results tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_written: Option<Value>,
 }
 
 /// Branches that run side by side.
@@ -595,6 +598,9 @@ pub struct Repeat<B> {
     pub rounds_max: u32,
     pub delay: Option<Duration>,
     pub body: B,
+    /// The condition as the file has it, where the results tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_written: Option<Value>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -745,6 +751,7 @@ impl<B> Kind<B> {
                 on_failure: each.on_failure,
                 items_max: each.items_max,
                 isolated: each.isolated,
+                as_written: each.as_written,
             }),
             Self::Repeat(repeat) => Kind::Repeat(Repeat {
                 test: repeat.test,
@@ -752,6 +759,7 @@ impl<B> Kind<B> {
                 rounds_max: repeat.rounds_max,
                 delay: repeat.delay,
                 body: f(repeat.body),
+                as_written: repeat.as_written,
             }),
             Self::Choose(Choose::If { condition, then, otherwise }) => {
                 Kind::Choose(Choose::If { condition, then: f(then), otherwise: f(otherwise) })

@@ -212,6 +212,7 @@ impl Called<'_> {
             (Dialect::Speckit, Unfound::NotThere { .. }) => {
                 format!("Workflow '{}' is not installed", self.name)
             }
+            (Dialect::Speckit, Unfound::Disabled { .. }) => format!("Workflow '{}' is disabled", self.name),
             _ => format!("the workflow `{}` cannot be called: {unfound}", self.name),
         };
         self.failure(class::ERROR, message, "workflow")

@@ -39,7 +39,7 @@ pub use follow::Updates;
 pub use gc::{KeptRun, Sweep, Swept, SweptRun};
 pub use heads::keep_heads_in;
 pub use host::Host;
-pub use library::{Definition, Reader, Unfound, find as find_workflow};
+pub use library::{Definition, Reader, Unfound, find as find_workflow, is_disabled};
 pub use lock::Lock;
 pub use owner::{Door, Following, Order, Request, Surroundings, listen};
 pub use printed::Output;
@@ -52,7 +52,7 @@ pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
 pub use windlass_engine::{
     Asker, Choice, Claim, Decision, DeskEvent, DeskState, DeskWhat, Event, Failure, GateDecision, Input, Job,
     Kept, Lineage, Outcome, Path, Program, Reach, Refused, RunId, RunPhase, StepPhase, StepView, Timestamp,
-    View, What, Work,
+    View, What, Work, says_no,
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
 pub use windlass_store::{

@@ -26,9 +26,18 @@ pub struct Definition {
 /// Why there is no workflow to call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unfound {
-    NotThere { looked_in: PathBuf },
+    NotThere {
+        looked_in: PathBuf,
+    },
     Several(Vec<PathBuf>),
-    Bad { file: PathBuf, cause: String },
+    /// Spec Kit has it installed, and switched off.
+    Disabled {
+        file: PathBuf,
+    },
+    Bad {
+        file: PathBuf,
+        cause: String,
+    },
 }
 
 impl std::fmt::Display for Unfound {
@@ -41,6 +50,7 @@ impl std::fmt::Display for Unfound {
                 let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
                 write!(f, "it is in {}: keep one of them, or name its path", files.join(" and in "))
             }
+            Self::Disabled { .. } => f.write_str("it is installed and disabled"),
             Self::Bad { file, cause } => write!(f, "{} cannot be used: {cause}", file.display()),
         }
     }
@@ -71,8 +81,10 @@ pub fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition
             Err(Unfound::NotThere { looked_in: folder.to_owned() })
         };
     }
-    if let Some(installed) = installed(name, folder) {
-        return read(&installed);
+    match installed(name, folder) {
+        Some(file) if is_disabled(&file) => return Err(Unfound::Disabled { file }),
+        Some(file) => return read(&file),
+        None => {}
     }
     let mut files = named(name, folder);
     if files.is_empty() {
@@ -92,14 +104,22 @@ pub fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition
     }
 }
 
-/// What Spec Kit has installed under this name in the project around a folder, unless it is switched off.
+/// What Spec Kit has installed under this name in the project around a folder.
 fn installed(name: &str, folder: &Path) -> Option<PathBuf> {
     let project = folder.ancestors().find(|folder| folder.join(INSTALLED).is_dir())?.join(INSTALLED);
     let file = project.join(name).join("workflow.yml");
-    let registry = std::fs::read(project.join(REGISTRY)).ok();
+    file.is_file().then_some(file)
+}
+
+/// Whether a file is one that Spec Kit has installed in its project, and switched off.
+pub fn is_disabled(file: &Path) -> bool {
+    let folder = file.parent().filter(|folder| folder.parent().is_some_and(|all| all.ends_with(INSTALLED)));
+    let Some((folder, name)) = folder.and_then(|folder| Some((folder, folder.file_name()?.to_str()?))) else {
+        return false;
+    };
+    let registry = std::fs::read(folder.with_file_name(REGISTRY)).ok();
     let registry: Option<serde_json::Value> = registry.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let disabled = registry.is_some_and(|registry| registry["workflows"][name]["enabled"] == false);
-    (file.is_file() && !disabled).then_some(file)
+    registry.is_some_and(|registry| registry["workflows"][name]["enabled"] == false)
 }
 
 /// Files beside the caller, and folders beside it or its own folder, that are called like the workflow.

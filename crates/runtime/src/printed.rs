@@ -101,6 +101,7 @@ fn recorded(events: &[Event]) -> Vec<Printed> {
             | What::Paused { .. }
             | What::Resumed { .. }
             | What::InputsChanged { .. }
+            | What::Rebound { .. }
             | What::Reopened { .. }
             | What::SentBack { .. }
             | What::Concluded { .. }

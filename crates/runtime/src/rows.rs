@@ -93,6 +93,7 @@ fn apply(row: &mut Row, event: &Event) {
         What::Admitted { path, .. } if path.is_run() => row.status = "running".into(),
         What::InputsChanged { inputs, .. } => row.inputs = searchable(inputs),
         What::Kept(_)
+        | What::Rebound { .. }
         | What::Asked { .. }
         | What::Admitted { .. }
         | What::Spent { .. }

@@ -187,6 +187,7 @@ fn items(count: i64, at_once: Option<u32>) -> Plan {
         on_failure: ItemFailure::Halt,
         items_max: None,
         isolated: false,
+        as_written: None,
     };
     with_steps(vec![(Vec::new(), None, Kind::ForEach(each)), (Vec::new(), Some(id(0)), task())])
 }
@@ -200,6 +201,7 @@ fn loops(outer: u32, inner: u32) -> Plan {
             rounds_max,
             delay: None,
             body: vec![body],
+            as_written: None,
         })
     };
     let index = Expr::new(Node::Read(Read::Namespace(Namespace::Index)), Span::default());

@@ -223,6 +223,7 @@ fn kind(body: &Body) -> Kind<Vec<Step>> {
             on_failure: if *goes_on { ItemFailure::Continue } else { ItemFailure::Halt },
             items_max: *limit,
             isolated: false,
+            as_written: None,
         }),
         Body::Loop { test, ends, rounds_max, delay_secs, list: inner } => {
             let test = [RepeatTest::While, RepeatTest::Until, RepeatTest::DoWhile][*test as usize];
@@ -232,6 +233,7 @@ fn kind(body: &Body) -> Kind<Vec<Step>> {
                 rounds_max: *rounds_max,
                 delay: delay_secs.map(Duration::from_secs),
                 body: list(inner),
+                as_written: None,
             })
         }
         Body::If { asks: asked, holds, then, otherwise } => Kind::Choose(Choose::If {

@@ -111,6 +111,7 @@ fn event_word(what: &What) -> &'static str {
         What::Paused { .. } => "paused",
         What::Resumed { .. } => "resumed",
         What::InputsChanged { .. } => "inputs_changed",
+        What::Rebound { .. } => "rebound",
         What::Reopened { .. } => "reopened",
         What::SentBack { .. } => "sent_back",
         What::Settled(_) => "settled",

@@ -1,11 +1,43 @@
 //! The exit status and the words of another program, for scripts that were written for it.
 
-use crate::answer::{Answer, Status};
+use crate::answer::{self, Answer, Status};
 use crate::args::Compat;
 use crate::show::words::one_line;
 use serde_json::Value as Json;
 use windlass_ir::Plan;
+use windlass_ir::plan::Given;
+use windlass_ir::workflow::RunInput;
 use windlass_runtime::{RunId, View, report};
+
+/// Values from the command line. Spec Kit takes the blanks around them away, and passes over what the workflow does not declare.
+pub fn given(compat: Option<Compat>, plan: &Plan, params: Vec<(String, String)>) -> Vec<(String, Given)> {
+    let known = |name: &str| plan.input != RunInput::Declared || plan.parameters.contains_key(name);
+    let kept = params.into_iter().filter_map(move |(name, text)| match compat {
+        None => Some((name, Given::Text(text))),
+        Some(Compat::Speckit) if known(&name) => Some((name, Given::Text(text.trim().to_owned()))),
+        Some(Compat::Speckit) => {
+            answer::remark(&format!(
+                "warning: this workflow has no input `{}`; it is not used",
+                one_line(&name)
+            ));
+            None
+        }
+    });
+    kept.collect()
+}
+
+/// What the environment says a new run is to be called.
+pub fn run_id(compat: Compat) -> Option<String> {
+    let Compat::Speckit = compat;
+    std::env::var("SPECKIT_WORKFLOW_RUN_ID").ok().filter(|id| !id.is_empty())
+}
+
+/// Whether a mistake on the command line is one that the other program finds only when it has begun: a value without a name.
+pub fn is_late(usage: &clap::Error) -> bool {
+    let mut words = std::env::args().skip_while(|word| !word.starts_with("--compat")).take(2);
+    let speckit = words.any(|word| word.ends_with("speckit"));
+    speckit && usage.kind() == clap::error::ErrorKind::ValueValidation
+}
 
 /// What is said when a run begins.
 pub fn beginning(compat: Compat, plan: &Plan) -> String {

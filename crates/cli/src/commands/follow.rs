@@ -1,9 +1,10 @@
 //! Following a run until nobody drives it any more: as a live view on a terminal, as lines elsewhere, as JSON for programs. Here a
 //! gate is answered in place, and Ctrl-C is heard.
 
+use super::ask::Asker;
 use super::signals::{Signals, Stop};
 use crate::answer;
-use crate::args::Json;
+use crate::args::{Compat, Json};
 use crate::show::Screen;
 use crate::show::live::question::{Decided, Key, Question};
 use crate::show::live::{Painter, Scene, Size, State, Tree, frame};
@@ -29,6 +30,8 @@ pub struct Watching<'a> {
     /// Who that is.
     pub by: &'a str,
     pub screen: &'a Screen,
+    /// It is shown as another program would show it.
+    pub compat: Option<Compat>,
 }
 
 /// Why a run is not followed any more.
@@ -94,10 +97,26 @@ enum Show {
     Json(Option<Json>),
     Lines(Progress),
     Live(Box<Live>),
+    /// Somebody is asked at gates line by line.
+    Asks(Box<Asks>),
+}
+
+/// A run at whose gates somebody is asked.
+struct Asks {
+    view: View,
+    asker: Asker,
+    /// None where a program reads what is printed.
+    progress: Option<Progress>,
 }
 
 impl Show {
     fn new(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<Self, Error> {
+        if let (Some(Compat::Speckit), true) = (watching.compat, watching.attended) {
+            let view = view(run, door, watching)?;
+            let asker = Asker::new(run, &view, door, watching.by);
+            let progress = watching.json.is_none().then(Progress::default);
+            return Ok(Self::Asks(Box::new(Asks { view, asker, progress })));
+        }
         match watching.json {
             Some(Json::All) => return Ok(Self::Json(Some(Json::All))),
             Some(Json::Final) => return Ok(Self::Json(None)),
@@ -113,6 +132,17 @@ impl Show {
     fn tell(&mut self, run: &RunId, update: Update) {
         match (self, update) {
             (Self::Live(live), update) => live.tell(update),
+            (Self::Asks(asks), Update::Event { seq, event }) => {
+                if seq > asks.view.events {
+                    asks.view.apply(&event);
+                    asks.asker.hear(&event);
+                }
+                let line = asks.progress.as_mut().and_then(|progress| progress.line(&event));
+                line.iter().for_each(|line| answer::remark(line));
+            }
+            (Self::Asks(asks), Update::Line(line)) => {
+                asks.progress.iter().for_each(|_| answer::remark(&progress::output(&line)));
+            }
             (_, Update::Notice(text)) => answer::remark(&text),
             (Self::Json(Some(_)), Update::Event { seq, event }) => {
                 // Nobody may be reading any more, which is no reason to stop the work.
@@ -128,14 +158,14 @@ impl Show {
 
     fn stopping(&mut self) {
         match self {
-            Self::Json(_) | Self::Lines(_) => answer::remark(STOPPING),
+            Self::Json(_) | Self::Lines(_) | Self::Asks(_) => answer::remark(STOPPING),
             Self::Live(live) => live.stopping(),
         }
     }
 
     fn end(&mut self) {
         match self {
-            Self::Json(_) | Self::Lines(_) => {}
+            Self::Json(_) | Self::Lines(_) | Self::Asks(_) => {}
             Self::Live(live) => live.end(),
         }
     }
@@ -144,7 +174,16 @@ impl Show {
         match self {
             Self::Json(_) | Self::Lines(_) => std::future::pending().await,
             Self::Live(live) => live.next().await,
+            Self::Asks(asks) => asks.asker.next(&asks.view).await,
         }
+    }
+}
+
+/// A run as it stands when somebody begins to follow it.
+fn view(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<View, Error> {
+    match door {
+        Door::Owner(engine) => engine.view(run),
+        Door::Client(_) => Engine::look(watching.folder)?.view(run),
     }
 }
 
@@ -192,10 +231,7 @@ impl Live {
             folder: watching.folder.to_owned(),
             cause: error.to_string(),
         };
-        let view = match door {
-            Door::Owner(engine) => engine.view(run)?,
-            Door::Client(_) => Engine::look(watching.folder)?.view(run)?,
-        };
+        let view = view(run, door, watching)?;
         let of = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
         let tree = Tree::of(&view);
         let keyboard = if watching.attended { Keyboard::open() } else { None };

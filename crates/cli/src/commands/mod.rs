@@ -1,10 +1,11 @@
 //! One file per command.
 
+mod ask;
 mod backup;
 mod budget;
 mod cancel;
 mod carry;
-mod compat;
+pub mod compat;
 mod completions;
 mod convert;
 mod decide;

@@ -15,7 +15,7 @@ use windlass_ir::{Code, Diagnostic, Duration, Value};
 
 pub fn run(args: args::PlanCommand, screens: &Screens) -> Answer {
     let json = args.json;
-    match prepare(args.what) {
+    match prepare(args.what, None) {
         Ok((opened, parameters)) if json => as_json(&opened, &parameters, &screens.stderr),
         Ok((opened, parameters)) => as_text(&opened, &parameters, screens),
         Err(refusal) if json => refusal.answer_with_json(&screens.stderr),
@@ -24,9 +24,9 @@ pub fn run(args: args::PlanCommand, screens: &Screens) -> Answer {
 }
 
 /// A workflow with the values it would start with.
-pub fn prepare(args: args::Plan) -> Result<(Opened, Parameters), Refusal> {
+pub fn prepare(args: args::Plan, compat: Option<args::Compat>) -> Result<(Opened, Parameters), Refusal> {
     let opened = load::open(&args.file, &args.reading)?;
-    let texts = args.params.into_iter().map(|(name, text)| (name, Given::Text(text)));
+    let texts = super::compat::given(compat, &opened.plan, args.params);
     let whole = match (&args.input_file, &opened.plan.input) {
         (Some(file), RunInput::Open(_)) => Some(load::value(file)?),
         (Some(file), RunInput::Declared) => Some(load::object(file)?),
@@ -37,9 +37,9 @@ pub fn prepare(args: args::Plan) -> Result<(Opened, Parameters), Refusal> {
             let given: IndexMap<String, Given> = entries(&whole).chain(texts).collect();
             opened.plan.parameters(&given, opened.words)
         }
-        Some(whole) if texts.len() == 0 => opened.plan.whole_input(whole, opened.words),
+        Some(whole) if texts.is_empty() => opened.plan.whole_input(whole, opened.words),
         Some(_) => return Err(not_both()),
-        None => opened.plan.parameters(&texts.collect(), opened.words),
+        None => opened.plan.parameters(&texts.into_iter().collect(), opened.words),
     };
     match parameters {
         Ok(parameters) => Ok((opened, parameters)),

@@ -87,7 +87,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
     let same = args.params.is_empty() && plan.digest == view.program().plan.digest;
     let inputs = match same {
         true => view.inputs.clone(),
-        false => match laid_over(&plan, &view.inputs, args.params.clone()) {
+        false => match laid_over(&plan, &view.inputs, args.params.clone(), None) {
             Ok(inputs) => inputs.to_value(),
             Err(answer) => return *answer,
         },

@@ -24,9 +24,14 @@ use windlass_runtime::{
 
 pub fn run(mut args: args::Run, screens: &Screens) -> Answer {
     let compat = args.driving.compat;
-    match files::by_name(&args.what.file) {
+    let found = match compat {
+        Some(args::Compat::Speckit) => files::by_installed_name(&args.what.file),
+        None => files::by_name(&args.what.file),
+    };
+    match found.and_then(|found| files::enabled(found.as_ref().unwrap_or(&args.what.file)).map(|()| found)) {
         Ok(Some(found)) => args.what.file = found,
-        Ok(None) => {}
+        // There a file that is named by its path is what it is.
+        Ok(None) => args.what.reading.as_written |= compat.is_some(),
         Err(unreadable) => {
             return in_words_of(compat, refused_file(&unreadable.into(), &args.driving, screens));
         }
@@ -53,12 +58,15 @@ fn begin(mut args: args::Run, screens: &Screens) -> Answer {
     let file = args.what.file.clone();
     let json = args.driving.json.is_some();
     let folder = data::folder(&args.data, Some(&file));
-    if !json && args.going.only.is_none() {
+    let compat = args.driving.compat;
+    if !json && args.going.only.is_none() && compat.is_none() {
         let asked = inputs::asked(&args.what, &screens.stderr);
         args.what.params.extend(asked);
     }
     let prepared = match &args.going.only {
-        None => plan::prepare(args.what).map_err(|refusal| refused_file(&refusal, &args.driving, screens)),
+        None => {
+            plan::prepare(args.what, compat).map_err(|refusal| refused_file(&refusal, &args.driving, screens))
+        }
         Some(_) => recorded(&folder, &args.what, &args.going, &args.driving, screens),
     };
     let (opened, inputs) = match prepared {
@@ -87,7 +95,8 @@ fn begin(mut args: args::Run, screens: &Screens) -> Answer {
     let (file, inputs) = (load::location(&file), inputs.to_value());
     let by = data::login(args.by);
     let start = Start { plan: opened.plan, source, overrides, file, inputs, by, from, beginning };
-    launch(&folder, start, args.run_id.as_deref(), args.detach, &args.driving, &screens.stderr)
+    let run_id = args.run_id.or_else(|| compat.and_then(compat::run_id));
+    launch(&folder, start, run_id.as_deref(), args.detach, &args.driving, &screens.stderr)
 }
 
 /// A workflow with what a run was started with, and the parameters laid over that.
@@ -105,7 +114,8 @@ fn recorded(
         engine.view(&engine.find(going.inputs_from.as_deref().unwrap_or_default())?)
     };
     let view = view().map_err(|error| refused_start(&error, driving.json.is_some()))?;
-    let inputs = laid_over(&opened.plan, &view.inputs, what.params.clone()).map_err(|answer| *answer)?;
+    let inputs = laid_over(&opened.plan, &view.inputs, what.params.clone(), driving.compat)
+        .map_err(|answer| *answer)?;
     Ok((opened, inputs))
 }
 
@@ -326,7 +336,7 @@ fn go_on(args: args::Resume, screens: &Screens) -> Answer {
         Ok(view) => view,
         Err(error) => return refused_start(&error, json),
     };
-    let changes = match changed_inputs(&view, args.params) {
+    let changes = match changed_inputs(&view, args.params, args.driving.compat) {
         Ok(changes) => changes,
         Err(answer) => return *answer,
     };
@@ -342,12 +352,16 @@ fn go_on(args: args::Resume, screens: &Screens) -> Answer {
 }
 
 /// Parameters given anew, converted by the types that the run's plan declares.
-fn changed_inputs(view: &View, params: Vec<(String, String)>) -> Result<Value, Box<Answer>> {
+fn changed_inputs(
+    view: &View,
+    params: Vec<(String, String)>,
+    compat: Option<args::Compat>,
+) -> Result<Value, Box<Answer>> {
     if params.is_empty() {
         return Ok(Value::map::<&str>([]));
     }
     let names: Vec<String> = params.iter().map(|(name, _)| name.clone()).collect();
-    let all = laid_over(&view.program().plan, &view.inputs, params)?;
+    let all = laid_over(&view.program().plan, &view.inputs, params, compat)?;
     let changed = all.values.into_iter().filter(|(name, _)| names.iter().any(|changed| **changed == **name));
     Ok(Value::map(changed.map(|(name, (value, _))| (name, value))))
 }
@@ -357,6 +371,7 @@ pub(super) fn laid_over(
     plan: &Plan,
     before: &Value,
     params: Vec<(String, String)>,
+    compat: Option<args::Compat>,
 ) -> Result<Parameters, Box<Answer>> {
     let declared = |name: &str| plan.input != RunInput::Declared || plan.parameters.contains_key(name);
     let mut given: indexmap::IndexMap<String, Given> = match before {
@@ -379,7 +394,7 @@ pub(super) fn laid_over(
             return Err(Box::new(Answer { stderr, ..Answer::new(Status::Refused) }));
         }
     };
-    given.extend(params.into_iter().map(|(name, text)| (name, Given::Text(text))));
+    given.extend(compat::given(compat, plan, params));
     plan.parameters(&given, words(&plan.dialect)).map_err(|findings| bad_parameters(&findings))
 }
 
@@ -397,13 +412,17 @@ fn words(dialect: &str) -> &'static Words {
 
 /// Where a run is driven from, or why that is refused.
 pub(super) fn surroundings_of(driving: &Driving, screens: &Screens) -> Result<Surroundings, Box<Answer>> {
-    let from = surroundings(driving.script.as_deref(), driving.virtual_time, driving.wait || is_attended());
+    let from = surroundings(
+        driving.script.as_deref(),
+        driving.virtual_time,
+        driving.wait || is_attended(driving.compat),
+    );
     from.map_err(|refusal| Box::new(refused_file(&refusal, driving, screens)))
 }
 
-/// Whoever sits at a terminal can decide there or in another one, or end this with Ctrl-C.
-pub(super) fn is_attended() -> bool {
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+/// Whoever sits at a terminal can decide there or in another one, or end this with Ctrl-C. Spec Kit asks whoever can type.
+pub(super) fn is_attended(compat: Option<args::Compat>) -> bool {
+    std::io::stdin().is_terminal() && (compat.is_some() || std::io::stdout().is_terminal())
 }
 
 /// Those of this process, with a script in place of what it cannot do.
@@ -498,9 +517,10 @@ async fn follow_to_the_end(
         // Another program prints nothing before the end.
         json: if driving.compat.is_some() { driving.json.map(|_| Json::Final) } else { driving.json },
         virtual_time: driving.virtual_time,
-        attended: is_attended(),
+        attended: is_attended(driving.compat),
         by,
         screen,
+        compat: driving.compat,
     };
     match follow::attend(following, &door, &mut signals, &watching).await {
         // What is true stands on the disk, and another process has to read it.

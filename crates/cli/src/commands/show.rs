@@ -102,7 +102,7 @@ fn of_workflow(args: &args::Show, screens: &Screens) -> Option<Answer> {
         false => match find_workflow(&load::Files, &args.name, &here) {
             Ok(found) => Some(found.file),
             // Which says what is wrong with it.
-            Err(Unfound::Bad { file, .. }) => Some(file),
+            Err(Unfound::Bad { file, .. } | Unfound::Disabled { file }) => Some(file),
             Err(Unfound::Several(files)) => {
                 let files: Vec<String> =
                     files.iter().map(|file| clean(&file.display().to_string()).into_owned()).collect();

@@ -53,8 +53,15 @@ async fn watched(folder: &Path, door: &Door, following: Following, screen: &Scre
         |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
     let mut signals = Signals::new().map_err(failed)?;
     let by = data::login(None);
-    let watching =
-        Watching { folder, json: None, virtual_time: false, attended: is_attended(), by: &by, screen };
+    let watching = Watching {
+        folder,
+        json: None,
+        virtual_time: false,
+        attended: is_attended(None),
+        by: &by,
+        screen,
+        compat: None,
+    };
     match follow::attend(following, door, &mut signals, &watching).await {
         Ok(End::Left | End::Stopped) => Ok(false),
         // Whether the owner has died meanwhile is seen in how the run stands.

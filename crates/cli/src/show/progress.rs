@@ -47,6 +47,7 @@ fn path_of(what: &What) -> Option<&Path> {
         | What::Joined { path, .. }
         | What::TimerSet { path, .. }
         | What::TimerFired { path, .. }
+        | What::Rebound { path, .. }
         | What::Decided { path, .. } => Some(path),
         What::Settled(settled) => Some(&settled.path),
         What::Kept(kept) => Some(&kept.path),
@@ -103,6 +104,7 @@ pub fn event_line(event: &Event) -> String {
         | What::Kept(_)
         | What::Noted { .. }
         | What::TimerFired { .. }
+        | What::Rebound { .. }
         | What::Closed => String::new(),
     };
     format!("{}  {word}{about}{detail}", event.at)
@@ -202,6 +204,7 @@ fn progress(event: &Event) -> Option<String> {
         | What::Paused { .. }
         | What::Resumed { .. }
         | What::InputsChanged { .. }
+        | What::Rebound { .. }
         | What::Reopened { .. }
         | What::Concluded { .. }
         | What::Closed => return None,

@@ -132,6 +132,7 @@ pub fn map(draft: &Draft<'_>, policy: Policy) -> ForEach<Vec<Step>> {
         on_failure: ItemFailure::Halt,
         items_max: items_max.map(u64::from),
         isolated: false,
+        as_written: None,
     }
 }
 

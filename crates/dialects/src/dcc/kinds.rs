@@ -185,6 +185,7 @@ fn foreach<'a>(
         on_failure: ItemFailure::Halt,
         items_max: None,
         isolated: false,
+        as_written: None,
     }
 }
 

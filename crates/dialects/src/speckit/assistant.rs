@@ -1,7 +1,7 @@
 //! Steps that hand work to a command line agent: a named command or a plain prompt, with what the workflow block says
 //! for all of them.
 
-use super::bind::{Binder, call};
+use super::bind::Binder;
 use super::field::{
     self, as_text, bad, evaluated, evaluated_text, given, mapping, needed, nothing, present, seconds, text,
     what,
@@ -11,7 +11,7 @@ use crate::table::Table;
 use crate::text::Kind as NodeKind;
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_ir::expr::{Expr, Function, Node as ExprNode, Template};
+use windlass_ir::expr::Template;
 use windlass_ir::policy::Bindings;
 use windlass_ir::workflow::{Action, Ask, Assistant, Bound, Capture, Kind};
 use windlass_ir::{Code, Diagnostic, Duration, Value};
@@ -72,7 +72,7 @@ fn is_blank(bound: &Bound) -> bool {
     bound.template == Template::Constant(Value::text(""))
 }
 
-/// The value of a step, or of the workflow where the step has none. An expression may turn out to have none.
+/// The value of a step, or of the workflow where the step has none. An expression that gives nothing is a value, too.
 pub fn inherited(
     table: &Table<'_>,
     key: &'static str,
@@ -88,11 +88,6 @@ pub fn inherited(
     match own {
         None => Some(default.clone()),
         Some(own) if is_blank(&own) => Some(default.clone()),
-        Some(Bound { template: Template::Expression(expr), field, span }) => {
-            let instead = as_expression(default);
-            let expr = call(Function::Default, [expr, instead], span);
-            Some(Bound { template: Template::Expression(expr), field, span })
-        }
         Some(own) => Some(own),
     }
 }
@@ -107,18 +102,6 @@ fn too_much(table: &Table<'_>, key: &str) -> Diagnostic {
     let message = format!("`workflow.{key}` is too large to be taken over by so many steps");
     let finding = table.error(Code::ExpressionLimit, key, table.span.head(), message);
     finding.help("make it smaller, or split the workflow")
-}
-
-/// A template as one expression, so that it can stand inside another.
-pub fn as_expression(bound: &Bound) -> Expr {
-    let span = bound.span;
-    match &bound.template {
-        Template::Constant(value) => Expr::new(ExprNode::Literal(value.clone()), span),
-        Template::Expression(expr) => expr.clone(),
-        Template::Text(pieces) => super::scope::joined(pieces, span),
-        // Only texts are evaluated, and a text never becomes one of these.
-        Template::List(_) | Template::Map(_) => super::bind::null(span),
-    }
 }
 
 pub fn command(table: &Table<'_>, around: &Around<'_>) -> Work {

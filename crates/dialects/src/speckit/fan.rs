@@ -27,6 +27,7 @@ pub fn out(table: &Table<'_>, around: &Around<'_>) -> ForEach<Vec<Step>> {
         on_failure: ItemFailure::Halt,
         items_max: None,
         isolated: true,
+        as_written: given(table, "max_concurrency").map(Node::to_value),
     }
 }
 

@@ -108,7 +108,9 @@ fn repeat(table: &Table<'_>, test: RepeatTest, around: &Around<'_>) -> Repeat<Ve
     let rounds_max = rounds_max(table);
     let steps = needed(table, "steps", "give the steps of a round: `steps: [{id: …}]`");
     let body = steps.map(|node| body(table, "steps", node, around)).unwrap_or_default();
-    Repeat { test, condition, rounds_max, delay: None, body }
+    // What a loop that asks before each round leaves behind is whether it began.
+    let as_written = given(table, "condition").filter(|_| test == RepeatTest::DoWhile).map(Node::to_value);
+    Repeat { test, condition, rounds_max, delay: None, body, as_written }
 }
 
 fn rounds_max(table: &Table<'_>) -> u32 {

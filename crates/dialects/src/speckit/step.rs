@@ -293,7 +293,7 @@ fn read_on_failure(table: &Table<'_>, ty: Option<StepType>) -> OnFailure {
     let goes_on = field::boolean(table, "continue_on_error").unwrap_or(false);
     let Some(ty) = ty.filter(|_| goes_on) else { return OnFailure::Halt };
     match ty {
-        StepType::If | StepType::Switch | StepType::While | StepType::DoWhile | StepType::FanOut => {
+        StepType::If | StepType::Switch | StepType::While | StepType::DoWhile => {
             let key = "continue_on_error";
             let message = format!("`{key}` on a step of type {} does not catch failures inside it", word(ty));
             let finding = table.warning(Code::IgnoredKey, key, table.key_span(key), message);
@@ -305,6 +305,7 @@ fn read_on_failure(table: &Table<'_>, ty: Option<StepType>) -> OnFailure {
         | StepType::Shell
         | StepType::Gate
         | StepType::FanIn
+        | StepType::FanOut
         | StepType::Init
         | StepType::Slot
         | StepType::Github

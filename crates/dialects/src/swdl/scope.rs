@@ -28,6 +28,7 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
             on_failure: ItemFailure::Halt,
             items_max: None,
             isolated: false,
+            as_written: None,
         };
     };
     let source = table.bound("source");
@@ -64,6 +65,7 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
             .unwrap_or(ItemFailure::Halt),
         items_max: table.integer("max_items", 1, u64::MAX),
         isolated: table.boolean("isolated").unwrap_or(false),
+        as_written: None,
     };
     table.finish_all();
     each
@@ -176,6 +178,7 @@ pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
             rounds_max: 1,
             delay: None,
             body: Vec::new(),
+            as_written: None,
         };
     };
     let (test, condition) = repeat_test(&table);
@@ -188,6 +191,7 @@ pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
         rounds_max: rounds_max.unwrap_or(1) as u32,
         delay: table.duration("delay"),
         body: body(&table, "stages", document, true),
+        as_written: None,
     };
     table.finish_all();
     repeat

@@ -1,6 +1,7 @@
 //! Calls of other workflows that run inside this run: they see nothing of the caller but their inputs.
 
 use super::Turn;
+use super::end::is_abort;
 use super::program::Program;
 use super::render;
 use super::state::Place;
@@ -9,7 +10,9 @@ use crate::event::{Decision, What};
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
 use windlass_ir::expr::ResultShapes;
+use windlass_ir::plan::Given;
 use windlass_ir::value::{Map, Sealable};
+use windlass_ir::workflow::{Action, Kind};
 use windlass_ir::{Plan, Value};
 
 impl Turn<'_> {
@@ -33,8 +36,47 @@ impl Turn<'_> {
     pub(super) fn enter_call(&mut self, place: Place, found: &Value) {
         match self.fragment(place, found) {
             Ok(decision) => self.emit(What::Entered { path: self.path(place), decision }),
-            Err(failure) => self.failed(place, failure),
+            Err(failure) => {
+                let failure = self.as_called(place, failure);
+                self.failed(place, failure);
+            }
         }
+    }
+
+    /// What a caller sees of how a workflow ended badly that it has called.
+    pub(super) fn seen_by_caller(&self, place: Place, outcome: Outcome) -> Outcome {
+        match (outcome, self.state().kind(place)) {
+            (Outcome::Failed(failure), Kind::Action(Action::Call(_))) => {
+                Outcome::Failed(self.as_called(place, failure))
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// In Spec Kit a call tells which workflow has failed and why, and nothing of what its steps left behind.
+    fn as_called(&self, place: Place, failure: Failure) -> Failure {
+        let program = self.state().program(place);
+        let Kind::Action(Action::Call(call)) = self.state().kind(place) else { return failure };
+        if program.shapes() != ResultShapes::Speckit {
+            return failure;
+        }
+        let inside = self.state().units.iter().find(|unit| unit.call == Some(place));
+        let name = match inside {
+            Some(unit) => Value::Text(unit.program.plan.header.id.clone()),
+            None => {
+                self.sight(Some(place)).and_then(|sight| sight.value(&call.workflow)).unwrap_or(Value::Null)
+            }
+        };
+        let aborted = is_abort(&failure);
+        let mut told = Map::from_iter([
+            ("workflow".into(), name),
+            ("status".into(), Value::text(if aborted { "aborted" } else { "failed" })),
+        ]);
+        if aborted {
+            told.insert("aborted".into(), Value::Bool(true));
+        }
+        told.insert("error".into(), Value::Text(failure.message.clone()));
+        Failure { detail: Some(Value::Map(Arc::new(told))), ..failure }
     }
 
     fn fragment(&self, place: Place, found: &Value) -> Result<Decision, Failure> {
@@ -60,6 +102,33 @@ impl Turn<'_> {
         let sight = Sight::at_start(&self.run.id, &state);
         let env = Sealable(Value::Map(Arc::new(render::bindings(&sight, &program.plan.env)?)));
         Ok(Decision::Fragment { plan: Arc::new(program.plan.clone()), inputs, env })
+    }
+
+    /// Inputs have changed: workflows that were called, and are not done, are given what the call gives them now. What cannot
+    /// be rendered or taken leaves them as they were.
+    pub(super) fn bind_calls_anew(&mut self) {
+        let calls: Vec<Place> = self.state().units.iter().filter_map(|unit| unit.call).collect();
+        for place in calls {
+            let open = !self.at(place).is_settled();
+            if let Some(inputs) = self.bound_anew(place).filter(|_| open) {
+                self.emit(What::Rebound { path: self.path(place), inputs });
+            }
+        }
+    }
+
+    fn bound_anew(&self, place: Place) -> Option<Value> {
+        let program = self.state().program(place);
+        let Kind::Action(Action::Call(call)) = &program.step(self.at(place).step).kind else { return None };
+        let given = self.sight(Some(place)).and_then(|sight| sight.optional(call.input.as_ref())).ok()??;
+        let unit = self.state().units.iter().find(|unit| unit.call == Some(place))?;
+        let plan = &unit.program.plan;
+        let taken = plan.parameters.iter().filter_map(|(name, parameter)| {
+            let value = Given::Value(given.get(name)?.clone());
+            Some(parameter.accept(&value, &plan.semantics).map(|value| (name.clone(), value)))
+        });
+        let taken: Map = taken.collect::<Result<_, _>>().ok()?;
+        let inputs = super::merged(&unit.inputs, &Value::Map(Arc::new(taken)));
+        (inputs != unit.inputs).then_some(inputs)
     }
 
     /// What a call leaves behind once its steps are done.

@@ -10,6 +10,7 @@ use crate::outcome::{Failure, Outcome, Skip, SkipReason, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
+use windlass_ir::expr::ResultShapes;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::policy::OnFailure;
 use windlass_ir::value::Map;
@@ -50,8 +51,9 @@ impl Turn<'_> {
 
     /// Whether a failure halts its list, and whether its list has failed because of it.
     fn weight(&self, place: Place, outcome: &Outcome) -> (bool, bool) {
-        if !matches!(outcome, Outcome::Failed(_)) {
-            return (false, false);
+        let Outcome::Failed(failure) = outcome else { return (false, false) };
+        if self.is_beyond_policy(place, failure) {
+            return (true, true);
         }
         let instance = self.at(place);
         if instance.frame.is_some() {
@@ -67,6 +69,17 @@ impl Turn<'_> {
             (Some(BranchFailure::Abort), _)
             | (None, OnFailure::Halt | OnFailure::Rollback | OnFailure::Goto(_)) => (true, true),
         }
+    }
+
+    /// Whether a failure halts whatever its step says about failures: a person has ended the run, or, in Spec Kit, an
+    /// expression has no value, or something inside a scope has failed, which only a call catches.
+    fn is_beyond_policy(&self, place: Place, failure: &Failure) -> bool {
+        let from_inside = || {
+            let entered = self.at(place).within.is_some();
+            entered && !matches!(self.state().kind(place), Kind::Action(Action::Call(_)))
+        };
+        let speckit = self.state().program(place).shapes() == ResultShapes::Speckit;
+        is_abort(failure) || speckit && (is_raised(failure) || from_inside())
     }
 
     fn can_be_undone(&self, place: Place) -> bool {
@@ -109,7 +122,7 @@ impl Turn<'_> {
             return self.guard_ends(place, step);
         }
         if let Some(outcome) = self.ended_badly(place) {
-            return self.settle(place, outcome);
+            return self.settle(place, self.seen_by_caller(place, outcome));
         }
         if matches!(step.kind, Kind::Repeat(_)) && !is_frame {
             return self.round_over(place);
@@ -312,6 +325,11 @@ impl Run {
         let undoes = self.state.has_undone || self.state.undone_partly;
         !is_abort(failure) && !undoes && self.state.finish.is_none()
     }
+}
+
+/// Whether Spec Kit would have raised an error: the step has not failed, it never came to anything.
+pub fn is_raised(failure: &Failure) -> bool {
+    &*failure.class == class::EXPRESSION_ERROR
 }
 
 /// Whether a no at a gate has ended the run for good.

@@ -11,7 +11,7 @@ use crate::outcome::{Failure, Outcome, class};
 use std::collections::HashSet;
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::StepId;
+use windlass_ir::expr::{ResultShapes, StepId};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::{Gate, Kind, OnReject, OnTimeout};
@@ -96,13 +96,13 @@ impl Turn<'_> {
             Value::Text(word) => word,
             other => {
                 let message = format!("the input `{}` must be text, but it is {}", name.value, other.kind());
-                return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field("verdict_input"));
+                return Err(self.no_verdict(place, gate, message));
             }
         };
         let Some(choice) = option_of(gate, &Choice::Option(word.clone())) else {
             let options = gate.options.join(", ");
             let message = format!("`{word}` of the input `{}` is none of the options: {options}", name.value);
-            return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field("verdict_input"));
+            return Err(self.no_verdict(place, gate, message));
         };
         let path = self.path(place);
         let id = format!("{BY_INPUT}:{path}").into();
@@ -111,16 +111,31 @@ impl Turn<'_> {
         Ok(())
     }
 
+    fn no_verdict(&self, place: Place, gate: &Gate, message: String) -> Failure {
+        let detail = records::undecided(self.state(), place, gate);
+        Failure { detail, ..Failure::new(class::CONTRACT_VIOLATION, message).in_field("verdict_input") }
+    }
+
     /// Inputs have changed: gates that look at one look again.
     pub(super) fn look_at_verdicts(&mut self) {
         for place in self.state().asking.clone() {
             let Some(gate) = self.gate_at(place).filter(|_| !self.state().stopping.contains(&place)) else {
                 continue;
             };
-            if let Err(failure) = self.take_verdict(place, &gate) {
+            if let Err(failure) = self.ask_anew(place, &gate).and_then(|()| self.take_verdict(place, &gate)) {
                 self.settle(place, Outcome::Failed(failure));
             }
         }
+    }
+
+    /// In Spec Kit a gate that was waited at is done from its beginning when somebody goes on with the run.
+    fn ask_anew(&mut self, place: Place, gate: &Gate) -> Result<(), Failure> {
+        let program = self.program(place);
+        if program.shapes() == ResultShapes::Speckit {
+            let question = self.question(place, program.step(self.at(place).step), gate, None)?;
+            self.ask(place, gate, question);
+        }
+        Ok(())
     }
 
     /// The answer to a decision that is known already: the first answer got lost on its way back, or somebody was faster.

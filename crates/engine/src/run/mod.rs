@@ -39,7 +39,7 @@ use crate::keys::{JobKey, Path, Reason, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome};
 pub use ask::account_of;
 pub use attempt::Fnv;
-pub use end::is_abort;
+pub use end::{is_abort, is_raised};
 pub use program::{Program, Unrunnable, says_no};
 pub use records::status_word;
 pub use state::Role;
@@ -485,6 +485,7 @@ impl Turn<'_> {
     fn change(&mut self, changes: &Value, by: Arc<str>) -> Result<(), Refused> {
         let inputs = merged(&self.state().units[0].inputs, changes);
         self.emit(What::InputsChanged { inputs, by });
+        self.bind_calls_anew();
         self.look_at_verdicts();
         Ok(())
     }
@@ -523,7 +524,7 @@ impl Turn<'_> {
 }
 
 /// A map with others laid over it.
-fn merged(under: &Value, over: &Value) -> Value {
+pub(crate) fn merged(under: &Value, over: &Value) -> Value {
     match (under, over) {
         (Value::Map(under), Value::Map(over)) => {
             let mut merged = (**under).clone();

@@ -2,6 +2,7 @@
 
 use super::state::{Instance, List, Phase, Place, Role, State, Within};
 use super::values::Sight;
+use crate::event::Question;
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
 use windlass_ir::Value;
@@ -86,7 +87,7 @@ pub fn undone(state: &State, place: Place) -> Value {
 pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
     match state.program(place).shapes() {
         ResultShapes::Speckit => match scope_so_far(state, place) {
-            Value::Null => failure.detail.clone().unwrap_or(Value::Null),
+            Value::Null => failure.detail.clone().unwrap_or_else(|| Value::map::<&str>([])),
             scope => scope,
         },
         ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => undone(state, place),
@@ -159,7 +160,7 @@ pub fn repeated(state: &State, place: Place, rounds: u32, value: &Value) -> Valu
             ("loop_type", Value::text("while")),
         ]),
         (ResultShapes::Speckit, RepeatTest::Until | RepeatTest::DoWhile) => Value::map([
-            ("condition", Value::Null),
+            ("condition", repeat.as_written.clone().unwrap_or(Value::Null)),
             ("max_iterations", max),
             ("loop_type", Value::text("do-while")),
         ]),
@@ -187,11 +188,20 @@ pub fn items_result(state: &State, place: Place) -> Option<Value> {
         ResultShapes::Dcc => Value::map([("iterations", results)]),
         ResultShapes::Speckit => Value::map([
             ("items", Value::List(items.items.clone())),
-            ("max_concurrency", Value::Int(i64::from(items.at_once.unwrap_or(1)))),
+            ("max_concurrency", at_once_of(state, place, items.at_once)),
             ("item_count", Value::Int(items.items.len() as i64)),
             ("results", results),
         ]),
     })
+}
+
+/// How many at once, as the file says it.
+fn at_once_of(state: &State, place: Place, at_once: Option<u32>) -> Value {
+    let written = match state.kind(place) {
+        Kind::ForEach(each) => each.as_written.clone(),
+        _ => None,
+    };
+    written.unwrap_or_else(|| Value::Int(i64::from(at_once.unwrap_or(1))))
 }
 
 /// What one item leaves behind: what its only step gave, or what each gave by id.
@@ -231,7 +241,7 @@ pub struct Verdict<'a> {
 pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -> Value {
     let reason = verdict.reason.map_or(Value::Null, |reason| Value::Text(reason.clone()));
     let asked = match &state.at(place).phase {
-        Phase::Gate(asking) => Some(&asking.question),
+        Phase::Gate(asking) => Some(&*asking.question),
         _ => None,
     };
     let message = asked.and_then(|question| question.message.clone()).unwrap_or(Value::Null);
@@ -248,14 +258,7 @@ pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -
             Value::Map(Arc::new(outputs))
         }
         ResultShapes::Speckit => {
-            let file = asked.and_then(|question| question.show_file.clone()).unwrap_or(Value::Null);
-            let options = gate.options.iter().map(|option| Value::Text(option.clone()));
-            let mut outputs = Map::new();
-            outputs.insert("message".into(), message);
-            outputs.insert("options".into(), Value::list(options));
-            outputs.insert("on_reject".into(), Value::text(reject_word(&gate.on_reject)));
-            outputs.insert("show_file".into(), file);
-            outputs.insert("choice".into(), choice);
+            let mut outputs = speckit_gate(gate, asked, choice);
             if !verdict.approved && gate.on_reject == OnReject::Abort {
                 outputs.insert("aborted".into(), Value::Bool(true));
             }
@@ -272,6 +275,25 @@ pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -
         }
         ResultShapes::Dcc => Value::map([("approved", Value::Bool(verdict.approved)), ("reason", reason)]),
     }
+}
+
+/// What a gate leaves behind that was told no option. Only Spec Kit keeps that.
+pub fn undecided(state: &State, place: Place, gate: &Gate) -> Option<Value> {
+    let Phase::Gate(asking) = &state.at(place).phase else { return None };
+    let speckit = state.program(place).shapes() == ResultShapes::Speckit;
+    speckit.then(|| Value::Map(Arc::new(speckit_gate(gate, Some(&asking.question), Value::Null))))
+}
+
+fn speckit_gate(gate: &Gate, asked: Option<&Question>, choice: Value) -> Map {
+    let part = |part: fn(&Question) -> &Option<Value>| asked.and_then(|asked| part(asked).clone());
+    let options = gate.options.iter().map(|option| Value::Text(option.clone()));
+    Map::from_iter([
+        ("message".into(), part(|asked| &asked.message).unwrap_or(Value::Null)),
+        ("options".into(), Value::list(options)),
+        ("on_reject".into(), Value::text(reject_word(&gate.on_reject))),
+        ("show_file".into(), part(|asked| &asked.show_file).unwrap_or(Value::Null)),
+        ("choice".into(), choice),
+    ])
 }
 
 fn reject_word(on_reject: &OnReject) -> &'static str {

@@ -23,6 +23,7 @@ impl Turn<'_> {
         self.failed_below(None, &mut places);
         let paths = places.iter().map(|place| self.path(*place)).collect();
         self.emit(What::Reopened { paths, inputs, by });
+        self.bind_calls_anew();
         self.apply();
         places.into_iter().for_each(|place| self.time_anew(place));
         Ok(())

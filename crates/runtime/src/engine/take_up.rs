@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use windlass_engine::{Effect, Input, Refused, RunId, View};
 use windlass_executors::{end_orphans, orphaned_runs};
 use windlass_ir::Value;
+use windlass_ir::expr::ResultShapes;
 
 /// So many runs are taken up at once; enough that they share commits.
 const TAKEN_UP_AT_ONCE: usize = 256;
@@ -106,6 +107,8 @@ impl Engine {
         self.desk().attend();
         self.desk().settle_accounts(run);
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
+        // There a gate is done from its beginning whenever somebody goes on.
+        let asks_anew = program.shapes() == ResultShapes::Speckit;
         let host = host.where_started(&replayed.view);
         let mut opened = self.driver(replayed, host, clock, patience);
         let outstanding = opened.driver.run.outstanding().into_iter();
@@ -114,7 +117,7 @@ impl Engine {
         if let Some((changes, by)) = goes_on {
             if ended {
                 inputs.push(Input::Reopen { inputs: changes, by: by.clone() });
-            } else if is_change(&changes) {
+            } else if is_change(&changes) || asks_anew {
                 inputs.push(Input::Change { inputs: changes, by: by.clone() });
             }
             if paused {

@@ -33,6 +33,14 @@ pub fn name(view: &View, path: &Path) -> Name {
     Name { id, plain }
 }
 
+/// What an instance is called in the workflow that it belongs to, whoever called that.
+pub fn within(view: &View, path: &Path) -> String {
+    match Dialect::of(view) {
+        Dialect::Speckit => qualified(view, path),
+        Dialect::Swdl | Dialect::Dagnats | Dialect::Dcc => name(view, path).id,
+    }
+}
+
 /// The name of the innermost step with the numbers of the items and rounds around it: for whoever has no plan.
 pub fn rough(path: &Path) -> String {
     format!("{}{}", last(path), ordinals(path))

@@ -202,10 +202,7 @@ fn outputs(view: &View) -> Json {
 
 fn current_step(view: &View) -> Option<String> {
     if Dialect::of(view) == Dialect::Speckit {
-        return match &view.failed_at {
-            Some(path) => Some(ids::name(view, path).id),
-            None => speckit::current_step(view),
-        };
+        return speckit::current_step(view);
     }
     let active = view.steps.iter().find(|(_, step)| match &step.phase {
         StepPhase::Queued { .. }

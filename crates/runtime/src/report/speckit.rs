@@ -7,11 +7,11 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use windlass_engine::{
     AssistantAsk, Decision, Outcome, Path, Question, RunId, RunPhase, SkipReason, StepPhase, StepView, View,
-    Work, is_abort, status_word,
+    Work, is_abort, is_raised, status_word,
 };
 use windlass_ir::Value;
-use windlass_ir::expr::{StatusWords, is_truthy};
-use windlass_ir::workflow::{Action, Choose, Gate, Kind, OnReject, RepeatTest};
+use windlass_ir::expr::{StatusWords, is_truthy, text_form};
+use windlass_ir::workflow::{Action, Choose, ForEach, Gate, Kind, OnReject, RepeatTest};
 
 pub fn run_status(view: &View) -> &'static str {
     match &view.phase {
@@ -39,20 +39,20 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     all
 }
 
-/// What Spec Kit itself prints about a run for programs, without the workflows that are called in it.
+/// What Spec Kit itself prints about a run for programs.
 pub fn payload(run: &RunId, view: &View) -> Json {
     let plan = &view.program().plan;
-    let current = view.failed_at.as_ref().or_else(|| current(view));
+    let current = current(view);
     let root = current.and_then(|path| path.segments().first()).map(|first| first.name.clone());
     let index = plan.roots.iter().position(|step| root.as_ref() == Some(&plan.step(*step).id));
+    let status = run_status(view);
     let mut payload = json!({
         "run_id": run,
         "workflow_id": plan.header.id,
-        "status": run_status(view),
-        "current_step_id": current.map(|path| ids::name(view, path).id),
+        "status": status,
+        "current_step_id": current.map(|path| ids::within(view, path)),
         "current_step_index": index,
     });
-    let status = run_status(view);
     if let Some((path, step)) = current.and_then(|path| view.steps.get_key_value(path))
         && matches!(status, "paused" | "aborted")
         && view.plan_step(step).kind.is_gate()
@@ -62,56 +62,118 @@ pub fn payload(run: &RunId, view: &View) -> Json {
     if let RunPhase::Ended(Outcome::Failed(failure)) = &view.phase {
         payload["error"] = json!(failure.message);
     }
+    let scopes = called(view);
+    if !scopes.is_empty() {
+        payload["workflow_scopes"] = json!(scopes);
+    }
     payload
 }
 
 fn gate(view: &View, path: &Path, step: &StepView) -> Json {
     let output = shown(view, path, step).output;
+    let message = match &output["message"] {
+        text @ Json::String(_) => text.clone(),
+        other => text_form(&Value::from(other), &view.program().plan.semantics)
+            .map_or(Json::Null, |text| json!(text)),
+    };
     let mut gate = json!({
-        "step_id": ids::name(view, path).plain,
-        "message": output["message"],
+        "step_id": ids::within(view, path),
+        "message": message,
         "options": output["options"],
         "choice": output["choice"],
     });
-    let (_, around) = path.segments().split_last().unzip();
-    let around = around.into_iter().flatten().flat_map(|segment| {
-        let number = segment.ordinal.map(|number| number.to_string());
-        std::iter::once(segment.name.to_string()).chain(number)
-    });
-    let around: Vec<String> = around.collect();
+    let around = path.parent().map(|around| scope_path(&around)).unwrap_or_default();
     if !around.is_empty() {
         gate["scope_path"] = json!(around);
     }
     gate
 }
 
-pub fn current_step(view: &View) -> Option<String> {
-    current(view).map(|path| ids::name(view, path).id)
+/// The steps from the outermost in, each with the number of its item or round.
+fn scope_path(path: &Path) -> Vec<String> {
+    let parts = path.segments().iter().flat_map(|segment| {
+        let number = segment.ordinal.map(|number| number.to_string());
+        std::iter::once(segment.name.to_string()).chain(number)
+    });
+    parts.collect()
 }
 
-/// The step that was begun last. Steps follow each other in the order of the file, and rounds and items in that of their numbers.
-fn current(view: &View) -> Option<&Path> {
-    let place = |path: &Path| -> Vec<(u32, u32)> {
-        let prefixes = std::iter::successors(Some(path.clone()), Path::parent);
-        let mut place: Vec<(u32, u32)> = prefixes
-            .filter_map(|prefix| {
-                let step = view.steps.get(&prefix)?;
-                Some((step.step.0, step.frame.unwrap_or_default()))
-            })
-            .collect();
-        place.reverse();
-        place
+/// The workflows that were called and have begun.
+fn called(view: &View) -> Vec<Json> {
+    let inside = |path: &Path| {
+        view.steps.iter().find(|(other, _)| other.parent().as_ref() == Some(path)).map(|(_, step)| step)
     };
-    let last = recorded(view).max_by_key(|(path, _)| place(path));
-    last.map(|(path, _)| path)
+    let calls = view.steps.iter().filter(|(_, step)| is_call(view, step));
+    let mut entered: Vec<(&Path, &StepView, &StepView)> =
+        calls.filter_map(|(path, step)| Some((path, step, inside(path)?))).collect();
+    entered.sort_by_key(|(path, _, _)| place(view, path));
+    let told = entered.into_iter().map(|(path, step, first)| {
+        let status = match &step.phase {
+            StepPhase::Settled(Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_)) => "completed",
+            StepPhase::Settled(Outcome::Failed(failure)) if is_abort(failure) => "aborted",
+            StepPhase::Settled(Outcome::Failed(_)) => "failed",
+            StepPhase::Settled(Outcome::Cancelled(_)) => "aborted",
+            StepPhase::Dormant
+            | StepPhase::Pending
+            | StepPhase::Queued { .. }
+            | StepPhase::Running
+            | StepPhase::Backoff { .. }
+            | StepPhase::Asking { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Joined
+            | StepPhase::Inside => run_status(view),
+        };
+        let workflow = &view.program_of(first).plan.header.id;
+        json!({"scope_path": scope_path(path), "workflow_id": workflow, "status": status})
+    });
+    told.collect()
+}
+
+fn is_call(view: &View, step: &StepView) -> bool {
+    matches!(view.plan_step(step).kind, Kind::Action(Action::Call(_)))
+}
+
+pub fn current_step(view: &View) -> Option<String> {
+    current(view).map(|path| ids::within(view, path))
+}
+
+/// The step that failed, or else the one that was begun last, in whichever workflow that is. Steps follow each other in the order
+/// of the file, and rounds and items in that of their numbers.
+fn current(view: &View) -> Option<&Path> {
+    let begun = view
+        .steps
+        .iter()
+        .filter(|(_, step)| step.frame.is_none() && !view.plan_step(step).implicit && has_begun(step));
+    let last = || begun.max_by_key(|(path, _)| place(view, path)).map(|(path, _)| path);
+    view.failed_at.as_ref().or_else(last)
+}
+
+/// Where an instance stands among all of them.
+fn place(view: &View, path: &Path) -> Vec<(u32, u32)> {
+    let prefixes = std::iter::successors(Some(path.clone()), Path::parent);
+    let mut place: Vec<(u32, u32)> = prefixes
+        .filter_map(|prefix| {
+            let step = view.steps.get(&prefix)?;
+            Some((step.step.0, step.frame.unwrap_or_default()))
+        })
+        .collect();
+    place.reverse();
+    place
 }
 
 /// What is written down in the order in which it came into being: not what is inside another workflow or deeper in an item.
 fn recorded(view: &View) -> impl Iterator<Item = (&Path, &StepView)> {
     view.steps.iter().filter(|(path, step)| {
         let hidden = step.frame.is_some() || view.plan_step(step).implicit;
-        !hidden && has_begun(step) && !ids::is_called(view, path) && !is_private(view, path)
+        let recorded = has_begun(step) && !has_raised(step);
+        !hidden && recorded && !ids::is_called(view, path) && !is_private(view, path)
     })
+}
+
+/// Whether nothing is known of a step, since it could not even be told what to do, or something in a call could not.
+fn has_raised(step: &StepView) -> bool {
+    let raised = matches!(&step.phase, StepPhase::Settled(Outcome::Failed(failure)) if is_raised(failure));
+    raised && step.entered.is_none()
 }
 
 fn has_begun(step: &StepView) -> bool {
@@ -163,11 +225,14 @@ pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
         (Some(output), _, _) => (shown.output, shown.error) = (output, Json::Null),
         // It never came to its items.
         (None, StepPhase::Settled(Outcome::Failed(_)), Kind::ForEach(each)) => {
-            let at_once = each.concurrency.unwrap_or(1);
-            shown.output = json!({"items": [], "max_concurrency": at_once, "item_count": 0});
+            shown.output = json!({"items": [], "max_concurrency": at_once(each, Some(1)), "item_count": 0});
         }
         (None, StepPhase::Settled(outcome), _) => shown.output = output(outcome),
         (None, StepPhase::Asking { .. }, Kind::Gate(gate)) => shown.output = asked(step, gate),
+        (None, StepPhase::Inside, Kind::Action(Action::Call(_))) => {
+            shown.status = run_status(view);
+            shown.output = json!({"workflow": called_name(step), "status": shown.status});
+        }
         (None, _, _) => {}
     }
     match (&known.kind, &mut shown.output) {
@@ -185,7 +250,7 @@ pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
 fn output(outcome: &Outcome) -> Json {
     match outcome {
         Outcome::Done(value) | Outcome::Continue(value) => data(value),
-        Outcome::Failed(failure) => failure.detail.as_ref().map_or(Json::Null, data),
+        Outcome::Failed(failure) => failure.detail.as_ref().map_or_else(|| json!({}), data),
         Outcome::Skipped(_) | Outcome::Cancelled(_) => Json::Null,
     }
 }
@@ -224,17 +289,35 @@ fn container(view: &View, path: &Path, step: &StepView) -> Option<Json> {
                 json!({"condition_result": holds(value), "max_iterations": repeat.rounds_max, "loop_type": "while"})
             }
             RepeatTest::Until | RepeatTest::DoWhile => {
-                json!({"condition": null, "max_iterations": repeat.rounds_max, "loop_type": "do-while"})
+                json!({"condition": repeat.as_written.as_ref().map(data), "max_iterations": repeat.rounds_max, "loop_type": "do-while"})
             }
         },
-        (Decision::Items { items, at_once }, Kind::ForEach(each)) => {
+        (Decision::Items { items, at_once: limit }, Kind::ForEach(each)) => {
             let count = if let Value::List(items) = items { items.len() } else { 0 };
-            let template = each.body.first().map(|body| &view.program().step(*body).id);
-            let results = template.map(|template| results(view, path, template, count)).unwrap_or_default();
-            json!({"items": data(items), "max_concurrency": at_once.unwrap_or(1), "item_count": count, "results": results})
+            let mut told =
+                json!({"items": data(items), "max_concurrency": at_once(each, *limit), "item_count": count});
+            let raised =
+                matches!(&step.phase, StepPhase::Settled(Outcome::Failed(failure)) if is_raised(failure));
+            let template = each.body.first().filter(|_| !raised);
+            if let Some(template) = template.map(|body| &view.program_of(step).step(*body).id) {
+                told["results"] = json!(results(view, path, template, count));
+            }
+            told
         }
         (_, _) => return None,
     })
+}
+
+/// How many at once, as the file says it.
+fn at_once<B>(each: &ForEach<B>, limit: Option<u32>) -> Json {
+    each.as_written.as_ref().map_or_else(|| json!(limit.unwrap_or(1)), data)
+}
+
+fn called_name(step: &StepView) -> Json {
+    match step.assignment.as_ref().map(|assignment| &assignment.work) {
+        Some(Work::Call { workflow, .. }) => data(workflow),
+        Some(_) | None => Json::Null,
+    }
 }
 
 /// What the items have come to, in order, up to the first that has failed or is not done.
@@ -243,13 +326,25 @@ fn results(view: &View, path: &Path, template: &Arc<str>, count: usize) -> Vec<J
     for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
         let path = path.frame(number).child(template.clone(), None);
         let Some(step) = view.steps.get(&path) else { break };
-        let StepPhase::Settled(outcome) = &step.phase else { break };
+        let is_done = match &step.phase {
+            StepPhase::Settled(outcome) => {
+                matches!(outcome, Outcome::Done(_)) || goes_on(view, path.parent())
+            }
+            StepPhase::Asking { .. } => false,
+            _ => break,
+        };
         results.push(shown(view, &path, step).output);
-        if !matches!(outcome, Outcome::Done(_)) {
+        if !is_done {
             break;
         }
     }
     results
+}
+
+/// Whether an item counts as done although its step may have failed.
+fn goes_on(view: &View, frame: Option<Path>) -> bool {
+    let frame = frame.and_then(|frame| view.steps.get(&frame));
+    frame.is_some_and(|frame| matches!(frame.phase, StepPhase::Settled(Outcome::Done(_))))
 }
 
 /// A gate that nobody has decided at.
@@ -277,6 +372,6 @@ fn asked(step: &StepView, gate: &Gate) -> Json {
         "options": gate.options,
         "on_reject": on_reject,
         "show_file": question.show_file.as_ref().map(data),
-        "choice": null,
+        "choice": step.decided.as_ref().and_then(|decided| decided.get("choice")).map(data),
     })
 }

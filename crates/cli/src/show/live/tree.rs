@@ -173,6 +173,7 @@ impl Tree {
             | What::Paused { .. }
             | What::Resumed { .. }
             | What::InputsChanged { .. }
+            | What::Rebound { .. }
             | What::Closed => {}
         }
     }

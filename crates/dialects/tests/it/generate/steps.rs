@@ -219,6 +219,7 @@ impl Dice {
                 on_failure: *self.pick(&[ItemFailure::Halt, ItemFailure::Continue]),
                 items_max: self.some(|dice| u64::from(dice.count())),
                 isolated: self.maybe(),
+                as_written: None,
             }),
             4 => Kind::Repeat(Repeat {
                 test: *self.pick(&[RepeatTest::While, RepeatTest::Until, RepeatTest::DoWhile]),
@@ -226,6 +227,7 @@ impl Dice {
                 rounds_max: self.count(),
                 delay: self.some(Self::duration),
                 body: self.steps(below, least),
+                as_written: None,
             }),
             5 => Kind::Choose(Choose::If {
                 condition: self.condition(),

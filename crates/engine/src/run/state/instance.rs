@@ -120,6 +120,8 @@ pub struct Items {
     pub next: u32,
     /// What came of each item that is done.
     pub results: BTreeMap<u32, Value>,
+    /// As many from the first are done, with none missing among them.
+    pub collected: u32,
     /// The item that failed first in the order of items.
     pub failed: Option<u32>,
 }

@@ -435,6 +435,12 @@ pub fn evolve(state: &mut State, event: &Event) {
         }
         What::Resumed { .. } => state.paused = false,
         What::InputsChanged { inputs, .. } => state.units[0].inputs = inputs.clone(),
+        What::Rebound { path, inputs } => {
+            let call = state.find(path);
+            if let Some(unit) = state.units.iter_mut().find(|unit| call.is_some() && unit.call == call) {
+                unit.inputs = inputs.clone();
+            }
+        }
         What::Reopened { paths, inputs, .. } => {
             state.reopen(paths, inputs);
             state.apply();
@@ -514,7 +520,8 @@ impl State {
         self.begin(place, at);
         if let Some(name) = &question.empties {
             let emptied = Value::map([(name.clone(), Value::text(""))]);
-            self.units[0].inputs = super::merged(&self.units[0].inputs, &emptied);
+            let unit = self.at(place).unit as usize;
+            self.units[unit].inputs = super::merged(&self.units[unit].inputs, &emptied);
         }
         let (question, votes) = (Box::new(question.clone()), Vec::new());
         self.at_mut(place).phase = Phase::Gate(Asking { question, votes });

@@ -6,7 +6,7 @@ use super::compare::Seen;
 use rustix::pty::OpenptFlags;
 use serde_json::{Value as Json, json};
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -85,7 +85,9 @@ impl<'a> Project<'a> {
         for file in phase["touch_before"].as_array().into_iter().flatten() {
             std::fs::write(self.folder.join(words(file)), "").expect("a file");
         }
-        let runs_before = self.runs()?;
+        for (file, text) in phase["write_before"].as_object().into_iter().flatten() {
+            std::fs::write(self.folder.join(file), words(text)).expect("a file");
+        }
         let output = self.start(phase);
         let payload = if output.stdout.is_empty() { Json::Null } else { json(&output)? };
         if let Some(run) = payload["run_id"].as_str() {
@@ -95,6 +97,8 @@ impl<'a> Project<'a> {
             Some(run) => Some(json(&self.ask(&["show", run, "--json"]))?),
             None => None,
         };
+        // A run that is shown is there; otherwise none may be.
+        let runs = if kept.is_some() { None } else { Some(json(&self.ask(&["runs", "--json"]))?) };
         let problems = match phase.get("validation_problems") {
             Some(_) => json(&self.ask(&["validate", source(phase), "--json"]))?["diagnostics"].take(),
             None => Json::Null,
@@ -103,7 +107,7 @@ impl<'a> Project<'a> {
             status: output.status.code(),
             payload,
             kept,
-            began: self.runs()? != runs_before,
+            runs,
             problems,
             folder: self.folder.display().to_string(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -139,11 +143,6 @@ impl<'a> Project<'a> {
     fn ask(&self, args: &[&str]) -> Output {
         self.command().args(args).output().expect("the program starts")
     }
-
-    fn runs(&self) -> Result<usize, String> {
-        let listed = json(&self.ask(&["runs", "--json"]))?;
-        Ok(listed.as_array().map_or(0, Vec::len))
-    }
 }
 
 /// Only its input is a terminal, on which somebody types; a key that is no text ends no line.
@@ -163,13 +162,31 @@ fn at_terminal(command: &Command, answers: &[Json]) -> Output {
         };
     }
     inside.stdin(Stdio::from(other)).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = inside.spawn().expect("setsid is part of Linux");
-    let mut keys = File::from(keys);
+    let mut child = inside.spawn().expect("setsid is part of Linux");
+    let (mut keys, mut asks) = (File::from(keys), child.stderr.take().expect("a pipe"));
+    let mut stderr = Vec::new();
     for answer in answers {
+        if !is_asked(&mut asks, &mut stderr) {
+            break;
+        }
         let end = if words(answer).starts_with(char::is_control) { "" } else { "\n" };
         write!(keys, "{}{end}", words(answer)).expect("somebody has the terminal");
     }
-    child.wait_with_output().expect("the program ends")
+    asks.read_to_end(&mut stderr).expect("a pipe");
+    let output = child.wait_with_output().expect("the program ends");
+    Output { stderr, ..output }
+}
+
+/// Reads until somebody is waited for. False when the program says nothing any more.
+fn is_asked(asks: &mut impl Read, stderr: &mut Vec<u8>) -> bool {
+    let mut byte = [0];
+    while asks.read(&mut byte).is_ok_and(|count| count > 0) {
+        stderr.push(byte[0]);
+        if stderr.ends_with(b" > ") {
+            return true;
+        }
+    }
+    false
 }
 
 fn source(phase: &Json) -> &str {

@@ -1,0 +1,181 @@
+//! Gates that are decided line by line, as Spec Kit asks at them: the options are numbered, an answer is a number or an option in
+//! any letter case, and everything else is asked again. The end of the input says no. After a no that lets the gate ask
+//! anew the run is left as it waits.
+
+use crate::answer;
+use crate::show::words::{clean, one_line};
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
+use windlass_ir::Value;
+use windlass_ir::workflow::Kind;
+use windlass_runtime::{
+    Choice, Clock, Decision, Door, Error, Event, Order, Path, RunId, StepPhase, StepView, View, What, says_no,
+};
+
+/// As much of a file is shown at a gate.
+const FILE_LINES_MAX: usize = 200;
+
+#[derive(Debug)]
+pub struct Asker {
+    run: RunId,
+    door: Door,
+    by: String,
+    /// Gates that nobody was asked about yet.
+    open: VecDeque<Path>,
+    /// Gates that were decided here.
+    decided: HashSet<Path>,
+    /// The gate that is asked about, and its options.
+    asked: Option<(Path, Vec<Arc<str>>)>,
+    deciding: Option<JoinHandle<Result<bool, Error>>>,
+    wants: Sender<()>,
+    lines: UnboundedReceiver<Option<String>>,
+}
+
+impl Asker {
+    pub fn new(run: &RunId, view: &View, door: &Door, by: &str) -> Self {
+        let (wants, wanted) = std::sync::mpsc::channel();
+        let (read, lines) = tokio::sync::mpsc::unbounded_channel();
+        // A thread of its own, since nobody can keep it from waiting for a line; it ends with the process.
+        std::thread::spawn(move || {
+            while wanted.recv().is_ok() {
+                let mut line = String::new();
+                let count = std::io::stdin().read_line(&mut line).unwrap_or(0);
+                if read.send((count > 0).then_some(line)).is_err() {
+                    return;
+                }
+            }
+        });
+        let asking = view.steps.iter().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
+        Self {
+            run: run.clone(),
+            door: door.clone(),
+            by: by.to_owned(),
+            open: asking.map(|(path, _)| path.clone()).collect(),
+            decided: HashSet::new(),
+            asked: None,
+            deciding: None,
+            wants,
+            lines,
+        }
+    }
+
+    /// A gate asks, for the first time or anew.
+    pub fn hear(&mut self, event: &Event) {
+        let What::Entered { path, decision: Decision::Gate(_) } = &event.what else { return };
+        let asked = self.asked.as_ref().is_some_and(|(asked, _)| asked == path);
+        if !asked && !self.open.contains(path) {
+            self.open.push_back(path.clone());
+        }
+    }
+
+    /// Asks at the gate that waits, if none has been asked about, and takes the answer.
+    pub async fn next(&mut self, view: &View) {
+        if let Some(deciding) = &mut self.deciding {
+            let decided = deciding.await;
+            self.deciding = None;
+            if let Ok(Err(error)) = decided {
+                answer::remark(&error.to_string());
+            }
+            return;
+        }
+        if self.asked.is_none() {
+            self.ask(view);
+        }
+        match &self.asked {
+            None => std::future::pending().await,
+            Some(_) => {
+                let line = self.lines.recv().await.flatten();
+                self.answer(line.as_deref());
+            }
+        }
+    }
+
+    fn ask(&mut self, view: &View) {
+        let Some(path) = self.open.pop_front() else { return };
+        // One that its input decides has never waited for anybody.
+        let asks = |step: &&StepView| matches!(step.phase, StepPhase::Asking { .. });
+        let Some(step) = view.steps.get(&path).filter(asks) else { return };
+        let Kind::Gate(gate) = &view.plan_step(step).kind else { return };
+        if self.decided.contains(&path) {
+            return self.leave();
+        }
+        if let Some(Decision::Gate(question)) = step.entered.as_deref() {
+            let words = |value: &Value| {
+                value.as_str().map_or_else(|| value.to_json_text().unwrap_or_default(), str::to_owned)
+            };
+            answer::remark(
+                &question
+                    .message
+                    .as_ref()
+                    .map(words)
+                    .map(|text| clean(&text).into_owned())
+                    .unwrap_or_default(),
+            );
+            question.show_file.as_ref().and_then(Value::as_str).into_iter().for_each(show);
+        }
+        for (number, option) in (1..).zip(&gate.options) {
+            answer::remark(&format!("  [{number}] {}", one_line(option)));
+        }
+        self.asked = Some((path, gate.options.clone()));
+        self.want();
+    }
+
+    fn want(&mut self) {
+        let count = self.asked.as_ref().map_or(0, |(_, options)| options.len());
+        answer::prompt(&format!("choose 1 to {count}, or an option > "));
+        // The thread reads as long as this is here.
+        let _ = self.wants.send(());
+    }
+
+    fn answer(&mut self, line: Option<&str>) {
+        let Some((path, options)) = self.asked.take() else { return };
+        let chosen = match line.map(str::trim) {
+            Some(word) => {
+                let number =
+                    word.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
+                number.or_else(|| options.iter().find(|option| option.to_lowercase() == word.to_lowercase()))
+            }
+            None => options.iter().find(|option| says_no(option)).or(options.last()),
+        };
+        let Some(choice) = chosen.cloned() else {
+            self.asked = Some((path, options));
+            return self.want();
+        };
+        let (by, step) = (self.by.clone(), Some(path.to_string()));
+        self.decided.insert(path);
+        let id = format!("{by}-{}", Clock::Real.now().0);
+        let order =
+            Order::Decide { id, step, choice: Choice::Option(choice), by, reason: None, form: Value::Null };
+        let (door, run) = (self.door.clone(), self.run.clone());
+        self.deciding = Some(tokio::spawn(async move { door.tell(&run, order).await }));
+    }
+
+    /// The run stays as it is: it waits, and whoever goes on with it is asked.
+    fn leave(&self) {
+        if let Door::Owner(engine) = &self.door {
+            let engine = engine.clone();
+            tokio::spawn(async move { engine.stop().await });
+        }
+    }
+}
+
+/// What is to be looked at before somebody decides.
+fn show(file: &str) {
+    match std::fs::read(file) {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            let mut lines = text.lines();
+            lines
+                .by_ref()
+                .take(FILE_LINES_MAX)
+                .for_each(|line| answer::remark(&format!("  | {}", one_line(line))));
+            if lines.next().is_some() {
+                answer::remark(&format!("  (the rest of {} is not shown)", one_line(file)));
+            }
+        }
+        Err(error) => answer::remark(&format!("  ({}: {error})", one_line(file))),
+    }
+}
