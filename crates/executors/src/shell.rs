@@ -129,12 +129,21 @@ fn result(
     let mut outputs = outputs(exited, results, bytes_max);
     let failed =
         |failure: Failure, outputs: Map| Failure { detail: Some(Value::Map(Arc::new(outputs))), ..failure };
+    if results == ResultShapes::Speckit
+        && let Some(stream) =
+            ["stdout", "stderr"].iter().find(|name| outputs.contains_key(&*format!("{name}_base64")))
+    {
+        let message =
+            format!("{stream} is not UTF-8: let the command print text, or write the bytes to a file");
+        return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field(*stream));
+    }
     if !exited.status.success() {
         return Err(failed(exited.failure(), outputs));
     }
     match output {
         ShellOutput::Text => {}
         ShellOutput::Json => match exited.printed.data() {
+            Ok(data) if results == ResultShapes::Speckit => drop(outputs.insert("data".into(), data)),
             Ok(data) => add_data(&mut outputs, data),
             Err(problem) => {
                 let failure = Failure::new(class::CONTRACT_VIOLATION, problem).in_field("outputs.data");

@@ -327,9 +327,11 @@ impl Run {
     }
 }
 
-/// Whether Spec Kit would have raised an error: the step has not failed, it never came to anything.
+/// Whether Spec Kit would have raised an error: an expression has no value, or what a command printed is no text. The step has
+/// not failed, it never came to anything.
 pub fn is_raised(failure: &Failure) -> bool {
-    &*failure.class == class::EXPRESSION_ERROR
+    let no_text = matches!(failure.field.as_deref(), Some("stdout" | "stderr"));
+    &*failure.class == class::EXPRESSION_ERROR || &*failure.class == class::CONTRACT_VIOLATION && no_text
 }
 
 /// Whether a no at a gate has ended the run for good.

@@ -87,6 +87,11 @@ pub fn undone(state: &State, place: Place) -> Value {
 pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
     match state.program(place).shapes() {
         ResultShapes::Speckit => match scope_so_far(state, place) {
+            Value::Null if matches!(state.kind(place), Kind::ForEach(_)) => Value::map([
+                ("items", Value::list([])),
+                ("max_concurrency", at_once_of(state, place, None)),
+                ("item_count", Value::Int(0)),
+            ]),
             Value::Null => failure.detail.clone().unwrap_or_else(|| Value::map::<&str>([])),
             scope => scope,
         },
@@ -129,10 +134,9 @@ fn scope_so_far(state: &State, place: Place) -> Value {
 pub fn chosen(state: &State, place: Place, arm: &Arc<str>, value: &Value) -> Value {
     use windlass_ir::workflow::Choose;
     let semantics = &state.program(place).plan.semantics;
-    let holds = || Value::Bool(is_truthy(value, semantics).unwrap_or(&**arm == "then"));
     match (semantics.results, state.kind(place)) {
         (ResultShapes::Speckit, Kind::Choose(Choose::If { .. })) => {
-            Value::map([("condition_result", holds())])
+            Value::map([("condition_result", Value::Bool(&**arm == "then"))])
         }
         (ResultShapes::Speckit, _) => {
             let default = Arc::from("__default__");

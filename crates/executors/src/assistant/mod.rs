@@ -155,7 +155,7 @@ fn bytes_max(capture: Option<Capture>) -> usize {
 fn time_is_up(job: &Job) -> String {
     let limit =
         job.timeout.map(|limit| format!(" after {} seconds", limit.as_secs_f64())).unwrap_or_default();
-    format!("timed out{limit}")
+    format!("Prompt timed out{limit}.")
 }
 
 impl Asking {
@@ -214,8 +214,11 @@ fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<As
             (Asked::Command { name: command.to_string(), args: args.unwrap_or_default() }, outputs)
         }
     };
-    for (name, value) in [("integration", &integration), ("model", &model)] {
-        outputs.insert(name.into(), value.as_ref().map_or(Value::Null, |name| Value::text(&**name)));
+    for (name, value, given) in
+        [("integration", &integration, &work.integration), ("model", &model, &work.model)]
+    {
+        let given = || given.clone().unwrap_or(Value::Null);
+        outputs.insert(name.into(), value.as_ref().map_or_else(given, |name| Value::text(&**name)));
     }
     Ok(Asking { asked, integration, model, arguments, settings, outputs, words })
 }

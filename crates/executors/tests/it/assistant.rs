@@ -208,7 +208,7 @@ async fn what_was_said_before_the_time_was_up_is_kept() {
     let outcome = patiently(running.outcome).await.expect("no panic");
     let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
     let outputs = failure.detail.expect("the outputs");
-    assert_eq!(outputs.get("stderr"), Some(&Value::text("timed out after 300 seconds")));
+    assert_eq!(outputs.get("stderr"), Some(&Value::text("Prompt timed out after 300 seconds.")));
 }
 
 #[tokio::test]

@@ -241,6 +241,9 @@ pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
             let own = ["exit_code", "stdout", "stderr", "stdout_base64", "stderr_base64", "data"];
             outputs.retain(|name, _| own.contains(&name.as_str()));
         }
+        (Kind::Action(Action::Assistant(_)), Json::Object(outputs)) => {
+            outputs.retain(|name, _| !name.ends_with("_base64"));
+        }
         (Kind::Slot(name), output) if output.is_null() => *output = json!({"slot": name}),
         (_, _) => {}
     }
@@ -277,8 +280,8 @@ fn container(view: &View, path: &Path, step: &StepView) -> Option<Json> {
         return Some(data(value));
     }
     Some(match (step.entered.as_deref()?, &known.kind) {
-        (Decision::Arm { value, .. }, Kind::Choose(Choose::If { .. })) => {
-            json!({"condition_result": holds(value)})
+        (Decision::Arm { arm, .. }, Kind::Choose(Choose::If { .. })) => {
+            json!({"condition_result": &**arm == "then"})
         }
         (Decision::Arm { arm, value }, Kind::Choose(Choose::Switch { .. })) => {
             let matched = if &**arm == "default" { "__default__" } else { arm };

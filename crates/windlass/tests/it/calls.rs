@@ -7,7 +7,6 @@ use windlass::report::{self, Standing};
 use windlass::{
     Choice, Clock, Engine, Environment, GateDecision, Input, Patience, RunId, Script, Value, Workflow,
 };
-use windlass_ir::plan::Given;
 
 /// A folder with workflows in it.
 struct Shelf(PathBuf);
@@ -218,29 +217,4 @@ async fn a_tree_of_runs_has_one_budget() {
     let played = play(shelf.engine().with_script(script), &shelf.load("outer.yaml"), &json!({})).await;
     played.check("failed", &json!({"before": "success", "call": "success", "after": "failed"}));
     assert_eq!(played.step("after")["error"]["code"], "budget_exceeded");
-}
-
-/// A call of Spec Kit runs in the same run: what it declares comes back, and nothing else.
-#[tokio::test]
-async fn an_installed_workflow_runs_inside() {
-    let case = |file: &str| {
-        std::fs::read_to_string(cases("speckit").join("workflow-call").join(file)).expect("a case")
-    };
-    let (parent, inner) = (case("workflow.yml"), case("child/workflow.yml"));
-    let files = [("workflow.yml", &*parent), (".specify/workflows/child-wf/workflow.yml", &*inner)];
-    let shelf = Shelf::new("inline", &files);
-    let workflow = shelf.load("workflow.yml");
-    let given = [("n".to_owned(), Given::Text("3".into()))].into_iter().collect();
-    let plan = workflow.plan().expect("a valid case");
-    let inputs = plan.parameters(&given, &windlass_dialects::speckit::WORDS).expect("good").to_value();
-    let played = play(shelf.engine(), &workflow, &inputs.to_json().expect("JSON")).await;
-    played.check("completed", &json!({"call": "completed", "bad": "failed", "badin": "failed"}));
-    assert_eq!(
-        played.step("call")["output"],
-        json!({"workflow": "child-wf", "status": "completed", "report": "ran times=3", "total": 3})
-    );
-    assert_eq!(played.step("show")["output"]["stdout"], "ran times=3 3 []\n");
-    let said =
-        "failed: Workflow no-such-wf is not installed / Undeclared inputs for workflow child-wf: [zzz]\n";
-    assert_eq!(played.step("end")["output"]["stdout"], said);
 }

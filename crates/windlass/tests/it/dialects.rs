@@ -2,7 +2,6 @@
 //! `crates/dialects/fixtures`, run from file to result.
 
 mod dcc;
-mod speckit;
 
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
