@@ -114,8 +114,8 @@ pub fn command(table: &Table<'_>, around: &Around<'_>) -> Work {
         settings: bindings(table, "integration_options"),
     };
     let capture = capture(table);
-    let timeout = seconds(table, "timeout");
-    if capture.is_none() && timeout.is_some() {
+    let timeout = capture.and_then(|_| seconds(table, "timeout"));
+    if capture.is_none() && present(table, "timeout").is_some() {
         let message = "`timeout` has no effect on a command whose output is not captured";
         let finding = table.warning(Code::IgnoredKey, "timeout", table.key_span("timeout"), message);
         table.report(finding.reference("timeout").help("add `capture: true`, or take it out"));

@@ -127,7 +127,7 @@ pub fn boolean(table: &Table<'_>, key: &'static str) -> Option<bool> {
 
 /// A number of seconds above zero.
 pub fn seconds(table: &Table<'_>, key: &'static str) -> Option<Duration> {
-    let node = given(table, key)?;
+    let node = present(table, key)?;
     let seconds = match node.to_value() {
         Value::Int(int) => Some(int as f64),
         Value::Float(float) => Some(float),

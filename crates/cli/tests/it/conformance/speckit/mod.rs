@@ -4,6 +4,7 @@
 mod compare;
 mod expressions;
 mod project;
+mod validation;
 
 use super::{Case, Program};
 use compare::compare;
@@ -16,6 +17,7 @@ const DIALECT: &str = "speckit";
 pub fn cases(program: &Program) -> Vec<Case> {
     let folders = folders();
     let mut cases = at_once(&folders, |folder| phases(program, folder));
+    cases.extend(validation::cases(program));
     cases.extend(expressions::cases(program));
     cases
 }
