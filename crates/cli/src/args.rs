@@ -389,6 +389,7 @@ impl Convert {
             overrides: self.overrides.clone(),
             overlays: self.overlays.clone(),
             as_written: false,
+            raises_late: false,
         }
     }
 }
@@ -455,6 +456,9 @@ pub struct Reading {
     /// The overlays of its project are left away.
     #[arg(skip)]
     pub as_written: bool,
+    /// What Spec Kit would find wrong only when it gets there is found there.
+    #[arg(skip)]
+    pub raises_late: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

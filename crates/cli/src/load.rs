@@ -86,6 +86,7 @@ pub fn sources(
         dialect: reading.dialect.map(Into::into),
         overrides: named.or(project).map(Into::into),
         overlays: overlays.collect::<Result<_, _>>()?,
+        raises_late: reading.raises_late,
     };
     Ok((text.into(), options))
 }

@@ -44,6 +44,8 @@ pub struct Options {
     pub overrides: Option<Text>,
     /// Edits of the steps of a speckit workflow.
     pub overlays: Vec<Text>,
+    /// What Spec Kit finds wrong with an expression only when it is evaluated is a warning, and fails the run there.
+    pub raises_late: bool,
 }
 
 impl Options {
@@ -75,7 +77,12 @@ impl Loaded {
 
 /// Reads a workflow and checks all that can be checked without running it.
 pub fn load(file: Text, options: Options) -> Loaded {
-    finish(parse(file, options))
+    let raises_late = options.raises_late;
+    let mut parsed = parse(file, options);
+    if raises_late && parsed.dialect == Dialect::Speckit {
+        parsed.diagnostics.iter_mut().for_each(speckit::expr::raise_late);
+    }
+    finish(parsed)
 }
 
 /// Ties the names of a file that was read, and lowers it to a plan.

@@ -24,6 +24,7 @@ use windlass_runtime::{
 
 pub fn run(mut args: args::Run, screens: &Screens) -> Answer {
     let compat = args.driving.compat;
+    args.what.reading.raises_late = compat.is_some();
     let found = match compat {
         Some(args::Compat::Speckit) => files::by_installed_name(&args.what.file),
         None => files::by_name(&args.what.file),

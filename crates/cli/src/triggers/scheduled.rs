@@ -71,7 +71,7 @@ fn one(file: &Found, id: Arc<str>, entry: Entry) -> Result<Option<Scheduled>, Bo
         // Nothing was read there.
         What::Skill { .. } | What::Unreadable => return Ok(None),
     };
-    let reading = Reading { dialect: None, overrides: None, overlays: Vec::new(), as_written: false };
+    let reading = Reading::default();
     let Opened { plan, words, sources, .. } = load::open(&path, &reading).map_err(|refusal| {
         let cause = refusal.findings.iter().find(|finding| finding.is_error());
         let cause = cause.map(|finding| finding.message.clone()).unwrap_or_default();

@@ -21,7 +21,7 @@ use body::Body;
 use parse::Parser;
 use std::ops::Range;
 use windlass_ir::expr::{Expr, Function, Node, Piece, Template, python};
-use windlass_ir::{Code, Diagnostic, Span, Value};
+use windlass_ir::{Code, Diagnostic, Severity, Span, Value};
 
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
@@ -42,6 +42,13 @@ pub fn parse_template(text: &str, locate: Locate<'_>) -> (Template, Vec<Diagnost
     };
     findings.truncate(FINDINGS_MAX);
     (template, findings)
+}
+
+/// Lets what would raise be found when it is evaluated, as the original does.
+pub fn raise_late(finding: &mut Diagnostic) {
+    if matches!(finding.code, Code::ExpressionSyntax | Code::BadArity | Code::UnknownFunction) {
+        finding.severity = Severity::Warning;
+    }
 }
 
 /// The range between the braces when the text is exactly one block that is not blank.

@@ -58,7 +58,13 @@ fn fixtures_of(dialect: Dialect) -> Vec<(String, Loaded)> {
             let overlays = path.with_extension("overlays");
             let overlays = if overlays.is_dir() { files(&overlays) } else { Vec::new() };
             let overlays = overlays.iter().map(|path| read(path)).collect();
-            (name(&path), load(read(&path), Options { dialect: Some(dialect), overrides, overlays }))
+            (
+                name(&path),
+                load(
+                    read(&path),
+                    Options { dialect: Some(dialect), overrides, overlays, ..Options::default() },
+                ),
+            )
         })
         .collect()
 }

@@ -108,7 +108,7 @@ impl Engine {
         self.desk().settle_accounts(run);
         let (paused, ended) = (run.is_paused(), run.outcome().is_some());
         // There a gate is done from its beginning whenever somebody goes on.
-        let asks_anew = program.shapes() == ResultShapes::Speckit;
+        let asks_anew = replayed.view.program().shapes() == ResultShapes::Speckit;
         let host = host.where_started(&replayed.view);
         let mut opened = self.driver(replayed, host, clock, patience);
         let outstanding = opened.driver.run.outstanding().into_iter();
