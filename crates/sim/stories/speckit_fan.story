@@ -1,4 +1,4 @@
-# A fan-out works on max_concurrency items at once, in order; inner results are private; a fan-in puts what is there side by side.
+# A fan-out works on max_concurrency items at once and lets the next begin when the first of them is done; inner results are private; a fan-in puts what is there side by side.
 --- speckit
 schema_version: "1.0"
 workflow: {id: fan, name: Fan, version: "1.0.0"}
@@ -22,10 +22,11 @@ done /parts {"exit_code":0,"stdout":"","stderr":"","data":["a","b","c"]}
 expect jobs /build[0]/part /build[1]/part
 expect input /build[1]/part "make b"
 done /build[1]/part {"exit_code":0,"stdout":"B","stderr":""}
-expect jobs /build[0]/part /build[2]/part
+expect jobs /build[0]/part
 crash
-done /build[2]/part {"exit_code":0,"stdout":"C","stderr":""}
 done /build[0]/part {"exit_code":0,"stdout":"A","stderr":""}
+expect jobs /build[2]/part
+done /build[2]/part {"exit_code":0,"stdout":"C","stderr":""}
 expect input /tell "echo 2 3 C "
 done /tell {"exit_code":0,"stdout":"","stderr":""}
 expect run done

@@ -224,7 +224,10 @@ const STEPS: &[Block] = &[
                 .not_null(),
             CAPTURE,
             CAPTURE_MAX,
-            key("timeout", Shape::Positive, "seconds; only with `capture`").default("600").beside("capture"),
+            key("timeout", Shape::Positive, "seconds; only with `capture`")
+                .not_null()
+                .default("600")
+                .beside("capture"),
         ],
     )
     .part(),
@@ -236,7 +239,7 @@ const STEPS: &[Block] = &[
             key("prompt", Shape::StringTemplate, "what it is asked").required().example("Say hello."),
             INTEGRATION,
             MODEL,
-            key("timeout", Shape::Positive, "seconds").default("300"),
+            key("timeout", Shape::Positive, "seconds").not_null().default("300"),
             CAPTURE,
             CAPTURE_MAX,
         ],
@@ -250,7 +253,7 @@ const STEPS: &[Block] = &[
             key("run", Shape::StringTemplate, "the command; values are inserted as they are")
                 .required()
                 .example("make"),
-            key("timeout", Shape::Positive, "seconds").default("300"),
+            key("timeout", Shape::Positive, "seconds").not_null().default("300"),
             key("output_format", Shape::Words(&["json"]), "standard output is also parsed, as `data`"),
         ],
     )
@@ -319,7 +322,7 @@ const STEPS: &[Block] = &[
         "fan_out_step",
         "one step for each item, `type: fan-out`",
         &[
-            NO_GO_ON,
+            GO_ON,
             key("items", Shape::AnyOrNull, "a list, or an expression that gives one")
                 .required()
                 .example(r#"["a", "b"]"#),

@@ -114,8 +114,9 @@ pub fn command(table: &Table<'_>, around: &Around<'_>) -> Work {
         settings: bindings(table, "integration_options"),
     };
     let capture = capture(table);
-    let timeout = capture.and_then(|_| seconds(table, "timeout"));
-    if capture.is_none() && present(table, "timeout").is_some() {
+    let captured = says(table, "capture", true);
+    let timeout = captured.then(|| seconds(table, "timeout")).flatten();
+    if !captured && present(table, "timeout").is_some() {
         let message = "`timeout` has no effect on a command whose output is not captured";
         let finding = table.warning(Code::IgnoredKey, "timeout", table.key_span("timeout"), message);
         table.report(finding.reference("timeout").help("add `capture: true`, or take it out"));
@@ -197,7 +198,7 @@ fn capture(table: &Table<'_>) -> Option<Capture> {
     };
     if let Some(node) = limit.filter(|_| !capture) {
         // A wrong `capture` is reported itself.
-        if !table.has("capture") || node_is_false(table) {
+        if !table.has("capture") || says(table, "capture", false) {
             let message = "`capture_max_bytes` needs `capture: true`";
             let finding = table.error(Code::BadField, "capture_max_bytes", node.span, message);
             table.report(finding.help("add `capture: true`, or take it out"));
@@ -207,6 +208,6 @@ fn capture(table: &Table<'_>) -> Option<Capture> {
     capture.then_some(Capture { bytes_max })
 }
 
-fn node_is_false(table: &Table<'_>) -> bool {
-    table.lookup("capture").is_some_and(|entry| entry.value.to_value() == Value::Bool(false))
+fn says(table: &Table<'_>, key: &str, flag: bool) -> bool {
+    table.lookup(key).is_some_and(|entry| entry.value.to_value() == Value::Bool(flag))
 }

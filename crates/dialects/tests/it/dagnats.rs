@@ -312,6 +312,7 @@ fn what_is_laid_over_other_dialects_is_reported() {
         dialect: None,
         overrides: Some(file("project.yaml", "overrides: {}")),
         overlays: vec![file("more.yml", "id: more\nextends: a\nedits: []")],
+        ..Options::default()
     };
     let loaded = load(file("a.json", workflow), options);
     let found: Vec<(&str, &str)> =

@@ -71,15 +71,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a failure halts whatever its step says about failures: a person has ended the run, or, in Spec Kit, an
-    /// expression has no value, or something inside a scope has failed, which only a call catches.
+    /// Whether a failure halts whatever its step says about failures. In Spec Kit: a person has ended the run, an expression has
+    /// no value, or something inside a scope has failed, which only a call catches.
     fn is_beyond_policy(&self, place: Place, failure: &Failure) -> bool {
         let from_inside = || {
             let entered = self.at(place).within.is_some();
             entered && !matches!(self.state().kind(place), Kind::Action(Action::Call(_)))
         };
         let speckit = self.state().program(place).shapes() == ResultShapes::Speckit;
-        is_abort(failure) || speckit && (is_raised(failure) || from_inside())
+        speckit && (is_abort(failure) || is_raised(failure) || from_inside())
     }
 
     fn can_be_undone(&self, place: Place) -> bool {

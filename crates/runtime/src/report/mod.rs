@@ -170,7 +170,7 @@ pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
         "scripted": view.about.get("scripted") == Some(&Value::Bool(true)),
         "paused": view.paused && view.ended_at.is_none(),
         "has_failures": view.has_failures || view.steps.values().any(has_failed),
-        "inputs": data(&view.inputs),
+        "inputs": inputs(view),
         "outputs": outputs(view),
         "current_step": current_step(view),
         "waiting_on": waiting_on(view, |path| desk.and_then(|desk| place(desk, run, path))),
@@ -181,6 +181,15 @@ pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
         result["retry_of"] = data(of);
     }
     result
+}
+
+/// What the run was started with. Spec Kit has nothing there that nobody gave.
+fn inputs(view: &View) -> Json {
+    let mut inputs = data(&view.inputs);
+    if let (Dialect::Speckit, Json::Object(inputs)) = (Dialect::of(view), &mut inputs) {
+        inputs.retain(|_, value| !value.is_null());
+    }
+    inputs
 }
 
 /// Whether a step never began because another one failed: some dialects leave it as it was.

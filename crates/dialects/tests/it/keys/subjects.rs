@@ -101,6 +101,8 @@ const SPECKIT: &[&str] = &[
     "gate_no_reject_option",
     // Expressions, and keys that only YAML 1.1 takes for the same
     "expression_syntax",
+    "unknown_function",
+    "bad_arity",
     "condition_not_one_block",
     "condition_block_unclosable",
     "duplicate_key",
