@@ -73,6 +73,11 @@ pub mod class {
         ERROR,
     ];
 
+    /// The class of a failure of which nothing is known but what was said, as DCC-MCP tells them apart.
+    pub fn told_by(message: &str) -> &'static str {
+        [TIMEOUT, TRANSIENT].into_iter().find(|class| message.contains(class)).unwrap_or(ERROR)
+    }
+
     /// Never tried again unless a policy names them.
     pub const NOT_RETRIED: [&str; 7] = [
         AUTH_FAILURE,

@@ -211,9 +211,8 @@ impl View {
                     step.assignment = Some(assignment.clone());
                 }
             }),
-            What::Asked { path, attempt, assignment, .. } => self.change(path, |step| {
+            What::Asked { path, assignment, .. } => self.change(path, |step| {
                 step.phase = StepPhase::Queued { since: at };
-                step.attempts = *attempt;
                 if let Some(assignment) = assignment {
                     step.input = Some(assignment.input.clone());
                     step.assignment = Some(assignment.clone());

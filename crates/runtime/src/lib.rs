@@ -6,6 +6,7 @@
 //! as its user sees it, `retry` what a new run takes over of an earlier one, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
 
 mod archive;
+mod artefacts;
 mod backup;
 mod calls;
 mod clock;

@@ -211,7 +211,12 @@ impl Turn<'_> {
             }
             return;
         }
-        let message = reason.unwrap_or_else(|| format!("rejected by {by}").into());
+        let message = match self.state().program(place).shapes() {
+            ResultShapes::Dcc => records::denied(reason.as_deref().unwrap_or("unspecified")),
+            ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats => {
+                reason.unwrap_or_else(|| format!("rejected by {by}").into())
+            }
+        };
         self.rejected(place, gate, &by, value, message);
     }
 
@@ -312,7 +317,13 @@ impl Turn<'_> {
         let on_timeout = asking.question.on_timeout;
         let Some(gate) = self.gate_at(place) else { return };
         let limit = gate.timeout.unwrap_or_default();
-        let failed = |class| Outcome::Failed(Failure::new(class, format!("nobody decided within {limit}")));
+        let message = match self.state().program(place).shapes() {
+            ResultShapes::Dcc => records::denied("timeout"),
+            ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats => {
+                format!("nobody decided within {limit}").into()
+            }
+        };
+        let failed = |class| Outcome::Failed(Failure::new(class, message));
         let outcome = match on_timeout {
             OnTimeout::AutoApprove => {
                 let choice = option_of(&gate, &Choice::Approve).unwrap_or_else(|| "approve".into());

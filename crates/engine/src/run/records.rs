@@ -217,8 +217,33 @@ pub fn frame_result(sight: &Sight<'_>, frame: Place) -> Value {
     let places: Vec<Place> = list.places().filter(|place| !step_of(state, *place).takes_over).collect();
     match (program.shapes(), places.as_slice()) {
         (ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats, [only]) => sight.outputs(*only),
-        (_, _) => {
+        (ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats, _) => {
             Value::map(places.iter().map(|place| (step_of(state, *place).id.clone(), sight.outputs(*place))))
+        }
+        (ResultShapes::Dcc, _) => {
+            let mut outputs = Map::new();
+            gather(sight, &places, &mut outputs);
+            Value::Map(Arc::new(outputs))
+        }
+    }
+}
+
+/// What steps gave that are done, and those inside of them at any depth: all are read by their ids alone.
+fn gather(sight: &Sight<'_>, places: &[Place], outputs: &mut Map) {
+    let done = |place: &&Place| matches!(sight.state.at(**place).outcome(), Some(Outcome::Done(_)));
+    for place in places.iter().filter(done) {
+        let step = step_of(sight.state, *place);
+        let output = sight.outputs(*place);
+        if let (Kind::ForEach(_), Some(Value::List(iterations))) = (&step.kind, output.get("iterations")) {
+            // The last iteration is what stays, and has all that is inside of it.
+            if let Some(Value::Map(last)) = iterations.last() {
+                outputs.extend(last.iter().map(|(id, output)| (id.clone(), output.clone())));
+            }
+        } else if let Some(list) = sight.state.list(Some(*place), Role::Body) {
+            gather(sight, &list.places().collect::<Vec<_>>(), outputs);
+        }
+        if !step.implicit {
+            outputs.insert(step.id.clone(), output);
         }
     }
 }
@@ -300,6 +325,11 @@ fn speckit_gate(gate: &Gate, asked: Option<&Question>, choice: Value) -> Map {
     ])
 }
 
+/// Why a gate failed, in the words of DCC-MCP.
+pub fn denied(reason: &str) -> Arc<str> {
+    format!("approval denied: {reason}").into()
+}
+
 fn reject_word(on_reject: &OnReject) -> &'static str {
     match on_reject {
         OnReject::Fail => "fail",
@@ -325,8 +355,10 @@ pub fn of(sight: &Sight<'_>, place: Place) -> Value {
     let output = sight.outputs(place);
     match state.program(place).shapes() {
         ResultShapes::Dcc => {
-            let refs = output.get("file_refs").cloned().unwrap_or_else(|| Value::list([]));
-            Value::map([("output", output), ("file_refs", well_formed(&refs))])
+            let refs =
+                [output.get("file_refs"), output.get("context").and_then(|context| context.get("file_refs"))];
+            let refs = Value::list(refs.into_iter().flatten().flat_map(well_formed));
+            Value::map([("output", output), ("file_refs", refs)])
         }
         ResultShapes::Speckit => speckit_record(state, place, instance, &output),
         ResultShapes::House | ResultShapes::Dagnats => {
@@ -336,14 +368,15 @@ pub fn of(sight: &Sight<'_>, place: Place) -> Value {
 }
 
 /// Only what has an address and a time is a reference to a file.
-fn well_formed(refs: &Value) -> Value {
+fn well_formed(refs: &Value) -> impl Iterator<Item = Value> {
     let is_whole = |entry: &&Value| {
         ["uri", "created_at"].iter().all(|key| entry.get(key).and_then(Value::as_str).is_some())
     };
-    match refs {
-        Value::List(entries) => Value::list(entries.iter().filter(is_whole).cloned()),
-        _ => Value::list([]),
-    }
+    let entries = match refs {
+        Value::List(entries) => &entries[..],
+        _ => &[],
+    };
+    entries.iter().filter(is_whole).cloned()
 }
 
 fn speckit_record(state: &State, place: Place, instance: &Instance, output: &Value) -> Value {

@@ -9,6 +9,7 @@ pub(crate) use parse::{FAILURE_KEYS, failure};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_engine::{Amount, Choice, Failure, Job, Outcome, Work, class};
+use windlass_ir::expr::ResultShapes;
 use windlass_ir::{Duration, Value};
 
 /// A script that has been read and holds no mistake.
@@ -101,7 +102,13 @@ impl Script {
     pub fn entry(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
         let names = [Some(asker.id), Some(asker.plain), job.work.work.name()];
         let entries = names.into_iter().flatten().find_map(|name| self.steps.get(name))?;
-        entry(entries, asker.attempt).cloned()
+        let mut answer = entry(entries, asker.attempt).cloned()?;
+        if let (Outcome::Failed(failure), ResultShapes::Dcc) = (&mut answer.outcome, job.results)
+            && *failure.class == *class::ERROR
+        {
+            failure.class = class::told_by(&failure.message).into();
+        }
+        Some(answer)
     }
 }
 
@@ -132,7 +139,6 @@ fn unanswered(asker: Asker<'_>, work: Option<&str>) -> Answer {
 mod tests {
     use super::*;
     use windlass_engine::{Assignment, JobKey, Lineage, Path, RunId};
-    use windlass_ir::expr::ResultShapes;
     use windlass_ir::value::Sealable;
     use windlass_ir::workflow::{CallMode, ShellOutput};
 

@@ -2,6 +2,7 @@
 //! the runs that it calls, `hooks` about what is done around
 //! it, `scripted` about what a script does, `printing` about what jobs print.
 
+use crate::artefacts::Artefacts;
 use crate::calls::{self, Ended};
 use crate::clock::Clock;
 use crate::desk::Keeper;
@@ -797,8 +798,12 @@ impl Driver {
         if let Some(answer) = self.scripted(&job) {
             // What hangs loses against whatever falls due at the same instant.
             let after = answer.after.plus(Duration(u64::from(answer.hangs)));
-            let report = Planned::Report(job.key, answer.outcome, answer.used);
-            return self.plan(self.clock.now().plus(after), report);
+            let at = self.clock.now().plus(after);
+            let outcome = match Artefacts::concern(&job) {
+                true => self.artefacts().keep(answer.outcome, at),
+                false => answer.outcome,
+            };
+            return self.plan(at, Planned::Report(job.key, outcome, answer.used));
         }
         job.step = ids::name(&self.view, &job.key.path).id.into();
         let overdue = CancellationToken::new();
@@ -819,12 +824,25 @@ impl Driver {
             }
             _ => {
                 let executor = self.host.executor(&job);
-                self.work.spawn(async move { Ended::Reported(executor.run(job, context).await) })
+                let (artefacts, clock) = (Artefacts::concern(&job).then(|| self.artefacts()), self.clock);
+                self.work.spawn(async move {
+                    let outcome = executor.run(job, context).await;
+                    Ended::Reported(match artefacts {
+                        Some(artefacts) => artefacts.keep(outcome, clock.now()),
+                        None => outcome,
+                    })
+                })
             }
         };
         self.keys.insert(task.id(), key.clone());
         self.overdue.insert(key.clone(), overdue);
         self.jobs.insert(key, abort);
+    }
+
+    fn artefacts(&self) -> Artefacts {
+        let engine = self.desk.engine().upgrade();
+        let data = engine.as_ref().map_or(std::path::Path::new(""), |engine| engine.folder());
+        Artefacts::new(data, &self.host.environment.directory)
     }
 
     /// Tells a job to stop. A scripted one stops at once.

@@ -9,7 +9,7 @@ use windlass_ir::Value;
 impl Driver {
     pub(super) fn scripted(&self, job: &Job) -> Option<windlass_executors::Answer> {
         self.host.script.as_ref()?;
-        let Name { id, plain } = ids::name(&self.view, &job.key.path);
+        let Name { id, plain } = ids::scripted(&self.view, &job.key.path);
         let attempt = job.key.attempt + ids::attempts_before(&self.view, &job.key.path);
         self.host.answer(job, Asker { id: &id, plain: &plain, attempt })
     }

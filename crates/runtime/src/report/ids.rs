@@ -41,6 +41,15 @@ pub fn within(view: &View, path: &Path) -> String {
     }
 }
 
+/// What a script calls an instance. DCC-MCP shows a step once, whichever iteration this is; a script can tell them apart.
+pub fn scripted(view: &View, path: &Path) -> Name {
+    let name = name(view, path);
+    match Dialect::of(view) {
+        Dialect::Dcc => Name { id: format!("{}{}", name.plain, ordinals(path)), ..name },
+        Dialect::Swdl | Dialect::Speckit | Dialect::Dagnats => name,
+    }
+}
+
 /// The name of the innermost step with the numbers of the items and rounds around it: for whoever has no plan.
 pub fn rough(path: &Path) -> String {
     format!("{}{}", last(path), ordinals(path))

@@ -1,5 +1,0 @@
-use super::{Case, Program};
-
-pub fn cases(_: &Program) -> Vec<Case> {
-    Vec::new()
-}
