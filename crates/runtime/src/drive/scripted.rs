@@ -1,6 +1,7 @@
 //! What a script does in place of others: answers of jobs, decisions at gates, signals.
 
 use super::{Driver, Fatal, Planned, SCRIPT};
+use crate::report::Dialect;
 use crate::report::ids::{self, Name};
 use windlass_engine::{GateDecision, Input, Job, Path, StepPhase, Timestamp};
 use windlass_executors::{Asker, GateAnswer};
@@ -61,8 +62,11 @@ impl Driver {
         let id = format!("{SCRIPT}{step}-{number}").into();
         let decision = GateDecision { choice, by, reason, form: Value::Null };
         self.decided.insert(step, number + 1);
-        // Before what follows from this one, so that it is heard even if the run ends at once.
-        self.plan_decision(&path);
+        // Before what follows from this one, so that it is heard even if the run ends at once. Where all iterations of a gate have one
+        // name, the next one is for the next of them.
+        if Dialect::of(&self.view) != Dialect::Dcc || path.frames().next().is_none() {
+            self.plan_decision(&path);
+        }
         if let Err(refused) = self.offer(Input::Decide { id, path, decision }).await? {
             self.notice(refused.to_string());
         }

@@ -1,44 +1,45 @@
-//! Small files that are accepted or not, as tables: workflows by `windlass validate`, files of schedules by `windlass triggers check`.
+//! Small files that are accepted or not, as tables: workflows by `windlass validate`, files of schedules by `windlass triggers check`. In a
+//! text `ID` is a word that no other file has.
 
-use super::super::Program;
 use super::super::program::json;
-use super::{Task, fits, folder, list, yaml};
-use serde_json::Value as Json;
+use super::super::{Case, Program};
+use super::{decided, fits, folder, list, yaml};
+use serde_json::{Value as Json, json};
 
-pub fn tasks() -> Vec<Task> {
-    let workflows = table("files", "w.workflow.yaml", &["validate"]);
-    let schedules = table("schedules", "s.schedules.yaml", &["triggers", "check"]);
-    workflows.into_iter().chain(schedules).collect()
+pub fn workflows(program: &Program) -> Vec<Case> {
+    table(program, "files", ".workflow.yaml", &["validate", "--dialect", "dcc", "--json"])
 }
 
-fn table(name: &str, file: &'static str, command: &'static [&'static str]) -> Vec<Task> {
-    let table = yaml(&folder().join(format!("{name}.yaml")));
-    let rows = list(&table).iter().map(|row| {
+pub fn schedules(program: &Program) -> Vec<Case> {
+    table(program, "schedules", ".schedules.yaml", &["triggers", "check", "--json"])
+}
+
+/// All files of a table are judged by one process, each by itself.
+fn table(program: &Program, table: &str, ending: &str, command: &[&str]) -> Vec<Case> {
+    let place = program.folder(&format!("dcc {table}"));
+    let rows = yaml(&folder().join(format!("{table}.yaml")));
+    let names: Vec<String> = (0..list(&rows).len()).map(|number| format!("f{number}{ending}")).collect();
+    for (number, (name, row)) in names.iter().zip(list(&rows)).enumerate() {
         let text = row["text"].as_str().expect("a row has a text");
-        Task {
-            name: format!("{name}: {}", row["name"].as_str().unwrap_or(text).trim()),
-            expected: row.clone(),
-            check: Box::new(move |program, name, row| verdict(program, name, row, file, command)),
-        }
+        std::fs::write(place.join(name), text.replace("ID", &format!("f{number}"))).expect("a file");
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let output = program.run(&place, &[command, &names].concat());
+    let verdicts = json(&output);
+    let cases = names.iter().zip(list(&rows)).map(|(name, row)| {
+        let checked = verdicts.clone().and_then(|verdicts| {
+            let found = list(&verdicts).iter().find(|verdict| verdict["file"] == *name);
+            check(found.ok_or_else(|| format!("no word about {name}"))?, row)
+        });
+        let text = row["text"].as_str().unwrap_or_default().trim();
+        decided(Case::new("dcc", format!("{table}: {}", row["name"].as_str().unwrap_or(text)), checked), row)
     });
-    rows.collect()
+    cases.collect()
 }
 
-fn verdict(program: &Program, name: &str, row: &Json, file: &str, command: &[&str]) -> Result<(), String> {
-    let folder = program.folder(&format!("dcc {name}"));
-    std::fs::write(folder.join(file), row["text"].as_str().unwrap_or_default()).expect("a file");
-    let dialect: &[&str] = if command == ["validate"] { &["--dialect", "dcc"] } else { &[] };
-    let output = program.run(&folder, &[command, dialect, &["--json", file]].concat());
-    let seen = json(&output)?;
-    let seen = if seen.is_array() { &seen[0] } else { &seen };
-    let codes: Vec<&Json> = list(&seen["diagnostics"]).iter().map(|found| &found["code"]).collect();
-    fits(&seen["valid"], &row["valid"], "valid").map_err(|how| format!("{how} {codes:?}"))?;
-    if let Some(expected) = row.get("codes") {
-        fits(&serde_json::json!(codes), expected, "codes")?;
-    }
-    fits(
-        &serde_json::json!(output.status.code()),
-        &Json::from(i32::from(row["valid"] != true)),
-        "exit status",
-    )
+fn check(verdict: &Json, row: &Json) -> Result<(), String> {
+    let codes: Vec<&Json> = list(&verdict["diagnostics"]).iter().map(|found| &found["code"]).collect();
+    let codes = json!(codes);
+    fits(&verdict["valid"], &row["valid"], "valid").map_err(|how| format!("{how} {codes}"))?;
+    row.get("codes").map_or(Ok(()), |expected| fits(&codes, expected, "codes"))
 }

@@ -30,30 +30,40 @@ fn list(value: &Json) -> &[Json] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// One thing to do, and what its expectation says.
-struct Task {
-    /// The file, and which of its lives this is.
+/// One life of a file.
+struct Life {
     name: String,
+    file: PathBuf,
     expected: Json,
-    check: Box<dyn Fn(&Program, &str, &Json) -> Result<(), String> + Send + Sync>,
 }
 
 pub fn cases(program: &Program) -> Vec<Case> {
-    let tasks: Vec<Task> = lives().into_iter().chain(files::tasks()).collect();
-    let share = tasks.len().div_ceil(AT_ONCE).max(1);
+    let lives = lives();
+    let share = lives.len().div_ceil(AT_ONCE).max(1);
     std::thread::scope(|scope| {
-        let shares: Vec<_> = tasks
+        let tables = [scope.spawn(|| files::workflows(program)), scope.spawn(|| files::schedules(program))];
+        let lives: Vec<_> = lives
             .chunks(share)
-            .map(|tasks| scope.spawn(|| tasks.iter().map(|task| case(program, task)).collect::<Vec<_>>()))
+            .map(|lives| scope.spawn(|| lives.iter().map(|life| case(program, life)).collect()))
             .collect();
-        shares.into_iter().flat_map(|share| share.join().expect("a case does not panic")).collect()
+        lives
+            .into_iter()
+            .chain(tables)
+            .flat_map(|share| share.join().expect("a case does not panic"))
+            .collect()
     })
 }
 
-fn case(program: &Program, task: &Task) -> Case {
-    let case = Case::new("dcc", &*task.name, (task.check)(program, &task.name, &task.expected));
-    match DECISIONS.iter().find(|number| task.expected["decided"] == **number) {
+fn case(program: &Program, life: &Life) -> Case {
+    let Life { name, file, expected } = life;
+    decided(Case::new("dcc", name.as_str(), life::live(program, name, file, expected)), expected)
+}
+
+/// With the decision that an expectation names.
+fn decided(case: Case, expected: &Json) -> Case {
+    match DECISIONS.iter().find(|number| expected["decided"] == **number) {
         Some(number) => case.decided(number),
+        None if expected.get("decided").is_some() => panic!("{}: there is no such decision", case.name),
         None => case,
     }
 }
@@ -61,27 +71,22 @@ fn case(program: &Program, task: &Task) -> Case {
 /// Those that make ours differ from DCC-MCP.
 const DECISIONS: [&str; 10] = ["D6", "D19", "D20", "D21", "D22", "D23", "D34", "D35", "D41", "D42"];
 
-fn lives() -> Vec<Task> {
+fn lives() -> Vec<Life> {
     let mut names: Vec<String> = std::fs::read_dir(folder())
         .expect("the cases")
         .map(|entry| entry.expect("a folder that can be listed").file_name().to_string_lossy().into_owned())
         .filter_map(|name| Some(name.strip_suffix(".expected.yaml")?.to_owned()))
         .collect();
     names.sort_unstable();
-    names.into_iter().flat_map(|name| lives_of(&name)).collect()
+    names.iter().flat_map(|name| lives_of(name)).collect()
 }
 
-fn lives_of(name: &str) -> Vec<Task> {
-    let file = folder().join(format!("{name}.yaml"));
+fn lives_of(name: &str) -> Vec<Life> {
     let expected = yaml(&folder().join(format!("{name}.expected.yaml")));
-    let lives = list(&expected).iter().map(|expected| {
-        let what = expected["name"].as_str().expect("a life has a name");
-        let file = file.clone();
-        Task {
-            name: format!("{name}: {what}"),
-            expected: expected.clone(),
-            check: Box::new(move |program, name, expected| life::live(program, name, &file, expected)),
-        }
+    let lives = list(&expected).iter().map(|expected| Life {
+        name: format!("{name}: {}", expected["name"].as_str().expect("a life has a name")),
+        file: folder().join(format!("{name}.yaml")),
+        expected: expected.clone(),
     });
     lives.collect()
 }
