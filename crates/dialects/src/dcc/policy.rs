@@ -4,7 +4,8 @@
 use super::inventory::Inventory;
 use super::key::{self, KeyText};
 use super::step::Around;
-use super::table::{Context, Table, whole};
+use super::table::{Context, StepOf as _, Table, whole, wrong_shape};
+use crate::text::Kind;
 use std::sync::Arc;
 use windlass_ir::policy::{Backoff, Growth, Policy, Retry, RetryAfter, Spread};
 use windlass_ir::{Code, Duration, Value};
@@ -69,7 +70,8 @@ pub fn read<'a>(table: &Table<'a>, inventory: &Inventory) -> Written<'a> {
 
 fn read_retry(table: &Table<'_>) -> Option<Retry> {
     table.demand("max_attempts", "say how often to try in all: `max_attempts: 3`");
-    let attempts = whole(table, "max_attempts", 1).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    let attempts = table.integer("max_attempts", 1, u32::MAX.into());
+    let attempts = attempts.and_then(|count| u32::try_from(count).ok());
     let growths = [
         ("fixed", Growth::Fixed),
         ("linear", Growth::Linear),
@@ -80,6 +82,7 @@ fn read_retry(table: &Table<'_>) -> Option<Retry> {
     let max = whole(table, "max_delay_ms", 0).unwrap_or(MAX_DELAY_MS);
     check_delays(table, initial, max);
     let classes = table.has("retry_on").then(|| table.plain_texts("retry_on"));
+    check_classes(table);
     let nothing = classes.as_ref().is_some_and(Vec::is_empty) && table.list("retry_on").is_some();
     let jitter = jitter(table);
     let backoff = Backoff {
@@ -100,6 +103,19 @@ fn read_retry(table: &Table<'_>) -> Option<Retry> {
         when: None,
         after: RetryAfter::AtLeast,
     })
+}
+
+/// A number or a truth value is no class, although it could be read as text.
+fn check_classes(table: &Table<'_>) {
+    let Some(Kind::List(items)) = table.lookup("retry_on").map(|entry| &entry.value.kind) else { return };
+    for item in items {
+        let Kind::Scalar(scalar) = &item.kind else { continue };
+        if !matches!(scalar.to_value(), Value::Text(_) | Value::Null) {
+            let finding =
+                wrong_shape(item, "text").step_of(&table.place).field(table.place.field("retry_on"));
+            table.report(finding.help("put it in quotes, if it is a class"));
+        }
+    }
 }
 
 /// The defaults count, too: a `max_delay_ms` below the usual first delay needs an `initial_delay_ms` beside it.

@@ -31,7 +31,7 @@ fn table(program: &Program, table: &str, ending: &str, command: &[&str]) -> Vec<
             let found = list(&verdicts).iter().find(|verdict| verdict["file"] == *name);
             check(found.ok_or_else(|| format!("no word about {name}"))?, row)
         });
-        let text = row["text"].as_str().unwrap_or_default().trim();
+        let text = row["text"].as_str().unwrap_or_default().trim().lines().next_back().unwrap_or_default();
         decided(Case::new("dcc", format!("{table}: {}", row["name"].as_str().unwrap_or(text)), checked), row)
     });
     cases.collect()
