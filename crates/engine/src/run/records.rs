@@ -83,7 +83,8 @@ pub fn undone(state: &State, place: Place) -> Value {
     }
 }
 
-/// What is read of a step that failed. In Spec Kit what it printed is there all the same.
+/// What is read of a step that failed. In Spec Kit what it printed is there all the same, in DCC-MCP which arm was taken and what
+/// became of branches.
 pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
     match state.program(place).shapes() {
         ResultShapes::Speckit => match scope_so_far(state, place) {
@@ -95,7 +96,11 @@ pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
             Value::Null => failure.detail.clone().unwrap_or_else(|| Value::map::<&str>([])),
             scope => scope,
         },
-        ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => undone(state, place),
+        ResultShapes::Dcc if matches!(state.kind(place), Kind::Parallel(_)) => {
+            Value::map([("branch_results", branches(state, place))])
+        }
+        ResultShapes::Dcc => scope_so_far(state, place),
+        ResultShapes::House | ResultShapes::Dagnats => undone(state, place),
     }
 }
 

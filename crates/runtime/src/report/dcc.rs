@@ -2,8 +2,10 @@
 
 use super::Shown;
 use indexmap::IndexMap;
-use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, View, status_word};
+use serde_json::{Value as Json, json};
+use windlass_engine::{Decision, Outcome, Path, RunPhase, StepPhase, StepView, View, status_word};
 use windlass_ir::expr::{StatusWords, StepId};
+use windlass_ir::workflow::Kind;
 
 pub fn run_status(view: &View) -> &'static str {
     match &view.phase {
@@ -49,5 +51,26 @@ pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
         | StepPhase::Inside => "running",
     };
     shown.input = super::given(step);
+    if matches!(step.phase, StepPhase::Settled(Outcome::Failed(_))) {
+        shown.output = left(view, path, step);
+    }
     shown
+}
+
+/// What a scope that failed leaves behind: which arm was taken, and what became of branches.
+fn left(view: &View, path: &Path, step: &StepView) -> Json {
+    match (&view.plan_step(step).kind, step.entered.as_deref()) {
+        (Kind::Choose(_), Some(Decision::Arm { arm, value })) => {
+            json!({"condition": super::data(value), "taken": arm})
+        }
+        (Kind::Parallel(_), _) if step.frame.is_none() => {
+            let inside = view.steps.iter().filter(|(inside, _)| inside.parent().as_ref() == Some(path));
+            let words = inside.filter_map(|(_, step)| match &step.phase {
+                StepPhase::Settled(outcome) => Some(status_word(StatusWords::Dcc, outcome)),
+                _ => None,
+            });
+            json!({"branch_results": words.collect::<Vec<_>>()})
+        }
+        (_, _) => Json::Null,
+    }
 }

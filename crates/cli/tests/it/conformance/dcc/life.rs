@@ -75,7 +75,8 @@ impl<'a> Life<'a> {
         if drives {
             let script = tools::script(&self.workflow, list(&expected["calls"]), &expected["script"]);
             std::fs::write(self.folder.join("script.json"), script.to_string()).expect("a script");
-            args.extend(["--script", "script.json", "--json"]);
+            // Nobody cuts the power here.
+            args.extend(["--script", "script.json", "--json", "--durability", "process"]);
             args.extend((expected["real_time"] != true).then_some("--virtual-time"));
         }
         let seen = self.see(&args, &expected["until"])?;
