@@ -160,7 +160,7 @@ impl Ready {
             ("time", Value::text(due.to_string())),
             ("schedule_id", Value::Text(self.due.trigger.clone())),
             ("workflow", Value::Text(self.plan.header.id.clone())),
-            ("payload", Value::Null),
+            ("payload", Value::map::<&str>([])),
         ]);
         render(&bound.template, &Item(item), &self.semantics, &Limits::default())
             .map_err(|error| error.message)

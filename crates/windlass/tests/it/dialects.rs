@@ -1,8 +1,6 @@
 //! What the dialects' own programs do with their files, and what ours must make of them: the cases under
 //! `crates/dialects/fixtures`, run from file to result.
 
-mod dcc;
-
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;

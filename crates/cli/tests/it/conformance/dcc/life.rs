@@ -3,7 +3,7 @@
 
 use super::super::Program;
 use super::super::program::json;
-use super::{fits, list, tools, yaml};
+use super::{fires, fits, list, tools, yaml};
 use serde_json::{Map, Value as Json, json};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -33,6 +33,9 @@ pub fn live(program: &Program, name: &str, file: &Path, expected: &Json) -> Resu
     let folder = program.folder(&format!("dcc {name}"));
     std::fs::write(folder.join("inputs.json"), expected["inputs"].to_string()).expect("inputs");
     let (workflow, file) = (yaml(file), file.to_str().expect("text"));
+    if let Some(expected) = expected.get("fires") {
+        return fires::fire(program, &folder, file, expected);
+    }
     let mut life = Life { program, folder, file, workflow, given: Map::new(), result: None };
     if let Some(codes) = expected.get("findings") {
         life.find(codes)?;

@@ -4,6 +4,7 @@
 //! are accepted or not. The headers of the files tell the same for people.
 
 mod files;
+mod fires;
 mod life;
 mod tools;
 
