@@ -214,8 +214,11 @@ pub(super) fn nobody_for(
     };
     let nobody = plan.steps.iter().find(|step| is_for_others(step, config.as_ref()) && runs(step));
     nobody.filter(|_| from.script.is_none()).map(|step| {
-        let (step, kind, task) = (step.id.to_string(), step.word.to_string(), task(step));
-        Error::NobodyFor { step, kind, task }
+        let kind = match server(step) {
+            Some(server) => format!("{}, {server}", step.word),
+            None => step.word.to_string(),
+        };
+        Error::NobodyFor { step: step.id.to_string(), kind, task: task(step) }
     })
 }
 
@@ -294,6 +297,12 @@ fn start_owner(folder: &Path) -> std::io::Result<std::process::Child> {
 fn task(step: &PlanStep) -> Option<String> {
     let Kind::Action(Action::Task(task)) = &step.kind else { return None };
     Some(task.task.to_string())
+}
+
+/// The tool that is asked for elsewhere, and where.
+fn server(step: &PlanStep) -> Option<String> {
+    let Kind::Action(Action::Tool(tool)) = &step.kind else { return None };
+    Some(format!("`{}` of `{}`", tool.tool, tool.server.as_ref()?))
 }
 
 /// Work that this program has no executor for yet.

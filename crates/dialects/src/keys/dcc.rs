@@ -1,8 +1,6 @@
 //! The keys of dcc: workflow files of DCC-MCP, with their six kinds of steps and their policies.
 
-use super::{
-    ANY_COUNT, Block, COUNT, Form, Key, Language, NOTHING, Part, Rule, Shape, TEXTS, Variants, block, key,
-};
+use super::{ANY_COUNT, Block, COUNT, Form, Key, Language, NOTHING, Part, Rule, Shape, Variants, block, key};
 
 pub const LANGUAGE: Language = Language {
     name: "dcc",
@@ -78,7 +76,12 @@ const DOCUMENT: &[Block] = &[
         "retry",
         "a retry policy",
         &[
-            key("max_attempts", COUNT, "all attempts, the first included").required(),
+            key(
+                "max_attempts",
+                Shape::Integer { min: 1, max: u32::MAX as i64 },
+                "all attempts, the first included",
+            )
+            .required(),
             key("backoff", Shape::Words(&["fixed", "linear", "exponential"]), "how delays grow")
                 .default("exponential"),
             key("initial_delay_ms", ANY_COUNT, "first delay; not above `max_delay_ms`").default("500"),
@@ -88,9 +91,13 @@ const DOCUMENT: &[Block] = &[
             key("jitter", Shape::Number, "share by which delays vary, 0 to 1; anything beyond is cut")
                 .default("0.0")
                 .example("0.25"),
-            key("retry_on", TEXTS, "classes that are tried again; an empty list is none")
-                .otherwise("all")
-                .example(r#"["timeout"]"#),
+            key(
+                "retry_on",
+                Shape::List(&Shape::String),
+                "classes that are tried again; an empty list is none",
+            )
+            .otherwise("all")
+            .example(r#"["timeout"]"#),
         ],
     ),
 ];
