@@ -45,9 +45,10 @@ fn digit(c: char) -> Option<u32> {
     (distance < 10).then_some(distance)
 }
 
-/// The number that a text spells: a float if it has a point, else an integer. `1e3` and `0x10` spell none.
+/// The number that a text spells: a float if it has a point, else an integer. `1e3` and `0x10` spell none. Around a number the
+/// separators of ASCII are no blanks.
 pub fn number(text: &str) -> Option<Value> {
-    let plain = plain_digits(strip(text))?;
+    let plain = plain_digits(text.trim())?;
     if plain.contains('.') { plain.parse().ok().map(Value::Float) } else { whole(&plain) }
 }
 
@@ -284,9 +285,16 @@ mod tests {
     #[test]
     fn numbers() {
         let check = |text: &str, expected: Option<Value>| assert_eq!(number(text), expected, "{text}");
-        for (text, int) in
-            [("7", 7), ("+5", 5), ("-5", -5), ("007", 7), ("1_000", 1000), (" 10 ", 10), ("٣٤", 34)]
-        {
+        for (text, int) in [
+            ("7", 7),
+            ("+5", 5),
+            ("-5", -5),
+            ("007", 7),
+            ("1_000", 1000),
+            (" 10 ", 10),
+            ("٣٤", 34),
+            ("\u{a0}7\u{3000}", 7),
+        ] {
             check(text, Some(Value::Int(int)));
         }
         for (text, float) in
@@ -297,7 +305,23 @@ mod tests {
         check("9223372036854775807", Some(Value::Int(i64::MAX)));
         check("9223372036854775808", Some(Value::Float(9_223_372_036_854_775_808.0)));
         for text in [
-            "", "-", "- 5", "1e3", "0x10", "1__0", "_1", "1_", "1_.5", "1._5", ".", ".e1", "nan.", "inf", "²",
+            "",
+            "-",
+            "- 5",
+            "1e3",
+            "0x10",
+            "1__0",
+            "_1",
+            "1_",
+            "1_.5",
+            "1._5",
+            ".",
+            ".e1",
+            "nan.",
+            "inf",
+            "²",
+            "5\u{1f}",
+            "\u{1c}5.5",
         ] {
             check(text, None);
         }

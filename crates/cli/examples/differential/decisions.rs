@@ -1,0 +1,50 @@
+//! Where the programs differ because it was decided so: `docs/differential.md` has the list.
+
+use serde_json::Value as Json;
+
+const BIG_INTEGERS: &str = "integers beyond 64 bits are floats";
+const HALF_PAIRS: &str = "half a surrogate pair is no text";
+
+/// The decision by which this expression may differ.
+pub fn of_expression(text: &str) -> Option<&'static str> {
+    if has_half_pair(text) {
+        return Some(HALF_PAIRS);
+    }
+    has_big_integer(text).then_some(BIG_INTEGERS)
+}
+
+/// An escape of JSON that is, or may be, one half of a letter.
+fn has_half_pair(text: &str) -> bool {
+    let after = text.match_indices("\\u").map(|(at, _)| &text[at + 2..]);
+    after.map(str::to_ascii_lowercase).any(|digits| {
+        digits
+            .strip_prefix('d')
+            .is_some_and(|rest| rest.starts_with(['8', '9', 'a', 'b', 'c', 'd', 'e', 'f']))
+    })
+}
+
+/// What is certain to fail is told before the run, and so is what Python's YAML silently drops.
+const BEFORE_THE_RUN: &str = "mistakes that are certain are refused before the run";
+const TOLD_BEFORE: &[&str] = &["bad_arity", "expression_syntax", "unknown_function"];
+
+/// The decision by which only we refuse a workflow.
+pub fn of_refusal(ours: &Json, theirs: &Json) -> Option<&'static str> {
+    let words = ours["refused"].as_str().filter(|_| theirs.get("refused").is_none())?;
+    let codes = words.split("error[").skip(1).filter_map(|rest| rest.split_once(']'));
+    let mut codes = codes.map(|(code, _)| code).peekable();
+    codes.peek()?;
+    codes.all(|code| TOLD_BEFORE.contains(&code)).then_some(BEFORE_THE_RUN)
+}
+
+/// Nineteen digits in a row may be more than 64 bits hold.
+fn has_big_integer(text: &str) -> bool {
+    let mut digits = 0;
+    text.chars().any(|letter| {
+        digits = match letter {
+            '_' => digits,
+            letter if letter.is_numeric() => digits + 1,
+            _ => 0,
+        };
+        digits >= 19
+    })
+}
