@@ -1,7 +1,7 @@
 //! Random expressions and workflows in Windlass and in the programs that the dialects come from: `make differential`.
 //!
-//! `--python FILE` is an interpreter that can import them, `--seed N`, `--expressions N` and `--workflows N` say what is tried.
-//! What is tried depends on the seed alone, not on how many threads try it.
+//! `--python FILE` is an interpreter that can import them, `--seed N`, `--expressions N` and `--workflows N` say what is tried,
+//! and `--workflow N` shows only that one. What is tried depends on the seed alone, not on how many threads try it.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test for people prints what it found")]
 
@@ -27,6 +27,10 @@ use workflows::Workshop;
 fn main() -> ExitCode {
     let python = PathBuf::from(option("--python").unwrap_or_else(|| "target/differential/bin/python".into()));
     let seed = number("--seed", 1);
+    if let Some(only) = option("--workflow").and_then(|text| text.parse().ok()) {
+        print!("{}", workflows::show(seed, only, &workshop(), &mut Oracle::start(&python)));
+        return ExitCode::SUCCESS;
+    }
     let mut report = expressions(&python, seed, number("--expressions", 200_000));
     report.merge(workflows(&python, seed, number("--workflows", 500)));
     print!("seed {seed}\n{report}");
@@ -50,11 +54,15 @@ fn expressions(python: &Path, seed: u64, count: u64) -> Report {
     report
 }
 
-fn workflows(python: &Path, seed: u64, count: u64) -> Report {
+fn workshop() -> Workshop {
     let here = std::env::current_exe().expect("this program lies somewhere");
     let windlass = here.ancestors().nth(2).expect("examples lie below the programs").join("windlass");
     let scratch = std::env::temp_dir().join(format!("windlass-differential-{}", std::process::id()));
-    let workshop = Workshop { windlass, scratch };
+    Workshop { windlass, scratch }
+}
+
+fn workflows(python: &Path, seed: u64, count: u64) -> Report {
+    let workshop = workshop();
     let report = spread("workflows", python, count, |part, oracle, report| {
         workflows::one(seed, part, &workshop, oracle, report);
     });

@@ -78,15 +78,17 @@ def workflow(request):
     folder, run_id = Path(request["folder"]), "run"
     os.chdir(folder)
     engine = WorkflowEngine(project_root=folder)
+    # As its command line reads `-i name=value`.
+    inputs = {name.strip(): value.strip() for name, value in request["inputs"].items()}
     try:
         if request["resume"]:
-            engine.resume(run_id, request["inputs"])
+            engine.resume(run_id, inputs)
         else:
             definition = engine.load_workflow(folder / "workflow.yml")
             refusals = engine.validate(definition)
             if refusals:
                 return {"refused": " ".join(refusals)}
-            engine.execute(definition, request["inputs"], run_id=run_id)
+            engine.execute(definition, inputs, run_id=run_id)
     except Exception as error:  # recorded in the state, unless there is none yet
         if not (folder / ".specify/workflows/runs" / run_id / "state.json").exists():
             return {"refused": str(error)}

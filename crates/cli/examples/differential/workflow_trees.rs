@@ -247,9 +247,10 @@ impl Growth<'_> {
         let mut cases = Map::new();
         for _ in 0..1 + self.dice.roll(3) {
             let name = *self.dice.pick(&names);
-            // `no` is `False`, and a case that is given twice is refused.
-            if !(name == "False" && cases.contains_key("~no") || name == "~no" && cases.contains_key("False"))
-            {
+            // Two that are one key in Python: the second takes the place of the first there, and is refused or kept here.
+            let twin =
+                |a: &str, b: &str| name == a && cases.contains_key(b) || name == b && cases.contains_key(a);
+            if !twin("False", "~no") && !twin("~true", "~1") {
                 cases.insert(name.to_owned(), self.body(depth).into());
             }
         }

@@ -51,6 +51,17 @@ pub fn one(seed: u64, number: u64, workshop: &Workshop, oracle: &mut Oracle, rep
     }
 }
 
+/// Lives one workflow for somebody who looks for the reason: what it is, and what each program makes of each phase.
+pub fn show(seed: u64, number: u64, workshop: &Workshop, oracle: &mut Oracle) -> String {
+    let scene = scene(&mut Dice::of(seed, number));
+    let mut text = format!("{}inputs: {}\n", yaml(&scene.workflow), scene.inputs);
+    for phase in live(&scene, number, workshop, oracle) {
+        let found = difference(&phase).unwrap_or("agrees".into());
+        text += &format!("ours:   {}\ntheirs: {}\n  {found}\n", phase.ours, phase.theirs);
+    }
+    text
+}
+
 fn word(seen: &Json) -> String {
     seen["status"].as_str().unwrap_or("refused").to_owned()
 }

@@ -1,13 +1,13 @@
 //! Shell steps: a command whose values are spliced in as they are, the way Spec Kit does it.
 
-use super::bind::call;
+use super::bind::{call, text};
 use super::field::{bad, evaluated_text, given, needed, nothing, seconds};
 use super::step::Work;
 use crate::table::Table;
 use std::convert::Infallible;
 use windlass_ir::Duration;
 use windlass_ir::Value;
-use windlass_ir::expr::{Expr, Function, Piece, Template};
+use windlass_ir::expr::{Expr, Function, Node, Piece, Template};
 use windlass_ir::workflow::{Action, Bound, Kind, Shell, ShellOutput};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -35,14 +35,20 @@ fn output(table: &Table<'_>) -> ShellOutput {
     }
 }
 
-/// Every value goes into the command without quoting, and a command that is one value is the text of that value.
+/// Every value goes into the command without quoting. A command that is one value is the text of that value, and null is `None`
+/// there, as it is in a list that is joined.
 fn unquoted(run: Bound) -> Bound {
     let raw = |expr: Expr| {
         let span = expr.span;
         call(Function::Raw, [expr], span)
     };
     let template = match run.template {
-        Template::Expression(expr) => Template::Text(vec![Piece::Expression(raw(expr))]),
+        Template::Expression(expr) => {
+            let span = expr.span;
+            let alone = Expr::new(Node::List(vec![expr]), span);
+            let text = call(Function::Join, [alone, text("", span)], span);
+            Template::Text(vec![Piece::Expression(raw(text))])
+        }
         other => other
             .map_expressions::<Infallible>(&mut |expr| Ok(raw(expr)))
             .unwrap_or_else(|never| match never {}),
