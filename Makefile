@@ -4,11 +4,17 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run recording test conformance bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
+.PHONY: help run recording test conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
 SEEDS ?= 0..100000
+# Of the differential test: what its random numbers come from, and how much it tries.
+SEED ?= 1
+EXPRESSIONS ?= 200000
+DOCUMENTS ?= 20000
+WORKFLOWS ?= 500
+ORACLES := target/differential
 FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit speckit_expressions yaml_reader
 
 help: ## List the targets
@@ -43,6 +49,17 @@ bench-parts: toolchain ## Measure reading, the core and the store, each beside i
 conformance: toolchain ## Live every behaviour case of every dialect with the built program, and print how many agree
 	@$(CARGO) build --release -p windlass-cli --bin windlass --example conformance
 	@target/release/examples/conformance
+
+differential: toolchain $(ORACLES)/installed ## Try random expressions and workflows in Windlass and in the programs its dialects come from
+	@$(CARGO) build --release -p windlass-cli --bin windlass --example differential
+	@target/release/examples/differential --python $(ORACLES)/bin/python --seed $(SEED) \
+		--expressions $(EXPRESSIONS) --documents $(DOCUMENTS) --workflows $(WORKFLOWS)
+
+$(ORACLES)/installed:
+	@command -v python3 >/dev/null || { echo 'python3 (3.11 or newer) is missing' >&2; exit 1; }
+	python3 -m venv $(ORACLES)
+	$(ORACLES)/bin/pip install --quiet specify-cli==1.2.3 dcc-mcp-core==0.20.49
+	@touch $@
 
 simulate: toolchain ## Live SEEDS (0..100000) random runs badly and see that every promise is kept
 	$(CARGO) run --release -p windlass-sim -- --seeds $(SEEDS)

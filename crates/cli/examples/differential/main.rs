@@ -1,10 +1,11 @@
 //! Random expressions and workflows in Windlass and in the programs that the dialects come from: `make differential`.
 //!
-//! `--python FILE` is an interpreter that can import them, `--seed N`, `--expressions N` and `--workflows N` say what is tried,
-//! and `--workflow N` shows only that one. What is tried depends on the seed alone, not on how many threads try it.
+//! `--python FILE` is an interpreter that can import them, `--seed N`, `--expressions N`, `--documents N` and `--workflows N`
+//! say what is tried, and `--workflow N` shows only that one. What is tried depends on the seed alone, not on how many threads try it.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test for people prints what it found")]
 
+mod dcc;
 mod decisions;
 mod dice;
 mod expression_texts;
@@ -32,9 +33,10 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut report = expressions(&python, seed, number("--expressions", 200_000));
+    report.merge(documents(&python, seed, number("--documents", 20_000)));
     report.merge(workflows(&python, seed, number("--workflows", 500)));
     print!("seed {seed}\n{report}");
-    let wanted = [expressions::OPERATIONS, workflows::KINDS].concat();
+    let wanted = [expressions::OPERATIONS, workflows::KINDS, dcc::KINDS].concat();
     let missing: Vec<&str> = report.missing(&wanted).collect();
     if !missing.is_empty() {
         println!("never seen to succeed: {}", missing.join(", "));
@@ -52,6 +54,12 @@ fn expressions(python: &Path, seed: u64, count: u64) -> Report {
     });
     std::panic::set_hook(before);
     report
+}
+
+fn documents(python: &Path, seed: u64, count: u64) -> Report {
+    spread("DCC-MCP workflows", python, count.div_ceil(dcc::BATCH), |part, oracle, report| {
+        dcc::batch(seed, part, dcc::BATCH.min(count - part * dcc::BATCH), oracle, report);
+    })
 }
 
 fn workshop() -> Workshop {

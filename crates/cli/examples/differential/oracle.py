@@ -95,7 +95,48 @@ def workflow(request):
     return seen(folder, run_id)
 
 
-HANDLERS = {"expressions": expressions, "workflow": workflow}
+def dcc(request):
+    import yaml
+    from dcc_mcp_core import WorkflowSpec
+
+    # It warns of each number that it corrects.
+    os.dup2(NOTHING, 2)
+
+    def nested(steps):
+        for step in steps or []:
+            yield step
+            for key in ("steps", "then", "else"):
+                yield from nested(step.get(key))
+
+    def retried(step):
+        """The delays of a step anywhere in the tree: those of the same policy on a step alone."""
+        retry = step.get("retry")
+        # With an empty list nothing is tried again.
+        if retry is None or retry["max_attempts"] == 1 or retry["retry_on"] == []:
+            return None
+        alone = yaml.safe_dump({"name": "x", "steps": [{"id": "x", "tool": "x", "retry": retry}]})
+        policy = WorkflowSpec.from_yaml_str(alone).steps[0].policy.retry
+        delays = [policy.next_delay_ms(attempt + 1) for attempt in range(1, request["delays"])]
+        return {"attempts": policy.max_attempts, "delays": delays}
+
+    def read(text):
+        try:
+            spec = WorkflowSpec.from_yaml_str(text)
+            spec.validate()
+        except ValueError as error:
+            return {"refused": str(error)}
+        whole = yaml.safe_load(spec.to_yaml())
+        return {
+            "steps": {
+                step["id"]: {"kind": step["kind"], "timeout": step.get("timeout_secs"), "retry": retried(step)}
+                for step in nested(whole["steps"])
+            }
+        }
+
+    return [read(text) for text in request["texts"]]
+
+
+HANDLERS = {"expressions": expressions, "workflow": workflow, "dcc": dcc}
 
 
 def main():

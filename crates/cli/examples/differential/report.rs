@@ -13,6 +13,8 @@ pub struct Report {
     pub expressions: u64,
     /// Expressions that raise in both programs.
     pub raised: u64,
+    /// Workflows of DCC-MCP, which are only read.
+    pub documents: u64,
     pub workflows: u64,
     /// Starts and resumes of workflows.
     pub phases: u64,
@@ -47,6 +49,7 @@ impl Report {
     pub fn merge(&mut self, other: Self) {
         self.expressions += other.expressions;
         self.raised += other.raised;
+        self.documents += other.documents;
         self.workflows += other.workflows;
         self.phases += other.phases;
         self.disagreements += other.disagreements;
@@ -75,6 +78,7 @@ impl fmt::Display for Report {
         };
         writeln!(f, "expressions: {}, of them {} raise in both", self.expressions, self.raised)?;
         writeln!(f, "workflows: {} in {} phases: {}", self.workflows, self.phases, list(&self.ended))?;
+        writeln!(f, "DCC-MCP workflows read: {}", self.documents)?;
         writeln!(f, "succeeded in both: {}", list(&self.succeeded))?;
         for (decision, count) in &self.decided {
             writeln!(f, "differ by decision: {count}: {decision}")?;

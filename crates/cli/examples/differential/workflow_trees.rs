@@ -132,7 +132,12 @@ impl Growth<'_> {
             _ => self.fan_out(&id, depth),
         };
         step["id"] = id.clone().into();
-        let flag = if step["type"] == "shell" { 40 } else { 2 };
+        // What can never succeed would end most runs early.
+        let flag = match (step["type"] == "shell", step["run"].as_str().is_some_and(fails_for_good)) {
+            (true, true) => 90,
+            (true, false) => 30,
+            (false, _) => 2,
+        };
         if self.dice.chance(flag) {
             step["continue_on_error"] = self.dice.chance(90).into();
         }
@@ -250,7 +255,7 @@ impl Growth<'_> {
             // Two that are one key in Python: the second takes the place of the first there, and is refused or kept here.
             let twin =
                 |a: &str, b: &str| name == a && cases.contains_key(b) || name == b && cases.contains_key(a);
-            if !twin("False", "~no") && !twin("~true", "~1") {
+            if !twin(name, name) && !twin("False", "~no") && !twin("~true", "~1") {
                 cases.insert(name.to_owned(), self.body(depth).into());
             }
         }
@@ -378,6 +383,10 @@ impl Growth<'_> {
         };
         format!("{{{{ {inner} }}}}")
     }
+}
+
+fn fails_for_good(run: &str) -> bool {
+    run.ends_with("exit 9") || run.ends_with("{oops'") || run.ends_with("kill -9 $$")
 }
 
 /// The workflow as a file.
