@@ -41,7 +41,8 @@ const WORDS_OF_LISTS: &str = "dcc: a number in a list of words is a word";
 
 /// The decision by which a workflow of DCC-MCP may be read differently.
 pub fn of_dcc(ours: &Json, theirs: &Json) -> Option<&'static str> {
-    let refused = |side: &Json, words: &str| side["refused"].as_str().is_some_and(|said| said.contains(words));
+    let refused =
+        |side: &Json, words: &str| side["refused"].as_str().is_some_and(|said| said.contains(words));
     if refused(theirs, "invalid type: null") || refused(ours, "`name` is missing") {
         return Some(NULL_IS_ABSENT);
     }

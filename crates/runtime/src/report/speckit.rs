@@ -165,15 +165,16 @@ fn place(view: &View, path: &Path) -> Vec<(u32, u32)> {
 fn recorded(view: &View) -> impl Iterator<Item = (&Path, &StepView)> {
     view.steps.iter().filter(|(path, step)| {
         let hidden = step.frame.is_some() || view.plan_step(step).implicit;
-        let recorded = has_begun(step) && !has_raised(step);
+        let recorded = has_begun(step) && !has_raised(view, path, step);
         !hidden && recorded && !ids::is_called(view, path) && !is_private(view, path)
     })
 }
 
-/// Whether nothing is known of a step, since it could not even be told what to do, or something in a call could not.
-fn has_raised(step: &StepView) -> bool {
+/// Whether nothing is known of a step, since it could not even be told what to do, or something in a call could not. An item of a
+/// fan-out is written down only when all that is in it has come to an end.
+fn has_raised(view: &View, path: &Path, step: &StepView) -> bool {
     let raised = matches!(&step.phase, StepPhase::Settled(Outcome::Failed(failure)) if is_raised(failure));
-    raised && step.entered.is_none()
+    raised && (step.entered.is_none() || is_template(view, path))
 }
 
 fn has_begun(step: &StepView) -> bool {
