@@ -1,6 +1,6 @@
 //! Where the programs differ because it was decided so: `docs/differential.md` has the list.
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 const BIG_INTEGERS: &str = "integers beyond 64 bits are floats";
 const HALF_PAIRS: &str = "half a surrogate pair is no text";
@@ -34,6 +34,12 @@ pub fn of_refusal(ours: &Json, theirs: &Json) -> Option<&'static str> {
     let mut codes = codes.map(|(code, _)| code).peekable();
     codes.peek()?;
     codes.all(|code| TOLD_BEFORE.contains(&code)).then_some(BEFORE_THE_RUN)
+}
+
+/// Whether this is a number that JSON has no word for. What is recorded is JSON, and there it is null.
+pub fn is_no_json(tagged: &Map<String, Json>) -> bool {
+    let float = tagged.get("~float").and_then(Json::as_str).and_then(|text| text.parse::<f64>().ok());
+    float.is_some_and(|float| !float.is_finite())
 }
 
 const NULL_IS_ABSENT: &str = "dcc: a key without a value is a key that is not there";

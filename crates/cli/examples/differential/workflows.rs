@@ -201,6 +201,7 @@ fn same(ours: &Json, theirs: &Json) -> bool {
             let float = map.get("~float").and_then(Json::as_str).and_then(|text| text.parse::<f64>().ok());
             number.is_f64() && number.as_f64().map(f64::to_bits) == float.map(f64::to_bits)
         }
+        (Json::Null, Json::Object(theirs)) => decisions::is_no_json(theirs),
         (Json::Object(ours), Json::Object(theirs)) => {
             let within =
                 |(key, ours): (&String, &Json)| theirs.get(key).is_some_and(|theirs| same(ours, theirs));
