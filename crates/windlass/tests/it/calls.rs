@@ -1,6 +1,6 @@
 //! Workflows that call others: runs of their own with an id that follows from the caller, found by name beside its file.
 
-use super::dialects::{Worker, cases, done, failed, play};
+use super::played::{Worker, cases, done, failed, play};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use windlass::report::{self, Standing};

@@ -1,9 +1,9 @@
 //! Tests of the whole from file to result, in process.
 
 mod calls;
-mod dialects;
 mod embed;
 mod hooks;
 mod large;
+mod played;
 mod shown;
 mod triggers;

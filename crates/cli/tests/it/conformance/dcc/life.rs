@@ -216,6 +216,6 @@ fn exactly(seen: &Json, expected: &Json, place: &str) -> Result<(), String> {
 fn seconds_of(lines: &[Json]) -> Option<f64> {
     let mut instants = lines.iter().filter_map(|line| line["at"].as_str()?.parse::<jiff::Timestamp>().ok());
     let first = instants.next()?;
-    let last = instants.last().unwrap_or(first);
+    let last = instants.next_back().unwrap_or(first);
     Some((last.as_microsecond() - first.as_microsecond()) as f64 / 1e6)
 }

@@ -1,27 +1,17 @@
-//! What the dialects' own programs do with their files, and what ours must make of them: the cases under
-//! `crates/dialects/fixtures`, run from file to result.
+//! Runs from file to result inside this process, with a worker that remembers what it was asked.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass::report::Standing;
 use windlass::{
-    Clock, Context, Engine, Executor, Failure, Job, Outcome, Patience, RunId, Script, Value, Work, Workflow,
-    report,
+    Clock, Context, Engine, Executor, Failure, Job, Outcome, Patience, RunId, Value, Work, Workflow, report,
 };
 
 /// The folder of a dialect's cases.
 pub fn cases(dialect: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/fixtures").join(dialect).join("cases")
-}
-
-fn workflow(dialect: &str, name: &str) -> Workflow {
-    Workflow::load(cases(dialect).join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn script(json: &Json) -> Script {
-    Script::parse(&Value::from(json)).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 pub fn done(json: &Json) -> Outcome {
@@ -57,11 +47,6 @@ impl Worker {
 
     pub fn seen(&self) -> MutexGuard<'_, Vec<Seen>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Everything that was asked for: the step, and what it was given.
-    fn calls(&self) -> Json {
-        self.seen().iter().map(|seen| json!([seen.step, seen.input])).collect()
     }
 }
 
@@ -108,24 +93,6 @@ impl Played {
         for (id, expected) in steps.as_object().expect("steps") {
             assert_eq!(self.step(id)["status"], *expected, "{id} of {:#}", self.result);
         }
-    }
-
-    /// The instants at which attempts of a step were decided, in seconds from the start of the run.
-    fn starts(&self, step: &str) -> Vec<f64> {
-        let events = self.engine.events(&self.id).expect("events");
-        let start = events[0].at;
-        let starts = events.iter().filter_map(|event| {
-            let json = serde_json::to_value(event).expect("JSON");
-            let own = json["event"] == "scheduled" && json["path"] == json!([step]);
-            own.then(|| event.at.since(start).as_secs_f64())
-        });
-        starts.collect()
-    }
-
-    /// How long the run took.
-    fn seconds(&self) -> f64 {
-        let events = self.engine.events(&self.id).expect("events");
-        events.last().expect("an end").at.since(events[0].at).as_secs_f64()
     }
 }
 
