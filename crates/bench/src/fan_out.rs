@@ -2,7 +2,7 @@
 
 use crate::child::Child;
 use crate::limits;
-use crate::report::{Row, Target, Unit};
+use crate::report::{Row, Target, Unit, thousands};
 use crate::setting::{Setting, engine, fan_out, items, journal_bytes};
 use crate::stats::{interleaved, per_second};
 use std::time::Instant;
@@ -16,13 +16,17 @@ const PATIENCE_S: f64 = 15.0;
 pub fn measure(setting: &Setting) -> Vec<Row> {
     let bytes = items_per_second(setting, 1_000).bytes_per_item;
     let (mut rows, mut pace, mut most) = (Vec::new(), f64::MAX, 1_000);
-    for (count, rounds) in [(1_000, 3), (10_000, 3), (100_000, 1)] {
-        let (key, what) = (format!("fan_out.{count}"), format!("fan-out of {count}, {AT_ONCE} at once"));
+    for (count, rounds) in [(1_000usize, 3), (10_000, 3), (100_000, 1)] {
+        let (key, what) = (
+            format!("fan_out.{count}"),
+            format!("fan-out of {}, {AT_ONCE} at once", thousands(count as f64)),
+        );
         let takes_s = count as f64 / pace;
         if takes_s > PATIENCE_S {
             rows.push(Row::left_out(key, what, format!("would take {takes_s:.0} s")));
-            break;
+            continue;
         }
+        let rounds = if takes_s * rounds as f64 > PATIENCE_S { 1 } else { rounds };
         let limit = || limits::grouped(setting, AT_ONCE, count.min(20_000), bytes);
         let compared = interleaved(rounds, limit, || items_per_second(setting, count).rate);
         (pace, most) = (compared.figure, count);
@@ -30,7 +34,7 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
         rows.push(Row::of(key, what, compared, Unit::PerSecond).with(limit, Target::AtLeast(0.5)));
     }
     let bytes = (peak(setting, most) - peak(setting, most / 10)) * 1e6 / (most - most / 10) as f64;
-    let what = format!("memory at most, per settled item of {most}");
+    let what = format!("memory at most, per settled item of {}", thousands(most as f64));
     rows.push(Row::under("fan_out.memory", what, bytes, Unit::Bytes, 64.0));
     rows
 }

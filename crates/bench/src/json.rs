@@ -7,12 +7,33 @@ use crate::stats::{median, ms, percentile};
 use crate::{fan_out, many, memory, recovery, sequential, start};
 use serde_json::{Value, json};
 
+/// How much of each is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    seq: usize,
+    runs: usize,
+    fan: usize,
+    lat: usize,
+    mem_runs: usize,
+}
+
+impl Sizes {
+    pub fn from_environment() -> Result<Self, String> {
+        Ok(Self {
+            seq: size("SEQ", 1_000)?,
+            runs: size("RUNS", 2_000)?,
+            fan: size("FAN", 10_000)?,
+            lat: size("LAT", 500)?,
+            mem_runs: size("MEMRUNS", 10_000)?,
+        })
+    }
+}
+
 const IN_FLIGHT: usize = 64;
 const STARTS: usize = 3;
 
-pub fn line(setting: &Setting) -> Value {
-    let [seq, runs, fan, lat, mem_runs] =
-        [("SEQ", 1_000), ("RUNS", 2_000), ("FAN", 10_000), ("LAT", 500), ("MEMRUNS", 10_000)].map(size);
+pub fn line(setting: &Setting, sizes: Sizes) -> Value {
+    let Sizes { seq, runs, fan, lat, mem_runs } = sizes;
     let before = Limits::now(setting);
     let seq_steps_per_s = sequential::steps_per_second(setting, &strict(seq), seq);
     let steps_per_s = many::steps_per_second(setting, runs, IN_FLIGHT.min(runs)).rate;
@@ -46,9 +67,8 @@ pub fn line(setting: &Setting) -> Value {
     })
 }
 
-/// A number above zero from a variable.
-fn size((name, default): (&str, usize)) -> usize {
-    let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else { return default };
+fn size(name: &str, default: usize) -> Result<usize, String> {
+    let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else { return Ok(default) };
     let number = text.to_str().and_then(|text| text.parse().ok()).filter(|number| *number > 0);
-    number.unwrap_or_else(|| panic!("{name} must be a number above zero, not {}", text.display()))
+    number.ok_or_else(|| format!("{name}: give a number above zero instead of `{}`", text.display()))
 }

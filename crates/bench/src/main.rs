@@ -2,7 +2,7 @@
 //!
 //! Every part is a file here and can be measured alone: `windlass-bench many`. What counts is ratios of figures and limits that
 //! were measured in turns; times alone say more about the disk of the day than about Windlass.
-#![expect(clippy::print_stdout, reason = "a benchmark says what it found")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it found")]
 
 mod child;
 mod fan_out;
@@ -24,10 +24,12 @@ mod stats;
 mod store;
 
 use clap::{Parser, ValueEnum};
+use json::Sizes;
 use limits::Limits;
 use report::Row;
 use setting::Setting;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Instant;
 
 /// Measure Windlass beside the limits of this machine
@@ -103,16 +105,35 @@ impl Part {
     }
 }
 
-fn main() {
+fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
     if words.get(1).is_some_and(|word| word == "child") {
-        return child::live(&words[2..]);
+        child::live(&words[2..]);
+        return ExitCode::SUCCESS;
     }
-    let args = Args::parse();
-    let setting = Setting::new(&args.folder.unwrap_or_else(std::env::temp_dir));
+    match bench(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn bench(args: Args) -> Result<(), String> {
+    let program = setting::windlass();
+    if !program.exists() {
+        return Err(format!(
+            "{} is measured, too, and is missing: cargo build --release -p windlass-cli",
+            program.display()
+        ));
+    }
+    let sizes = Sizes::from_environment()?;
+    let folder = args.folder.unwrap_or_else(std::env::temp_dir);
+    let setting = Setting::new(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     if args.json {
-        println!("{}", json::line(&setting));
-        return;
+        println!("{}", json::line(&setting, sizes));
+        return Ok(());
     }
     let whole = args.parts.is_empty();
     let parts = if whole { &Part::WHOLE } else { &*args.parts };
@@ -124,9 +145,11 @@ fn main() {
     let (begun, mut rows, mut limits) = (Instant::now(), Vec::new(), Limits::now(&setting));
     for part in parts {
         say(&format!("{part:?}\n  before: {}", report::limits(&limits)));
-        let measured = part.measure(&setting);
+        let (started, measured) = (Instant::now(), part.measure(&setting));
+        let took_s = started.elapsed().as_secs_f64();
         limits = Limits::now(&setting);
-        say(&format!("{}  after:  {}\n", report::table(&measured), report::limits(&limits)));
+        let table = report::table(&measured);
+        say(&format!("{table}  after:  {}\n  in {took_s:.0} s\n", report::limits(&limits)));
         rows.extend(measured);
     }
     if args.markdown {
@@ -139,4 +162,5 @@ fn main() {
             Err(why) => say(&format!("not kept: {why}")),
         }
     }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! How much memory a process has that does nothing, that has done many runs, and whose runs wait.
 
 use crate::child::Child;
-use crate::report::{Row, Unit};
+use crate::report::{Row, Unit, thousands};
 use crate::setting::{Setting, windlass};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,9 +28,25 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
             25.0,
         ),
         Row::under("memory.idle", "memory of an idle process with an engine", idle, Unit::Megabytes, 25.0),
-        Row::under("memory.after", format!("memory after {RUNS} runs"), after, Unit::Megabytes, 60.0),
-        Row::plain("memory.some", format!("memory with {tenth} runs at a gate"), some, Unit::Megabytes),
-        Row::plain("memory.all", format!("memory with {WAITING} runs at a gate"), all, Unit::Megabytes),
+        Row::under(
+            "memory.after",
+            format!("memory after {} runs", thousands(RUNS as f64)),
+            after,
+            Unit::Megabytes,
+            60.0,
+        ),
+        Row::plain(
+            "memory.some",
+            format!("memory with {} runs at a gate", thousands(tenth as f64)),
+            some,
+            Unit::Megabytes,
+        ),
+        Row::plain(
+            "memory.all",
+            format!("memory with {} runs at a gate", thousands(WAITING as f64)),
+            all,
+            Unit::Megabytes,
+        ),
         Row::under(
             "memory.waiting",
             "memory per waiting run",

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 const AT_ONCE: usize = 8;
 /// About what a step that is a process writes.
 const BYTES: usize = 500;
@@ -33,7 +33,7 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
     let sequential = "the same processes with a commit between them";
     [
         ("chain", "500 shell steps `true`", chain, 500, 1, sequential),
-        ("loop", "1000 rounds of a loop with a shell step", looped, 1_000, 1, sequential),
+        ("loop", "1,000 rounds of a loop with a shell step", looped, 1_000, 1, sequential),
         (
             "fan_out",
             "fan-out of 500 shell steps, 8 at once",

@@ -1,7 +1,7 @@
 //! `kill -9`, and how long it takes until what was left goes on.
 
 use crate::child::Child;
-use crate::report::{Row, Unit};
+use crate::report::{Row, Unit, thousands};
 use crate::setting::Setting;
 use crate::stats::ms;
 use std::time::{Duration, Instant};
@@ -9,10 +9,23 @@ use std::time::{Duration, Instant};
 /// Until the first goes on, and until all do.
 const FIRST_MS: f64 = 150.0;
 const ALL_MS: f64 = 5_000.0;
+/// What would take longer is left out: the whole bench is to take less than 3 minutes.
+const PATIENCE_MS: f64 = 4.0 * ALL_MS;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
-    let mut rows = Vec::new();
+    let (mut rows, mut each_ms) = (Vec::new(), 0.0);
     for runs in [1_000, 100_000] {
+        let after = format!("after a kill with {} runs at work", thousands(runs as f64));
+        let takes_ms = each_ms * runs as f64;
+        if takes_ms > PATIENCE_MS {
+            let why = format!("would take {:.0} s", takes_ms / 1_000.0);
+            rows.push(Row::left_out(
+                format!("recovery.last.{runs}"),
+                format!("{after}: until all go on"),
+                why,
+            ));
+            continue;
+        }
         let folder = setting.place();
         let mut child = Child::start("hang", &folder, runs);
         child.says("hanging");
@@ -26,7 +39,7 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
         let repeated = child.line().expect("how many steps were repeated");
         let repeated = repeated.strip_prefix("repeated ").and_then(|count| count.parse().ok());
         let repeated = repeated.expect("a number");
-        let after = format!("after a kill with {runs} runs at work");
+        each_ms = last_ms / runs as f64;
         rows.extend([
             Row::under(
                 format!("recovery.first.{runs}"),
@@ -66,20 +79,25 @@ pub fn crash(setting: &Setting, steps: usize) -> Crash {
     let folder = setting.place();
     let mut child = Child::start("long", &folder, steps);
     let number = |line: &str| line.trim_start_matches(|c: char| !c.is_ascii_digit()).parse::<usize>();
-    let mut at_work = 0;
-    while at_work < steps / 2 {
-        at_work = number(&child.line().expect("the next step")).expect("a number");
+    let mut at_work = None;
+    while at_work.is_none_or(|step| step < steps / 2) {
+        at_work = Some(number(&child.line().expect("the next step")).unwrap_or(steps));
     }
     child.kill();
     // Whatever began before the end had been said before; all before the last one were durable.
     while let Some(line) = child.line() {
-        at_work = number(&line).unwrap_or(steps);
+        at_work = Some(number(&line).unwrap_or(steps));
     }
     let started = Instant::now();
     let mut child = Child::start("recover", &folder, 0);
-    let next = child.line().expect("the next step");
+    let first = child.line().unwrap_or_default();
     let restart_to_next_step = started.elapsed();
-    let next = number(&next).expect("a number");
-    let resumed = child.line().is_some_and(|line| line.starts_with("repeated "));
-    Crash { resumed, re_executed: at_work.saturating_sub(next), restart_to_next_step }
+    // A run that had ended before it was killed has no next step.
+    let next = first.strip_prefix("next ").and_then(|step| number(step).ok());
+    let last = if next.is_some() { child.line().unwrap_or_default() } else { first };
+    Crash {
+        resumed: last.starts_with("repeated "),
+        re_executed: next.zip(at_work).map_or(0, |(next, at_work)| at_work.saturating_sub(next)),
+        restart_to_next_step,
+    }
 }

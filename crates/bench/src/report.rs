@@ -167,7 +167,8 @@ impl Unit {
     }
 }
 
-fn thousands(value: f64) -> String {
+/// `12,345`.
+pub fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut shown = String::new();
     for (place, digit) in digits.chars().enumerate() {

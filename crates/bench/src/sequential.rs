@@ -1,32 +1,32 @@
 //! One run of many steps after each other: strict ones, which wait for their records, and pure ones, which do not.
 
 use crate::limits;
-use crate::report::{Row, Target, Unit};
+use crate::report::{Row, Target, Unit, thousands};
 use crate::setting::{Setting, engine, journal_bytes, no_inputs, pure, strict};
 use crate::stats::{interleaved, per_second};
 use std::time::Instant;
 use windlass::Plan;
 use windlass::report::Standing;
 
-const ROUNDS: usize = 3;
+const LENGTHS: [(usize, usize); 2] = [(1_000, 3), (10_000, 2)];
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
     let mut rows = Vec::new();
-    for steps in [1_000, 10_000] {
+    for (steps, rounds) in LENGTHS {
         let (chain, bytes) = (strict(steps), bytes_per_step(setting));
         let limit = || limits::single(setting, steps, bytes);
-        let compared = interleaved(ROUNDS, limit, || steps_per_second(setting, &chain, steps));
-        let what = format!("one run of {steps} steps, strict");
+        let compared = interleaved(rounds, limit, || steps_per_second(setting, &chain, steps));
+        let what = format!("one run of {} steps, strict", thousands(steps as f64));
         rows.push(
             Row::of(format!("sequential.strict.{steps}"), what, compared, Unit::PerSecond)
                 .with("two threads, one commit of a step's size each", Target::AtLeast(0.8)),
         );
     }
-    for steps in [1_000, 10_000] {
+    for (steps, rounds) in LENGTHS {
         let (chain, bytes) = (pure(steps), bytes_per_step(setting));
         let limit = || limits::single(setting, 500, bytes);
-        let compared = interleaved(ROUNDS, limit, || steps_per_second(setting, &chain, steps));
-        let what = format!("one run of {steps} steps, pure");
+        let compared = interleaved(rounds, limit, || steps_per_second(setting, &chain, steps));
+        let what = format!("one run of {} steps, pure", thousands(steps as f64));
         rows.push(
             Row::of(format!("sequential.pure.{steps}"), what, compared, Unit::PerSecond)
                 .with("single commits", Target::AtLeast(20.0)),

@@ -1,8 +1,10 @@
 //! Steps that give back much, and what a step that gives back nearly nothing leaves on the disk.
 
 use crate::limits;
+use crate::many;
 use crate::report::{Row, Unit};
-use crate::setting::{Setting, engine, folder_bytes, journal_bytes, no_inputs, strict};
+use crate::sequential;
+use crate::setting::{Setting, no_inputs, strict};
 use crate::stats::{interleaved, per_second};
 use std::pin::Pin;
 use std::time::Instant;
@@ -10,6 +12,7 @@ use windlass::report::Standing;
 use windlass::{Context, Engine, Executor, Job, Outcome, Value};
 
 const ROUNDS: usize = 3;
+const AT_ONCE: usize = 64;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -24,17 +27,13 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
         );
         rows.push(row.beside("two threads, one commit of that size each"));
     }
-    let (few, many) = (left_behind(setting, 1_000), left_behind(setting, 6_000));
-    let each = |few: f64, many: f64| (many - few) / 5_000.0;
-    rows.push(Row::under(
-        "sizes.net",
-        "records of a trivial step, net",
-        each(few.records, many.records),
-        Unit::Bytes,
-        300.0,
-    ));
-    let whole = each(few.folder, many.folder);
-    rows.push(Row::plain("sizes.folder", "the whole data folder, per trivial step", whole, Unit::Bytes));
+    let net = sequential::bytes_per_step(setting) as f64;
+    rows.push(Row::under("sizes.net", "records of a trivial step, net", net, Unit::Bytes, 300.0));
+    let (few, many) = (1_000, 3_000);
+    let more = many::steps_per_second(setting, many, AT_ONCE).folder_bytes
+        - many::steps_per_second(setting, few, AT_ONCE).folder_bytes;
+    let whole = more / ((many - few) * many::STEPS) as f64;
+    rows.push(Row::plain("sizes.folder", "the whole data folder, per step of runs of 5", whole, Unit::Bytes));
     rows
 }
 
@@ -43,7 +42,7 @@ struct Fat(usize);
 
 impl Executor for Fat {
     fn run(&self, job: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
-        let text = format!("{:x<width$}", job.step, width = self.0);
+        let text = format!("{}{}", job.step, "x".repeat(self.0));
         Box::pin(std::future::ready(Outcome::Done(Value::map([("text", Value::text(text))]))))
     }
 }
@@ -59,21 +58,4 @@ fn steps_per_second(setting: &Setting, bytes: usize, steps: usize) -> f64 {
     });
     std::fs::remove_dir_all(&folder).expect("the folder was ours");
     rate
-}
-
-/// Bytes after many runs of five trivial steps.
-struct LeftBehind {
-    records: f64,
-    folder: f64,
-}
-
-fn left_behind(setting: &Setting, steps: usize) -> LeftBehind {
-    let (folder, plan) = (setting.place(), strict(steps));
-    setting.runtime.block_on(async {
-        let run = engine(&folder).run(&plan, no_inputs()).await.expect("a start");
-        run.outcome().await.expect("an end")
-    });
-    let left = LeftBehind { records: journal_bytes(&folder) as f64, folder: folder_bytes(&folder) as f64 };
-    std::fs::remove_dir_all(&folder).expect("the folder was ours");
-    left
 }
