@@ -106,7 +106,7 @@ mod tests {
         let said = drops(&rows, &before);
         assert_eq!(
             said,
-            "worse by 37 % since abc: many (80 % then, 50 % now)\n\
+            "worse by 38 % since abc: many (80 % then, 50 % now)\n\
              worse by 25 % since abc: start (90 % then, 120 % now)\n"
         );
         let same = json!({"commit": "abc", "ratios": ratios(&rows)});
