@@ -76,7 +76,6 @@ pub enum Work {
         task: Arc<str>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<Arc<str>>,
-        #[serde(default, skip_serializing_if = "Value::is_null")]
         input: Value,
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         metadata: IndexMap<Arc<str>, Arc<str>>,

@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 pub type Map = IndexMap<Arc<str>, Value>;
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    #[default]
     Null,
     Bool(bool),
     Int(i64),
@@ -32,10 +31,6 @@ pub enum SealedPart {
 }
 
 impl Value {
-    pub fn is_null(&self) -> bool {
-        matches!(self, Self::Null)
-    }
-
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::Text(text.into())
     }
