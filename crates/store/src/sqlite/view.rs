@@ -50,9 +50,12 @@ pub(super) fn start(
     signal: &Arc<Signal>,
     durability: Durability,
 ) -> Result<JoinHandle<()>, Error> {
-    let connection = open(path, projection.version())?;
-    let mut applier = Applier { connection, path: path.into(), journal, projection, durability, applied: 0 };
-    applier.take_up()?;
+    let mut applier =
+        Applier { connection: None, path: path.into(), journal, projection, durability, applied: 0 };
+    match applier.glance() {
+        Some(applied) => applier.applied = applied,
+        None => applier.open()?,
+    }
     signal.begin(applier.applied);
     let signal = signal.clone();
     std::thread::Builder::new()
@@ -74,7 +77,8 @@ impl Drop for Ending<'_> {
 }
 
 struct Applier {
-    connection: Connection,
+    /// None until there is something to write: a process that is over before that leaves the view as it found it.
+    connection: Option<Connection>,
     path: PathBuf,
     journal: Arc<Readers>,
     projection: Arc<dyn Projection>,
@@ -89,7 +93,9 @@ impl Applier {
                 // A view that cannot be written is behind, not wrong: readers fold in the rest. The next record tries again.
                 Call::Apply { durable } => drop(self.catch_up(durable, signal)),
                 Call::Rebuild { number, durable } => {
-                    let result = removed(&self.journal)
+                    let result = self
+                        .open()
+                        .and_then(|()| removed(&self.journal))
                         .and_then(|removed| self.reset(removed))
                         .and_then(|()| self.catch_up(durable, signal));
                     signal.rebuilt(number, result);
@@ -97,14 +103,35 @@ impl Applier {
                 Call::Stop => break,
             }
         }
-        match self.durability {
+        match (&self.connection, self.durability) {
             // If this fails the view is made anew, which is no loss.
-            Durability::Disk => drop(self.leave()),
-            Durability::Process => {}
+            (Some(connection), Durability::Disk) => drop(leave(connection)),
+            (Some(_), Durability::Process) | (None, _) => {}
         }
     }
 
+    /// How far the rows go that are there, if they can be gone on with as they are. Nothing is written.
+    fn glance(&self) -> Option<u64> {
+        let view = self.path.exists().then(|| super::schema::open_reader(&self.path).ok())??;
+        let good = is_good(&view, self.projection.version(), &boot()).unwrap_or(false);
+        let removed = removed(&self.journal).ok().filter(|_| good)?;
+        trusted(&view, &self.journal, &*self.projection, removed)
+    }
+
+    fn open(&mut self) -> Result<(), Error> {
+        if self.connection.is_none() {
+            self.connection = Some(open(&self.path, self.projection.version())?);
+            self.take_up()?;
+        }
+        Ok(())
+    }
+
+    fn connection(&self) -> Result<&Connection, Error> {
+        self.connection.as_ref().ok_or(Error::Stopped)
+    }
+
     fn catch_up(&mut self, durable: u64, signal: &Signal) -> Result<(), Error> {
+        self.open()?;
         if signal.has_removed() {
             self.take_up()?;
         }
@@ -115,7 +142,7 @@ impl Applier {
     /// Goes on with the rows that are there, or begins anew.
     fn take_up(&mut self) -> Result<(), Error> {
         let removed = removed(&self.journal)?;
-        if let Some(applied) = trusted(&self.connection, &self.journal, &*self.projection, removed) {
+        if let Some(applied) = trusted(self.connection()?, &self.journal, &*self.projection, removed) {
             self.applied = applied;
             return Ok(());
         }
@@ -128,10 +155,11 @@ impl Applier {
 
     /// Takes out the rows of runs that were removed. None when these rows are not to be trusted otherwise.
     fn tidied(&mut self, removed: u64) -> Result<Option<u64>, Error> {
-        let Ok(had) = self.connection.query_row("SELECT removed FROM state", [], |row| row.get(0)) else {
+        let view = self.connection()?;
+        let Ok(had) = view.query_row("SELECT removed FROM state", [], |row| row.get(0)) else {
             return Ok(None);
         };
-        let Some(applied) = trusted(&self.connection, &self.journal, &*self.projection, lsn(had).0) else {
+        let Some(applied) = trusted(view, &self.journal, &*self.projection, lsn(had).0) else {
             return Ok(None);
         };
         let there: HashSet<String> = self.journal.with(|connection| {
@@ -141,7 +169,7 @@ impl Applier {
             names.collect::<rusqlite::Result<_>>().map_err(of(self.journal.path()))
         })?;
         let tidy = || {
-            let transaction = self.connection.unchecked_transaction()?;
+            let transaction = view.unchecked_transaction()?;
             let mut statement = transaction.prepare("SELECT run FROM runs")?;
             let shown: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
             for run in shown.iter().filter(|run| !there.contains(*run)) {
@@ -167,54 +195,16 @@ impl Applier {
         let mut rows = HashMap::new();
         for record in &scanned {
             fold(&*self.projection, record, |run| {
-                row_in(&mut rows, Some(&self.connection), &self.path, run)
+                row_in(&mut rows, Some(self.connection()?), &self.path, run)
             })?;
         }
-        self.store(rows.values(), applied, seal).map_err(of(&self.path))?;
+        store(self.connection()?, rows.values(), applied, seal).map_err(of(&self.path))?;
         self.applied = applied.0;
         Ok(true)
     }
 
-    fn store<'r>(
-        &self,
-        rows: impl Iterator<Item = &'r RunRow>,
-        applied: Lsn,
-        seal: &[u8],
-    ) -> rusqlite::Result<()> {
-        let transaction = self.connection.unchecked_transaction()?;
-        let sql = format!(
-            "INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"
-        );
-        let mut statement = transaction.prepare_cached(&sql)?;
-        for RunRow { run, tail, ended, broken, row } in rows {
-            let waiting = serde_json::Value::from(row.waiting.clone()).to_string();
-            statement.execute(rusqlite::params![
-                run.as_str(),
-                number(*tail),
-                ended,
-                broken.map(number),
-                row.workflow,
-                row.dialect,
-                row.plan,
-                row.status,
-                row.started_at.map(|at| at.0),
-                row.ended_at.map(|at| at.0),
-                row.reason,
-                row.has_failures,
-                waiting,
-                row.inputs,
-                row.failed_step
-            ])?;
-        }
-        transaction
-            .prepare_cached("UPDATE state SET applied = ?1, seal = ?2")?
-            .execute((number(applied), seal))?;
-        drop(statement);
-        transaction.commit()
-    }
-
     fn reset(&mut self, removed: u64) -> Result<(), Error> {
-        self.connection
+        self.connection()?
             .execute_batch(&format!(
                 "BEGIN IMMEDIATE; DELETE FROM runs; UPDATE state SET applied = 0, seal = x'', removed = {removed}; COMMIT;",
             ))
@@ -222,11 +212,50 @@ impl Applier {
         self.applied = 0;
         Ok(())
     }
+}
 
-    fn leave(&self) -> rusqlite::Result<()> {
-        self.connection.execute_batch("PRAGMA synchronous = FULL; UPDATE state SET clean = 1;")?;
-        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+/// Writes rows, and how far they go.
+fn store<'r>(
+    view: &Connection,
+    rows: impl Iterator<Item = &'r RunRow>,
+    applied: Lsn,
+    seal: &[u8],
+) -> rusqlite::Result<()> {
+    let transaction = view.unchecked_transaction()?;
+    let sql = format!(
+        "INSERT OR REPLACE INTO runs ({COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"
+    );
+    let mut statement = transaction.prepare_cached(&sql)?;
+    for RunRow { run, tail, ended, broken, row } in rows {
+        let waiting = serde_json::Value::from(row.waiting.clone()).to_string();
+        statement.execute(rusqlite::params![
+            run.as_str(),
+            number(*tail),
+            ended,
+            broken.map(number),
+            row.workflow,
+            row.dialect,
+            row.plan,
+            row.status,
+            row.started_at.map(|at| at.0),
+            row.ended_at.map(|at| at.0),
+            row.reason,
+            row.has_failures,
+            waiting,
+            row.inputs,
+            row.failed_step
+        ])?;
     }
+    transaction
+        .prepare_cached("UPDATE state SET applied = ?1, seal = ?2")?
+        .execute((number(applied), seal))?;
+    drop(statement);
+    transaction.commit()
+}
+
+fn leave(view: &Connection) -> rusqlite::Result<()> {
+    view.execute_batch("PRAGMA synchronous = FULL; UPDATE state SET clean = 1;")?;
+    view.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// The number of a record, and its fingerprint if it is whole.
