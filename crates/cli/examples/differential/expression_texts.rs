@@ -98,8 +98,8 @@ pub fn expression(dice: &mut Dice, depth: usize, paths: &[impl AsRef<str>]) -> S
     }
     let inner = |dice: &mut Dice| expression(dice, depth - 1, paths);
     match dice.roll(12) {
-        0..=2 => joined(inner(dice), *dice.pick(COMPARISONS), inner(dice), dice),
-        3 | 4 => joined(inner(dice), *dice.pick(&["and", "or"]), inner(dice), dice),
+        0..=2 => joined(&inner(dice), COMPARISONS, &inner(dice), dice),
+        3 | 4 => joined(&inner(dice), &["and", "or"], &inner(dice), dice),
         5 => format!("not {}", inner(dice)),
         6 => format!("({})", inner(dice)),
         7 => format!("[{}, {}]", inner(dice), inner(dice)),
@@ -110,7 +110,7 @@ pub fn expression(dice: &mut Dice, depth: usize, paths: &[impl AsRef<str>]) -> S
         }
         _ => {
             let left = format!("({} | {})", atom(dice, paths), filter(dice, depth, paths));
-            joined(left, *dice.pick(COMPARISONS), inner(dice), dice)
+            joined(&left, COMPARISONS, &inner(dice), dice)
         }
     }
 }
@@ -134,8 +134,9 @@ fn atom(dice: &mut Dice, paths: &[impl AsRef<str>]) -> String {
     if dice.chance(60) { dice.pick(paths).as_ref().to_owned() } else { (*dice.pick(LITERALS)).to_owned() }
 }
 
-/// Mostly with one space on either side, sometimes with another blank or none.
-fn joined(left: String, word: &str, right: String, dice: &mut Dice) -> String {
+/// With one of the words between, mostly with one space on either side, sometimes with another blank or none.
+fn joined(left: &str, words: &[&str], right: &str, dice: &mut Dice) -> String {
+    let word = *dice.pick(words);
     let mut blank = || if dice.chance(90) { " " } else { dice.pick(BLANKS) };
     let (before, after) = (blank(), blank());
     format!("{left}{before}{word}{after}{right}")

@@ -45,7 +45,7 @@ pub fn one(seed: u64, number: u64, workshop: &Workshop, oracle: &mut Oracle, rep
     }
     match disagreement(&phases) {
         None => count(&phases, report),
-        Some(_) => report.differ(number, || explain(scene, number, workshop, oracle)),
+        Some(_) => report.differ(number, || explain(&scene, number, workshop, oracle)),
     }
 }
 
@@ -222,10 +222,10 @@ fn count(phases: &[Phase], report: &mut Report) {
     }
 }
 
-fn explain(scene: Scene, number: u64, workshop: &Workshop, oracle: &mut Oracle) -> Disagreement {
+fn explain(scene: &Scene, number: u64, workshop: &Workshop, oracle: &mut Oracle) -> Disagreement {
     let with = |workflow: &Json| Scene { workflow: workflow.clone(), ..scene.clone() };
     let started = |phases: &[Phase]| phases.iter().all(|phase| phase.ours.get("refused").is_none());
-    let begins = started(&live(&scene, number, workshop, oracle));
+    let begins = started(&live(scene, number, workshop, oracle));
     let mut differs = |workflow: &Json| {
         let phases = live(&with(workflow), number, workshop, oracle);
         // A form that is only refused shows something else.
