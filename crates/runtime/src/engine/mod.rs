@@ -317,6 +317,8 @@ impl Engine {
             // Whoever wanted to start it died before it did.
             id = earlier;
         }
+        // From its first record on others could find it, before it is known to be driven here.
+        let _claimed = self.claims.claim(&id).await;
         let mut claims = start.claims;
         // Whoever waits for a run has a place for both.
         if let Some(limit) = start.host.limits.runs.filter(|_| start.parents.is_empty()) {

@@ -55,15 +55,7 @@ impl Engine {
         self.desk().attend();
         self.desk().orders().into_iter().for_each(|order| self.desk().start(order));
         let (mut driven, mut left_alone) = (JoinSet::new(), Vec::new());
-        let unfinished = self.store.journal.tails()?.unfinished.into_iter().map(|(run, _)| run);
-        // Those that have or want what runs share come one after the other, before all others.
-        let sharing = self.desk().runs();
-        let (first, others): (Vec<RunId>, Vec<RunId>) = unfinished.partition(|run| sharing.contains(run));
-        for run in first {
-            let error = self.drive(&run).await.err();
-            left_alone.extend(error.map(|error| (run, error)));
-        }
-        for run in others {
+        for (run, _) in self.store.journal.tails()?.unfinished {
             if driven.len() >= TAKEN_UP_AT_ONCE {
                 left_alone.extend(driven.join_next().await.and_then(Result::ok).flatten());
             }
