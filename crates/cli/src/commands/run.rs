@@ -457,7 +457,7 @@ pub(super) fn refused_start(error: &Error, json: bool) -> Answer {
 }
 
 fn drive(folder: &Path, request: Request, driving: &Driving, by: &str, screen: &Screen) -> Answer {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             return Answer {
@@ -602,10 +602,7 @@ fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, driving: &
         Standing::Waiting => Status::Waiting,
         Standing::Going => Status::Stopped,
     };
-    let result: Value_ = match engine.result(id) {
-        Ok(result) => result,
-        Err(error) => return refused(&error),
-    };
+    let result: Value_ = engine.result_of(id, &view);
     let mut answer = Answer::new(status);
     if let Some(compat) = driving.compat {
         answer.stdout = compat::ending(compat, id, &view, json);

@@ -1,7 +1,7 @@
-//! How inputs reach a run: what it decides and what the desk says to that go to the journal in one order, are waited for together,
-//! and only then carried out. What could not be written is tried again.
+//! How inputs reach a run: what it decides and what the desk says to that go to the journal in one order, and each is carried out as
+//! soon as it is durable. What could not be written is tried again.
 
-use super::{Driver, Fatal, History, Replayed, Update};
+use super::{Driver, Fatal, History, REPORTS_AT_ONCE, Replayed};
 use crate::clock::Clock;
 use crate::rates::Passed;
 use std::collections::VecDeque;
@@ -20,90 +20,165 @@ struct Link {
     pending: Option<Pending<Appended>>,
 }
 
-/// How much of what an input led to was written.
-enum Written {
-    All,
-    /// The rest was not.
-    Some,
-    /// Nothing; with the cause, where it was no conflict.
-    None(Option<Error>),
+/// Inputs from when they are handed over until all that they led to is durable.
+struct Flight {
+    /// Not yet taken by the run.
+    inputs: VecDeque<(Input, Option<Ticket>)>,
+    /// Taken, in the order in which they become durable.
+    underway: VecDeque<Underway>,
+    /// What the run waits for is asked for again before anything else.
+    asks: bool,
+    /// What the run said to the last one that it refused.
+    answered: Result<(), Refused>,
+}
+
+/// An input that the run has taken.
+struct Underway {
+    /// None for what was asked again, and for what is durable in part: the rest of it is what the desk says.
+    input: Option<Input>,
+    links: VecDeque<Link>,
+}
+
+impl Flight {
+    fn new(inputs: Vec<(Input, Option<Ticket>)>) -> Self {
+        let asks = inputs.is_empty();
+        Self { inputs: inputs.into(), underway: VecDeque::new(), asks, answered: Ok(()) }
+    }
+
+    /// What there is more to decide about is written down before the next input.
+    fn next_input(&mut self) -> Option<(Input, Option<Ticket>)> {
+        let again = |taken: &Underway| taken.links.iter().any(|link| link.answer.again);
+        if self.underway.back().is_some_and(again) { None } else { self.inputs.pop_front() }
+    }
+
+    /// What becomes durable next.
+    fn first(&mut self) -> Option<&mut Link> {
+        while self.underway.front().is_some_and(|taken| taken.links.is_empty()) {
+            self.underway.pop_front();
+        }
+        self.underway.front_mut()?.links.front_mut()
+    }
+
+    /// The first link is durable.
+    fn land(&mut self) -> Option<Answer> {
+        let taken = self.underway.front_mut()?;
+        taken.input = None;
+        let answer = taken.links.pop_front()?.answer;
+        if answer.again {
+            self.inputs.push_front((Input::Tick, None));
+        }
+        Some(answer)
+    }
+
+    /// What has not become durable is handed over once more, less what the desk said, which may not be true any more.
+    fn turn_back(&mut self) {
+        let taken = self.underway.drain(..).filter_map(|taken| taken.input);
+        let taken: Vec<_> = taken.filter(|input| !matches!(input, Input::Answered { .. })).collect();
+        taken.into_iter().rev().for_each(|input| self.inputs.push_front((input, None)));
+        self.asks = true;
+    }
+}
+
+/// What happens first while inputs are underway.
+enum Next {
+    Written(Result<Appended, Error>),
+    /// More jobs have ended.
+    Reports(Vec<Input>),
 }
 
 impl Driver {
     /// Hands inputs to the run, makes what follows durable, and only then carries it out. Without any, the run asks again for what
     /// it waits for. One that is refused ends it there, unless it is a report: of many jobs one may not be waited for any more.
+    ///
+    /// Reports that come while others are underway join them: the disk and the jobs do not wait for each other.
     pub(super) async fn hand_over(
         &mut self,
-        mut inputs: Vec<(Input, Option<Ticket>)>,
+        inputs: Vec<(Input, Option<Ticket>)>,
     ) -> Result<Result<(), Refused>, Fatal> {
-        let (mut pause, mut asks) = (RETRY_FIRST, inputs.is_empty());
+        let joins = !inputs.is_empty() && inputs.iter().all(|(input, _)| is_report(input));
+        let (mut flight, mut pause) = (Flight::new(inputs), RETRY_FIRST);
         loop {
-            let (mut chain, mut begins, mut answered) = (Vec::new(), Vec::new(), Ok(()));
-            if std::mem::take(&mut asks)
-                && let Ok(links) = self.turn(None, None)
-            {
-                chain = links;
+            self.take_in(&mut flight);
+            let may_join = joins && flight.underway.len() < REPORTS_AT_ONCE && self.has_time();
+            let Some(link) = flight.first() else { return Ok(flight.answered) };
+            let next = match &mut link.pending {
+                None => None,
+                Some(pending) => Some(self.next(pending, may_join).await),
+            };
+            let trouble = match next {
+                None => None,
+                Some(Next::Reports(reports)) => {
+                    flight.inputs.extend(reports.into_iter().map(|report| (report, None)));
+                    continue;
+                }
+                Some(Next::Written(Ok(Appended::At(_)))) => {
+                    pause = RETRY_FIRST;
+                    None
+                }
+                Some(Next::Written(Ok(Appended::Conflict { .. }))) => Some(None),
+                Some(Next::Written(Err(error @ Error::Io { fatal: false, .. }))) => Some(Some(error)),
+                Some(Next::Written(Err(error))) => return Err(Fatal(error)),
+            };
+            let Some(cause) = trouble else {
+                flight.land().into_iter().for_each(|answer| self.carry_out(answer));
+                continue;
+            };
+            // Somebody else wrote first, or what it rests on was not written: what is in memory is worth nothing.
+            self.replay()?;
+            flight.turn_back();
+            if let Some(error) = cause {
+                if !self.insists {
+                    return Err(Fatal(error));
+                }
+                // Nothing new is dispatched or acknowledged until this is written.
+                self.notice(format!("cannot write the journal, which is tried until it can be: {error}"));
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(RETRY_MAX);
             }
-            // What there is more to decide about is written down before the next input.
-            while begins.len() < inputs.len() && !chain.last().is_some_and(|link: &Link| link.answer.again) {
-                let (input, needs) = &mut inputs[begins.len()];
-                begins.push(chain.len());
-                match self.turn(Some(input.clone()), needs.take()) {
-                    Ok(links) => chain.extend(links),
-                    Err(refused) => {
-                        answered = Err(refused);
-                        if !is_report(input) {
-                            inputs.truncate(begins.len());
-                        }
+        }
+    }
+
+    /// Gives the run what it can take. What follows is then on its way to the journal.
+    fn take_in(&mut self, flight: &mut Flight) {
+        if std::mem::take(&mut flight.asks)
+            && let Ok(links) = self.turn(None, None)
+        {
+            flight.underway.push_back(Underway { input: None, links });
+        }
+        while let Some((input, needs)) = flight.next_input() {
+            match self.turn(Some(input.clone()), needs) {
+                Ok(links) => flight.underway.push_back(Underway { input: Some(input), links }),
+                Err(refused) => {
+                    flight.answered = Err(refused);
+                    if !is_report(&input) {
+                        flight.inputs.clear();
                     }
-                }
-            }
-            let (answers, written) = self.written(chain).await?;
-            match written {
-                Written::All => {
-                    let again = answers.iter().any(|answer| answer.again);
-                    answers.into_iter().for_each(|answer| self.carry_out(answer));
-                    inputs.drain(..begins.len());
-                    if again {
-                        inputs.insert(0, (Input::Tick, None));
-                    } else if inputs.is_empty() {
-                        return Ok(answered);
-                    }
-                }
-                // Somebody else wrote first, or what it rests on was not written: what is in memory is worth nothing.
-                Written::Some => {
-                    self.replay()?;
-                    self.catch_up(&answers);
-                    inputs.drain(..begins.partition_point(|begin| *begin < answers.len()));
-                    asks = true;
-                }
-                Written::None(cause) => {
-                    self.replay()?;
-                    if let Some(error) = cause {
-                        if !self.insists {
-                            return Err(Fatal(error));
-                        }
-                        // Nothing new is dispatched or acknowledged until this is written.
-                        self.notice(format!(
-                            "cannot write the journal, which is tried until it can be: {error}"
-                        ));
-                        tokio::time::sleep(pause).await;
-                        pause = (pause * 2).min(RETRY_MAX);
-                    }
-                    // What the desk said may not be true any more.
-                    inputs.retain(|(input, _)| !matches!(input, Input::Answered { .. }));
-                    asks = inputs.is_empty();
                 }
             }
         }
     }
 
+    async fn next(&mut self, pending: &mut Pending<Appended>, may_join: bool) -> Next {
+        tokio::select! {
+            biased;
+            written = pending => Next::Written(written),
+            Some(done) = self.work.join_next_with_id(), if may_join => Next::Reports(self.reported(done)),
+        }
+    }
+
+    /// Whether nothing waits for this run but the reports of its jobs.
+    fn has_time(&self) -> bool {
+        let steps_aside = self.only_record || matches!(self.clock, Clock::Virtual(_));
+        let is_due = || self.due().is_some_and(|due| due <= self.clock.now());
+        !steps_aside && self.mail.is_empty() && self.hooks.is_empty() && !is_due()
+    }
+
     /// Takes an input and whatever the desk says to what follows from it. Everything is on its way to the journal when this
     /// returns, in order; nothing is carried out.
-    fn turn(&mut self, input: Option<Input>, needs: Option<Ticket>) -> Result<Vec<Link>, Refused> {
+    fn turn(&mut self, input: Option<Input>, needs: Option<Ticket>) -> Result<VecDeque<Link>, Refused> {
         let limits = &self.host.limits;
         self.run.ask_always(limits.jobs.is_some() || limits.processes.is_some() || self.desk.has_budgets());
-        let mut chain: Vec<Link> = Vec::new();
+        let mut chain = VecDeque::new();
         let mut inputs: VecDeque<(Input, Option<Ticket>)> = VecDeque::new();
         match input {
             Some(input) => inputs.push_back((input, needs)),
@@ -138,7 +213,7 @@ impl Driver {
             for effect in &answer.effects {
                 self.tell_desk(effect.clone(), self.ticket(), &mut inputs);
             }
-            chain.push(Link { answer, pending });
+            chain.push_back(Link { answer, pending });
         }
         Ok(chain)
     }
@@ -224,52 +299,6 @@ impl Driver {
         for (key, limit) in house {
             if let Some(limit) = limit {
                 ask.claims.push(Claim::Slot { key: key.into(), limit, full: Full::Wait, turns: true });
-            }
-        }
-    }
-
-    /// Waits until all of it is durable, or is known not to be.
-    async fn written(&mut self, chain: Vec<Link>) -> Result<(Vec<Answer>, Written), Fatal> {
-        let (mut answers, mut last) = (Vec::with_capacity(chain.len()), None);
-        for Link { answer, pending } in chain {
-            let appended = match pending {
-                None => None,
-                Some(pending) => Some(pending.await),
-            };
-            let cause = match appended {
-                None => {
-                    answers.push(answer);
-                    continue;
-                }
-                Some(Ok(Appended::At(lsn))) => {
-                    last = Some(lsn);
-                    answers.push(answer);
-                    continue;
-                }
-                Some(Ok(Appended::Conflict { .. })) => None,
-                Some(Err(error @ Error::Io { fatal: false, .. })) => Some(error),
-                Some(Err(error)) => return Err(Fatal(error)),
-            };
-            let written = if last.is_none() { Written::None(cause) } else { Written::Some };
-            return Ok((answers, written));
-        }
-        if let Some(last) = last {
-            self.tail = Prev::At(Some(last));
-        }
-        Ok((answers, Written::All))
-    }
-
-    /// What was written before the rest could not be is known to everybody all the same.
-    fn catch_up(&mut self, answers: &[Answer]) {
-        let events = answers.iter().flat_map(|answer| &answer.events);
-        let before = self.view.events.saturating_sub(events.clone().count() as u64);
-        for (number, event) in (1..).zip(events) {
-            self.followers.tell(&Update::Event { seq: before + number, event: event.clone() });
-        }
-        for effect in self.run.outstanding() {
-            match &effect {
-                Effect::Dispatch(job) if self.is_at_work(&job.key) => {}
-                _ => self.carry_out_effect(effect),
             }
         }
     }

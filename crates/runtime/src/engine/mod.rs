@@ -684,8 +684,13 @@ impl Engine {
 
     /// The result object of a run at this moment, with its places in lines.
     pub fn result(&self, id: &RunId) -> Result<serde_json::Value, Error> {
+        Ok(self.result_of(id, &self.view(id)?))
+    }
+
+    /// The same, of a run that was just looked at.
+    pub fn result_of(&self, id: &RunId, view: &View) -> serde_json::Value {
         // A desk that is hurt hides places in lines, and nothing else.
-        Ok(crate::report::result_at(id, &self.view(id)?, self.shared().ok().as_ref()))
+        crate::report::result_at(id, view, self.shared().ok().as_ref())
     }
 
     /// Writes one input of a run down without driving it, and says which run waits for it.

@@ -109,6 +109,8 @@ pub(super) fn back(
     unfinished: Option<Lsn>,
     limit: usize,
 ) -> Result<Vec<Record>, Error> {
+    // One look at the database, and not one for each record.
+    let _look = connection.unchecked_transaction().map_err(of(path))?;
     let mut next = match (before, unfinished) {
         (Some(before), _) => prev_of(connection, path, run, before)?,
         (None, Some(tail)) => Some(tail),

@@ -24,6 +24,9 @@ use windlass_engine::RunId;
 /// With nothing to write for this long, the log is folded in.
 const IDLE: Duration = Duration::from_millis(200);
 
+/// A process that goes leaves no more than this in the log, all of which the next one reads when it opens the journal.
+const LEFT_BYTES: u64 = 1 << 20;
+
 /// SQLite's own size of a page.
 const PAGE_BYTES: u64 = 4096;
 
@@ -58,7 +61,7 @@ pub(super) fn start(
                 Ok(mut writer) => {
                     drop(ready.send(Ok(())));
                     writer.work();
-                    writer.write_head();
+                    writer.leave();
                 }
                 Err(error) => drop(ready.send(Err(translate(&shared.path, &error)))),
             }
@@ -184,8 +187,7 @@ impl<'c> Writer<'c> {
             statements: Statements::new(connection)?,
             next_key: key_max.unwrap_or(0) + 1,
             next_lsn: last + 1,
-            // What an earlier process left in the log is folded in when there is time.
-            log_bytes: 1,
+            log_bytes: left_in_log(&shared.path),
             head: 0,
             broken: None,
         })
@@ -484,6 +486,15 @@ impl<'c> Writer<'c> {
         Ok(u64::try_from(pages).unwrap_or(0))
     }
 
+    /// The end that nobody waits for.
+    fn leave(&mut self) {
+        if self.log_bytes > LEFT_BYTES && self.broken.is_none() {
+            // What is left over is folded in by the next process.
+            let _ = self.connection.busy_timeout(READERS).and_then(|()| self.fold_log("TRUNCATE"));
+        }
+        self.write_head();
+    }
+
     /// The end: the log is folded in and emptied, unless somebody reads.
     fn tidy(&mut self) -> Result<(), Error> {
         match &self.broken {
@@ -499,6 +510,14 @@ impl<'c> Writer<'c> {
             code => Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)),
         }
     }
+}
+
+/// About how much an earlier process has left in the log. It is folded in when there is time, and never nothing: that nothing is there may
+/// only mean that nobody could look.
+fn left_in_log(journal: &Path) -> u64 {
+    let mut log = journal.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).map_or(1, |log| log.len().max(1))
 }
 
 fn reply<T>(error: &Option<Error>, answer: impl FnOnce() -> Option<T>) -> Result<T, Error> {
