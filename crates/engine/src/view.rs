@@ -43,7 +43,12 @@ pub struct View {
     pub events: u64,
     /// Every instance that exists, in the order in which they came into being.
     pub steps: IndexMap<Path, StepView>,
+    /// Items and rounds that are done and are taken out of the steps with the next ones; none where everything is kept.
+    done: Option<HashSet<Path>>,
 }
+
+/// So many items and rounds are taken out at once.
+const TAKEN_OUT: usize = 1_024;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunPhase {
@@ -143,13 +148,22 @@ impl View {
             kept: HashSet::new(),
             events: 0,
             steps: IndexMap::new(),
+            done: None,
         }
     }
 
     pub fn of<'e>(program: Arc<Program>, events: impl IntoIterator<Item = &'e Event>) -> Self {
-        let mut view = Self::new(program);
-        events.into_iter().for_each(|event| view.apply(event));
-        view
+        Self::new(program).after(events)
+    }
+
+    /// The view of whoever drives a run: of items and rounds that are done, and that nobody asks about, it keeps nothing.
+    pub fn of_driver<'e>(program: Arc<Program>, events: impl IntoIterator<Item = &'e Event>) -> Self {
+        Self { done: Some(HashSet::new()), ..Self::new(program) }.after(events)
+    }
+
+    fn after<'e>(mut self, events: impl IntoIterator<Item = &'e Event>) -> Self {
+        events.into_iter().for_each(|event| self.apply(event));
+        self
     }
 
     /// Whether two views of the same program show the same.
@@ -503,6 +517,21 @@ impl View {
         // Whatever was begun here was not taken over.
         step.kept = step.started_at.is_none() && !skipped && self.kept.contains(path);
         (step.abandoned, step.recovered) = (settled.abandoned, settled.recovered);
+        let (unit, id) = (step.unit as usize, step.step);
+        let is_done = step.frame.is_some() && matches!(settled.outcome, Outcome::Done(_));
+        if is_done && self.programs[unit].forgets(id) {
+            self.take_out(path);
+        }
+    }
+
+    /// Takes an item or round out of the steps, together with others, so that each costs the same however many there are.
+    fn take_out(&mut self, path: &Path) {
+        let Some(done) = &mut self.done else { return };
+        done.insert(path.clone());
+        if done.len() >= TAKEN_OUT.max(self.steps.len() / 4) {
+            self.steps.retain(|path, _| !path.frames().any(|(frame, ..)| done.contains(&frame)));
+            done.clear();
+        }
     }
 
     /// The failure behind the end of the run: inside the scope that failed, inside the scope in it, and so on.

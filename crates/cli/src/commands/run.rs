@@ -457,7 +457,7 @@ pub(super) fn refused_start(error: &Error, json: bool) -> Answer {
 }
 
 fn drive(folder: &Path, request: Request, driving: &Driving, by: &str, screen: &Screen) -> Answer {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             return Answer {

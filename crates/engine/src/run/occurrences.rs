@@ -7,7 +7,7 @@ use windlass_ir::workflow::Kind;
 /// The steps inside loops of one workflow that have a name of their own.
 pub fn all(state: &State, from: Option<Place>) -> Vec<(Place, Arc<str>)> {
     let unit = from.map_or(0, |from| state.at(from).unit);
-    let places = (0..state.instances.len() as u32).map(Place);
+    let places = (0..state.instances.count()).map(Place);
     let own = places.filter(|place| state.at(*place).unit == unit && state.at(*place).started_at.is_some());
     own.filter_map(|place| Some((place, name(state, place)?.into()))).collect()
 }

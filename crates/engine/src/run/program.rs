@@ -36,6 +36,8 @@ struct StepNote {
     guarded: bool,
     /// How many steps stand inside it, however deep.
     inner: u32,
+    /// A gate or a call of another workflow stands inside it, however deep.
+    asked_about: bool,
 }
 
 /// Steps that are ready wait in one of these.
@@ -153,7 +155,12 @@ impl Program {
                 notes[number.index()].needs += 1;
             }
             let outwards = std::iter::successors(step.parent, |parent| plan.step(*parent).parent);
-            outwards.into_iter().for_each(|around| notes[around.index()].inner += 1);
+            let asked_about = matches!(step.kind, Kind::Gate(_) | Kind::Action(Action::Call(_)));
+            for around in outwards {
+                let note = &mut notes[around.index()];
+                note.inner += 1;
+                note.asked_about |= asked_about;
+            }
         }
         self.notes = notes;
         self.can_undo =
@@ -218,6 +225,12 @@ impl Program {
     /// Whether each item of a fan-out remembers its own steps, because they may read each other by name.
     pub fn remembers(&self, fan_out: StepId) -> bool {
         self.is_flat() && self.note(fan_out).inner > 1
+    }
+
+    /// Whether an item or round of this step that is done is known by its result alone: nobody reads its steps from outside, undoes
+    /// them, or asks again what was decided there.
+    pub fn forgets(&self, scope: StepId) -> bool {
+        !self.is_flat() && !self.can_undo && !self.note(scope).asked_about
     }
 
     pub fn is_flat(&self) -> bool {

@@ -49,7 +49,7 @@ impl Replayed {
     pub fn of(id: &RunId, program: &Arc<Program>, history: &History) -> Self {
         let History { events, tail } = history;
         let run = Run::replay(id.clone(), program.clone(), events);
-        let view = View::of(program.clone(), events);
+        let view = View::of_driver(program.clone(), events);
         let mut decided = HashMap::new();
         for event in events {
             if let What::Decided { id, path, .. } = &event.what

@@ -327,7 +327,7 @@ impl Engine {
         }
         let fresh = Replayed {
             run: Run::new(id, program.clone()),
-            view: View::new(program),
+            view: View::of_driver(program, []),
             tail: None,
             last_at: None,
             decided: HashMap::new(),

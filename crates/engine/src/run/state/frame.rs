@@ -1,6 +1,6 @@
 //! Items and rounds: each is an instance of the step that has the loop, with the steps of the body inside.
 
-use super::{Items, Phase, Place, Role, Rounds, State, Within};
+use super::{Items, List, Phase, Place, Role, Rounds, State, Within};
 use crate::keys::Timestamp;
 use crate::outcome::Outcome;
 use std::collections::{BTreeMap, HashMap};
@@ -57,9 +57,11 @@ impl State {
             }
         }
         let frame = self.open_frame(place, number);
-        if let Some(Within::Rounds(rounds)) = self.at_mut(place).within.as_deref_mut() {
-            rounds.last = Some(frame);
-        }
+        let before = match self.at_mut(place).within.as_deref_mut() {
+            Some(Within::Rounds(rounds)) => rounds.last.replace(frame),
+            _ => None,
+        };
+        before.into_iter().for_each(|round| self.forget(round));
     }
 
     fn open_frame(&mut self, place: Place, number: u32) -> Place {
@@ -109,5 +111,39 @@ impl State {
             }
         }
         self.open_frames(place);
+        if matches!(self.kind(place), Kind::ForEach(_)) {
+            // Whoever has just seen it settle may still look at it; it may be the last one that was opened again.
+            let before = self.done_item.replace(frame).filter(|before| *before != frame);
+            before.into_iter().for_each(|item| self.forget(item));
+        }
+    }
+
+    /// Gives back the memory of an item or round that is done, where its result is all that is asked for from now on.
+    fn forget(&mut self, frame: Place) {
+        let instance = self.at(frame);
+        let Some(parent) = instance.parent else { return };
+        let is_done = matches!(instance.outcome(), Some(Outcome::Done(_)));
+        if !is_done || !self.program(frame).forgets(instance.step) {
+            return;
+        }
+        let (unit, mut inside, mut seen) = (instance.unit, vec![frame], 0);
+        while let Some(place) = inside.get(seen) {
+            let instance = self.at(*place);
+            // Something may yet come of what is not settled, and the desk may ask what became of what it gave.
+            let is_over = matches!(instance.phase, Phase::Settled(_) | Phase::Dormant);
+            if !is_over || instance.unit != unit || instance.asks > 0 {
+                return;
+            }
+            inside.extend(instance.lists.iter().flat_map(List::places));
+            seen += 1;
+        }
+        for place in inside {
+            if let Some(instance) = self.instances.forget(place) {
+                self.by_path.remove(&instance.path);
+            }
+        }
+        if let Some(list) = self.list_mut(Some(parent), Role::Body) {
+            list.forget_frame(frame);
+        }
     }
 }

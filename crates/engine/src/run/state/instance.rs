@@ -213,6 +213,35 @@ pub enum Abort {
 }
 
 impl Instance {
+    pub(super) fn new(unit: u32, step: StepId, path: Path, parent: Option<Place>, role: Role) -> Self {
+        Self {
+            unit,
+            step,
+            path,
+            parent,
+            role,
+            frame: None,
+            pass: 1,
+            sent_back: 0,
+            pending: 0,
+            phase: Phase::Waiting,
+            within: None,
+            lists: Vec::new(),
+            notes: IndexMap::new(),
+            attempts_before: 0,
+            attempts: 0,
+            rounds: 0,
+            started_at: None,
+            because: None,
+            stop: None,
+            key: None,
+            asked: None,
+            asks: 0,
+            gave_back: None,
+            seen: None,
+        }
+    }
+
     /// What it asked for is not its own any more.
     pub(super) fn give_back(&mut self, at: Timestamp) {
         if let Some(asked) = self.asked.take() {

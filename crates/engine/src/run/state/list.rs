@@ -44,7 +44,7 @@ pub struct List {
     /// Instances that stand in the place of the first one of their step, by their place in the list.
     instead: BTreeMap<u32, Place>,
     /// Instances of steps that were added while it was under way.
-    added: Vec<Place>,
+    added: BTreeSet<Place>,
     /// Those that have neither settled nor are dormant.
     pub open: u32,
     /// Neither started nor settled.
@@ -78,7 +78,11 @@ impl List {
     pub(super) fn add_frame(&mut self, frame: Place) {
         self.open += 1;
         self.active.insert(frame);
-        self.added.push(frame);
+        self.added.insert(frame);
+    }
+
+    pub(super) fn forget_frame(&mut self, frame: Place) {
+        self.added.remove(&frame);
     }
 
     /// All of them, in the order of the file and then in the order in which they were added.
@@ -91,7 +95,7 @@ impl State {
     /// Makes instances of a list of steps. Steps that need nothing are ready at once.
     pub(super) fn open_list(&mut self, scope: Option<Place>, role: Role, unit: u32, steps: &[StepId]) {
         let program = self.units[unit as usize].program.clone();
-        let first = self.instances.len() as u32;
+        let first = self.instances.count();
         let around = scope.map_or_else(Path::default, |place| self.at(place).path.clone());
         let mut list = List { role, first, count: steps.len() as u32, ..List::default() };
         for step in steps {
@@ -133,41 +137,15 @@ impl State {
         parent: Option<Place>,
         role: Role,
     ) -> Place {
-        let number = u32::try_from(self.instances.len()).expect("a run has fewer than 2^32 step instances");
-        let place = Place(number);
-        let before = self.by_path.insert(path.clone(), place);
-        // What an earlier instance at this path has done is never mistaken for what this one does, and what it noted is known.
-        let (attempts, notes) = before.map_or_else(Default::default, |before| {
+        let mut instance = Instance::new(unit, step, path.clone(), parent, role);
+        let place = Place(self.instances.count());
+        if let Some(before) = self.by_path.insert(path, place) {
+            // What an earlier instance at this path has done is never mistaken for what this one does, and what it noted is known.
             let before = self.at(before);
-            (before.attempts, before.notes.clone())
-        });
-        self.instances.push(Instance {
-            unit,
-            step,
-            path,
-            parent,
-            role,
-            frame: None,
-            pass: 1,
-            sent_back: 0,
-            pending: 0,
-            phase: Phase::Waiting,
-            within: None,
-            lists: Vec::new(),
-            notes,
-            attempts_before: attempts,
-            attempts,
-            rounds: 0,
-            started_at: None,
-            because: None,
-            stop: None,
-            key: None,
-            asked: None,
-            asks: 0,
-            gave_back: None,
-            seen: None,
-        });
-        place
+            (instance.attempts_before, instance.attempts) = (before.attempts, before.attempts);
+            instance.notes = before.notes.clone();
+        }
+        self.instances.add(instance)
     }
 
     pub(super) fn make_ready(&mut self, place: Place) {
@@ -385,7 +363,7 @@ impl State {
         let siblings = around.into_iter().flat_map(List::places);
         let target = siblings.map(|place| self.at(place).step).find(|step| program.step(*step).id == *id);
         let Some(target) = target else { return };
-        let number = self.instances.len() as u32;
+        let number = self.instances.count();
         self.open_list(Some(caller), role, unit, &[target]);
         let place = Place(number);
         self.at_mut(place).because = Some(Arc::new(because));
@@ -432,7 +410,7 @@ impl State {
         let roots = program.plan.roots.clone();
         self.planned += roots.len() as u32;
         let (program, latest) = (Arc::new(program), HashMap::new());
-        let planned = Some(Place(self.instances.len() as u32));
+        let planned = Some(Place(self.instances.count()));
         self.units.push(Unit {
             program: program.clone(),
             inputs,

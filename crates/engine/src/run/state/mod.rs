@@ -3,13 +3,14 @@
 //! `evolve` is shared by live running and replay, so there is no code that restores a run. It never evaluates an
 //! expression, reads a clock or consults a policy: whatever was decided is in the event.
 //!
-//! `instance` is one step at one path, `list` holds steps that stand side by side and settles them, `frame` makes items and rounds, `stop` ends what is under way,
+//! `instance` is one step at one path, `instances` all of them, `list` holds steps that stand side by side and settles them, `frame` makes items and rounds, `stop` ends what is under way,
 //! `again` opens what was settled, `promise` shares work by key, `timer` knows what time brings, `sight` finds the instance
 //! that a name stands for.
 
 mod again;
 mod frame;
 mod instance;
+mod instances;
 mod list;
 mod promise;
 mod sight;
@@ -25,6 +26,7 @@ pub use instance::{
     Abort, Asked, Asking, Attempt, Because, Doing, Instance, Items, Phase, Place, Rounds, Settlement, Sleep,
     Within,
 };
+pub use instances::Instances;
 pub use list::{List, Role, failure_value};
 pub use promise::Held;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -100,8 +102,10 @@ pub struct State {
     /// The time of the last event: `now` is never less.
     pub last_at: Timestamp,
     pub units: Vec<Unit>,
-    pub instances: Vec<Instance>,
+    pub instances: Instances,
     by_path: HashMap<Path, Place>,
+    /// The item that was done last.
+    done_item: Option<Place>,
     pub roots: List,
     /// Instances that can start, in the order in which they came into being, by what they wait for.
     pub ready: BTreeSet<Place>,
@@ -192,8 +196,9 @@ impl State {
                 planned: None,
                 latest: HashMap::new(),
             }],
-            instances: Vec::new(),
+            instances: Instances::default(),
             by_path: HashMap::new(),
+            done_item: None,
             roots: List::default(),
             ready: BTreeSet::new(),
             ready_actions: BTreeSet::new(),
@@ -235,11 +240,11 @@ impl State {
     }
 
     pub fn at(&self, place: Place) -> &Instance {
-        &self.instances[place.index()]
+        self.instances.at(place)
     }
 
     fn at_mut(&mut self, place: Place) -> &mut Instance {
-        &mut self.instances[place.index()]
+        self.instances.at_mut(place)
     }
 
     pub fn find(&self, path: &Path) -> Option<Place> {

@@ -1,0 +1,58 @@
+//! All instances of a run, by number. One that is forgotten gives its memory back and keeps its number.
+
+use super::{Instance, Phase, Place, Role, Settlement};
+use crate::keys::Path;
+use crate::outcome::Outcome;
+use windlass_ir::Value;
+use windlass_ir::expr::StepId;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instances {
+    all: Vec<Option<Box<Instance>>>,
+    /// What stands for those that are forgotten: something that is done and that nobody is told about.
+    gone: Box<Instance>,
+}
+
+impl Default for Instances {
+    fn default() -> Self {
+        Self { all: Vec::new(), gone: Box::new(gone()) }
+    }
+}
+
+impl Instances {
+    /// As many as there have ever been.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.all.len()).expect("a run has fewer than 2^32 step instances")
+    }
+
+    pub fn add(&mut self, instance: Instance) -> Place {
+        let place = Place(self.count());
+        self.all.push(Some(Box::new(instance)));
+        place
+    }
+
+    pub fn at(&self, place: Place) -> &Instance {
+        self.all[place.index()].as_deref().unwrap_or(&self.gone)
+    }
+
+    /// What is done to one that is forgotten is forgotten, too.
+    pub fn at_mut(&mut self, place: Place) -> &mut Instance {
+        match &mut self.all[place.index()] {
+            Some(instance) => instance,
+            None => {
+                *self.gone = gone();
+                &mut self.gone
+            }
+        }
+    }
+
+    pub fn forget(&mut self, place: Place) -> Option<Box<Instance>> {
+        self.all[place.index()].take()
+    }
+}
+
+fn gone() -> Instance {
+    let settlement = Settlement { outcome: Outcome::Done(Value::Null), fails: false, recovered: false };
+    let instance = Instance::new(0, StepId(0), Path::default(), None, Role::Body);
+    Instance { phase: Phase::Settled(settlement), ..instance }
+}
