@@ -130,7 +130,7 @@ async fn all(engine: &Arc<Engine>, host: &Host, plan: Plan, count: usize) {
     in_flight(count, AT_ONCE.min(count), move || {
         let (engine, host, plan) = (engine.clone(), host.clone(), plan.clone());
         async move {
-            start(&engine, &plan, no_inputs(), &host).await.done.await.expect("a driver").expect("an end");
+            start(&engine, &plan, no_inputs(), &host).await.outcome().await.expect("an end");
         }
     })
     .await;
@@ -161,7 +161,7 @@ async fn gates(folder: &Path, count: usize) {
 async fn fan(folder: &Path, count: usize) {
     let (engine, host) = open(folder, Echo);
     let handle = start(&engine, &fan_out(crate::fan_out::AT_ONCE), items(count), &host).await;
-    handle.done.await.expect("a driver").expect("an end");
+    handle.outcome().await.expect("an end");
     say("done");
     listen();
 }
@@ -195,7 +195,7 @@ async fn hang(folder: &Path, count: usize) {
 async fn long(folder: &Path, count: usize) {
     let (engine, host) = open(folder, Says);
     let handle = start(&engine, &strict(count), no_inputs(), &host).await;
-    handle.done.await.expect("a driver").expect("an end");
+    handle.outcome().await.expect("an end");
     say("done");
     listen();
 }

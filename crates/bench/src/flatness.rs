@@ -36,7 +36,7 @@ fn costs(setting: &Setting) -> Vec<f64> {
         let engine = Engine::open(&folder, Durability::Process).expect("a data folder");
         let host = Host::new(Environment::default()).with_others(Notes(instants.clone()));
         let handle = engine.start(&plan, beginning(&host, no_inputs())).await.expect("a start");
-        handle.done.await.expect("a driver").expect("an end");
+        handle.outcome().await.expect("an end");
     });
     let instants = instants.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(instants.len(), STEPS, "every step was done once");

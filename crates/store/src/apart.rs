@@ -85,15 +85,14 @@ fn each_data(
 /// The value with everything large in it taken out, innermost first, and about how long it is written down.
 fn smaller(data: Json, put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>) -> Result<(Json, usize), Error> {
     let (data, bytes) = match data {
-        Json::Array(items) => {
+        Json::Array(mut items) => {
             let mut bytes = 2;
-            let mut kept = Vec::with_capacity(items.len());
-            for item in items {
-                let (item, length) = smaller(item, put)?;
+            for item in &mut items {
+                let (kept, length) = smaller(item.take(), put)?;
                 bytes += length + 1;
-                kept.push(item);
+                *item = kept;
             }
-            (Json::Array(kept), bytes)
+            (Json::Array(items), bytes)
         }
         Json::Object(map) => {
             let mut bytes = 2;

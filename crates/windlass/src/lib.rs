@@ -217,7 +217,8 @@ impl RunHandle {
 
     /// Waits until the run has ended, or until only people could move it and nobody waits for them.
     pub async fn outcome(self) -> Result<report::Standing, runtime::Fatal> {
-        self.handle.done.await.unwrap_or(Ok(report::Standing::Going))
+        drop(self.events);
+        self.handle.outcome().await
     }
 }
 

@@ -168,6 +168,12 @@ impl Handle {
         }
         answer.await.unwrap_or(Err(Refused::Finished))
     }
+
+    /// Waits until this process is done with it. Nothing is kept for who does not listen any more.
+    pub async fn outcome(self) -> Result<Standing, Fatal> {
+        drop(self.updates);
+        self.done.await.unwrap_or(Ok(Standing::Going))
+    }
 }
 
 impl Engine {
