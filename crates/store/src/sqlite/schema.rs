@@ -102,7 +102,13 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     // Closing must not checkpoint: that is the writer's to decide, and a refused file stays as it is.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of(path))?;
     connection.busy_timeout(BUSY).map_err(of(path))?;
+    keep_plans(&connection).map_err(of(path))?;
     Ok(connection)
+}
+
+/// A statement is compiled once, and not again for every value that is bound to it.
+pub(super) fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 fn version(connection: &Connection, path: &Path) -> Result<u32, Error> {
