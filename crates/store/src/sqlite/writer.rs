@@ -24,9 +24,6 @@ use windlass_engine::RunId;
 /// With nothing to write for this long, the log is folded in.
 const IDLE: Duration = Duration::from_millis(200);
 
-/// A process that goes leaves no more than this in the log, all of which the next one reads when it opens the journal.
-const LEFT_BYTES: u64 = 1 << 20;
-
 /// SQLite's own size of a page.
 const PAGE_BYTES: u64 = 4096;
 
@@ -486,10 +483,10 @@ impl<'c> Writer<'c> {
         Ok(u64::try_from(pages).unwrap_or(0))
     }
 
-    /// The end that nobody waits for.
+    /// The end that nobody waits for. What is left in the log is read by the next process, so it must not get long.
     fn leave(&mut self) {
-        if self.log_bytes > LEFT_BYTES && self.broken.is_none() {
-            // What is left over is folded in by the next process.
+        if self.log_bytes > self.shared.tuning.log_bytes / 4 && self.broken.is_none() {
+            // The next process folds in what this one cannot.
             let _ = self.connection.busy_timeout(READERS).and_then(|()| self.fold_log("TRUNCATE"));
         }
         self.write_head();

@@ -199,6 +199,18 @@ fn log_and_mark_are_kept_short() {
     assert_eq!(again, tails);
 }
 
+/// Each process writes so little that it would never fold the log in by itself, and the next one reads all that is left there.
+#[test]
+fn short_lives_do_not_leave_a_long_log() {
+    let temp = Temp::new();
+    let mut most = 0;
+    for n in 0..60 {
+        push(&open(&temp, busy()), &run(&format!("r{n}")), "x");
+        most = most.max(std::fs::metadata(temp.file("journal.db-wal")).map_or(0, |log| log.len()));
+    }
+    assert!((4_000..100_000).contains(&most), "{most}");
+}
+
 /// A view is used when it is good and made anew when it is not; in either case it shows the same.
 #[test]
 fn a_view_that_cannot_be_trusted_is_made_anew() {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use windlass::{Context, Engine, Executor, Job, Outcome, Value, Workflow, report};
+use windlass::{Context, Engine, Executor, Job, Outcome, Value, View, Workflow, report};
 
 const FILE: &str = r#"
 workflow: {id: large, name: Large}
@@ -42,4 +42,31 @@ async fn a_large_value_is_written_once() {
     }
     drop(engine);
     std::fs::remove_dir_all(folder).expect("ours");
+}
+
+const ITEMS: &str = r#"
+workflow: {id: items, name: Items}
+config: {parameters: {items: {type: array<integer>, required: true}}}
+stages:
+  - id: each
+    type: fan_out
+    fan_out: {source: "${{ parameters.items }}", stage_template: {type: assign, set: {n: "${{ item }}"}}}
+"#;
+
+#[tokio::test]
+async fn a_driver_keeps_nothing_of_items_that_are_done() {
+    let workflow = Workflow::read("items.yaml", ITEMS.as_bytes().to_vec());
+    let engine = Engine::in_memory();
+    let inputs = Value::map([("items", Value::list((0..3_000).map(Value::Int)))]);
+    let run = engine.run(workflow.plan().expect("valid"), inputs).await.expect("a start");
+    let id = run.id.clone();
+    run.outcome().await.expect("an end");
+    let (whole, events) = (engine.view(&id).expect("the run"), engine.events(&id).expect("the run"));
+    assert_eq!(whole.steps.len(), 1 + 2 * 3_000, "the step, its items, and a step in each");
+    let driver = View::of_driver(whole.program().clone(), &events);
+    assert!(driver.steps.len() < 3_000, "{}", driver.steps.len());
+    assert_eq!((driver.events, &driver.phase), (whole.events, &whole.phase));
+    let results = &report::result(&id, &whole)["steps"]["each"]["output"];
+    assert_eq!(results.as_array().map(Vec::len), Some(3_000));
+    assert_eq!(results[2_999]["n"], 2_999);
 }

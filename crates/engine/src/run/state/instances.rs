@@ -56,3 +56,25 @@ fn gone() -> Instance {
     let instance = Instance::new(0, StepId(0), Path::default(), None, Role::Body);
     Instance { phase: Phase::Settled(settlement), ..instance }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_forgotten_counts_as_done_and_keeps_its_number() {
+        let mut instances = Instances::default();
+        let instance = |name: &str| {
+            let path = Path::default().child(name.into(), None);
+            Instance::new(0, StepId(0), path, None, Role::Body)
+        };
+        let (first, second) = (instances.add(instance("a")), instances.add(instance("b")));
+        assert_eq!(instances.forget(first).map(|instance| *instance), Some(instance("a")));
+        assert_eq!((instances.count(), instances.forget(first)), (2, None));
+        instances.at_mut(first).attempts = 7;
+        instances.at_mut(second).attempts = 1;
+        assert!(instances.at(first).is_settled());
+        assert_eq!((instances.at(second).attempts, instances.at(second).is_settled()), (1, false));
+        assert_eq!(instances.at_mut(first).attempts, 0, "nothing is done to what is gone");
+    }
+}
