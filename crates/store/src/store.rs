@@ -40,7 +40,7 @@ impl Default for Tuning {
         Self {
             batch_bytes: 4 << 20,
             // A log that is written over again needs no new blocks: keeping it short makes flushes cheaper.
-            log_bytes: 4 << 20,
+            log_bytes: 1 << 20,
             mark_records: 10_000,
             #[cfg(all(test, feature = "sqlite"))]
             pages_max: None,
