@@ -734,7 +734,7 @@ fn unescape(raw: &str) -> Result<String, Range<usize>> {
     Ok(text)
 }
 
-/// `\uXXXX`, or two of them for a character beyond 16 bits, as in JSON.
+/// `\u` and four digits, or two of them for a character beyond 16 bits, as in JSON.
 fn unicode_escape(escape: &str) -> Option<(char, usize)> {
     let high = code_unit(escape)?;
     if let Some(character) = char::from_u32(high) {

@@ -255,7 +255,7 @@ impl Reader<'_> {
         Ok(character)
     }
 
-    /// `\uXXXX`, or two of them for a character beyond the first 65,536.
+    /// `\u` and four digits, or two of them for a character beyond the first 65,536.
     fn unicode_escape(&mut self) -> Result<char, Fatal> {
         let bad = "\\u needs four hexadecimal digits, and two escapes for characters beyond U+FFFF";
         let decoded = match self.code_unit(self.at) {

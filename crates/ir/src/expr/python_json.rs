@@ -193,7 +193,7 @@ fn number_length(text: &str) -> usize {
     end
 }
 
-/// `\uXXXX`, or two of them for a character beyond 16 bits. Half of such a pair is no character.
+/// `\u` and four digits, or two of them for a character beyond 16 bits. Half of such a pair is no character.
 fn unicode_escape(text: &str) -> Option<(char, usize)> {
     let high = code_unit(text)?;
     if let Some(letter) = char::from_u32(high.into()) {

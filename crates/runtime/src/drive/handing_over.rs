@@ -81,7 +81,11 @@ impl Flight {
 
 /// What happens first while inputs are underway.
 enum Next {
-    Written(Result<Appended, Error>),
+    /// The first link is durable.
+    Durable,
+    /// Somebody else wrote first, or what it rests on was not written.
+    Outrun,
+    Failed(Error),
     /// More jobs have ended.
     Reports(Vec<Input>),
 }
@@ -101,41 +105,31 @@ impl Driver {
             self.take_in(&mut flight);
             let may_join = joins && flight.underway.len() < REPORTS_AT_ONCE && self.has_time();
             let Some(link) = flight.first() else { return Ok(flight.answered) };
-            let next = match &mut link.pending {
-                None => None,
-                Some(pending) => Some(self.next(pending, may_join).await),
-            };
-            let trouble = match next {
-                None => None,
-                Some(Next::Reports(reports)) => {
-                    flight.inputs.extend(reports.into_iter().map(|report| (report, None)));
-                    continue;
-                }
-                Some(Next::Written(Ok(Appended::At(_)))) => {
+            match self.next(link, may_join).await {
+                Next::Durable => {
                     pause = RETRY_FIRST;
-                    None
+                    flight.land().into_iter().for_each(|answer| self.carry_out(answer));
                 }
-                Some(Next::Written(Ok(Appended::Conflict { .. }))) => Some(None),
-                Some(Next::Written(Err(error @ Error::Io { fatal: false, .. }))) => Some(Some(error)),
-                Some(Next::Written(Err(error))) => return Err(Fatal(error)),
-            };
-            let Some(cause) = trouble else {
-                flight.land().into_iter().for_each(|answer| self.carry_out(answer));
-                continue;
-            };
-            // Somebody else wrote first, or what it rests on was not written: what is in memory is worth nothing.
-            self.replay()?;
-            flight.turn_back();
-            if let Some(error) = cause {
-                if !self.insists {
-                    return Err(Fatal(error));
+                Next::Reports(reports) => {
+                    flight.inputs.extend(reports.into_iter().map(|report| (report, None)));
                 }
-                // Nothing new is dispatched or acknowledged until this is written.
-                self.notice(format!("cannot write the journal, which is tried until it can be: {error}"));
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(RETRY_MAX);
+                Next::Outrun => self.turn_back(&mut flight)?,
+                Next::Failed(error @ Error::Io { fatal: false, .. }) if self.insists => {
+                    self.turn_back(&mut flight)?;
+                    // Nothing new is dispatched or acknowledged until this is written.
+                    self.notice(format!("cannot write the journal, which is tried until it can be: {error}"));
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(RETRY_MAX);
+                }
+                Next::Failed(error) => return Err(Fatal(error)),
             }
         }
+    }
+
+    /// What is in memory and not on the disk is worth nothing.
+    fn turn_back(&mut self, flight: &mut Flight) -> Result<(), Fatal> {
+        flight.turn_back();
+        self.replay()
     }
 
     /// Gives the run what it can take. What follows is then on its way to the journal.
@@ -158,10 +152,15 @@ impl Driver {
         }
     }
 
-    async fn next(&mut self, pending: &mut Pending<Appended>, may_join: bool) -> Next {
+    async fn next(&mut self, link: &mut Link, may_join: bool) -> Next {
+        let Some(pending) = &mut link.pending else { return Next::Durable };
         tokio::select! {
             biased;
-            written = pending => Next::Written(written),
+            written = pending => match written {
+                Ok(Appended::At(_)) => Next::Durable,
+                Ok(Appended::Conflict { .. }) => Next::Outrun,
+                Err(error) => Next::Failed(error),
+            },
             Some(done) = self.work.join_next_with_id(), if may_join => Next::Reports(self.reported(done)),
         }
     }
