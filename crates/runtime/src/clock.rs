@@ -59,7 +59,10 @@ impl Clock {
     pub(crate) fn not_before(self, seen: Option<Timestamp>) -> Self {
         match (self, seen) {
             (Self::Virtual(now), Some(seen)) => Self::Virtual(now.max(seen)),
-            (Self::Steady { began, at }, Some(seen)) => Self::Steady { began: began.max(seen), at },
+            // A clock that is behind starts again at `seen`; adding to `began` alone would count the time since `at` twice.
+            (Self::Steady { .. }, Some(seen)) if self.now() < seen => {
+                Self::Steady { began: seen, at: Passed::now() }
+            }
             (clock, _) => clock,
         }
     }
@@ -102,6 +105,7 @@ impl Onward {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windlass_ir::Duration;
 
     const HOUR: i64 = 3_600_000_000;
 
@@ -117,8 +121,23 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_has_run_for_a_while_does_not_jump_ahead() {
+        let began = Timestamp(10 * HOUR);
+        // It has been running since the machine was started.
+        let aged = Clock::Steady { began, at: Passed(0) };
+        let now = aged.now();
+        let soon = now.plus(Duration::from_secs(60));
+        for seen in [began, now] {
+            assert!((now..soon).contains(&aged.not_before(Some(seen)).now()), "{seen}");
+        }
+        let later = now.plus(Duration::from_secs(3_600));
+        let caught_up = aged.not_before(Some(later)).now();
+        assert!((later..later.plus(Duration::from_secs(60))).contains(&caught_up), "{caught_up}");
+    }
+
+    #[test]
     fn the_clock_of_a_run_does_not_go_back_behind_it() {
-        let seen = Clock::Real.now().plus(windlass_ir::Duration::from_secs(3_600));
+        let seen = Clock::Real.now().plus(Duration::from_secs(3_600));
         for clock in [Clock::Real.steady(), Clock::starting_now()] {
             assert!(clock.not_before(Some(seen)).now() >= seen, "{clock:?}");
             assert!(clock.not_before(None).now() < seen, "{clock:?}");
