@@ -30,6 +30,10 @@ fn capped<'s>(state: &'s DeskState, kind: &str) -> Option<&'s Key> {
 /// Who acts for the desk in messages to runs.
 const DESK: &str = "desk";
 
+/// How long the first attempt after a failed write waits, and the longest such wait.
+const RETRY_FIRST: std::time::Duration = std::time::Duration::from_millis(50);
+const RETRY_MAX: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// The stream is begun anew when so many events have come since, and more than twice as many as that takes.
 const TOLD_AGAIN_AFTER: usize = 2_000;
 
@@ -170,17 +174,19 @@ impl Keeper {
     pub async fn told(&self, input: DeskInput) -> Result<Said, crate::Error> {
         self.attend();
         let mut written = self.0.written.subscribe();
+        let mut pause = RETRY_FIRST;
         loop {
             let readings = self.state().readings;
             let said = self.tell(input.clone(), None, None)?;
-            let records = self.state().records;
-            let seen = written.wait_for(|(record, reading)| *record >= records || *reading > readings).await;
-            match seen.map(|seen| *seen) {
-                Ok((record, _)) if record >= records => return Ok(said),
-                // It was not written, and is said again.
-                Ok(_) => {}
+            let handed_over = (self.state().records, readings);
+            let seen = written.wait_for(|seen| fate(handed_over, *seen) != Fate::Underway).await;
+            match seen.map(|seen| fate(handed_over, *seen)) {
+                Ok(Fate::Written) => return Ok(said),
+                // The reason is most likely a full disk, which needs time.
+                Ok(Fate::Lost | Fate::Underway) => tokio::time::sleep(pause).await,
                 Err(_) => return Err(Error::Stopped.into()),
             }
+            pause = (pause * 2).min(RETRY_MAX);
         }
     }
 
@@ -353,7 +359,7 @@ impl Keeper {
         if self.state().readings != reading {
             return;
         }
-        let mut pause = std::time::Duration::from_millis(50);
+        let mut pause = RETRY_FIRST;
         let found = loop {
             match read(&self.0.store) {
                 Ok(found) => break found,
@@ -366,7 +372,7 @@ impl Keeper {
                 }
                 Err(_) => tokio::time::sleep(pause).await,
             }
-            pause = (pause * 2).min(std::time::Duration::from_secs(5));
+            pause = (pause * 2).min(RETRY_MAX);
         };
         let mut state = self.state();
         (state.desk, state.tail, state.events) = (found.0, Prev::At(found.1), found.2);
@@ -523,6 +529,25 @@ impl Keeper {
     }
 }
 
+/// Whether an input of the desk that was handed over is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Underway,
+    Written,
+    /// The desk was read again before this was known to be written, so it has to be handed over again.
+    Lost,
+}
+
+/// Both arguments are the number of a record and the number of times the desk had been read again by then. Records are counted on
+/// after it was read again: a later record says nothing about an earlier one.
+fn fate((record, readings): (u64, u64), (written, seen): (u64, u64)) -> Fate {
+    match () {
+        () if seen > readings => Fate::Lost,
+        () if written >= record => Fate::Written,
+        () => Fate::Underway,
+    }
+}
+
 /// The desk as its stream tells it, the last record of that, and how many events were read. What stands before the last beginning
 /// is not needed, and not looked at if it is damaged.
 pub(crate) fn read(store: &Store) -> Result<(Desk, Option<Lsn>, usize), Error> {
@@ -568,5 +593,18 @@ pub(crate) fn renew(store: &Store) -> Result<(), Error> {
             // The journal knows where its damaged end is.
             Appended::Conflict { tail } => prev = tail,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_a_later_reading_acknowledges_nothing() {
+        assert_eq!(fate((2, 0), (1, 0)), Fate::Underway);
+        assert_eq!(fate((2, 0), (2, 0)), Fate::Written);
+        assert_eq!(fate((2, 0), (0, 1)), Fate::Lost);
+        assert_eq!(fate((2, 0), (3, 1)), Fate::Lost);
     }
 }
