@@ -77,6 +77,8 @@ pub enum Input {
         inputs: Value,
         by: Arc<str>,
     },
+    /// Give up the option to reopen a failed run, so that it can be removed.
+    Close,
 }
 
 /// How a run begins.
@@ -215,6 +217,8 @@ pub enum Refused {
     NotPaused,
     #[error("the run is already paused")]
     AlreadyPaused,
+    #[error("the run has no result yet, so it cannot be closed")]
+    NotEnded,
     #[error("the run has not failed, so there is nothing to open again")]
     NotFailed,
     #[error("the run has begun to undo what it did, so it cannot be opened again")]

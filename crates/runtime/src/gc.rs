@@ -7,7 +7,7 @@ use crate::lock::Tidying;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use windlass_engine::{DeskPromise, DeskState, RunId, Timestamp, What};
+use windlass_engine::{DeskPromise, DeskState, Input, RunId, Timestamp, What};
 use windlass_ir::{Duration, Value};
 use windlass_store::{BlobId, Error as StoreError, Forget, Lsn, Query, RunRow, Store, named_in};
 
@@ -77,16 +77,18 @@ impl Engine {
         // Before anything is looked at: what is made from here on is not in it.
         let logs = logs(self.folder());
         let values = self.store().blobs.list()?;
-        let rows = self.runs(&Query { limit: usize::MAX, ..Query::default() })?;
+        let mut rows = self.runs(&Query { limit: usize::MAX, ..Query::default() })?;
         let mut journal = Seen::of(self.store())?;
         if journal.unreadable {
             let cause = "the journal is damaged, so nothing is removed: see `windlass doctor`".to_owned();
             return Err(Error::Folder { folder: self.folder().to_owned(), cause });
         }
-        let referred = referred(&self.desk().look(DeskState::clone), &rows, &journal);
-        let (gone, kept) = chosen(&sweep, &rows, crate::Clock::Real.now(), |run| {
-            if self.is_live(run) { Some("it is being driven".to_owned()) } else { referred.get(run).cloned() }
-        });
+        let Chosen { going, kept } = self.choose(&sweep, &rows, &journal);
+        if !sweep.dry_run && self.close(&going, &rows).await? {
+            rows = self.runs(&Query { limit: usize::MAX, ..Query::default() })?;
+            journal = Seen::of(self.store())?;
+        }
+        let gone: Vec<&RunRow> = rows.iter().filter(|row| going.contains(&row.run)).collect();
         let mut swept = Swept { kept, damaged: journal.damaged, ..Swept::default() };
         let size = self.store().room()?.0;
         for part in parts(&gone, &journal) {
@@ -121,6 +123,29 @@ impl Engine {
         let (now, free) = self.store().room()?;
         (swept.journal_bytes, swept.free_bytes) = (size.saturating_sub(now), free);
         Ok(swept)
+    }
+
+    fn choose(&self, sweep: &Sweep, rows: &[RunRow], journal: &Seen) -> Chosen {
+        let desk = self.desk().look(DeskState::clone);
+        chosen(sweep, rows, crate::Clock::Real.now(), |going| {
+            let live = going.iter().filter(|run| self.is_live(run));
+            let live = live.map(|run| (run.clone(), "it is being executed".to_owned()));
+            referred(&desk, rows, journal, going).into_iter().chain(live).collect()
+        })
+    }
+
+    /// Closes the failed runs among these, which could still be resumed until now. Whether there was any.
+    async fn close(&self, going: &HashSet<RunId>, rows: &[RunRow]) -> Result<bool, Error> {
+        let mut closed = false;
+        for row in rows.iter().filter(|row| !row.ended && going.contains(&row.run)) {
+            match self.tell(&row.run, Input::Close).await {
+                Ok(()) => closed = true,
+                // It was resumed meanwhile, or its hooks are still at work, so it stays.
+                Err(Error::Refused(_) | Error::RunFinished { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(closed)
     }
 
     /// Plans that neither a run nor an order is pinned to, and that nobody is about to use.
@@ -229,10 +254,16 @@ fn parents(what: What) -> Option<Vec<RunId>> {
     }
 }
 
-/// Runs that something refers to, and what does.
-fn referred(desk: &DeskState, rows: &[RunRow], journal: &Seen) -> BTreeMap<RunId, String> {
+/// Runs that something refers to, and what does. A failed run can be resumed with the runs that it called, unless it goes itself.
+fn referred(
+    desk: &DeskState,
+    rows: &[RunRow],
+    journal: &Seen,
+    going: &HashSet<RunId>,
+) -> BTreeMap<RunId, String> {
     let mut referred = BTreeMap::new();
-    let unfinished: HashSet<&RunId> = rows.iter().filter(|row| !row.ended).map(|row| &row.run).collect();
+    let unfinished = rows.iter().filter(|row| !row.ended && !going.contains(&row.run));
+    let unfinished: HashSet<&RunId> = unfinished.map(|row| &row.run).collect();
     for (child, parents) in &journal.parents {
         let family = || parents.iter().chain([child]);
         if let Some(waits) = family().find(|run| unfinished.contains(run)) {
@@ -261,29 +292,42 @@ fn referred(desk: &DeskState, rows: &[RunRow], journal: &Seen) -> BTreeMap<RunId
 }
 
 /// The runs that go, and those that would if nothing referred to them.
-fn chosen<'r>(
+#[derive(Default)]
+struct Chosen {
+    going: HashSet<RunId>,
+    kept: Vec<KeptRun>,
+}
+
+/// `referred` says which runs cannot go and why, given the runs that are to go.
+fn chosen(
     sweep: &Sweep,
-    rows: &'r [RunRow],
+    rows: &[RunRow],
     now: Timestamp,
-    referred: impl Fn(&RunId) -> Option<String>,
-) -> (Vec<&'r RunRow>, Vec<KeptRun>) {
+    referred: impl Fn(&HashSet<RunId>) -> BTreeMap<RunId, String>,
+) -> Chosen {
+    let mut chosen = Chosen::default();
     if sweep.older_than.is_none() && sweep.keep.is_none() && sweep.statuses.is_empty() {
-        return (Vec::new(), Vec::new());
+        return chosen;
     }
     let fits = |row: &&RunRow| {
         let old = sweep.older_than.is_none_or(|age| row.row.ended_at.is_some_and(|at| now.since(at) >= age));
-        row.ended && old && (sweep.statuses.is_empty() || sweep.statuses.contains(&row.row.status))
+        let status = sweep.statuses.is_empty() || sweep.statuses.contains(&row.row.status);
+        row.row.ended_at.is_some() && old && status
     };
     let mut fitting: Vec<&RunRow> = rows.iter().filter(fits).collect();
     fitting.sort_by_key(|row| std::cmp::Reverse((row.row.ended_at, row.tail)));
-    let (mut gone, mut kept) = (Vec::new(), Vec::new());
-    for row in fitting.into_iter().skip(sweep.keep.unwrap_or(0)) {
-        match referred(&row.run) {
-            Some(because) => kept.push(KeptRun { run_id: row.run.clone(), because }),
-            None => gone.push(row),
+    chosen.going = fitting.into_iter().skip(sweep.keep.unwrap_or(0)).map(|row| row.run.clone()).collect();
+    // A run that stays may refer to others that then stay too.
+    loop {
+        let referred = referred(&chosen.going);
+        let before = chosen.going.len();
+        for (run_id, because) in referred.into_iter().filter(|(run, _)| chosen.going.remove(run)) {
+            chosen.kept.push(KeptRun { run_id, because });
+        }
+        if chosen.going.len() == before {
+            return chosen;
         }
     }
-    (gone, kept)
 }
 
 /// The runs with their records, in parts that are removed at once.
@@ -355,11 +399,11 @@ mod tests {
             row("e", "success", Some(40)),
         ];
         let check = |sweep: Sweep, expected: &[&str]| {
-            let in_use = |run: &RunId| (run.as_str() == "e").then(|| "in use".to_owned());
-            let (mut gone, _) = chosen(&sweep, &rows, Timestamp(50), in_use);
-            gone.sort_by_key(|row| row.run.clone());
-            let gone: Vec<&str> = gone.iter().map(|row| row.run.as_str()).collect();
-            assert_eq!(gone, expected, "{sweep:?}");
+            let in_use = |_: &_| BTreeMap::from([(RunId::new("e").expect("an id"), "in use".to_owned())]);
+            let going = chosen(&sweep, &rows, Timestamp(50), in_use).going;
+            let mut going: Vec<&str> = going.iter().map(RunId::as_str).collect();
+            going.sort_unstable();
+            assert_eq!(going, expected, "{sweep:?}");
         };
         let all = Sweep { keep: Some(0), ..Sweep::default() };
         check(Sweep::default(), &[]);

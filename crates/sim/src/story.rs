@@ -167,6 +167,7 @@ impl Telling {
                 let inputs = if rest.trim().is_empty() { Value::map::<&str>([]) } else { value(rest)? };
                 Input::Reopen { inputs, by }
             }
+            "close" => Input::Close,
             "grant" => self.answer(first, DeskAnswer::Granted)?,
             "found" => self.answer(first, DeskAnswer::Found(value(more)?))?,
             "deny" => {

@@ -87,6 +87,7 @@ fn input_word(input: &Input) -> &'static str {
         Input::Resume { .. } => "resume",
         Input::Change { .. } => "change",
         Input::Reopen { .. } => "reopen",
+        Input::Close => "close",
     }
 }
 

@@ -622,6 +622,7 @@ fn shown(input: &Input) -> String {
         Input::Resume { .. } => "resume".into(),
         Input::Change { inputs, .. } => format!("change    {}", inputs.to_json_text().unwrap_or_default()),
         Input::Reopen { .. } => "reopen".into(),
+        Input::Close => "close".into(),
     }
 }
 

@@ -131,6 +131,28 @@ fn an_older_copy_is_said_and_nothing_is_done_until_told() {
 }
 
 #[test]
+fn failed_runs_go_with_the_runs_they_called_and_their_values() {
+    let house = House::new("upkeep-failed");
+    let big = "head -c 300000 /dev/zero | tr '\\\\0' x; false";
+    let child = format!(
+        "workflow: {{ id: child, name: C }}\nstages: [{{ id: a, type: shell, run: \"{big}\", error_policy: {{ retry: {{ max_attempts: 1 }} }} }}]\n"
+    );
+    std::fs::write(house.file("child.yaml"), child).expect("a folder of our own");
+    let parent = "workflow: { id: parent, name: P }\nstages: [{ id: c, type: workflow, workflow: child.yaml, error_policy: { retry: { max_attempts: 1 } } }]\n";
+    std::fs::write(house.file("parent.yaml"), parent).expect("a folder of our own");
+    house.check("run child.yaml --run-id alone", 1, "failed");
+    house.check("run parent.yaml --run-id parent", 1, "failed");
+    // The child of a failed run stays as long as that run can be resumed.
+    let kept = house.json("gc --keep 1 --dry-run", 0);
+    assert_eq!(kept["runs"].as_array().map(Vec::len), Some(1), "{kept}");
+    let gone = house.json("gc --status failed", 0);
+    assert_eq!(gone["runs"].as_array().map(Vec::len), Some(3), "{gone}");
+    house.check("runs", 0, "");
+    house.check("show alone", 2, "error[no_run]");
+    house.check("doctor", 0, "all is well");
+}
+
+#[test]
 fn finished_runs_go_and_what_is_not_finished_stays() {
     let house = House::new("upkeep-gc");
     for run in ["first", "second", "third"] {

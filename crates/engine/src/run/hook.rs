@@ -3,7 +3,7 @@
 use super::state::{Attempt, Stage};
 use super::{Run, Turn, render};
 use crate::event::{Assignment, Settled, What};
-use crate::input::Effect;
+use crate::input::{Effect, Refused};
 use crate::job::{Job, Request, RequestBody, Work};
 use crate::keys::{JobKey, Path};
 use crate::outcome::{Failure, Outcome};
@@ -77,6 +77,17 @@ impl Turn<'_> {
         }
         self.emit(What::Closed);
         true
+    }
+
+    /// Closes a run that could still be reopened.
+    pub(super) fn close(&mut self) -> Result<(), Refused> {
+        if !self.state().hooks.is_empty() {
+            return Err(Refused::NotEnded);
+        }
+        if matches!(self.state().stage, Stage::Concluded(_)) {
+            self.emit(What::Closed);
+        }
+        Ok(())
     }
 
     fn hooks_at(&mut self, moment: HookMoment) {

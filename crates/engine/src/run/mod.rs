@@ -339,6 +339,7 @@ impl Turn<'_> {
             }
             Input::Change { inputs, by } => self.change(&inputs, by),
             Input::Reopen { .. } => Err(Refused::NotFailed),
+            Input::Close => Err(Refused::NotEnded),
         }
     }
 
@@ -358,6 +359,7 @@ impl Turn<'_> {
             Input::Tick | Input::TakenUp => Ok(()),
             Input::Decide { id, path, .. } => self.known_decision(&id, &path)?.ok_or(Refused::Finished),
             Input::Reopen { inputs, by } => self.reopen(&inputs, by),
+            Input::Close => self.close(),
             Input::Signal { id, .. } if self.state().signals.contains(&id) => Ok(()),
             Input::Start(_)
             | Input::Signal { .. }

@@ -231,6 +231,7 @@ impl Oracle {
                 self.told_again = false;
                 self.reopen(RUN);
             }
+            Input::Close => {}
         }
     }
 
