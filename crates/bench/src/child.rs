@@ -9,7 +9,7 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
-use windlass::{Context, Environment, Executor, Host, Job, Outcome, Plan, Value};
+use windlass::{Context, Environment, Executor, Host, Job, Outcome, Patience, Plan, Value};
 use windlass_runtime::{Durability, Engine, Handle};
 
 const AT_ONCE: usize = 256;
@@ -116,7 +116,7 @@ fn listen() {
 fn open(folder: &Path, executor: impl Executor + 'static) -> (Arc<Engine>, Host) {
     let engine = Engine::open(folder, Durability::Disk).expect("a data folder");
     let host = Host::new(Environment::default()).with_others(executor);
-    engine.set_house(host.clone());
+    engine.set_house(host.clone(), Patience::Work);
     (engine, host)
 }
 

@@ -498,7 +498,9 @@ async fn send(writing: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> std:
 
 async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error> {
     match request {
-        Request::Start { plan, source, overrides, file, inputs, by, run, from, beginning, .. } => {
+        Request::Start { plan, source, overrides, file, inputs, by, run, from, beginning, detach } => {
+            // Every timer of a run that no command follows is the owner's to wait for.
+            let patience = if detach { Patience::Deadlines } else { from.patience() };
             let start = Start {
                 run,
                 inputs,
@@ -508,7 +510,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
                 file,
                 host: from.host()?,
                 clock: from.clock(),
-                patience: from.patience(),
+                patience,
                 claims: Vec::new(),
                 lineage: Lineage::default(),
                 parents: Vec::new(),

@@ -113,6 +113,9 @@ pub struct Serve {
     /// End when nothing moves by itself any more
     #[arg(long)]
     pub until_idle: bool,
+    /// Execute only the runs that clients start or resume here
+    #[arg(long, hide = true)]
+    pub asked_only: bool,
     /// Fire the triggers of a clock in this file: schedules, or a workflow with triggers
     #[arg(long, value_name = "FILE")]
     pub schedules: Vec<PathBuf>,

@@ -284,7 +284,7 @@ fn start_owner(folder: &Path) -> std::io::Result<std::process::Child> {
     use std::process::{Command, Stdio};
     std::fs::create_dir_all(folder)?;
     Command::new(std::env::current_exe()?)
-        .args(["serve", "--until-idle", "--data"])
+        .args(["serve", "--until-idle", "--asked-only", "--data"])
         .arg(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

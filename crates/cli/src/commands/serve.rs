@@ -9,21 +9,33 @@ use crate::{args, data};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use windlass_runtime::report::Standing;
-use windlass_runtime::{Clock, Door, Durability, Engine, Error, Query, Triggers, listen};
+use windlass_runtime::{Clock, Door, Durability, Engine, Error, Patience, Query, Triggers, listen};
 
 /// How long an owner that has nothing to do waits for the first who wants something of it.
 const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub fn run(args: args::Serve, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
-    let how = How { until_idle: args.until_idle, for_guests: true, schedules: args.schedules };
+    let how = How {
+        until_idle: args.until_idle,
+        for_guests: true,
+        serves_all: !args.asked_only,
+        patience: Patience::Deadlines,
+        schedules: args.schedules,
+    };
     drive(&folder, args.script.as_deref(), how, screen)
 }
 
 /// `windlass resume --all`.
 pub fn resume_all(args: &args::Resume, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
-    let how = How { until_idle: true, for_guests: false, schedules: args.schedules.clone() };
+    let how = How {
+        until_idle: true,
+        for_guests: false,
+        serves_all: true,
+        patience: Patience::Work,
+        schedules: args.schedules.clone(),
+    };
     drive(&folder, args.driving.script.as_deref(), how, screen)
 }
 
@@ -31,6 +43,9 @@ struct How {
     until_idle: bool,
     /// Somebody is expected to come.
     for_guests: bool,
+    /// Execute every unfinished run, not only those that clients ask for.
+    serves_all: bool,
+    patience: Patience,
     schedules: Vec<PathBuf>,
 }
 
@@ -64,11 +79,15 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     };
     from.config = data::config(None, folder);
     engine.read_with(Arc::new(crate::load::Files));
-    engine.set_house(from.host()?);
+    if how.serves_all {
+        engine.set_house(from.host()?, how.patience);
+    }
     let listening = tokio::spawn(listen(engine.clone()));
     let before = if how.for_guests { Vec::new() } else { unfinished(&engine)? };
-    for (run, error) in engine.drive_all().await? {
-        answer::remark(&format!("run {run} is left alone: {error}"));
+    if how.serves_all {
+        for (run, error) in engine.drive_all().await? {
+            answer::remark(&format!("run {run} is left alone: {error}"));
+        }
     }
     let (entries, findings) = crate::triggers::scheduled(&how.schedules, screen);
     if !findings.is_empty() {

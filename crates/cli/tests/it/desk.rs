@@ -69,6 +69,37 @@ fn runs_that_are_left_to_another_process_share_its_limits() {
 }
 
 #[test]
+fn a_detached_run_leaves_other_unfinished_runs_alone() {
+    let scratch = Scratch::new("desk-others");
+    let folder = scratch.path();
+    let killed = "workflow: { id: a, name: A }\nstages:\n  - { id: work, type: shell, run: \"echo > begun; sleep 60\" }\n  - { id: deploy, type: shell, run: echo > deployed, depends_on: [work] }\n";
+    write(folder, "a.yaml", killed);
+    write(folder, "b.yaml", "workflow: { id: b, name: B }\nstages: [{ id: b, type: shell, run: echo hi }]\n");
+    let made = std::process::Command::new("mkfifo").arg(folder.join("begun")).status();
+    assert!(made.expect("mkfifo").success());
+    let mut owner = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .args(["run", "a.yaml", "--run-id", "a", "--data", "data"])
+        .current_dir(folder)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the program was built for this test");
+    // Returns when the step has begun.
+    std::fs::read(folder.join("begun")).expect("a pipe");
+    owner.kill().and_then(|()| owner.wait()).expect("it was running");
+    let seen = windlass(folder, &["run", "b.yaml", "--detach", "--run-id", "b"]);
+    assert_eq!(seen.status, 0, "{seen}");
+    assert_eq!(windlass(folder, &["wait", "b"]).status, 0);
+    let left = json_of(&windlass(folder, &["show", "a", "--json"]));
+    assert_eq!(left["steps"]["work"]["status"], "running", "{left}");
+    let events = windlass(folder, &["events", "a", "--json"]).stdout;
+    assert!(!events.contains("\"lost\"") && !folder.join("deployed").exists(), "{events}");
+    // Ends the command that the killed owner left.
+    assert_eq!(windlass(folder, &["cancel", "a"]).status, 0);
+    assert_eq!(windlass(folder, &["resume", "a"]).status, 4);
+}
+
+#[test]
 fn a_message_reaches_everybody_who_waits_for_it_once() {
     let scratch = Scratch::new("desk-publish");
     let folder = scratch.path();

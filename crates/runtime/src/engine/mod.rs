@@ -43,7 +43,7 @@ pub struct Engine {
     store: Store,
     /// None for a process that only looks.
     desk: Option<Keeper>,
-    house: Mutex<Option<Host>>,
+    house: Mutex<Option<(Host, Patience)>>,
     /// Reads the workflows that others call.
     reader: OnceLock<Arc<dyn Reader>>,
     /// Whether a client has asked for anything.
@@ -405,6 +405,8 @@ impl Engine {
         let stored = self.store.plans.get(&plan)?.ok_or_else(missing)?;
         let (source, overrides) = (stored.source.clone(), stored.overrides.clone());
         let plan = stored.read(FORMAT)?;
+        let nowhere = || (Host::new(windlass_executors::Environment::default()), Patience::Work);
+        let (host, patience) = self.house().unwrap_or_else(nowhere);
         let start = Start {
             run: Some(run),
             inputs,
@@ -412,9 +414,9 @@ impl Engine {
             source,
             overrides,
             file: None,
-            host: self.house().unwrap_or_else(|| Host::new(windlass_executors::Environment::default())),
+            host,
             clock: Clock::Real,
-            patience: Patience::Work,
+            patience,
             claims,
             lineage: Lineage::default(),
             parents: Vec::new(),
@@ -438,19 +440,20 @@ impl Engine {
         self.reader.get().map(|reader| &**reader)
     }
 
-    /// What runs that nobody stands behind are done with.
-    pub fn set_house(&self, host: Host) {
+    /// Serves every run of the folder from now on: `host` executes the jobs of runs that no client stands behind, and `patience`
+    /// says how long such a run stays in memory while it waits for people.
+    pub fn set_house(&self, host: Host, patience: Patience) {
         self.desk().drive_all();
-        *self.house.lock().unwrap_or_else(PoisonError::into_inner) = Some(host);
+        *self.house.lock().unwrap_or_else(PoisonError::into_inner) = Some((host, patience));
     }
 
-    fn house(&self) -> Option<Host> {
+    fn house(&self) -> Option<(Host, Patience)> {
         self.house.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What a run that was left is done with: the house, where the run was started. None when nobody could go on with it.
-    fn house_for(&self, view: &View) -> Option<Host> {
-        let mut host = self.house()?;
+    fn house_for(&self, view: &View) -> Option<(Host, Patience)> {
+        let (mut host, patience) = self.house()?;
         let scripted = view.about.get("scripted") == Some(&Value::Bool(true));
         if scripted && host.script.is_none() {
             return None;
@@ -460,7 +463,7 @@ impl Engine {
             host = host.with_config(config);
             host.limits = limits;
         }
-        Some(host)
+        Some((host, patience))
     }
 
     /// Goes on with a run that something has happened to, where all runs are driven.

@@ -12,6 +12,7 @@ use windlass_engine::{Effect, Input, Refused, RunId, View};
 use windlass_executors::{end_orphans, orphaned_runs};
 use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
+use windlass_store::Query;
 
 /// So many runs are taken up at once; enough that they share commits.
 const TAKEN_UP_AT_ONCE: usize = 256;
@@ -42,11 +43,11 @@ impl Engine {
             return Ok(None);
         }
         let replayed = self.replayed(id)?;
-        let Some(host) = self.house_for(&replayed.view) else { return Ok(None) };
+        let Some((host, patience)) = self.house_for(&replayed.view) else { return Ok(None) };
         if replayed.view.ended_at.is_some() {
             return Ok(None);
         }
-        self.take_up(replayed, None, host, Clock::Real, Patience::Work).await.map(Some)
+        self.take_up(replayed, None, host, Clock::Real, patience).await.map(Some)
     }
 
     /// Drives every run that is not finished and that nobody drives. Those whose plan or journal is hurt are left alone, which is
@@ -55,7 +56,8 @@ impl Engine {
         self.desk().attend();
         self.desk().orders().into_iter().for_each(|order| self.desk().start(order));
         let (mut driven, mut left_alone) = (JoinSet::new(), Vec::new());
-        for (run, _) in self.store.journal.tails()?.unfinished {
+        let unfinished = self.runs(&Query { going_only: true, ..Query::default() })?;
+        for run in unfinished.into_iter().map(|row| row.run) {
             if driven.len() >= TAKEN_UP_AT_ONCE {
                 left_alone.extend(driven.join_next().await.and_then(Result::ok).flatten());
             }

@@ -9,7 +9,7 @@ use windlass::{
 use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::trigger::TriggerSource;
 use windlass_runtime::{
-    Clock, Durability, Engine, PastFire, Query, Scheduled, StepPhase, Timestamp, Triggers, report,
+    Clock, Durability, Engine, PastFire, Patience, Query, Scheduled, StepPhase, Timestamp, Triggers, report,
 };
 
 /// Ten past nine on a Sunday; the triggers here are due every hour.
@@ -42,7 +42,7 @@ impl World {
         let (sender, began) = mpsc::unbounded_channel();
         let mut host = Host::new(Environment::default());
         host.others = Arc::new(Teller(sender));
-        engine.set_house(host);
+        engine.set_house(host, Patience::Work);
         Self { engine, began }
     }
 
