@@ -69,7 +69,7 @@ pub enum Command {
 /// Where runs are kept.
 #[derive(Debug, clap::Args)]
 pub struct Data {
-    /// The data folder [default: the nearest .windlass, else beside the project or the workflow]
+    /// The data folder [default: the nearest .windlass, else in the project or here]
     #[arg(id = "data", long = "data", env = "WINDLASS_DATA", value_name = "FOLDER")]
     pub folder: Option<PathBuf>,
 }

@@ -5,25 +5,32 @@ use crate::files::STDIN;
 use crate::load::PROJECT_MARKS;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use windlass_runtime::{Config, Engine, Error, RunId};
+use windlass_runtime::{Config, Engine, Error, RunId, current_user, upwards, user_name};
 
 const FOLDER: &str = ".windlass";
 
-/// The folder that was named, else the nearest one upwards from here, else a new one: beside what marks the project above
-/// the workflow, or beside the workflow itself.
+/// The named folder, else the nearest one from here upwards, else a new one: beside what marks the project around the
+/// workflow, or in the current folder.
 pub fn folder(data: &Data, workflow: Option<&Path>) -> PathBuf {
     if let Some(named) = &data.folder {
         return named.clone();
     }
     let here = std::env::current_dir().unwrap_or_default();
-    if let Some(found) = here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.is_dir()) {
-        return found;
+    let found = upwards(&here).into_iter().map(|folder| folder.join(FOLDER)).find(|folder| folder.is_dir());
+    found.unwrap_or_else(|| {
+        let around = workflow.and_then(around).unwrap_or_else(|| here.clone());
+        let is_marked = |folder: &PathBuf| PROJECT_MARKS.iter().any(|mark| folder.join(mark).exists());
+        upwards(&around).into_iter().find(is_marked).unwrap_or(here).join(FOLDER)
+    })
+}
+
+/// The folder of a workflow, which may be a folder itself. None for one that is piped in.
+fn around(workflow: &Path) -> Option<PathBuf> {
+    if workflow == Path::new(STDIN) {
+        return None;
     }
-    let file = workflow.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
-    let around = file.as_deref().and_then(Path::parent).unwrap_or(&here);
-    let marked =
-        around.ancestors().find(|folder| PROJECT_MARKS.iter().any(|mark| folder.join(mark).exists()));
-    marked.unwrap_or(around).join(FOLDER)
+    let workflow = std::path::absolute(workflow).ok()?;
+    if workflow.is_dir() { Some(workflow) } else { workflow.parent().map(Path::to_owned) }
 }
 
 /// The `windlass.toml` in force: the nearest one upwards from here, else from the workflow, else from the data folder.
@@ -48,17 +55,8 @@ pub fn login(by: Option<String>) -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     by.or_else(|| variable("USER"))
         .or_else(|| variable("LOGNAME"))
-        .or_else(account)
+        .or_else(|| user_name(current_user()))
         .unwrap_or_else(|| "unknown".to_owned())
-}
-
-/// The name of the account that this process belongs to.
-fn account() -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
-    let uid = std::fs::metadata("/proc/self").ok()?.uid().to_string();
-    let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
-    let line = accounts.lines().find(|line| line.split(':').nth(2) == Some(uid.as_str()))?;
-    line.split(':').next().map(str::to_owned)
 }
 
 /// Where it is noted, apart from all data folders, how far their journals have come. None for whoever has no home.

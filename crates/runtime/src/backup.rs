@@ -2,6 +2,7 @@
 
 use crate::engine::Error;
 use crate::lock::Tidying;
+use crate::ownership;
 use serde::Serialize;
 use std::fs;
 use std::io::ErrorKind;
@@ -28,6 +29,7 @@ pub fn backup(folder: &Path, to: &Path) -> Result<Copied, Error> {
         let cause = "it is there already: choose a name that is not taken".to_owned();
         return Err(Error::Folder { folder: to.to_owned(), cause });
     }
+    ownership::check(folder, ownership::current_user())?;
     // Nothing is removed meanwhile.
     let _tidying = Tidying::share(folder);
     let draft = PathBuf::from(format!("{}.unfinished-{}", to.display(), std::process::id()));

@@ -270,12 +270,10 @@ pub fn rebuild(folder: &Path) -> Result<(), Error> {
 }
 
 fn own(folder: &Path) -> Result<Lock, Error> {
-    let failed =
-        |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
     if !folder.join("journal.db").exists() {
         return Err(StoreError::Missing { folder: folder.display().to_string() }.into());
     }
-    Lock::take(folder).map_err(failed)?.ok_or_else(|| Error::Owned(folder.to_owned()))
+    Lock::take(folder)
 }
 
 impl Engine {

@@ -9,6 +9,7 @@ use crate::engine::{Beginning, Engine, Error, Handle, Start};
 use crate::follow::{Updates, pair};
 use crate::gc::{Sweep, Swept};
 use crate::host::Host;
+use crate::ownership;
 use crate::report::Standing;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -271,9 +272,10 @@ impl Door {
     }
 
     /// The owner of a folder, if it has one.
-    pub fn of_owner(folder: &Path) -> Option<Self> {
+    pub fn of_owner(folder: &Path) -> Result<Option<Self>, Error> {
+        ownership::check(folder, ownership::current_user())?;
         let socket = folder.join(SOCKET);
-        listens(&socket).then_some(Self::Client(socket))
+        Ok(listens(&socket).then_some(Self::Client(socket)))
     }
 
     /// Follows a run that somebody drives.
@@ -365,6 +367,10 @@ fn short(path: &Path) -> std::io::Result<Short> {
 }
 
 async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> {
+    // Another user gets no answer, and nothing that they send is read.
+    if check_peer(engine.folder(), &stream, ownership::current_user()).is_err() {
+        return Ok(());
+    }
     let (reading, mut writing) = stream.into_split();
     let mut line = String::new();
     BufReader::new(reading.take(REQUEST_BYTES_MAX)).read_line(&mut line).await?;
@@ -468,10 +474,20 @@ async fn connect(socket: &Path, request: &Request) -> Result<tokio::io::Lines<Bu
         |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
     let short = short(socket).map_err(unreachable)?;
     let mut stream = UnixStream::connect(short.path()).await.map_err(unreachable)?;
+    check_peer(socket, &stream, ownership::current_user())?;
     let mut line = serde_json::to_vec(request).map_err(|error| unreachable(error.into()))?;
     line.push(b'\n');
     stream.write_all(&line).await.map_err(unreachable)?;
     Ok(BufReader::new(stream).lines())
+}
+
+/// A request holds the variables of its sender: only a process of the same user may read it.
+fn check_peer(socket: &Path, stream: &UnixStream, user: u32) -> Result<(), Error> {
+    match stream.peer_cred().map(|peer| peer.uid()) {
+        Ok(owner) if owner == user => Ok(()),
+        Ok(owner) => Err(Error::Foreign { file: socket.to_owned(), owner, user }),
+        Err(error) => Err(Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() }),
+    }
 }
 
 fn refused(error: &Error) -> Reply {
@@ -612,4 +628,18 @@ async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
 async fn next(lines: &mut tokio::io::Lines<BufReader<UnixStream>>) -> Option<Reply> {
     let line = lines.next_line().await.ok()??;
     serde_json::from_str(&line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_process_of_the_same_user_is_spoken_to() {
+        let (stream, _peer) = UnixStream::pair().expect("a pair of sockets");
+        let (socket, user) = (Path::new("owner.sock"), ownership::current_user());
+        check_peer(socket, &stream, user).expect("this process");
+        let error = check_peer(socket, &stream, user + 1).expect_err("another user");
+        assert_eq!(error.code(), "wrong_owner");
+    }
 }

@@ -39,7 +39,7 @@ fn mend(args: &args::Doctor, folder: &Path) -> Result<String, Error> {
         done += "what runs shared is forgotten\n";
     }
     if args.rebuild {
-        match Door::of_owner(folder) {
+        match Door::of_owner(folder)? {
             Some(owner) => block_on(folder, owner.rebuild())?,
             None => rebuild(folder)?,
         }

@@ -260,7 +260,7 @@ fn owner_of(folder: &Path) -> Result<Door, Error> {
     let deadline = std::time::Instant::now() + OWNER_WAIT_MAX;
     let mut child: Option<std::process::Child> = None;
     loop {
-        if let Some(door) = Door::of_owner(folder) {
+        if let Some(door) = Door::of_owner(folder)? {
             return Ok(door);
         }
         let gone = match &mut child {

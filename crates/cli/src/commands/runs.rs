@@ -7,7 +7,7 @@ use crate::show::words::{one_line, shorten};
 use crate::show::{Screen, Screens};
 use crate::{args, data};
 use serde_json::{Value as Json, json};
-use windlass_runtime::{Engine, Error, RunRow};
+use windlass_runtime::{Engine, Error, RunRow, StoreError};
 
 pub fn run(args: args::Runs, screens: &Screens) -> Answer {
     match args.command {
@@ -44,11 +44,11 @@ fn list(args: &args::Runs, screen: &Screen) -> Answer {
 
 fn rows(args: &args::Runs) -> Result<Vec<RunRow>, Error> {
     let folder = data::folder(&args.data, None);
-    if !folder.join("journal.db").exists() {
-        return Ok(Vec::new());
+    match Engine::look(&folder) {
+        Ok(engine) => engine.runs(&args.filter.query(args.limit)),
+        Err(Error::Store(StoreError::Missing { .. })) => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
-    let engine = Engine::look(&folder)?;
-    engine.runs(&args.filter.query(args.limit))
 }
 
 fn as_json(row: &RunRow) -> Json {

@@ -14,7 +14,7 @@ pub fn follow(
     mut each: impl FnMut(Option<Update>) -> Result<bool, Error>,
 ) -> Result<String, Error> {
     let reads = block_on(folder, async {
-        let following = match Door::of_owner(folder) {
+        let following = match Door::of_owner(folder)? {
             // An owner that has ended meanwhile drives nothing any more.
             Some(door) => door.follow(run).await.ok(),
             None => None,

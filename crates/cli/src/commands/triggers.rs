@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use windlass_ir::Severity;
-use windlass_runtime::Engine;
+use windlass_runtime::{Engine, Error, StoreError};
 
 pub fn run(args: &Triggers, screens: &Screens) -> Answer {
     match &args.command {
@@ -144,9 +144,10 @@ fn next(args: &TriggersNext, screens: &Screens) -> Answer {
 
 fn past(args: &TriggersHistory, screens: &Screens) -> Answer {
     let folder = data::folder(&args.data, None);
-    let fires = match folder.join("journal.db").exists() {
-        true => Engine::look(&folder).and_then(|engine| engine.fires(args.trigger.as_deref(), args.limit)),
-        false => Ok(Vec::new()),
+    let fires = match Engine::look(&folder) {
+        Ok(engine) => engine.fires(args.trigger.as_deref(), args.limit),
+        Err(Error::Store(StoreError::Missing { .. })) => Ok(Vec::new()),
+        Err(error) => Err(error),
     };
     match fires {
         Ok(fires) if args.json => Answer::json(Status::Done, &fires.iter().map(history::to_json).collect()),

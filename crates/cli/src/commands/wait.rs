@@ -22,7 +22,7 @@ pub fn run(args: &args::Wait, screen: &Screen) -> Answer {
         Err(error) => return refused(&error),
     };
     let waited = block_on(&folder, async {
-        if let Some(door) = Door::of_owner(&folder) {
+        if let Some(door) = Door::of_owner(&folder)? {
             for run in &runs {
                 // An owner that has ended meanwhile drives nothing any more.
                 let Ok(mut following) = door.follow(run).await else { break };

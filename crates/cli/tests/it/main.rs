@@ -7,6 +7,7 @@ mod conform;
 mod conformance;
 mod convert;
 mod crash;
+mod data_folder;
 mod desk;
 mod eval;
 mod fmt;

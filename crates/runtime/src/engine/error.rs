@@ -1,6 +1,7 @@
 //! What can go wrong with a data folder and its runs: each with a word that programs match on, and the next action for people.
 
 use crate::config::BadConfig;
+use crate::ownership::described;
 use std::path::PathBuf;
 use windlass_engine::{BadRunId, DeskRefused, Refused, RunId, Unrunnable};
 use windlass_executors::{EndError, Problem};
@@ -32,6 +33,11 @@ pub enum Error {
     RunFinished { run: RunId, status: String },
     #[error("another process drives the runs of {0}: leave it to that one, or end it first")]
     Owned(PathBuf),
+    #[error(
+        "{} belongs to {}, but Windlass runs as {}: name a data folder of your own with `--data FOLDER`, or change the owner with `chown`",
+        .file.display(), described(*.owner), described(*.user)
+    )]
+    Foreign { file: PathBuf, owner: u32, user: u32 },
     #[error("{folder}: {cause}")]
     Folder { folder: PathBuf, cause: String },
     #[error("{folder}: {cause}")]
@@ -126,6 +132,7 @@ impl Error {
         "no_event",
         "no_step",
         "owned",
+        "wrong_owner",
         "data_folder",
         "no_plan",
         "bad_export",
@@ -167,6 +174,7 @@ impl Error {
             Self::NoRun(_) | Self::NoRunNear { .. } | Self::WhichRun { .. } => "no_run",
             Self::NoEvent { .. } => "no_event",
             Self::Owned(_) => "owned",
+            Self::Foreign { .. } => "wrong_owner",
             Self::Folder { .. } => "data_folder",
             Self::NoPlan(_) => "no_plan",
             Self::Export { .. } => "bad_export",

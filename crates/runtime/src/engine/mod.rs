@@ -9,10 +9,10 @@ use crate::follow::{Followers, Updates};
 use crate::host::Host;
 use crate::library::Reader;
 use crate::lock::Lock;
+use crate::ownership;
 use crate::report::Standing;
 use crate::rows::Rows;
 use std::collections::{BTreeSet, HashMap};
-use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -177,16 +177,9 @@ impl Handle {
 impl Engine {
     /// Becomes the owner of a data folder, which is made if it is not there.
     pub fn open(folder: &FilePath, durability: Durability) -> Result<Arc<Self>, Error> {
-        let failed = |error: std::io::Error| {
-            let more = match error.kind() {
-                ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
-                    "; its runs can be looked at, but nothing can be driven or told here: make it writable, or name another folder with `--data`"
-                }
-                _ => "",
-            };
-            Error::Folder { folder: folder.to_owned(), cause: format!("{error}{more}") }
-        };
-        let lock = Lock::take(folder).map_err(failed)?.ok_or_else(|| Error::Owned(folder.to_owned()))?;
+        let failed =
+            |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
+        let lock = Lock::take(folder)?;
         let store = Store::open(folder, options(durability))?;
         let children = Children::open(folder).map_err(failed)?;
         let engine = Self::of(store, folder, Some(Arc::new(children)), Some(lock), false)?;
@@ -280,6 +273,7 @@ impl Engine {
 
     /// Looks at a data folder that another process may own.
     pub fn look(folder: &FilePath) -> Result<Arc<Self>, Error> {
+        ownership::check(folder, ownership::current_user())?;
         let store = Store::open_read_only(folder, options(Durability::default()))?;
         Self::of(store, folder, None, None, true)
     }
