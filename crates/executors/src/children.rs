@@ -138,6 +138,7 @@ mod list {
     use crate::proc::{self, Identity};
     use std::fs::{File, OpenOptions};
     use std::io::{self, Write};
+    use std::os::unix::fs::OpenOptionsExt;
     use std::path::{Path, PathBuf};
     use windlass_engine::{JobKey, RunId};
 
@@ -189,7 +190,8 @@ mod list {
             };
             let kept: String = text.lines().filter(lives).flat_map(|line| [line, "\n"]).collect();
             let fresh = self.path.with_extension("new");
-            std::fs::write(&fresh, &kept)?;
+            let mut file = private().write(true).truncate(true).open(&fresh)?;
+            file.write_all(kept.as_bytes())?;
             std::fs::rename(&fresh, &self.path)?;
             self.file = append_to(&self.path)?;
             self.bytes = kept.len() as u64;
@@ -199,7 +201,14 @@ mod list {
     }
 
     fn append_to(path: &Path) -> io::Result<File> {
-        OpenOptions::new().append(true).create(true).open(path)
+        private().append(true).open(path)
+    }
+
+    /// A file that is created for no other user to open.
+    fn private() -> OpenOptions {
+        let mut options = OpenOptions::new();
+        options.create(true).mode(0o600);
+        options
     }
 
     /// The groups in the list that belong to this boot and whose leader is there; it keeps the id of the group from being

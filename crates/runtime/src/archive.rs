@@ -12,7 +12,7 @@ use std::sync::Arc;
 use windlass_engine::{Event, Program, Run, RunId, RunPhase, View, What};
 use windlass_ir::plan::{Digest, FORMAT as PLAN_FORMAT};
 use windlass_ir::{Plan, Value};
-use windlass_store::{Append, Appended, Prev, StoredPlan, read_event};
+use windlass_store::{Append, Appended, Prev, StoredPlan, private, read_event};
 
 /// The number of the form of an export.
 const FORMAT: u32 = 1;
@@ -79,7 +79,7 @@ impl Engine {
         if folder.exists() {
             std::fs::remove_dir_all(folder).map_err(failed(folder))?;
         }
-        std::fs::create_dir_all(folder).map_err(failed(folder))?;
+        private::create_folder(folder).map_err(failed(folder))?;
         let stored = self.stored_plan(run)?;
         let events = self.events(run)?;
         let view = self.view(run)?;
@@ -93,7 +93,7 @@ impl Engine {
         let mut write = |name: &str, bytes: &[u8]| {
             let file = folder.join(name);
             files.insert(name.to_owned(), blake3::hash(bytes).to_hex().to_string());
-            std::fs::write(&file, bytes).map_err(failed(&file))
+            private::write(&file, bytes).map_err(failed(&file))
         };
         write(PLAN, stored.plan.as_bytes())?;
         write(DEFINITION, stored.source.as_bytes())?;
@@ -117,7 +117,7 @@ impl Engine {
         };
         let file = folder.join(ABOUT);
         let text = serde_json::to_string_pretty(&about).map_err(|error| bad(folder, &error.to_string()))?;
-        std::fs::write(&file, text + "\n").map_err(failed(&file))?;
+        private::write(&file, text + "\n").map_err(failed(&file))?;
         Ok(events.len())
     }
 
@@ -193,7 +193,7 @@ impl Engine {
         let to = logs.file(&about.run_id);
         let partial = to.with_extension("partial");
         if let Some(around) = to.parent() {
-            std::fs::create_dir_all(around).map_err(failed(around))?;
+            private::create_folder(around).map_err(failed(around))?;
         }
         if copy(&folder.join(LOG), &partial)? != *hash {
             // It is in nobody's way.
@@ -272,7 +272,7 @@ fn check(folder: &FilePath, run: &RunId, plan: &Plan, events: &[Event]) -> Resul
 
 fn copy(from: &FilePath, to: &FilePath) -> Result<String, Error> {
     let mut reader = std::fs::File::open(from).map_err(failed(from))?;
-    let mut writer = std::fs::File::create(to).map_err(failed(to))?;
+    let mut writer = private::create(to).map_err(failed(to))?;
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0; 256 << 10];
     loop {

@@ -11,7 +11,7 @@ use windlass_engine::{Job, Outcome, Timestamp, Work};
 use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
 use windlass_ir::value::Map;
-use windlass_store::to_hex;
+use windlass_store::{private, to_hex};
 
 /// Where artefacts are kept.
 #[derive(Clone, Debug)]
@@ -83,10 +83,10 @@ impl Artefacts {
     /// The hash and the length of what was put. When this has returned it is there after any crash.
     fn put(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)> {
         let Some(folder) = &self.folder else { return copy(content, &mut io::sink()) };
-        fs::create_dir_all(folder)?;
+        private::create_folder(folder)?;
         let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
         let draft = folder.join(format!("unfinished-{}-{number}", std::process::id()));
-        let written = File::create(&draft).and_then(|mut file| {
+        let written = private::create(&draft).and_then(|mut file| {
             let put = copy(content, &mut file)?;
             file.sync_all()?;
             fs::rename(&draft, folder.join(&put.0))?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use windlass_store::Store;
+use windlass_store::{Store, private};
 
 /// What is copied beside the journal. The view is made anew from the journal, and all else is about processes of this machine.
 const FOLDERS: [&str; 3] = ["blobs", "logs", "artefacts"];
@@ -33,7 +33,7 @@ pub fn backup(folder: &Path, to: &Path) -> Result<Copied, Error> {
     // Nothing is removed meanwhile.
     let _tidying = Tidying::share(folder);
     let draft = PathBuf::from(format!("{}.unfinished-{}", to.display(), std::process::id()));
-    fs::create_dir_all(&draft).map_err(failed(&draft))?;
+    private::create_folder(&draft).map_err(failed(&draft))?;
     let copied = fill(folder, &draft);
     let done = copied.and_then(|copied| {
         sync(&draft).map_err(failed(&draft))?;
@@ -70,7 +70,7 @@ fn copy_folder(from: &Path, to: &Path, copied: &mut Copied) -> std::io::Result<(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
-    fs::create_dir_all(to)?;
+    private::create_folder(to)?;
     for entry in entries {
         let entry = entry?;
         let (path, target) = (entry.path(), to.join(entry.file_name()));
@@ -78,9 +78,11 @@ fn copy_folder(from: &Path, to: &Path, copied: &mut Copied) -> std::io::Result<(
             copy_folder(&path, &target, copied)?;
             continue;
         }
-        match fs::copy(&path, &target) {
-            Ok(bytes) => {
-                sync(&target)?;
+        match fs::File::open(&path) {
+            Ok(mut file) => {
+                let mut target = private::create(&target)?;
+                let bytes = std::io::copy(&mut file, &mut target)?;
+                target.sync_all()?;
                 (copied.files, copied.bytes) = (copied.files + 1, copied.bytes + bytes);
             }
             // A value that was just being written has its name by now, and no record names it yet.

@@ -61,5 +61,5 @@ pub use windlass_engine::{
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
 pub use windlass_store::{
-    Durability, Error as StoreError, LogReader, Logs, Lsn, Printed, Printing, Query, RunRow, glance, to_hex,
+    Durability, Error as StoreError, LogReader, Logs, Lsn, Printed, Printing, Query, RunRow, glance, private, to_hex,
 };

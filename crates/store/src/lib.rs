@@ -18,6 +18,7 @@ mod logs;
 mod memory;
 mod pending;
 mod plans;
+pub mod private;
 mod record;
 #[cfg(feature = "sqlite")]
 mod sqlite;

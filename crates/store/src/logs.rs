@@ -3,9 +3,10 @@
 //! Nothing here is flushed and nothing relies on it. What was added survives the end of the process; the loss of power may
 //! take the last of it away, or leave a line that cannot be read. Such a line is passed over and counted.
 
+use crate::private;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use windlass_engine::{Path, RunId, Timestamp};
@@ -202,12 +203,12 @@ impl LogWriter {
     fn opened(&mut self) -> std::io::Result<&File> {
         if self.open.is_none() {
             if let Some(folder) = self.file.parent() {
-                std::fs::create_dir_all(folder)?;
+                private::create_folder(folder)?;
             }
             if std::mem::take(&mut self.new) {
-                File::create(&self.file)?;
+                private::create(&self.file)?;
             }
-            let mut file = OpenOptions::new().create(true).append(true).read(true).open(&self.file)?;
+            let mut file = private::options().create(true).append(true).read(true).open(&self.file)?;
             // A crash may have left half a line.
             if std::mem::take(&mut self.hurt) || !ends_with_newline(&mut file)? {
                 file.write_all(b"\n")?;
@@ -337,7 +338,7 @@ mod tests {
     fn half_a_line_is_passed_over_and_more_can_come() {
         let logs = Logs::of(&folder("half"));
         logs.writer(&run(), true).append([line(1, b"one\n")]).expect("written");
-        let mut file = OpenOptions::new().append(true).open(logs.file(&run())).expect("there");
+        let mut file = private::options().append(true).open(logs.file(&run())).expect("there");
         file.write_all(b"{\"path\":[\"a\"").expect("written");
         let mut reader = logs.reader(&run()).expect("readable").expect("there");
         assert_eq!(reader.by_ref().collect::<Vec<_>>(), [line(1, b"one\n")]);

@@ -19,7 +19,7 @@ use windlass_ir::{Diagnostic, Plan, Value};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
     Beginning, Clock, Config, Door, Durability, Engine, Error, Program, Query, Reach, Request, RunId,
-    Surroundings, View, listen, new_id,
+    Surroundings, View, listen, new_id, private,
 };
 
 pub fn run(mut args: args::Run, screens: &Screens) -> Answer {
@@ -282,7 +282,7 @@ fn owner_of(folder: &Path) -> Result<Door, Error> {
 fn start_owner(folder: &Path) -> std::io::Result<std::process::Child> {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
-    std::fs::create_dir_all(folder)?;
+    private::create_folder(folder)?;
     Command::new(std::env::current_exe()?)
         .args(["serve", "--until-idle", "--asked-only", "--data"])
         .arg(folder)

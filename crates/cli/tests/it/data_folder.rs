@@ -5,6 +5,7 @@ use crate::support::{Seen, windlass_in};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -39,4 +40,61 @@ fn a_data_folder_above_the_project_is_not_used() {
         assert!(project.join(".windlass/journal.db").exists(), "{seen}");
     }
     assert!(!shared.join(".windlass/journal.db").exists());
+}
+
+/// Every file and folder below that others could open.
+fn open_to_others(folder: &Path) -> Vec<String> {
+    let about = folder.symlink_metadata().expect("it is there");
+    let mode = about.permissions().mode() & 0o777;
+    let wide = (mode & 0o077 != 0).then(|| format!("{} {mode:o}", folder.display()));
+    let below = if about.is_dir() { Some(std::fs::read_dir(folder).expect("a folder of our own")) } else { None };
+    let below = below.into_iter().flatten().flatten();
+    below.flat_map(|entry| open_to_others(&entry.path())).chain(wide).collect()
+}
+
+/// A step leaves a log and a large value, and looks at what is there while its owner is at work.
+const LARGE: &str = r#"
+workflow: { id: s, name: S }
+stages: [{ id: a, type: shell, run: "umask; find data ! -type l -perm /077; head -c 100000 /dev/zero | tr '\\0' x" }]
+"#;
+
+#[test]
+fn no_other_user_can_open_the_data_folder_whatever_the_umask() {
+    let scratch = Scratch::new("modes");
+    let folder = scratch.path();
+    write(folder, "s.yaml", LARGE);
+    let windlass = |args: &str| {
+        let mut command = Command::new("sh");
+        let call = format!("umask 0; exec '{}' {args}", env!("CARGO_BIN_EXE_windlass"));
+        command.args(["-c", &call]).current_dir(folder).env_clear().env("PATH", PATH);
+        let output = command.output().expect("a shell");
+        assert!(output.status.success(), "{args}: {output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let check = || {
+        for name in ["data", "copy", "out"] {
+            assert_eq!(open_to_others(&folder.join(name)), [""; 0]);
+        }
+    };
+    windlass("run s.yaml --data data --run-id r1");
+    assert!(folder.join("data/blobs").is_dir() && folder.join("data/logs").is_dir());
+    windlass("backup copy --data data");
+    windlass("runs export r1 out --data data");
+    check();
+    // Steps keep the umask of their caller, and see nothing that others could open.
+    let printed = windlass("logs r1 --data data");
+    assert!(printed.contains("0000"), "{printed:.200}");
+    assert!(!printed.contains("data/"), "{printed:.2000}");
+    // An older folder is tightened.
+    for name in ["", "journal.db", "blobs", "logs", "logs/r1.jsonl"] {
+        set_mode(&folder.join("data").join(name), 0o777);
+    }
+    windlass("run s.yaml --data data");
+    check();
+    // A folder with other things in it is left as it is.
+    write(folder, "other/notes.txt", "mine");
+    set_mode(&folder.join("other"), 0o755);
+    let seen = windlass_in(folder, &["run", "s.yaml", "--data", "other"]).env("PATH", PATH).see();
+    assert!(seen.status == 2 && seen.stderr.contains("chmod 700"), "{seen}");
+    assert_eq!(std::fs::read_dir(folder.join("other")).expect("a folder").count(), 1);
 }

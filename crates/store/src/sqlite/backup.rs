@@ -15,6 +15,7 @@ const ALL: std::ffi::c_int = -1;
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     let source = schema::open_reader(from)?;
     schema::check(&source, from)?;
+    crate::private::reserve(to);
     let mut target = Connection::open(to).map_err(of(to))?;
     // The source waits for locks by itself, so that whatever is in the way now is in the way to stay.
     let copied = Backup::new(&source, &mut target).and_then(|backup| backup.step(ALL)).map_err(of(to))?;

@@ -2,6 +2,7 @@
 
 use crate::blobs::BlobId;
 use crate::error::Error;
+use crate::private;
 use crate::store::Durability;
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -38,7 +39,7 @@ impl Folder {
         if fs::read(&file).is_ok_and(|stored| stored == content) {
             return self.sync_folders(shelf).map(|()| id);
         }
-        fs::create_dir_all(shelf).map_err(|error| Error::io(shelf, &error))?;
+        private::create_folder(shelf).map_err(|error| Error::io(shelf, &error))?;
         let number = self.unfinished.fetch_add(1, Ordering::Relaxed);
         let draft = self.path.join(format!("unfinished-{}-{number}", std::process::id()));
         let written = self
@@ -92,7 +93,7 @@ impl Folder {
     }
 
     fn write(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
-        let mut file = File::create(path).map_err(|error| Error::io(path, &error))?;
+        let mut file = private::create(path).map_err(|error| Error::io(path, &error))?;
         file.write_all(content).map_err(|error| Error::io(path, &error))?;
         match self.durability {
             Durability::Disk => file.sync_data().map_err(|error| Error::flush(path, &error)),

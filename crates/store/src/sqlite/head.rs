@@ -5,6 +5,7 @@ use super::read;
 use super::tails::Tails;
 use crate::error::Error;
 use crate::journal::Lsn;
+use crate::private;
 use crate::store::Durability;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -52,11 +53,11 @@ impl Heads {
             "folder": self.folder.display().to_string(),
         });
         if let Some(elsewhere) = &self.elsewhere {
-            drop(std::fs::create_dir_all(elsewhere));
+            drop(private::create_folder(elsewhere));
         }
         for file in self.files(id) {
             let draft = file.with_extension("new");
-            drop(std::fs::write(&draft, format!("{text}\n")).and_then(|()| std::fs::rename(&draft, &file)));
+            drop(private::write(&draft, format!("{text}\n")).and_then(|()| std::fs::rename(&draft, &file)));
         }
     }
 

@@ -52,7 +52,7 @@ struct Owner {
 impl Sqlite {
     pub(crate) fn open(folder: &Path, options: Options) -> Result<Self, Error> {
         codes::check_version()?;
-        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
+        crate::private::create_folder(folder).map_err(|error| Error::io(folder, &error))?;
         let path = folder.join("journal.db");
         let connection = schema::open_journal(&path, options.durability)?;
         if options.accept_older {

@@ -38,6 +38,7 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 pub(super) fn open_journal(path: &Path, durability: Durability) -> Result<Connection, Error> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    crate::private::reserve(path);
     let connection = connect(path, flags)?;
     let found = version(&connection, path)?;
     let synchronous = match durability {

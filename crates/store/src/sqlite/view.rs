@@ -292,6 +292,7 @@ fn open(path: &Path, projection: u32) -> Result<Connection, Error> {
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    crate::private::reserve(path);
     let connection = Connection::open(path)?;
     super::schema::keep_plans(&connection)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
