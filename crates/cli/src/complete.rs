@@ -13,7 +13,7 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use windlass_runtime::{Query, RunRow, glance};
+use windlass_runtime::{Query, RunRow, glance, upwards};
 
 /// Set by the code that `windlass completions` prints, when it asks what can be typed next.
 const VARIABLE: &str = "WINDLASS_COMPLETE";
@@ -106,8 +106,8 @@ const ENTRIES_MAX: usize = 1_000;
 /// What the files say is not looked at.
 fn known() -> Vec<(String, PathBuf)> {
     let here = std::env::current_dir().unwrap_or_default();
-    let installed =
-        here.ancestors().map(|folder| folder.join(".specify/workflows")).find(|folder| folder.is_dir());
+    let mut above = upwards(&here).into_iter().map(|folder| folder.join(".specify/workflows"));
+    let installed = above.find(|folder| folder.is_dir());
     let folders = std::iter::once(here).chain(installed);
     let entries = folders
         .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX));

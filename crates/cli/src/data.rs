@@ -36,10 +36,7 @@ fn around(workflow: &Path) -> Option<PathBuf> {
 /// The `windlass.toml` in force: the nearest one upwards from here, else from the workflow, else from the data folder.
 pub fn config(workflow: Option<&Path>, data: &Path) -> Option<PathBuf> {
     let here = std::env::current_dir().ok();
-    let around = workflow.filter(|file| *file != Path::new(STDIN));
-    let around = around.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
-    // A workflow may be a folder, which then is looked into too; of a file there is nothing inside to find.
-    Config::find([here.as_deref(), around.as_deref(), Some(data)].into_iter().flatten())
+    Config::find([here, workflow.and_then(around), Some(data.to_owned())].into_iter().flatten())
 }
 
 /// Looks into a folder and finds a run by its id, the beginning of it, or `last`.

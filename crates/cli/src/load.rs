@@ -12,7 +12,7 @@ use windlass_dialects::text::{self, Format, Limits};
 use windlass_dialects::{Dialect, Loaded, Options, Text, speckit};
 use windlass_ir::workflow::Words;
 use windlass_ir::{Code, Diagnostic, Plan, Source, Sources, Value};
-use windlass_runtime::{Definition, Reader};
+use windlass_runtime::{Definition, Reader, upwards};
 
 /// A valid workflow.
 #[derive(Debug)]
@@ -171,7 +171,8 @@ pub const PROJECT_MARKS: [&str; 3] = [".git", "windlass.toml", ".specify"];
 /// a stray file further up changes nothing.
 fn project_overrides() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
-    let top = here.ancestors().position(|folder| PROJECT_MARKS.iter().any(|mark| folder.join(mark).exists()));
+    let top =
+        upwards(&here).iter().position(|folder| PROJECT_MARKS.iter().any(|mark| folder.join(mark).exists()));
     let ups = 0..=top.unwrap_or(0);
     ups.map(|count| "../".repeat(count) + OVERRIDES_FILE).map(PathBuf::from).find(|file| file.exists())
 }

@@ -6,7 +6,7 @@ use crate::triggers::skill_workflows;
 use std::path::{Path, PathBuf};
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic};
-use windlass_runtime::{Unfound, find_workflow};
+use windlass_runtime::{Unfound, find_workflow, upwards};
 
 /// Where Spec Kit installs workflows, below its project.
 const INSTALLED: &str = ".specify/workflows";
@@ -67,7 +67,7 @@ pub fn near(name: &str) -> Option<String> {
 /// From here up to the top of the project; outside of one only here. Spec Kit can be told where its project is.
 fn places() -> Vec<PathBuf> {
     let Ok(here) = std::env::current_dir() else { return Vec::new() };
-    let ups: Vec<PathBuf> = here.ancestors().map(Path::to_owned).collect();
+    let ups = upwards(&here);
     let top = ups.iter().position(|folder| PROJECT_MARKS.iter().any(|mark| folder.join(mark).exists()));
     let project = std::env::var_os("SPECIFY_INIT_DIR").map(PathBuf::from);
     project.into_iter().chain(ups.into_iter().take(top.unwrap_or(0) + 1)).collect()

@@ -1,8 +1,11 @@
-//! `windlass.toml`: what a project brings to the runs that are started in it. Found by going upwards, read strictly: every
+//! `windlass.toml`: what a project brings to the runs that are started in it. Only a file of the user is read, and strictly: every
 //! key that means nothing is a fault, and all faults are told at once.
 
+use crate::ownership::{current_user, described};
+use crate::search::upwards;
 use indexmap::IndexMap;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
@@ -65,12 +68,10 @@ impl Fault {
 }
 
 impl Config {
-    /// The nearest file upwards from the first of these folders that has one above it.
-    pub fn find<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Option<PathBuf> {
-        folders.into_iter().find_map(|folder| {
-            let folder = std::path::absolute(folder).ok()?;
-            folder.ancestors().map(|folder| folder.join(NAME)).find(|file| file.is_file())
-        })
+    /// The nearest file in the projects around these folders, of which earlier ones go first.
+    pub fn find(folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+        let folders = folders.into_iter().flat_map(|folder| upwards(&folder));
+        folders.map(|folder| folder.join(NAME)).find(|file| file.is_file())
     }
 
     /// The file that a run was started with, if it is still there.
@@ -85,7 +86,7 @@ impl Config {
             faults: vec![Fault { place: None, message }],
         };
         let absolute = std::path::absolute(file).map_err(|error| bad(error.to_string()))?;
-        let text = text_of(file).map_err(bad)?;
+        let text = text_of(file, current_user()).map_err(bad)?;
         let (tasks, limits) = parse(&text).map_err(|faults| BadConfig { file: file.to_owned(), faults })?;
         Ok(Self { file: absolute, tasks, limits })
     }
@@ -96,7 +97,7 @@ impl Config {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, String> {
+fn text_of(path: &Path, user: u32) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
     // Looked at before it is opened: opening a pipe would wait for a writer.
     if !path.metadata().map_err(failed)?.is_file() {
@@ -104,6 +105,13 @@ fn text_of(path: &Path) -> Result<String, String> {
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(failed)?;
+    let owner = file.metadata().map_err(failed)?.uid();
+    if owner != user {
+        let (owner, user) = (described(owner), described(user));
+        return Err(format!(
+            "it belongs to {owner}, and its commands would run as {user}: put a `windlass.toml` of your own into a nearer folder, or change the owner with `chown`"
+        ));
+    }
     file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err("it is larger than 1 MiB".to_owned());
@@ -405,6 +413,17 @@ mod tests {
         bad("[limits]\njobs = 2.0", &[&format!("w:2:8: `jobs` must be {wanted} (it is a float)")]);
         bad("[limits]\nrun = 1", &["w:2:1: the key `run` of `limits` is not known; did you mean `runs`?"]);
         bad("limits = 3", &["w:1:10: `limits` must be a table: write `[limits]` (it is an integer)"]);
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused() {
+        let file = std::env::temp_dir().join(format!("windlass-config-{}.toml", std::process::id()));
+        std::fs::write(&file, "[limits]\nruns = 1\n").expect("a file of our own");
+        let user = current_user();
+        text_of(&file, user).expect("our own");
+        let fault = text_of(&file, user + 1).expect_err("not theirs");
+        assert!(fault.starts_with(&format!("it belongs to {}", described(user))), "{fault}");
+        std::fs::remove_file(file).expect("a file of our own");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! This file knows where to look. What a file says, only a [`Reader`] knows: whoever opens an engine brings one.
 
+use crate::search::upwards;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use windlass_ir::Plan;
@@ -106,7 +107,7 @@ pub fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition
 
 /// What Spec Kit has installed under this name in the project around a folder.
 fn installed(name: &str, folder: &Path) -> Option<PathBuf> {
-    let project = folder.ancestors().find(|folder| folder.join(INSTALLED).is_dir())?.join(INSTALLED);
+    let project = upwards(folder).into_iter().find(|folder| folder.join(INSTALLED).is_dir())?.join(INSTALLED);
     let file = project.join(name).join("workflow.yml");
     file.is_file().then_some(file)
 }

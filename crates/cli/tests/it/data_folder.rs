@@ -6,6 +6,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use windlass_runtime::current_user;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -97,4 +98,30 @@ fn no_other_user_can_open_the_data_folder_whatever_the_umask() {
     let seen = windlass_in(folder, &["run", "s.yaml", "--data", "other"]).env("PATH", PATH).see();
     assert!(seen.status == 2 && seen.stderr.contains("chmod 700"), "{seen}");
     assert_eq!(std::fs::read_dir(folder.join("other")).expect("a folder").count(), 1);
+}
+
+const TASK: &str = "workflow: { id: s, name: S }\nstages: [{ id: a, type: task, task: t }]\n";
+
+#[test]
+fn commands_of_a_configuration_above_the_project_are_not_run() {
+    let scratch = Scratch::new("config-above");
+    let shared = scratch.path();
+    set_mode(shared, 0o1777);
+    write(shared, "windlass.toml", "[tasks.t]\ncommand = [\"touch\", \"ran\"]\n");
+    for project in ["repository/.git", "plain"] {
+        std::fs::create_dir_all(shared.join(project)).expect("a folder of our own");
+        let project = shared.join(project.trim_end_matches("/.git"));
+        write(&project, "s.yaml", TASK);
+        let seen = windlass(&project, &["run", "s.yaml", "--data", "data"]);
+        assert!(seen.status == 2 && seen.stderr.contains("error[not_runnable]"), "{seen}");
+    }
+    assert!(!shared.join("ran").exists());
+    if current_user() == 0 {
+        // Only root can give a file to another user.
+        let project = shared.join("plain");
+        write(&project, "windlass.toml", "[tasks.t]\ncommand = [\"true\"]\n");
+        std::os::unix::fs::chown(project.join("windlass.toml"), Some(65534), None).expect("root may");
+        let seen = windlass(&project, &["run", "s.yaml", "--data", "data"]);
+        assert!(seen.status == 2 && seen.stderr.contains("uid 65534"), "{seen}");
+    }
 }
