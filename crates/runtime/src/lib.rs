@@ -44,7 +44,7 @@ pub use heads::keep_heads_in;
 pub use host::Host;
 pub use library::{Definition, Reader, Unfound, find as find_workflow, is_disabled};
 pub use lock::Lock;
-pub use owner::{Door, Following, Order, Request, Surroundings, listen};
+pub use owner::{Door, Following, Listener, Order, Request, Surroundings};
 pub use ownership::{current_user, user_name};
 pub use printed::Output;
 pub use retry::{Again, Fate, Forecast, again, only};
@@ -61,5 +61,6 @@ pub use windlass_engine::{
 };
 pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
 pub use windlass_store::{
-    Durability, Error as StoreError, LogReader, Logs, Lsn, Printed, Printing, Query, RunRow, glance, private, to_hex,
+    Durability, Error as StoreError, LogReader, Logs, Lsn, Printed, Printing, Query, RunRow, glance, private,
+    to_hex,
 };

@@ -317,25 +317,59 @@ fn listens(socket: &Path) -> bool {
     short(socket).and_then(|short| std::os::unix::net::UnixStream::connect(short.path())).is_ok()
 }
 
-/// Listens for clients as long as it is not dropped.
-pub async fn listen(engine: Arc<Engine>) -> std::io::Result<()> {
-    let path = engine.folder().join(SOCKET);
-    // What an earlier owner left: the lock is ours, so nobody listens there.
-    match std::fs::remove_file(&path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+/// The socket of a folder that this process owns.
+#[derive(Debug)]
+pub struct Listener {
+    engine: Arc<Engine>,
+    socket: UnixListener,
+}
+
+/// How long an owner waits that cannot accept a client, mostly for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+impl Listener {
+    pub fn bind(engine: Arc<Engine>) -> Result<Self, Error> {
+        let path = engine.folder().join(SOCKET);
+        let bound = || {
+            // An earlier owner left it: the lock is ours, so no one listens there.
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            let socket = UnixListener::bind(short(&path)?.path())?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+            Ok(socket)
+        };
+        match bound() {
+            Ok(socket) => Ok(Self { engine, socket }),
+            Err(error) => Err(Error::Folder { folder: path, cause: format!("cannot listen there: {error}") }),
+        }
     }
-    let listener = UnixListener::bind(short(&path)?.path())?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-    loop {
-        let (stream, _) = listener.accept().await?;
-        let (engine, guest) = (engine.clone(), engine.guest());
-        tokio::spawn(async move {
-            let _guest = guest;
-            // A client that went away is told nothing.
-            let _ = serve(&engine, stream).await;
-        });
+
+    /// Serves clients until it is dropped. `report` is called when it cannot accept them, and when it can again.
+    pub async fn serve(self, report: impl Fn(&str)) -> std::convert::Infallible {
+        let mut fails = false;
+        loop {
+            match self.socket.accept().await {
+                Ok((stream, _)) => {
+                    if std::mem::take(&mut fails) {
+                        report("other commands can connect again");
+                    }
+                    let (engine, guest) = (self.engine.clone(), self.engine.guest());
+                    tokio::spawn(async move {
+                        let _guest = guest;
+                        // A client that went away gets no answer.
+                        let _ = serve(&engine, stream).await;
+                    });
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut fails, true) {
+                        report(&format!("other commands cannot connect: {error}; trying again"));
+                    }
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `windlass run` and `windlass resume`: drives a run, or follows the owner that does, until it ends or waits for people.
 
 use super::follow::{self, End, Watching};
+use super::serve::listen;
 use super::signals::Signals;
 use super::{block_on, compat, inputs, plan, refused};
 use crate::answer::{self, Answer, Status};
@@ -19,7 +20,7 @@ use windlass_ir::{Diagnostic, Plan, Value};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
     Beginning, Clock, Config, Door, Durability, Engine, Error, Program, Query, Reach, Request, RunId,
-    Surroundings, View, listen, new_id, private,
+    Surroundings, View, new_id, private,
 };
 
 pub fn run(mut args: args::Run, screens: &Screens) -> Answer {
@@ -510,7 +511,10 @@ async fn follow_to_the_end(
         let listening = match &door {
             Door::Owner(engine) => {
                 engine.read_with(Arc::new(load::Files));
-                Some((engine.clone(), tokio::spawn(listen(engine.clone()))))
+                match listen(engine) {
+                    Ok(listening) => Some((engine.clone(), listening)),
+                    Err(error) => return refused_start(&error, json),
+                }
             }
             Door::Client(_) => None,
         };

@@ -6,10 +6,13 @@ use super::signals::Signals;
 use crate::answer::{self, Answer, Status};
 use crate::show::Screen;
 use crate::{args, data};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 use windlass_runtime::report::Standing;
-use windlass_runtime::{Clock, Door, Durability, Engine, Error, Patience, Query, Triggers, listen};
+use windlass_runtime::{Clock, Door, Durability, Engine, Error, Listener, Patience, Query, Triggers};
 
 /// How long an owner that has nothing to do waits for the first who wants something of it.
 const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
@@ -82,7 +85,8 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     if how.serves_all {
         engine.set_house(from.host()?, how.patience);
     }
-    let listening = tokio::spawn(listen(engine.clone()));
+    let mut listening = listen(&engine)?;
+    let stop_listening = listening.abort_handle();
     let before = if how.for_guests { Vec::new() } else { unfinished(&engine)? };
     if how.serves_all {
         for (run, error) in engine.drive_all().await? {
@@ -105,7 +109,7 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
         }
         engine.idle().await;
         firing.abort();
-        listening.abort();
+        stop_listening.abort();
         // Whoever came at the last moment is served.
         engine.idle().await;
     };
@@ -117,18 +121,48 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
                 return Ok(Answer::new(Status::Stopped));
             }
             error = engine.broken() => return Err(error),
+            cause = ended(&mut listening) => return Err(failed(cause)),
         }
     } else {
         tokio::select! {
             _ = signals.next() => {}
             error = engine.broken() => return Err(error),
+            cause = ended(&mut listening) => return Err(failed(cause)),
         }
         firing.abort();
-        listening.abort();
+        stop_listening.abort();
         stop(&engine, &mut signals).await;
         return Ok(Answer::new(Status::Done));
     }
     Ok(if how.for_guests { Answer::new(Status::Done) } else { told(&engine, &before) })
+}
+
+/// Listens for clients of a folder that this process owns.
+pub(super) fn listen(engine: &Arc<Engine>) -> Result<JoinHandle<Infallible>, Error> {
+    raise_file_limit();
+    let listener = Listener::bind(engine.clone())?;
+    Ok(tokio::spawn(listener.serve(answer::remark)))
+}
+
+/// Waits until the listener ends by itself, which it does not.
+async fn ended(listening: &mut JoinHandle<Infallible>) -> String {
+    match listening.await {
+        Err(error) if error.is_cancelled() => std::future::pending().await,
+        Err(error) => format!("the listener for other commands ended: {error}"),
+    }
+}
+
+/// So many files an owner may have open. Steps inherit the limit, and some programs close every number below it.
+const FILES_MAX: u64 = 65_536;
+
+/// The usual limit of 1,024 is used up by a few hundred jobs at once.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES_MAX, |most| most.min(FILES_MAX));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // With the lower limit the owner works too, only for fewer jobs at once.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
+    }
 }
 
 /// Ends what is at work, unless somebody cannot wait for that.

@@ -3,9 +3,11 @@
 use crate::scratch::Scratch;
 use crate::support::{Seen, windlass_in};
 use std::fs::Permissions;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use windlass_runtime::current_user;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -48,7 +50,8 @@ fn open_to_others(folder: &Path) -> Vec<String> {
     let about = folder.symlink_metadata().expect("it is there");
     let mode = about.permissions().mode() & 0o777;
     let wide = (mode & 0o077 != 0).then(|| format!("{} {mode:o}", folder.display()));
-    let below = if about.is_dir() { Some(std::fs::read_dir(folder).expect("a folder of our own")) } else { None };
+    let below =
+        if about.is_dir() { Some(std::fs::read_dir(folder).expect("a folder of our own")) } else { None };
     let below = below.into_iter().flatten().flatten();
     below.flat_map(|entry| open_to_others(&entry.path())).chain(wide).collect()
 }
@@ -124,4 +127,51 @@ fn commands_of_a_configuration_above_the_project_are_not_run() {
         let seen = windlass(&project, &["run", "s.yaml", "--data", "data"]);
         assert!(seen.status == 2 && seen.stderr.contains("uid 65534"), "{seen}");
     }
+}
+
+/// A process that is killed at the end of a test, whatever becomes of it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a program in a folder and reads what it says on standard error.
+fn start(folder: &Path, program: &str, args: &[&str]) -> (Running, impl Iterator<Item = String> + use<>) {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(folder).env_clear().env("PATH", PATH);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("a program that is there");
+    let said = BufReader::new(child.stderr.take().expect("a piped stream"));
+    (Running(child), said.lines().map_while(Result::ok))
+}
+
+/// The owner of a folder that listens.
+fn serving(folder: &Path, before: &str) -> (Running, impl Iterator<Item = String> + use<>) {
+    let call = format!("{before} exec '{}' serve --data data", env!("CARGO_BIN_EXE_windlass"));
+    let started = start(folder, "sh", &["-c", &call]);
+    // A client that finds the lock taken waits until the owner listens.
+    while !folder.join("data/owner.sock").exists() {
+        std::thread::yield_now();
+    }
+    started
+}
+
+#[test]
+fn an_owner_that_runs_out_of_files_listens_again() {
+    let scratch = Scratch::new("accept");
+    let folder = scratch.path();
+    let (_owner, mut said) = serving(folder, "ulimit -n 64;");
+    let clients: Vec<_> =
+        (0..80).map(|_| UnixStream::connect(folder.join("data/owner.sock")).expect("it listens")).collect();
+    let first = said.next().expect("the owner says why");
+    assert!(first.starts_with("other commands cannot connect: Too many open files"), "{first}");
+    drop(clients);
+    assert_eq!(said.next().as_deref(), Some("other commands can connect again"));
+    let seen = windlass(folder, &["publish", "x", "1", "--data", "data"]);
+    assert_eq!(seen.status, 0, "{seen}");
 }
