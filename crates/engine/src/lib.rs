@@ -11,6 +11,7 @@ mod keep;
 mod keys;
 mod outcome;
 mod run;
+mod runs;
 mod view;
 
 pub use desk::{
@@ -29,5 +30,11 @@ pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Tim
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{
     Answer, Program, Run, Unrunnable, account_of, fits, is_abort, is_raised, says_no, status_word,
+};
+#[cfg(feature = "planted-bugs")]
+pub use runs::plant;
+pub use runs::{
+    After, Begin, Body, Bug, Clock, Execution, Found, Left, Loaded, Mail, NoLimits, Now, Onward,
+    Order as RunsOrder, Policy, Presence, Record, Reply, ReplyTo, Resume, Runs, Serves, Still, Wake,
 };
 pub use view::{CHILD, RunPhase, StepPhase, StepView, View};

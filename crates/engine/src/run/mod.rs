@@ -34,7 +34,7 @@ mod wait;
 
 use crate::event::{Event, RunBudget, What};
 use crate::input::{Effect, Input, Refused, Start};
-use crate::job::Job;
+use crate::job::{Job, Work};
 use crate::keys::{JobKey, Path, Reason, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome};
 pub use ask::account_of;
@@ -43,10 +43,11 @@ pub use end::{is_abort, is_raised};
 pub use program::{Program, Unrunnable, says_no};
 pub use records::status_word;
 pub use state::Role;
-use state::{Abort, Attempt, Doing, Instance, Place, RunClock, Stage, State, evolve};
+use state::{Abort, Attempt, Doing, Instance, Phase, Place, RunClock, Stage, State, evolve};
 use std::sync::Arc;
 use values::Sight;
 pub use wait::fits;
+use windlass_ir::expr::ResultShapes;
 use windlass_ir::value::Sealable;
 use windlass_ir::workflow::RunInput;
 use windlass_ir::{Duration, Value};
@@ -167,6 +168,66 @@ impl Run {
         let hooks = self.state.hooks.iter();
         let hooks = hooks.map(|(path, hook)| Effect::Dispatch(Box::new(self.hook_job(path, hook))));
         self.application().into_iter().chain(steps).chain(hooks).collect()
+    }
+
+    /// Whether something is outstanding, or would be if the run were executed.
+    pub fn owes(&self) -> bool {
+        let state = &self.state;
+        let held = |place: &Place| {
+            let attempt = state.at(*place).attempt();
+            attempt.is_some_and(|attempt| !matches!(attempt.doing, Doing::Between { lost: false }))
+        };
+        let ready = [&state.ready, &state.ready_actions, &state.ready_agents, &state.due, &state.attention];
+        self.application().is_some()
+            || !state.hooks.is_empty()
+            || ready.iter().any(|ready| !ready.is_empty()) && !state.paused
+            || state.jobs.iter().any(held)
+    }
+
+    /// Whether time alone moves it on: a sleep, a retry, the next round of a loop, a later start.
+    pub fn moves_by_itself(&self) -> bool {
+        let state = &self.state;
+        let sleeps =
+            |place: &Place| matches!(&state.at(*place).phase, Phase::Wait(sleep) if sleep.signal.is_none());
+        let retries = |place: &Place| {
+            let attempt = state.at(*place).attempt();
+            attempt.is_some_and(|attempt| matches!(attempt.doing, Doing::Between { .. }))
+        };
+        let moves = state.begins.is_some()
+            || !state.delayed.is_empty()
+            || state.sleeping.iter().any(sleeps)
+            || state.jobs.iter().any(retries);
+        moves && !state.paused && self.outcome().is_none()
+    }
+
+    /// The time of its last event.
+    pub fn last_at(&self) -> Timestamp {
+        self.state.last_at
+    }
+
+    /// The run that the step at this path has called.
+    pub fn called(&self, path: &Path) -> Option<RunId> {
+        let place = self.state.find(path)?;
+        let instance = self.state.at(place);
+        let calls = matches!(instance.attempt()?.assignment.work, Work::Call { .. });
+        let note = instance.notes.get(crate::view::CHILD).filter(|_| calls)?;
+        note.as_str().and_then(RunId::written)
+    }
+
+    /// Whether resuming this run asks its open gates again.
+    pub fn asks_again_on_resume(&self) -> bool {
+        self.program.shapes() == ResultShapes::Speckit
+    }
+
+    /// The job with this key, if its report is waited for.
+    pub fn job_at(&self, key: &JobKey) -> Option<Job> {
+        if let Some(hook) = self.state.hooks.get(&key.path) {
+            return Some(self.hook_job(&key.path, hook));
+        }
+        let place = self.state.find(&key.path)?;
+        let attempt = self.state.at(place).attempt()?;
+        let waits = matches!(attempt.doing, Doing::Running | Doing::Aborting(_));
+        (waits && self.job_key(&key.path, attempt) == *key).then(|| self.job(place, attempt))
     }
 
     /// The job with this key, if somebody is at work on it.

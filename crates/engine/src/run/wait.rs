@@ -1,9 +1,9 @@
 //! Waits: for time to pass, for a signal, for a message.
 
-use super::Turn;
 use super::records;
-use super::state::{Phase, Place};
+use super::state::{Phase, Place, Sleep};
 use super::values::Sight;
+use super::{Run, Turn};
 use crate::desk::{Address, Listener};
 use crate::event::{Decision, Listening, Waiting, What};
 use crate::input::{Effect, Refused};
@@ -143,6 +143,20 @@ impl Turn<'_> {
         let fitting =
             |signal: &Listening| value.is_none_or(|value| fits(&signal.matching, value, signal.as_text));
         waits.is_some_and(|signal| signal.message == message && fitting(signal))
+    }
+}
+
+impl Run {
+    /// The first step that waits for such a message. A message that is sent to one run is delivered like a published one.
+    pub fn subscriber(&self, name: &str, value: &Value) -> Option<Path> {
+        let waits = |place: &&Place| match &self.state.at(**place).phase {
+            Phase::Wait(Sleep { signal: Some(signal), got: None }) => {
+                signal.message && &*signal.name == name && fits(&signal.matching, value, signal.as_text)
+            }
+            _ => false,
+        };
+        let place = self.state.sleeping.iter().find(waits)?;
+        Some(self.state.at(*place).path.clone())
     }
 }
 

@@ -1,0 +1,533 @@
+//! One run in memory: what it is told, what it decides, and which of its jobs are where.
+
+use super::clock::{Clock, Now};
+use super::mail::{After, Body, Execution, Loaded, Mail, Order, Reply, ReplyTo, Resume, Still, Wake};
+use super::planted::{Bug, planted};
+use super::rates::{Passed, Rates};
+use super::work::{Landing, To, Work};
+use crate::desk::{Asker, DeskAnswer, DeskInput, Letter};
+use crate::input::{Effect, Input, Refused};
+use crate::keys::{JobKey, RunId, Timestamp};
+use crate::outcome::Outcome;
+use crate::run::{Answer, Run};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use windlass_ir::{Duration, Value};
+
+/// A virtual clock jumps over a wait for people only if it is shorter than this, unless it was told to be patient.
+const SHORT: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub(super) struct Live {
+    pub run: Run,
+    pub clock: Clock,
+    /// None while the run only records what it is told.
+    pub execution: Option<Execution>,
+    pub tail: After,
+    /// How many of its events are durable.
+    pub told: u64,
+    pub jobs: HashMap<JobKey, Holder>,
+    /// Mail for later, in the run's own time. The number keeps mail of one instant in order.
+    pub agenda: BTreeMap<(Timestamp, u64), Mail>,
+    planned: u64,
+    /// Mail that waits until the last record is durable.
+    pub waiting: VecDeque<(Mail, Option<ReplyTo>)>,
+    /// How many landings are to come.
+    pub underway: u32,
+    pub held: bool,
+    pub stopping: bool,
+    pub alarm: Option<u64>,
+    /// The rate limits of a run with a virtual clock, whose time no other run shares.
+    pub rates: Option<Box<Rates>>,
+    pub is_still: bool,
+    /// Nothing has happened since it was loaded.
+    pub is_fresh: bool,
+}
+
+/// Who has a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// An executor of this process.
+    Here,
+    /// Something that outlives this process.
+    Elsewhere,
+    /// An executor is asked whether it still knows the job.
+    Asked { abort: bool },
+    /// Its report is on the run's agenda.
+    Planned,
+}
+
+impl Live {
+    pub fn new(run: Run, execution: Option<Execution>, tail: After, told: u64, clock: Clock) -> Self {
+        Self {
+            run,
+            clock,
+            execution,
+            tail,
+            told,
+            jobs: HashMap::new(),
+            agenda: BTreeMap::new(),
+            planned: 0,
+            waiting: VecDeque::new(),
+            underway: 0,
+            held: false,
+            stopping: false,
+            alarm: None,
+            rates: None,
+            is_still: false,
+            is_fresh: true,
+        }
+    }
+
+    /// The run as it was read again after a write failed. Its jobs, its clock and its agenda continue.
+    pub fn reload(&mut self, loaded: Loaded) {
+        (self.run, self.tail, self.told) = (loaded.run, After::Stored(Some(loaded.tail)), loaded.events);
+        (self.underway, self.held) = (0, false);
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.execution.is_none() || self.stopping
+    }
+
+    /// When a resting run has to be loaded again.
+    pub fn wake(&self) -> Wake {
+        match self.run.next_deadline() {
+            _ if self.run.owes() => Wake::Owes,
+            Some(due) => Wake::At(due),
+            None => Wake::Never,
+        }
+    }
+
+    /// The next instant at which something is to be done, in the run's own time.
+    pub fn due(&self) -> Option<Timestamp> {
+        let agenda = self.agenda.keys().next().map(|(at, _)| *at);
+        let timer = match planted(Bug::FarTimers) && !self.run.moves_by_itself() {
+            true => self.run.next_deadline().filter(|due| *due <= self.run.last_at().plus(SHORT)),
+            false => self.run.next_deadline(),
+        };
+        agenda.into_iter().chain(timer).chain(self.rate_due()).min()
+    }
+
+    fn rate_due(&self) -> Option<Timestamp> {
+        self.rates.as_ref()?.next()
+    }
+
+    /// Whether this run waits for nothing that happens in this process.
+    pub fn is_at_rest(&self) -> bool {
+        let rests = |holder: &Holder| matches!(holder, Holder::Elsewhere | Holder::Planned);
+        self.underway == 0 && self.waiting.is_empty() && self.jobs.values().all(rests)
+    }
+
+    /// The instant that a virtual clock may jump to now.
+    pub fn jump(&self) -> Option<Timestamp> {
+        let execution = self.execution.as_ref().filter(|_| self.clock.is_virtual() && !self.stopping)?;
+        let due = self.due().filter(|_| self.is_at_rest())?;
+        let planned = self.agenda.keys().next().is_some_and(|(at, _)| *at == due);
+        let worth =
+            execution.patient || planned || self.run.moves_by_itself() || self.rate_due() == Some(due);
+        let Clock::Virtual(now) = self.clock else { return None };
+        (worth || due <= now.plus(SHORT)).then_some(due)
+    }
+
+    pub fn plan(&mut self, at: Timestamp, mail: Mail) {
+        if let Mail::Input(Input::Reported { job, .. }) = &mail
+            && let Some(holder) = self.jobs.get_mut(job)
+        {
+            *holder = Holder::Planned;
+        }
+        self.planned += 1;
+        self.agenda.insert((at, self.planned), mail);
+    }
+
+    pub fn still(&self) -> Still {
+        Still { due: self.run.next_deadline(), by_itself: self.run.moves_by_itself() }
+    }
+
+    /// The runs that it has called and waits for.
+    pub fn called(&self) -> impl Iterator<Item = RunId> {
+        let elsewhere = self.jobs.iter().filter(|(_, holder)| **holder == Holder::Elsewhere);
+        elsewhere.filter_map(|(job, _)| self.run.called(&job.path))
+    }
+}
+
+/// One piece of mail on its way into a run.
+pub(super) struct Turn<'t> {
+    pub live: &'t mut Live,
+    pub work: &'t mut Work,
+    pub now: Now,
+}
+
+impl Turn<'_> {
+    fn id(&self) -> RunId {
+        self.live.run.id().clone()
+    }
+
+    pub fn take(&mut self, mail: Mail, reply: Option<ReplyTo>) {
+        let retry = Some(To::Run(self.id(), mail.clone()));
+        match mail {
+            Mail::Begin(_) => self.answer(reply, Err(Refused::AlreadyStarted)),
+            Mail::Resume(resume) => self.resume(resume, reply),
+            Mail::Input(Input::Signal { id, name, by, value, to: None }) => {
+                let to = self.live.run.subscriber(&name, &value);
+                self.offer(Input::Signal { id, name, by, value, to }, None, reply, retry);
+            }
+            Mail::Input(input) => self.report_or_offer(input, reply, retry),
+            // After a failed write the coordinator is asked again, so its answers are never retried.
+            Mail::Answered { asker, answer, needs } => {
+                self.offer(Input::Answered { asker, answer }, needs, reply, None);
+            }
+            Mail::Letter { to, letter, needs } => {
+                let Letter { id, name, by, value } = letter;
+                let heard = DeskInput::Heard { id: id.clone(), to: to.clone() };
+                let input = match to.path.is_run() {
+                    true => {
+                        Input::Cancel { path: to.path, why: format!("the message `{name}` came").into(), by }
+                    }
+                    false => Input::Signal { id, name, by, value, to: Some(to.path) },
+                };
+                self.offer(input, needs, reply, None);
+                self.work.tell(heard, self.now);
+            }
+            Mail::Ended { child, outcome, at } => self.ended(&child, outcome, at),
+            Mail::Elsewhere { job } => self.elsewhere(&job),
+            Mail::Settle => self.answer(reply, Ok(())),
+        }
+    }
+
+    /// A job that is over leaves this process, whatever the run makes of its report.
+    fn report_or_offer(&mut self, input: Input, reply: Option<ReplyTo>, retry: Option<To>) {
+        let (job, done) = match &input {
+            Input::Reported { job, outcome } => {
+                (job, matches!(outcome, Outcome::Done(_) | Outcome::Continue(_)))
+            }
+            Input::Lost { job } => (job, false),
+            _ => return self.offer(input, None, reply, retry),
+        };
+        let held = self.live.jobs.remove(job);
+        // A job that this process told to stop because it is about to end is outstanding for the next owner.
+        if self.live.stopping && held == Some(Holder::Here) && !done {
+            return;
+        }
+        self.offer(input, None, reply, retry);
+    }
+
+    fn ended(&mut self, child: &RunId, outcome: Outcome, at: Timestamp) {
+        let job = self.live.jobs.keys().find(|job| self.live.run.called(&job.path).as_ref() == Some(child));
+        let Some(job) = job.cloned() else { return };
+        let began = self.live.clock;
+        self.live.clock = match (planted(Bug::CallerClock), began) {
+            (true, Clock::Steady { began, at: read }) => Clock::Steady { began: began.max(at), at: read },
+            (_, clock) => clock.not_before(at, self.now),
+        };
+        self.live.jobs.remove(&job);
+        let input = Input::Reported { job, outcome };
+        let retry = Some(To::Run(self.id(), Mail::Input(input.clone())));
+        self.offer(input, None, None, retry);
+    }
+
+    fn elsewhere(&mut self, job: &JobKey) {
+        match self.live.jobs.get_mut(job) {
+            Some(holder) => {
+                let aborts = *holder == Holder::Asked { abort: true };
+                *holder = Holder::Elsewhere;
+                if aborts {
+                    self.recall(job);
+                }
+            }
+            // It has reported already.
+            None => {}
+        }
+    }
+
+    /// Continues the run for someone who asked for it, or as it is.
+    fn resume(&mut self, resume: Resume, reply: Option<ReplyTo>) {
+        let ended = self.live.run.outcome().is_some();
+        let failed = matches!(self.live.run.outcome(), Some(Outcome::Failed(_)));
+        let Resume { wanted, reopens } = resume;
+        let inputs = match wanted {
+            None if failed && reopens => vec![Input::Reopen { inputs: nothing(), by: CALLER.into() }],
+            None => Vec::new(),
+            Some((by, inputs)) if ended => vec![Input::Reopen { inputs, by }],
+            Some((by, inputs)) => {
+                let changes = matches!(&inputs, Value::Map(map) if !map.is_empty());
+                let changes = changes
+                    || self.live.run.asks_again_on_resume() && (self.live.is_fresh || self.live.is_still);
+                let change = changes.then(|| Input::Change { inputs, by: by.clone() });
+                let paused = self.live.run.is_paused().then_some(Input::Resume { by });
+                change.into_iter().chain(paused).collect()
+            }
+        };
+        if inputs.is_empty() {
+            return self.answer(reply, Ok(()));
+        }
+        let last = inputs.len() - 1;
+        for (number, input) in inputs.into_iter().enumerate() {
+            let retry = Some(To::Run(self.id(), Mail::Input(input.clone())));
+            self.offer(input, None, reply.filter(|_| number == last), retry);
+        }
+    }
+
+    /// Answers when everything before is durable.
+    fn answer(&mut self, reply: Option<ReplyTo>, result: Result<(), Refused>) {
+        if let Some(to) = reply {
+            let reply = Some((to, result.map_or_else(Reply::Refused, |()| Reply::Done)));
+            let run = Some(self.id());
+            let (number, effects) = (self.work.number, Vec::new());
+            let landing = Landing { number, run, retry: None, reply, events: None, effects, again: false };
+            self.live.underway += 1;
+            self.work.landings.push_back(landing);
+        }
+    }
+
+    /// Hands an input to the run, and everything that the coordinator says to what follows from it.
+    pub fn offer(&mut self, input: Input, needs: Option<u64>, reply: Option<ReplyTo>, retry: Option<To>) {
+        if let Some(execution) = &self.live.execution {
+            self.live.run.ask_always(execution.policy.limits_jobs());
+        }
+        let mut inputs = VecDeque::from([(input, needs)]);
+        let (mut first, mut reply, mut retry) = (true, reply, retry);
+        while let Some((input, needs)) = inputs.pop_front() {
+            let at = self.live.clock.read(self.now);
+            let granted = match &input {
+                Input::Answered { asker, answer: DeskAnswer::Granted } => Some(asker.clone()),
+                _ => None,
+            };
+            let handled = match self.live.is_quiet() {
+                true => self.live.run.record(at, input),
+                false => self.live.run.handle(at, input),
+            };
+            match (handled, granted) {
+                (Ok(answer), _) => self.decided(answer, needs, reply.take(), retry.take(), &mut inputs),
+                (Err(_), Some(asker)) if !self.live.run.needs(&asker) => self.work.give_back(asker, self.now),
+                (Err(refused), _) if first => self.answer(reply.take(), Err(refused)),
+                (Err(_), _) => {}
+            }
+            first = false;
+        }
+    }
+
+    /// Writes down what the run decided, and asks the coordinator at once: both become durable in this order.
+    fn decided(
+        &mut self,
+        answer: Answer,
+        needs: Option<u64>,
+        reply: Option<ReplyTo>,
+        retry: Option<To>,
+        inputs: &mut VecDeque<(Input, Option<u64>)>,
+    ) {
+        let Answer { events, effects, again } = answer;
+        let events = (!events.is_empty()).then(|| Arc::new(events));
+        if let Some(events) = &events {
+            let (run, body) = (Some(self.id()), Body::Run(events.clone()));
+            let number = self.work.record(run, self.live.tail, needs, body, self.live.wake());
+            self.live.tail = After::Record(number);
+        }
+        let rests_on = match self.live.tail {
+            After::Record(number) => Some(number),
+            After::Stored(_) => None,
+        };
+        let (mut outside, number) = (Vec::new(), self.work.number);
+        for effect in effects {
+            match effect {
+                Effect::Dispatch(_) | Effect::Abort(_) => outside.push(effect),
+                Effect::Conclude(_) => {
+                    self.share(DeskInput::Gone { run: self.id() }, rests_on, inputs);
+                    outside.push(effect);
+                }
+                Effect::Ask { ask, job } => self.ask(ask, job, rests_on, inputs),
+                Effect::Release { asker, used, end } => {
+                    self.share(DeskInput::Release { asker, used, end }, rests_on, inputs);
+                }
+                Effect::Listen(listener) => self.share(DeskInput::Listen(listener), rests_on, inputs),
+                Effect::Deaf(address) => self.share(DeskInput::Deaf(address), rests_on, inputs),
+            }
+        }
+        let reply = reply.map(|to| (to, Reply::Done));
+        let run = Some(self.id());
+        (self.live.underway, self.live.held) = (self.live.underway + 1, self.live.held || again);
+        let landing = Landing { number, run, retry, reply, events, effects: outside, again };
+        self.work.landings.push_back(landing);
+    }
+
+    fn ask(
+        &mut self,
+        mut ask: Box<crate::desk::Ask>,
+        job: Option<Box<crate::job::Job>>,
+        needs: Option<u64>,
+        inputs: &mut VecDeque<(Input, Option<u64>)>,
+    ) {
+        if self.live.is_quiet() {
+            return;
+        }
+        if let (Some(execution), Some(job)) = (&self.live.execution, &job) {
+            execution.policy.add_claims(job, &mut ask);
+        }
+        let asker = ask.asker.clone();
+        if let Clock::Virtual(now) = self.live.clock {
+            match self.live.rates.get_or_insert_default().pass(now, &mut ask) {
+                Passed::Through => {}
+                Passed::Waits => return,
+                Passed::Answered(answer) => {
+                    return inputs.push_back((Input::Answered { asker, answer }, None));
+                }
+            }
+        }
+        self.share(DeskInput::Ask(ask), needs, inputs);
+    }
+
+    fn share(&mut self, input: DeskInput, needs: Option<u64>, inputs: &mut VecDeque<(Input, Option<u64>)>) {
+        let id = self.id();
+        let Ok(said) = self.work.share(input, needs, Some(&id), self.now) else { return };
+        let answers = said.own.into_iter();
+        inputs.extend(answers.map(|(asker, answer)| (Input::Answered { asker, answer }, said.rests_on)));
+    }
+
+    /// Subscribes again and asks again for everything that the run waits for. The coordinator answers a repeated question the same
+    /// way.
+    pub fn ask_again(&mut self) {
+        for listener in self.live.run.listeners() {
+            self.work.tell(DeskInput::Listen(Box::new(listener)), self.now);
+        }
+        let mut answers = VecDeque::new();
+        for effect in self.live.run.owed_asks() {
+            if let Effect::Ask { ask, job } = effect {
+                self.ask(ask, job, None, &mut answers);
+            }
+        }
+        for (input, needs) in answers {
+            self.offer(input, needs, None, None);
+        }
+    }
+
+    /// Takes over a run that an earlier owner left: executors are asked about its jobs before these count as lost.
+    pub fn recover(&mut self) {
+        self.work.settle(&self.live.run, self.now);
+        let outstanding = self.live.run.outstanding();
+        self.offer(Input::TakenUp, None, None, None);
+        for effect in outstanding {
+            let (job, abort) = match effect {
+                Effect::Dispatch(job) => (Some(*job), false),
+                Effect::Abort(key) => (self.live.run.job_at(&key), true),
+                Effect::Ask { .. }
+                | Effect::Release { .. }
+                | Effect::Listen(_)
+                | Effect::Deaf(_)
+                | Effect::Conclude(_) => (None, false),
+            };
+            if let Some(job) = job {
+                self.live.jobs.insert(job.key.clone(), Holder::Asked { abort });
+                self.work.orders.push(Order::Adopt(Box::new(job)));
+            }
+        }
+        self.ask_again();
+        self.work.pass_on_owed(Some(&self.id()));
+    }
+
+    /// After a failed write: everything durable that was not carried out is.
+    pub fn reconcile(&mut self) {
+        for effect in self.live.run.outstanding() {
+            match effect {
+                Effect::Dispatch(job) if !self.live.jobs.contains_key(&job.key) => self.start(job),
+                Effect::Abort(key) => self.abort(&key),
+                Effect::Dispatch(_)
+                | Effect::Ask { .. }
+                | Effect::Release { .. }
+                | Effect::Listen(_)
+                | Effect::Deaf(_)
+                | Effect::Conclude(_) => {}
+            }
+        }
+    }
+
+    /// Time has come for something that was planned, for a rate limit, or for a timer of the run.
+    pub fn wake(&mut self) {
+        let now = self.live.clock.read(self.now);
+        while let Some(entry) = self.live.agenda.first_entry().filter(|entry| entry.key().0 <= now) {
+            let mail = entry.remove();
+            self.take(mail, None);
+            if self.live.held || self.live.clock.is_virtual() {
+                return;
+            }
+        }
+        if self.live.rates.as_mut().is_some_and(|rates| rates.tick(now)) {
+            self.ask_again();
+        }
+        if self.live.run.next_deadline().is_some_and(|due| due <= now) {
+            self.offer(Input::Tick, None, None, None);
+        }
+    }
+
+    /// What follows outside of this process from a record that is durable.
+    pub fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Dispatch(_) if self.live.is_quiet() => {}
+                Effect::Dispatch(job) => self.start(job),
+                Effect::Abort(key) => self.abort(&key),
+                Effect::Conclude(outcome) => self.conclude(outcome),
+                Effect::Ask { .. } | Effect::Release { .. } | Effect::Listen(_) | Effect::Deaf(_) => {}
+            }
+        }
+    }
+
+    fn start(&mut self, job: Box<crate::job::Job>) {
+        self.live.jobs.insert(job.key.clone(), Holder::Here);
+        self.work.orders.push(Order::Start(job));
+    }
+
+    fn abort(&mut self, key: &JobKey) {
+        match self.live.jobs.get_mut(key) {
+            Some(Holder::Here) => {
+                let overdue = self.live.run.is_overdue(key);
+                self.work.orders.push(Order::Abort { job: key.clone(), overdue });
+            }
+            Some(Holder::Elsewhere) => self.recall(key),
+            Some(Holder::Asked { abort }) => *abort = true,
+            Some(Holder::Planned) => {
+                let planned =
+                    |mail: &Mail| matches!(mail, Mail::Input(Input::Reported { job, .. }) if job == key);
+                self.live.agenda.retain(|_, mail| !planned(mail));
+                let outcome = Outcome::Cancelled("told to stop".into());
+                let now = self.live.clock.read(self.now);
+                self.live.plan(now, Mail::Input(Input::Reported { job: key.clone(), outcome }));
+            }
+            None => {}
+        }
+    }
+
+    fn recall(&mut self, key: &JobKey) {
+        if let Some(job) = self.live.run.job_at(key) {
+            self.work.orders.push(Order::Recall(Box::new(job)));
+        }
+    }
+
+    fn conclude(&mut self, outcome: Outcome) {
+        if let Some(caller) = self.live.run.parents().last().cloned() {
+            let (child, at) = (self.id(), self.live.run.last_at());
+            self.work.post(caller, Mail::Ended { child, outcome: outcome.clone(), at }, None);
+        }
+        self.work.orders.push(Order::Concluded { run: self.id(), outcome });
+    }
+}
+
+/// Who acts for a run in what its called runs are told.
+const CALLER: &str = "caller";
+
+fn nothing() -> Value {
+    Value::map::<&str>([])
+}
+
+/// Whether something that an asker waits for can be given by a run that is executed here.
+pub(super) fn waits_in_vain(work: &Work, asker: &Asker, executes: impl Fn(&RunId) -> bool) -> bool {
+    let state = work.desk.state();
+    let Some(waiting) = state.waiting.get(asker) else { return false };
+    if state.timed.contains(&waiting.on) {
+        return false;
+    }
+    let holders = state.slots.get(&waiting.on).into_iter().flatten().map(|holder| &holder.run);
+    let promiser = match state.promises.get(&waiting.on) {
+        Some(crate::desk::Promise::Pending { run, .. }) => Some(run),
+        Some(crate::desk::Promise::Kept { .. }) | None => None,
+    };
+    !holders.chain(promiser).any(executes)
+}

@@ -1,0 +1,203 @@
+//! What happens when records are durable, and when they are not.
+
+use super::live::Turn;
+use super::mail::{Found, Mail, Order, Reply};
+use super::planted::{Bug, planted};
+use super::work::{Landing, Post, To};
+use super::{Entry, Loading, Now, Runs};
+use crate::desk::Desk;
+use crate::event::Event;
+use crate::input::{Effect, Input};
+use crate::keys::RunId;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// A write failed. Nothing is decided until everything that rests on it has been read again.
+#[derive(Debug, Default)]
+pub(super) struct Stall {
+    /// Mail to deliver afterwards, in order.
+    mail: VecDeque<Post>,
+    /// The runs that have to be read again.
+    runs: BTreeSet<RunId>,
+    coordinator: bool,
+    /// Reading has begun: no batch is on its way any more.
+    reading: bool,
+    /// The number of the last batch's last record.
+    until: u64,
+    /// Runs that were read meanwhile for other reasons.
+    pub loads: Vec<(RunId, Found)>,
+    /// Answers that a planted bug sends too early.
+    early: Vec<Landing>,
+}
+
+impl Stall {
+    /// What the coordinator said may not be true any more, and is asked for again.
+    pub fn keep(&mut self, post: Post) {
+        if !matches!(post.to, To::Run(_, Mail::Answered { .. } | Mail::Letter { .. })) {
+            self.mail.push_back(post);
+        }
+    }
+}
+
+impl Runs {
+    /// The batch that ends with this record is durable, and so is every batch before it that did not fail.
+    pub fn written(&mut self, through: u64, now: Now) {
+        self.resolved = self.resolved.max(through);
+        if self.stall.is_some() {
+            self.land(now);
+            self.read_again();
+        }
+        self.advance(now);
+    }
+
+    /// The batch from one record through another was not written. `handed_over` is the last record of the last batch that was handed
+    /// over.
+    pub fn failed(&mut self, from: u64, through: u64, handed_over: u64, now: Now) {
+        self.resolved = self.resolved.max(through);
+        let mut stall = self.stall.take().unwrap_or_default();
+        stall.until = handed_over;
+        // Records that were not handed over yet rest on those that were lost.
+        let unsent = self.work.records.first().map_or(u64::MAX, |record| record.number);
+        self.work.records.clear();
+        let lost = |number: u64| (from..=through).contains(&number) || number >= unsent;
+        let (undone, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.work.landings).into_iter().partition(|landing| lost(landing.number));
+        self.work.landings = kept.into();
+        for landing in undone {
+            self.undo(landing, &mut stall);
+        }
+        while let Some(post) = self.work.post.pop_front() {
+            stall.keep(post);
+        }
+        self.stall = Some(stall);
+        self.read_again();
+        self.advance(now);
+    }
+
+    fn undo(&mut self, mut landing: Landing, stall: &mut Stall) {
+        if let Some(run) = &landing.run {
+            stall.runs.insert(run.clone());
+            if let Some(Entry::Live(live)) = self.known.get_mut(run) {
+                live.underway = live.underway.saturating_sub(1);
+            }
+        }
+        if planted(Bug::EarlyAck) && landing.run.is_none() && landing.reply.is_some() {
+            landing.retry = None;
+            stall.early.push(landing);
+            return;
+        }
+        let reply = landing.reply.map(|(to, _)| to);
+        if let Some(to) = landing.retry {
+            stall.keep(Post { to, reply });
+        }
+    }
+
+    /// Reads the coordinator and the touched runs again, once no batch is on its way any more.
+    fn read_again(&mut self) {
+        let Some(stall) = &mut self.stall else { return };
+        if stall.reading || self.resolved < stall.until {
+            return;
+        }
+        (stall.reading, stall.coordinator) = (true, true);
+        self.work.orders.push(Order::LoadCoordinator);
+        for run in &stall.runs {
+            if let Some(Entry::Live(live)) = self.known.remove(run) {
+                if let Some(alarm) = live.alarm {
+                    self.alarms.remove(&(alarm, run.clone()));
+                }
+                let loading = Loading { mail: VecDeque::new(), execute: false, was: Some(live) };
+                self.known.insert(run.clone(), Entry::Loading(Box::new(loading)));
+                self.work.orders.push(Order::Load { run: run.clone(), execute: false });
+            }
+        }
+        let known = &self.known;
+        stall
+            .runs
+            .retain(|run| matches!(known.get(run), Some(Entry::Loading(loading)) if loading.was.is_some()));
+    }
+
+    /// The coordinator's stream was read again.
+    pub fn loaded_coordinator(&mut self, desk: Desk, tail: Option<u64>, events: usize, now: Now) {
+        self.work.replace_desk(desk, tail, events);
+        if let Some(stall) = &mut self.stall {
+            stall.coordinator = false;
+        }
+        self.go_on(now);
+        self.advance(now);
+    }
+
+    /// A run was read again.
+    pub(super) fn recovered(&mut self, run: &RunId, now: Now) {
+        if let Some(stall) = &mut self.stall {
+            stall.runs.remove(run);
+        }
+        self.go_on(now);
+    }
+
+    /// Everything was read again: runs ask again for what they wait for, and the mail is delivered.
+    fn go_on(&mut self, now: Now) {
+        let done = |stall: &Stall| stall.reading && !stall.coordinator && stall.runs.is_empty();
+        let Some(stall) = self.stall.take_if(|stall| done(stall)) else { return };
+        let live = self.known.iter().filter(|(_, entry)| matches!(entry, Entry::Live(_)));
+        let live: Vec<RunId> = live.map(|(run, _)| run.clone()).collect();
+        for run in live {
+            if let Some(Entry::Live(live)) = self.known.get_mut(&run) {
+                live.alarm = None;
+                let mut turn = Turn { live, work: &mut self.work, now };
+                turn.work.settle(&turn.live.run, now);
+                if !turn.live.is_quiet() {
+                    turn.reconcile();
+                    turn.ask_again();
+                }
+                self.work.touched.insert(run);
+            }
+        }
+        self.alarms.retain(|(_, run)| matches!(self.known.get(run), Some(Entry::Resting { .. })));
+        self.work.pass_on_owed(None);
+        self.work.post.extend(stall.mail);
+        for (run, found) in stall.loads {
+            self.loaded(&run, found, now);
+        }
+        for landing in stall.early {
+            self.work.landings.push_back(Landing { number: self.work.number, ..landing });
+        }
+    }
+
+    /// Carries out what rests on durable records. Says whether anything did.
+    pub(super) fn land(&mut self, now: Now) -> bool {
+        let mut landed = false;
+        while let Some(landing) = self.work.landings.pop_front_if(|landing| landing.number <= self.resolved) {
+            landed = true;
+            let Landing { run, reply, events, effects, again, .. } = landing;
+            if let Some(run) = run {
+                self.land_in(run, events, effects, again, now);
+            }
+            self.work.orders.extend(reply.map(|(to, reply): (_, Reply)| Order::Reply(to, reply)));
+        }
+        landed
+    }
+
+    fn land_in(
+        &mut self,
+        run: RunId,
+        events: Option<Arc<Vec<Event>>>,
+        effects: Vec<Effect>,
+        again: bool,
+        now: Now,
+    ) {
+        let Some(Entry::Live(live)) = self.known.get_mut(&run) else { return };
+        live.underway = live.underway.saturating_sub(1);
+        if let Some(events) = events {
+            let seq = live.told + 1;
+            live.told += events.len() as u64;
+            self.work.orders.push(Order::Happened { run: run.clone(), seq, events });
+        }
+        let mut turn = Turn { live, work: &mut self.work, now };
+        turn.carry_out(effects);
+        if again {
+            turn.live.held = false;
+            self.work.post(run.clone(), Mail::Input(Input::Tick), None);
+        }
+        self.work.touched.insert(run);
+    }
+}
