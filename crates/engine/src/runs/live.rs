@@ -5,8 +5,9 @@ use super::mail::{After, Body, Execution, Loaded, Mail, Order, Reply, ReplyTo, R
 use super::planted::{Bug, planted};
 use super::rates::{Passed, Rates};
 use super::work::{Landing, To, Work};
-use crate::desk::{Asker, DeskAnswer, DeskInput, Letter};
+use crate::desk::{Ask, Asker, DeskAnswer, DeskInput, Letter, Promise};
 use crate::input::{Effect, Input, Refused};
+use crate::job::Job;
 use crate::keys::{JobKey, RunId, Timestamp};
 use crate::outcome::Outcome;
 use crate::run::{Answer, Run};
@@ -226,16 +227,11 @@ impl Turn<'_> {
     }
 
     fn elsewhere(&mut self, job: &JobKey) {
-        match self.live.jobs.get_mut(job) {
-            Some(holder) => {
-                let aborts = *holder == Holder::Asked { abort: true };
-                *holder = Holder::Elsewhere;
-                if aborts {
-                    self.recall(job);
-                }
-            }
-            // It has reported already.
-            None => {}
+        // One that is not there has reported already.
+        let Some(holder) = self.live.jobs.get_mut(job) else { return };
+        let before = std::mem::replace(holder, Holder::Elsewhere);
+        if before == (Holder::Asked { abort: true }) {
+            self.recall(job);
         }
     }
 
@@ -334,7 +330,7 @@ impl Turn<'_> {
                     self.share(DeskInput::Gone { run: self.id() }, rests_on, inputs);
                     outside.push(effect);
                 }
-                Effect::Ask { ask, job } => self.ask(ask, job, rests_on, inputs),
+                Effect::Ask { ask, job } => self.ask(ask, job.as_deref(), rests_on, inputs),
                 Effect::Release { asker, used, end } => {
                     self.share(DeskInput::Release { asker, used, end }, rests_on, inputs);
                 }
@@ -351,15 +347,15 @@ impl Turn<'_> {
 
     fn ask(
         &mut self,
-        mut ask: Box<crate::desk::Ask>,
-        job: Option<Box<crate::job::Job>>,
+        mut ask: Box<Ask>,
+        job: Option<&Job>,
         needs: Option<u64>,
         inputs: &mut VecDeque<(Input, Option<u64>)>,
     ) {
         if self.live.is_quiet() {
             return;
         }
-        if let (Some(execution), Some(job)) = (&self.live.execution, &job) {
+        if let (Some(execution), Some(job)) = (&self.live.execution, job) {
             execution.policy.add_claims(job, &mut ask);
         }
         let asker = ask.asker.clone();
@@ -391,7 +387,7 @@ impl Turn<'_> {
         let mut answers = VecDeque::new();
         for effect in self.live.run.owed_asks() {
             if let Effect::Ask { ask, job } = effect {
-                self.ask(ask, job, None, &mut answers);
+                self.ask(ask, job.as_deref(), None, &mut answers);
             }
         }
         for (input, needs) in answers {
@@ -470,7 +466,7 @@ impl Turn<'_> {
         }
     }
 
-    fn start(&mut self, job: Box<crate::job::Job>) {
+    fn start(&mut self, job: Box<Job>) {
         self.live.jobs.insert(job.key.clone(), Holder::Here);
         self.work.orders.push(Order::Start(job));
     }
@@ -526,8 +522,8 @@ pub(super) fn waits_in_vain(work: &Work, asker: &Asker, executes: impl Fn(&RunId
     }
     let holders = state.slots.get(&waiting.on).into_iter().flatten().map(|holder| &holder.run);
     let promiser = match state.promises.get(&waiting.on) {
-        Some(crate::desk::Promise::Pending { run, .. }) => Some(run),
-        Some(crate::desk::Promise::Kept { .. }) | None => None,
+        Some(Promise::Pending { run, .. }) => Some(run),
+        Some(Promise::Kept { .. }) | None => None,
     };
     !holders.chain(promiser).any(executes)
 }

@@ -189,7 +189,7 @@ impl Runs {
         match left.wake {
             None | Some(Wake::Owes) => self.send(run.clone(), Mail::Resume(Resume::default()), None, now),
             Some(Wake::At(due)) => {
-                self.rest(run.clone(), Some(now.steady.saturating_add(due.since(now.wall).0)))
+                self.rest(run.clone(), Some(now.steady.saturating_add(due.since(now.wall).0)));
             }
             Some(Wake::Never) => {}
         }
@@ -590,27 +590,27 @@ impl Runs {
             alarm.map(|alarm| self.alarms.insert((alarm, run.clone())));
         }
         live.is_fresh = false;
-        self.look_whether_still(run);
+        self.look_whether_still(&run);
     }
 
-    fn look_whether_still(&mut self, run: RunId) {
-        let busy = self.is_busy(&run);
-        let Some(Entry::Live(live)) = self.known.get_mut(&run) else { return };
+    fn look_whether_still(&mut self, run: &RunId) {
+        let busy = self.is_busy(run);
+        let Some(Entry::Live(live)) = self.known.get_mut(run) else { return };
         let caller = live.run.parents().last().cloned();
         let changed = std::mem::replace(&mut live.is_still, !busy) == busy;
         if !busy && changed {
             let still = live.still();
             self.work.orders.push(Order::Still { run: run.clone(), still });
             self.still.push_back(run.clone());
-            self.touch_waiting(&run);
+            self.touch_waiting(run);
         }
         if changed && let Some(caller) = caller.filter(|caller| self.live(caller).is_some()) {
             self.work.touched.insert(caller);
         }
-        let Some(Entry::Live(live)) = self.known.get_mut(&run) else { return };
+        let Some(Entry::Live(live)) = self.known.get_mut(run) else { return };
         let over = live.run.outcome().is_some() || live.execution.is_none() || live.stopping;
         if over && live.is_at_rest() {
-            self.forget(&run);
+            self.forget(run);
         }
     }
 

@@ -154,7 +154,7 @@ impl Work {
         for effect in turn.effects {
             match effect {
                 DeskEffect::Answer { asker, answer } if own == Some(&asker.run) => {
-                    said.own.push((asker, answer))
+                    said.own.push((asker, answer));
                 }
                 effect => {
                     said.delivered += usize::from(matches!(effect, DeskEffect::Deliver { .. }));
