@@ -178,6 +178,70 @@ pub enum What {
     Closed,
 }
 
+impl What {
+    /// The name of the event, as the journal writes it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Started { .. } => "started",
+            Self::Kept(_) => "kept",
+            Self::Entered { .. } => "entered",
+            Self::Scheduled { .. } => "scheduled",
+            Self::Asked { .. } => "asked",
+            Self::Admitted { .. } => "admitted",
+            Self::Spent { .. } => "spent",
+            Self::Noted { .. } => "noted",
+            Self::AttemptFailed { .. } => "attempt_failed",
+            Self::Lost { .. } => "lost",
+            Self::Joined { .. } => "joined",
+            Self::TimerSet { .. } => "timer_set",
+            Self::TimerFired { .. } => "timer_fired",
+            Self::Decided { .. } => "decided",
+            Self::Signalled { .. } => "signalled",
+            Self::CancelRequested { .. } => "cancel_requested",
+            Self::Paused { .. } => "paused",
+            Self::Resumed { .. } => "resumed",
+            Self::InputsChanged { .. } => "inputs_changed",
+            Self::Rebound { .. } => "rebound",
+            Self::Reopened { .. } => "reopened",
+            Self::SentBack { .. } => "sent_back",
+            Self::Settled(_) => "settled",
+            Self::Concluded { .. } => "concluded",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// The path that the event is about; none if it is about the run as a whole.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Entered { path, .. }
+            | Self::Scheduled { path, .. }
+            | Self::Asked { path, .. }
+            | Self::Admitted { path, .. }
+            | Self::Spent { path, .. }
+            | Self::Noted { path, .. }
+            | Self::AttemptFailed { path, .. }
+            | Self::Lost { path, .. }
+            | Self::Joined { path, .. }
+            | Self::TimerSet { path, .. }
+            | Self::TimerFired { path, .. }
+            | Self::Decided { path, .. }
+            | Self::CancelRequested { path, .. }
+            | Self::Rebound { path, .. } => Some(path),
+            Self::SentBack { gate, .. } => Some(gate),
+            Self::Kept(kept) => Some(&kept.path),
+            Self::Settled(settled) => Some(&settled.path),
+            Self::Signalled { path, .. } => path.as_ref(),
+            Self::Started { .. }
+            | Self::Paused { .. }
+            | Self::Resumed { .. }
+            | Self::InputsChanged { .. }
+            | Self::Reopened { .. }
+            | Self::Concluded { .. }
+            | Self::Closed => None,
+        }
+    }
+}
+
 /// How far a run goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

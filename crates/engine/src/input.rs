@@ -5,6 +5,7 @@ use crate::event::{Kept, Reach, RunBudget};
 use crate::job::Job;
 use crate::keys::{JobKey, Path, RunId, Timestamp};
 use crate::outcome::Outcome;
+use crate::run::Contradiction;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use windlass_ir::Value;
@@ -223,4 +224,7 @@ pub enum Refused {
     NotFailed,
     #[error("the run has begun to undo what it did, so it cannot be opened again")]
     Undoing,
+    /// The engine has decided something that cannot be: drop the run.
+    #[error("bug in the engine: {0}")]
+    Broken(Box<Contradiction>),
 }

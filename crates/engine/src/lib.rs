@@ -29,7 +29,8 @@ pub use keep::{kept, of_action, of_gate, of_step, step_at};
 pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Timestamp};
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{
-    Answer, Program, Run, Unrunnable, account_of, fits, is_abort, is_raised, says_no, status_word,
+    Answer, Contradiction, Program, Run, Unrunnable, account_of, fits, is_abort, is_raised, says_no,
+    status_word,
 };
 #[cfg(feature = "planted-bugs")]
 pub use runs::plant;

@@ -158,7 +158,7 @@ impl Checkup {
         let runs: BTreeSet<RunId> = rows.into_iter().map(|row| row.run).chain(unfinished).collect();
         self.runs = runs.len();
         for run in runs {
-            let Err(error) = engine.view(&run) else { continue };
+            let Err(error) = engine.replayed(&run) else { continue };
             let help = match &error {
                 Error::Store(StoreError::Unreadable { .. } | StoreError::UnreadablePlan { .. }) => NEWER,
                 _ => PARKED,

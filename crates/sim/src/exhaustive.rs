@@ -2,7 +2,7 @@
 
 use crate::oracle::Oracle;
 use crate::plan::{ITEMS, VERDICT};
-use crate::world::{run_id, summary};
+use crate::world::{REPLAYS, run_id, summary};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use windlass_engine::{
@@ -138,7 +138,7 @@ impl Branch {
 
     fn check(&self, program: &Arc<Program>) {
         let told = || self.told.join("\n");
-        let replayed = Run::replay(run_id(), program.clone(), &self.journal);
+        let replayed = Run::replay(run_id(), program.clone(), &self.journal).expect(REPLAYS);
         assert!(replayed == self.run, "the live run differs from its replay:\n{}", told());
         let owed = self.run.outstanding().into_iter().filter_map(|effect| match effect {
             Effect::Dispatch(job) => Some(job.key),

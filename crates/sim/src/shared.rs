@@ -4,12 +4,13 @@
 
 use crate::Random;
 use crate::story::plan_of;
+use crate::world::REPLAYS;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use windlass_engine::{
     Asker, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, Effect, Event, Failure, Input, JobKey, Letter,
-    Outcome, Path, Program, Run, RunId, Start, Timestamp,
+    Outcome, Path, Program, Refused, Run, RunId, Start, Timestamp,
 };
 use windlass_ir::Value;
 
@@ -213,7 +214,9 @@ impl World {
                 _ => None,
             };
             let Some(live) = self.runs.get_mut(id) else { return };
-            let Ok(answer) = live.run.handle(self.now, input) else {
+            let handled = live.run.handle(self.now, input);
+            assert!(!matches!(handled, Err(Refused::Broken(_))), "{handled:?}");
+            let Ok(answer) = handled else {
                 // Granted to somebody who is not there any more.
                 if let Some(asker) = asker.filter(|asker| !live.run.needs(asker)) {
                     let (used, end) = (windlass_engine::Amount::default(), windlass_engine::End::Attempt);
@@ -486,7 +489,7 @@ impl World {
                 Record::Run(run, events) if *run == id => events.as_slice(),
                 Record::Run(..) | Record::Desk(_) => &[],
             });
-            live.run = Run::replay(id.clone(), live.program.clone(), events);
+            live.run = Run::replay(id.clone(), live.program.clone(), events).expect(REPLAYS);
             live.jobs.clear();
         }
     }

@@ -103,6 +103,7 @@ impl Telling {
             "refused" => {
                 let input = self.input(rest.trim())?;
                 return match self.run.clone().handle(self.now, input) {
+                    Err(broken @ Refused::Broken(_)) => Err(broken.to_string()),
                     Err(_) => Ok(()),
                     Ok(_) => Err("this was taken".into()),
                 };
@@ -274,6 +275,7 @@ impl Telling {
     /// The owner dies, another one takes the run up, and whatever was under way is lost.
     fn crash(&mut self) -> Result<(), String> {
         let replayed = Run::replay(self.run.id().clone(), self.program.clone(), &self.journal);
+        let replayed = replayed.map_err(|contradiction| contradiction.to_string())?;
         if replayed != self.run {
             return Err("the run is not what its journal says".into());
         }
@@ -404,7 +406,8 @@ impl Telling {
     pub fn check_prefixes(&self) -> Result<(), String> {
         for (cut, (_, _, length)) in self.taken.iter().enumerate() {
             let events = &self.journal[..*length];
-            let mut run = Run::replay(self.run.id().clone(), self.program.clone(), events);
+            let run = Run::replay(self.run.id().clone(), self.program.clone(), events);
+            let mut run = run.map_err(|contradiction| contradiction.to_string())?;
             for (now, input, _) in &self.taken[cut + 1..] {
                 if let Err(refused) = run.handle(*now, input.clone()) {
                     return Err(format!("after {length} events {input:?} was refused: {refused}"));
@@ -434,7 +437,7 @@ pub fn replay(written: &str) -> Result<Option<Outcome>, String> {
         .collect();
     let events = events?;
     let id = RunId::new("story").map_err(|error| error.to_string())?;
-    let run = Run::replay(id, program.clone(), &events);
+    let run = Run::replay(id, program.clone(), &events).map_err(|contradiction| contradiction.to_string())?;
     let view = View::of(program, &events);
     let seen = match &view.phase {
         windlass_engine::RunPhase::Ended(outcome) => Some(outcome.clone()),

@@ -14,6 +14,9 @@ use windlass_engine::{
 use windlass_ir::Duration;
 use windlass_ir::value::Value;
 
+/// What every journal of a simulated run promises.
+pub(crate) const REPLAYS: &str = "a journal that the engine wrote can be replayed";
+
 #[derive(Debug)]
 pub struct World {
     random: Random,
@@ -252,7 +255,8 @@ impl World {
     }
 
     fn replay(&mut self) {
-        self.run = Run::replay(run_id(), self.program.clone(), &self.journal);
+        let replayed = Run::replay(run_id(), self.program.clone(), &self.journal);
+        self.run = replayed.expect(REPLAYS);
     }
 
     /// The owner dies with everything it had in memory, and so do the jobs it had started.
@@ -464,7 +468,7 @@ impl World {
     // The promises
 
     fn check_always(&self) {
-        let replayed = Run::replay(run_id(), self.program.clone(), &self.journal);
+        let replayed = Run::replay(run_id(), self.program.clone(), &self.journal).expect(REPLAYS);
         assert!(self.run == replayed, "the live run differs from its replay");
         let rebuilt = View::of(self.program.clone(), &self.journal);
         assert!(self.view.same_as(&rebuilt), "the folded view differs from the rebuilt one");
@@ -559,7 +563,8 @@ impl World {
     /// From every point of the journal on, the same answers lead to the same end.
     pub fn check_prefixes(&self) {
         for (cut, taken) in self.taken.iter().enumerate() {
-            let mut run = Run::replay(run_id(), self.program.clone(), &self.journal[..taken.journal]);
+            let events = &self.journal[..taken.journal];
+            let mut run = Run::replay(run_id(), self.program.clone(), events).expect(REPLAYS);
             for later in &self.taken[cut + 1..] {
                 let handled = match later.quiet {
                     true => run.record(later.now, later.input.clone()),

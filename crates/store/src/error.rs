@@ -3,7 +3,7 @@
 
 use crate::blobs::BlobId;
 use crate::journal::Lsn;
-use windlass_engine::RunId;
+use windlass_engine::{Contradiction, RunId};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -17,6 +17,11 @@ pub enum Error {
         "record {lsn} of run `{run}` cannot be read: {cause}; use the version of windlass that wrote it, or a newer one"
     )]
     Unreadable { run: RunId, lsn: Lsn, cause: String },
+    /// Every record can be read, and one of them cannot follow those before it. Only this run is affected.
+    #[error(
+        "the journal of run `{run}` contradicts itself: {contradiction}; restore the data folder from a backup to continue this run, all others are not affected"
+    )]
+    Contradictory { run: RunId, contradiction: Box<Contradiction> },
     #[error(
         "record {lsn} belongs to no known run: the journal is damaged there; restore the data folder from a backup"
     )]
@@ -87,6 +92,7 @@ impl Error {
             Self::NotOwner { .. } | Self::Stopped | Self::Malformed { .. } => true,
             Self::Corrupt { .. }
             | Self::Unreadable { .. }
+            | Self::Contradictory { .. }
             | Self::Orphan { .. }
             | Self::CorruptPlan { .. }
             | Self::UnreadablePlan { .. }
@@ -107,6 +113,7 @@ impl Error {
         match self {
             Self::Corrupt { .. }
             | Self::Unreadable { .. }
+            | Self::Contradictory { .. }
             | Self::CorruptPlan { .. }
             | Self::UnreadablePlan { .. }
             | Self::CorruptBlob { .. } => true,
@@ -130,7 +137,8 @@ impl Error {
     pub fn place(&self) -> Option<Lsn> {
         match self {
             Self::Corrupt { lsn, .. } | Self::Orphan { lsn } | Self::Unreadable { lsn, .. } => Some(*lsn),
-            Self::CorruptPlan { .. }
+            Self::Contradictory { .. }
+            | Self::CorruptPlan { .. }
             | Self::UnreadablePlan { .. }
             | Self::CorruptBlob { .. }
             | Self::Unstorable { .. }

@@ -91,6 +91,52 @@ fn one_damaged_record_parks_one_run() {
     house.check("doctor --rebuild", 1, "the view was made anew");
 }
 
+/// Appends a record to the journal of a run, with a correct checksum.
+fn append(journal: &Path, run: &str, events: &str) {
+    let journal = rusqlite::Connection::open(journal).expect("the journal");
+    let key: i64 =
+        journal.query_row("SELECT key FROM runs WHERE run = ?", [run], |row| row.get(0)).expect("the run");
+    let prev: i64 = journal
+        .query_row("SELECT max(lsn) FROM journal WHERE run = ?", [key], |row| row.get(0))
+        .expect("its last record");
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(run.len() as u64).to_le_bytes()).update(run.as_bytes()).update(&prev.to_le_bytes());
+    hasher.update(&[1, 0]).update(events.as_bytes());
+    let mut frame = vec![1, 0];
+    frame.extend(&hasher.finalize().as_bytes()[..8]);
+    frame.extend(events.as_bytes());
+    journal
+        .execute("INSERT INTO journal (run, prev, body) VALUES (?, ?, ?)", (key, prev, frame))
+        .expect("written");
+}
+
+#[test]
+fn a_contradictory_journal_parks_one_run() {
+    let house = House::new("upkeep-contradiction");
+    house.check("run w.yaml --run-id first", 3, "windlass approve first ask");
+    house.check("run w.yaml --run-id second", 3, "windlass approve second ask");
+    house.check("backup copy", 0, "copy");
+    let passes = r#"[{"at":9000000000000000,"event":"entered","path":["ask"],"decision":{"arm":{"arm":"then","value":true}}}]"#;
+    append(&house.file("copy/journal.db"), "second", passes);
+    house.restore("copy");
+    let found = house.json("doctor", 1);
+    let finding = &found["findings"][0];
+    assert_eq!(
+        (finding["code"].as_str(), finding["run_id"].as_str()),
+        (Some("contradictory_journal"), Some("second"))
+    );
+    assert_eq!(found["findings"].as_array().map(Vec::len), Some(1), "{found}");
+    for refused in ["resume second", "cancel second"] {
+        house.check(refused, 2, "event `entered` at /ask contradicts");
+    }
+    house.check("resume second", 2, "error[contradictory_journal]");
+    house.check("approve first --by dana", 0, "recorded");
+    house.check("resume --all", 3, "run second is left alone");
+    house.check("show first", 0, "success");
+    house.check("show second", 0, "ask");
+    house.check("runs", 0, "second");
+}
+
 /// What runs share cannot be made up: nothing is driven without it, everything can be looked at, and one command begins it anew.
 #[test]
 fn a_hurt_desk_is_said_and_can_be_begun_anew() {

@@ -42,8 +42,8 @@ pub use attempt::Fnv;
 pub use end::{is_abort, is_raised};
 pub use program::{Program, Unrunnable, says_no};
 pub use records::status_word;
-pub use state::Role;
 use state::{Abort, Attempt, Doing, Instance, Phase, Place, RunClock, Stage, State, evolve};
+pub use state::{Contradiction, Role};
 use std::sync::Arc;
 use values::Sight;
 pub use wait::fits;
@@ -97,12 +97,14 @@ impl Run {
     }
 
     /// The run that these events describe.
-    pub fn replay<'e>(id: RunId, program: Arc<Program>, events: impl IntoIterator<Item = &'e Event>) -> Self {
+    pub fn replay<'e>(
+        id: RunId,
+        program: Arc<Program>,
+        events: impl IntoIterator<Item = &'e Event>,
+    ) -> Result<Self, Contradiction> {
         let mut run = Self::new(id, program);
-        for event in events {
-            evolve(&mut run.state, event);
-        }
-        run
+        events.into_iter().try_for_each(|event| evolve(&mut run.state, event))?;
+        Ok(run)
     }
 
     pub fn id(&self) -> &RunId {
@@ -274,10 +276,15 @@ impl Run {
     fn turn(&mut self, now: Timestamp, input: Input, quiet: bool) -> Result<Answer, Refused> {
         let now = now.max(self.state.last_at);
         let ticking = input == Input::Tick;
-        let mut turn = Turn { run: self, now, ticking, quiet, answer: Answer::default() };
-        turn.accept(input)?;
-        turn.advance();
-        Ok(turn.answer)
+        let mut turn = Turn { run: self, now, ticking, quiet, answer: Answer::default(), broken: None };
+        let accepted = turn.accept(input);
+        if accepted.is_ok() {
+            turn.advance();
+        }
+        match turn.broken {
+            Some(broken) => Err(Refused::Broken(broken)),
+            None => accepted.map(|()| turn.answer),
+        }
     }
 
     /// Whether a job is told to stop because its time is up.
@@ -327,6 +334,8 @@ struct Turn<'a> {
     /// Nothing is started.
     quiet: bool,
     answer: Answer,
+    /// A decision that contradicts the run: a bug of the engine. Nothing is decided after it, and the run must be dropped.
+    broken: Option<Box<Contradiction>>,
 }
 
 impl Turn<'_> {
@@ -349,9 +358,14 @@ impl Turn<'_> {
 
     /// Writes a decision down and lives by it.
     fn emit(&mut self, what: What) {
+        if self.broken.is_some() {
+            return;
+        }
         let event = Event { at: self.now, what };
-        evolve(&mut self.run.state, &event);
-        self.answer.events.push(event);
+        match evolve(&mut self.run.state, &event) {
+            Ok(()) => self.answer.events.push(event),
+            Err(contradiction) => self.broken = Some(Box::new(contradiction)),
+        }
     }
 
     fn accept(&mut self, input: Input) -> Result<(), Refused> {
@@ -500,7 +514,7 @@ impl Turn<'_> {
                 Stage::Concluded(_) => self.end_hooks(),
                 Stage::New | Stage::Closed(_) => false,
             };
-            if !moved {
+            if !moved || self.broken.is_some() {
                 return;
             }
             // Whatever moves is written down; what moves and writes nothing would move for ever.

@@ -104,6 +104,10 @@ impl Driver {
         loop {
             self.take_in(&mut flight);
             let may_join = joins && flight.underway.len() < REPORTS_AT_ONCE && self.has_time();
+            if let Err(Refused::Broken(contradiction)) = flight.answered {
+                let run = self.run.id().clone();
+                return Err(Fatal(Error::Contradictory { run, contradiction }));
+            }
             let Some(link) = flight.first() else { return Ok(flight.answered) };
             match self.next(link, may_join).await {
                 Next::Durable => {
@@ -144,7 +148,7 @@ impl Driver {
                 Ok(links) => flight.underway.push_back(Underway { input: Some(input), links }),
                 Err(refused) => {
                     flight.answered = Err(refused);
-                    if !is_report(&input) {
+                    if !is_report(&input) || matches!(flight.answered, Err(Refused::Broken(_))) {
                         flight.inputs.clear();
                     }
                 }
@@ -199,6 +203,7 @@ impl Driver {
             };
             let answer = match (handled, asked) {
                 (Ok(answer), _) => answer,
+                (Err(broken @ Refused::Broken(_)), _) => return Err(broken),
                 // It was granted to somebody who is not there any more.
                 (Err(_), Some(asker)) if !self.run.needs(&asker) => {
                     self.desk.give_back(asker);
@@ -304,7 +309,7 @@ impl Driver {
 
     fn replay(&mut self) -> Result<(), Fatal> {
         let history = History::read(&self.store, self.run.id()).map_err(Fatal)?;
-        let replayed = Replayed::of(self.run.id(), self.run.program(), &history);
+        let replayed = Replayed::of(self.run.id(), self.run.program(), &history).map_err(Fatal)?;
         (self.run, self.view, self.tail) = (replayed.run, replayed.view, Prev::At(replayed.tail));
         Ok(())
     }

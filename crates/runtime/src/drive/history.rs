@@ -46,9 +46,11 @@ pub(crate) struct Replayed {
 }
 
 impl Replayed {
-    pub fn of(id: &RunId, program: &Arc<Program>, history: &History) -> Self {
+    pub fn of(id: &RunId, program: &Arc<Program>, history: &History) -> Result<Self, Error> {
         let History { events, tail } = history;
-        let run = Run::replay(id.clone(), program.clone(), events);
+        let run = Run::replay(id.clone(), program.clone(), events).map_err(|contradiction| {
+            Error::Contradictory { run: id.clone(), contradiction: Box::new(contradiction) }
+        })?;
         let view = View::of_driver(program.clone(), events);
         let mut decided = HashMap::new();
         for event in events {
@@ -59,6 +61,6 @@ impl Replayed {
             }
         }
         let last_at = events.last().map(|event| event.at);
-        Self { run, view, tail: *tail, last_at, decided }
+        Ok(Self { run, view, tail: *tail, last_at, decided })
     }
 }

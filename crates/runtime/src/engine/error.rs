@@ -49,6 +49,10 @@ pub enum Error {
         .0.place().map(|lsn| format!(" (record {lsn} of the desk is damaged)")).unwrap_or_default()
     )]
     Desk(windlass_store::Error),
+    #[error(
+        "executing run `{run}` crashed: {cause}. This is a bug in Windlass; please report it with the output of `windlass events {run}`"
+    )]
+    Crashed { run: RunId, cause: String },
     #[error("the budget is refused: {0}")]
     Budget(#[from] DeskRefused),
     #[error(transparent)]
@@ -120,6 +124,8 @@ impl Error {
         "storage",
         "older_copy",
         "hurt_run",
+        "contradictory_journal",
+        "internal_error",
         "hurt_desk",
         "bad_run_id",
         "not_runnable",
@@ -158,9 +164,11 @@ impl Error {
             Self::Store(windlass_store::Error::Older { .. } | windlass_store::Error::Forked { .. }) => {
                 "older_copy"
             }
+            Self::Store(windlass_store::Error::Contradictory { .. }) => "contradictory_journal",
             Self::Store(error) if error.is_of_one_run() => "hurt_run",
             Self::Store(_) => "storage",
             Self::Desk(_) => "hurt_desk",
+            Self::Crashed { .. } => "internal_error",
             Self::RunId(_) => "bad_run_id",
             Self::Unrunnable(_) | Self::NobodyFor { .. } => "not_runnable",
             Self::Refused(Refused::NotAnApprover { .. } | Refused::OwnRun { .. }) => "not_an_approver",

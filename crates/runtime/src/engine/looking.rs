@@ -67,7 +67,7 @@ impl Engine {
 
     pub(crate) fn replayed(&self, id: &RunId) -> Result<Replayed, Error> {
         let history = self.history(id)?;
-        Ok(Replayed::of(id, &self.program_of(id, &history)?, &history))
+        Ok(Replayed::of(id, &self.program_of(id, &history)?, &history)?)
     }
 
     fn history(&self, id: &RunId) -> Result<History, Error> {

@@ -62,7 +62,17 @@ impl Engine {
                 left_alone.extend(driven.join_next().await.and_then(Result::ok).flatten());
             }
             let engine = self.clone();
-            driven.spawn(async move { engine.drive(&run).await.err().map(|error| (run, error)) });
+            driven.spawn(async move {
+                let drives = tokio::spawn({
+                    let run = run.clone();
+                    async move { engine.drive(&run).await }
+                });
+                let error = match drives.await {
+                    Ok(driven) => driven.err()?,
+                    Err(crash) => Error::Crashed { run: run.clone(), cause: crash.to_string() },
+                };
+                Some((run, error))
+            });
         }
         while let Some(last) = driven.join_next().await {
             left_alone.extend(last.ok().flatten());

@@ -1,6 +1,6 @@
 //! The ways back: a failed run is opened again, a gate sends steps back, a step is told what it waited for.
 
-use super::{Because, List, Phase, Place, Role, RunClock, Stage, State, Within};
+use super::{Because, List, Misfit, Phase, Place, Role, RunClock, Stage, State, Within};
 use crate::event::Repeated;
 use crate::keys::{Path, Reason};
 use crate::outcome::Outcome;
@@ -10,12 +10,12 @@ use windlass_ir::Value;
 impl State {
     /// Opens settled instances again: a scope goes on where it was, a leaf starts anew. `paths` names scopes before what is
     /// inside them.
-    pub(super) fn reopen(&mut self, paths: &[Path], inputs: &Value) {
+    pub(super) fn reopen(&mut self, paths: &[Path], inputs: &Value) -> Result<(), Misfit> {
+        let places = self.reopened(paths)?;
         self.stage = Stage::Running;
         self.units[0].inputs = inputs.clone();
         (self.stop, self.clock, self.hooked) = (None, RunClock::None, false);
         self.roots.clear_ends();
-        let places: Vec<Place> = paths.iter().filter_map(|path| self.find(path)).collect();
         paths.iter().for_each(|path| drop(self.decisions.remove(path)));
         places.iter().for_each(|place| self.reopen_one(*place));
         self.look_for_cancelled(None);
@@ -26,6 +26,7 @@ impl State {
                 _ => self.go_on(place),
             }
         }
+        Ok(())
     }
 
     fn reopen_one(&mut self, place: Place) {
@@ -100,8 +101,7 @@ impl State {
     }
 
     /// The steps from the one that a gate goes back to up to the gate itself are done once more, as new instances.
-    pub(super) fn send_back(&mut self, gate: &Path, steps: &[Repeated], because: &Value) {
-        let Some(gate) = self.find(gate) else { return };
+    pub(super) fn send_back(&mut self, gate: Place, steps: &[Repeated], because: &Value) {
         let (parent, role) = (self.at(gate).parent, self.at(gate).role);
         self.leave_open(gate);
         let because = Arc::new(Because { failure: because.clone(), undo: Value::Null });

@@ -1,10 +1,10 @@
 //! Steps that stand side by side: they become ready as what they need settles, and together they make a scope complete.
 
-use super::{Because, Instance, Phase, Place, Settlement, State, Stop, Unit, Within};
+use super::{Because, Instance, Misfit, Phase, Place, Settlement, State, Stop, Unit, Within};
 use crate::event::Settled;
 use crate::keys::{Path, Timestamp};
 use crate::outcome::{Failure, Outcome};
-use crate::run::program::{Compensation, Lane, Program};
+use crate::run::program::{Compensation, Lane, Program, Unrunnable};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
@@ -290,14 +290,16 @@ impl State {
     }
 
     /// Another step of the same list takes over the failure of this one, as a part of it.
-    pub(super) fn take_over(&mut self, place: Place, by: &Arc<str>, failure: &Failure, at: Timestamp) {
+    pub(super) fn take_over(&mut self, place: Place, failure: &Failure, at: Timestamp) {
         let because = Because { failure: self.told(place, failure), undo: Value::Null };
         // Whoever waits for the same work hears that it has failed.
         self.answer_promise(place, &Outcome::Failed(failure.clone()), at);
         self.enter(place, Within::TakenOver(failure.clone()), at);
         self.timers.drop_all(place);
         self.at_mut(place).stop = None;
-        self.call_for(place, Role::TakeOver, by, because);
+        if let Some(handler) = self.program(place).goto(self.at(place).step) {
+            self.call_for(place, Role::TakeOver, handler, because);
+        }
     }
 
     /// What can be known about the failure of a step.
@@ -339,8 +341,7 @@ impl State {
                 inner.into_iter().for_each(|inner| self.at_mut(inner).because = Some(because.clone()));
             }
             Some(Compensation::Step(target)) => {
-                let id = program.step(target).id.clone();
-                self.call_for(place, Role::Undo, &id, because);
+                self.call_for(place, Role::Undo, target, because);
             }
             None => {}
         }
@@ -356,13 +357,9 @@ impl State {
     }
 
     /// Makes one instance of a step that runs only when it is called for, inside the one that calls for it.
-    fn call_for(&mut self, caller: Place, role: Role, id: &Arc<str>, because: Because) {
+    fn call_for(&mut self, caller: Place, role: Role, target: StepId, because: Because) {
         let program = self.program(caller).clone();
         let (unit, parent) = (self.at(caller).unit, self.at(caller).parent);
-        let around = self.list(parent, self.at(caller).role);
-        let siblings = around.into_iter().flat_map(List::places);
-        let target = siblings.map(|place| self.at(place).step).find(|step| program.step(*step).id == *id);
-        let Some(target) = target else { return };
         let number = self.instances.count();
         self.open_list(Some(caller), role, unit, &[target]);
         let place = Place(number);
@@ -381,9 +378,8 @@ impl State {
         inputs: &Value,
         env: &Value,
         at: Timestamp,
-    ) {
-        // Whoever wrote the event has made a program of the plan; if it cannot be made any more, nothing is inside.
-        let Ok(program) = Program::new((**plan).clone()) else { return };
+    ) -> Result<(), Misfit> {
+        let program = runnable(plan)?;
         let unit = self.units.len() as u32;
         let roots = program.plan.roots.clone();
         self.units.push(Unit {
@@ -397,11 +393,12 @@ impl State {
         });
         self.enter(place, Within::Steps, at);
         self.open_list(Some(place), Role::Body, unit, &roots);
+        Ok(())
     }
 
     /// Steps that a worker added, beside the one that added them.
-    pub(super) fn add_planned(&mut self, planner: Place, plan: &Arc<Plan>) {
-        let Ok(program) = Program::new((**plan).clone()) else { return };
+    pub(super) fn add_planned(&mut self, planner: Place, plan: &Arc<Plan>) -> Result<(), Misfit> {
+        let program = runnable(plan)?;
         let (parent, role) = (self.at(planner).parent, self.at(planner).role);
         let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
         let outer = self.unit(Some(planner));
@@ -437,6 +434,7 @@ impl State {
                 self.make_ready(place);
             }
         }
+        Ok(())
     }
 
     /// Puts another instance in the place of the one that a step has in its list.
@@ -447,6 +445,12 @@ impl State {
             list.unstarted.insert(place);
         }
     }
+}
+
+/// The program of a plan that came with an event.
+fn runnable(plan: &Plan) -> Result<Program, Misfit> {
+    let unrunnable = |error: Unrunnable| Misfit::new("a plan that this version can run", error.to_string());
+    Program::new(plan.clone()).map_err(unrunnable)
 }
 
 /// What can be known about a failure.

@@ -5,9 +5,10 @@
 //!
 //! `instance` is one step at one path, `instances` all of them, `list` holds steps that stand side by side and settles them, `frame` makes items and rounds, `stop` ends what is under way,
 //! `again` opens what was settled, `promise` shares work by key, `timer` knows what time brings, `sight` finds the instance
-//! that a name stands for.
+//! that a name stands for, `fits` lists which events a run can take.
 
 mod again;
+mod fits;
 mod frame;
 mod instance;
 mod instances;
@@ -22,6 +23,8 @@ use crate::event::{Assignment, Decision, Event, Kept, Question, Reach, Shares, W
 use crate::input::Lineage;
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::Outcome;
+pub use fits::Contradiction;
+use fits::Misfit;
 pub use instance::{
     Abort, Asked, Asking, Attempt, Because, Doing, Instance, Items, Phase, Place, Rounds, Settlement, Sleep,
     Within,
@@ -308,8 +311,13 @@ impl State {
     }
 }
 
-/// Applies one event.
-pub fn evolve(state: &mut State, event: &Event) {
+/// Applies one event. An event that does not fit is an error, after which the state is of no use.
+pub fn evolve(state: &mut State, event: &Event) -> Result<(), Contradiction> {
+    apply(state, event).map_err(|misfit| misfit.at(event))
+}
+
+fn apply(state: &mut State, event: &Event) -> Result<(), Misfit> {
+    state.fits(event)?;
     let at = event.at;
     state.last_at = state.last_at.max(at);
     match &event.what {
@@ -329,64 +337,74 @@ pub fn evolve(state: &mut State, event: &Event) {
             state.completed = state.completed.max(kept.order + 1);
             state.kept.insert(kept.path.clone(), Arc::new((**kept).clone()));
         }
-        What::Entered { path, decision } => state.entered(path, decision, at),
+        What::Entered { path, decision } => {
+            let place = state.target(path, event)?;
+            state.entered(place, decision, at)?;
+        }
+        What::Scheduled { path, attempt, delivery, assignment: Some(assignment), .. } if path.is_hook() => {
+            state.begin_hook(path, (*attempt, *delivery), assignment.clone());
+        }
         What::Scheduled { path, attempt, delivery, assignment, deadline } => {
-            state.attempt(path, (*attempt, *delivery), assignment.as_ref(), Doing::Running, at);
-            if let (Some(place), Some(deadline)) = (state.find(path), deadline) {
+            let place = state.target(path, event)?;
+            state.attempt(place, (*attempt, *delivery), assignment.as_ref(), Doing::Running, at);
+            if let Some(deadline) = deadline {
                 state.timers.set(place, Reason::Timeout, *deadline);
             }
         }
         What::Asked { path, attempt, delivery, assignment } => {
-            let doing = Doing::Asking { granted: false };
-            state.attempt(path, (*attempt, *delivery), assignment.as_ref(), doing, at);
+            let (place, doing) = (state.target(path, event)?, Doing::Asking { granted: false });
+            state.attempt(place, (*attempt, *delivery), assignment.as_ref(), doing, at);
         }
         What::Admitted { path, .. } if path.is_run() => state.applies = None,
-        What::Admitted { path, .. } => state.admitted(path),
+        What::Admitted { path, .. } => {
+            let place = state.target(path, event)?;
+            state.admitted(place);
+        }
         What::Spent { path, used } => {
-            if let Some(place) = state.find(path)
-                && let Some(asked) = &mut state.at_mut(place).asked
-            {
+            let place = state.target(path, event)?;
+            if let Some(asked) = &mut state.at_mut(place).asked {
                 asked.spent = Some(asked.spent.unwrap_or_default().plus(*used));
             }
         }
+        // Hooks are not handed out again, so nobody asks for their notes.
+        What::Noted { path, .. } if path.is_hook() => {}
         What::Noted { path, key, value } => {
-            if let Some(place) = state.find(path) {
-                state.at_mut(place).notes.insert(key.clone(), value.clone());
-            }
+            let place = state.target(path, event)?;
+            state.at_mut(place).notes.insert(key.clone(), value.clone());
         }
         What::AttemptFailed { path, delay, .. } => {
-            if let Some(place) = state.find(path) {
-                state.between(place);
-                state.at_mut(place).give_back(at);
-                state.timers.set(place, Reason::Retry, at.plus(*delay));
-            }
+            let place = state.target(path, event)?;
+            state.between(place);
+            state.at_mut(place).give_back(at);
+            state.timers.set(place, Reason::Retry, at.plus(*delay));
         }
         What::Lost { path, .. } => {
-            if let Some(place) = state.find(path) {
-                if state.at(place).attempt().is_some_and(Attempt::spends) {
-                    state.at_mut(place).asked = None;
-                }
-                state.between(place);
-                state.redeliver(place);
+            let place = state.target(path, event)?;
+            if state.at(place).attempt().is_some_and(Attempt::spends) {
+                state.at_mut(place).asked = None;
             }
+            state.between(place);
+            state.redeliver(place);
         }
-        What::Joined { path, key } => state.joined(path, key),
+        What::Joined { path, key } => {
+            let place = state.target(path, event)?;
+            state.joined(place, key);
+        }
         What::TimerSet { path, reason: Reason::Wait, until } if path.is_run() => {
             // It asks for what it shares when it begins.
             (state.begins, state.applies) = (Some(*until), None);
         }
         What::TimerSet { path, until, .. } if path.is_run() => state.set_clock(*until, at),
         What::TimerSet { path, reason, until } => {
-            if let Some(place) = state.find(path) {
-                state.timers.set(place, *reason, *until);
-                if *reason == Reason::Grace {
-                    state.ungraced.remove(&place);
-                }
-                let loops = matches!(state.at(place).within.as_deref(), Some(Within::Rounds(_)));
-                if loops && *reason == Reason::Wait {
-                    state.delayed.insert(place);
-                    state.attention.remove(&place);
-                }
+            let place = state.target(path, event)?;
+            state.timers.set(place, *reason, *until);
+            if *reason == Reason::Grace {
+                state.ungraced.remove(&place);
+            }
+            let loops = matches!(state.at(place).within.as_deref(), Some(Within::Rounds(_)));
+            if loops && *reason == Reason::Wait {
+                state.delayed.insert(place);
+                state.attention.remove(&place);
             }
         }
         What::TimerFired { path, reason: Reason::Wait } if path.is_run() => {
@@ -398,22 +416,23 @@ pub fn evolve(state: &mut State, event: &Event) {
             state.stop_run(&Stop::unwind("the run took too long"));
         }
         What::TimerFired { path, reason } => {
-            if let Some(place) = state.find(path) {
-                state.timer_fired(place, *reason);
-            }
+            let place = state.target(path, event)?;
+            state.timer_fired(place, *reason);
         }
         What::Decided { id, path, by, value } => {
+            let place = state.target(path, event)?;
             state.decisions.entry(path.clone()).or_default().push((id.clone(), by.clone()));
-            if let Some(place) = state.find(path)
-                && let Phase::Gate(asking) = &mut state.at_mut(place).phase
-            {
+            if let Phase::Gate(asking) = &mut state.at_mut(place).phase {
                 asking.votes.push((by.clone(), value.clone()));
             }
         }
         What::Signalled { id, name, value, path, .. } => {
             state.signals.insert(id.clone());
-            match path.as_ref().and_then(|path| state.find(path)) {
-                Some(place) => state.got(place, value),
+            match path {
+                Some(path) => {
+                    let place = state.target(path, event)?;
+                    state.got(place, value);
+                }
                 None => {
                     state.letters.push(Letter { id: id.clone(), name: name.clone(), value: value.clone() });
                 }
@@ -423,14 +442,12 @@ pub fn evolve(state: &mut State, event: &Event) {
             state.stop_run(&Stop::unwind(why.clone()));
         }
         What::CancelRequested { path, why, inside: true, .. } => {
-            if let Some(place) = state.find(path) {
-                state.stop_scope(Some(place), &Stop::unwind(why.clone()));
-            }
+            let place = state.target(path, event)?;
+            state.stop_scope(Some(place), &Stop::unwind(why.clone()));
         }
         What::CancelRequested { path, why, .. } => {
-            if let Some(place) = state.find(path) {
-                state.stop_instance(place, &Stop { by_person: true, ..Stop::unwind(why.clone()) });
-            }
+            let place = state.target(path, event)?;
+            state.stop_instance(place, &Stop { by_person: true, ..Stop::unwind(why.clone()) });
         }
         What::Paused { reached, .. } => {
             state.paused = true;
@@ -441,21 +458,23 @@ pub fn evolve(state: &mut State, event: &Event) {
         What::Resumed { .. } => state.paused = false,
         What::InputsChanged { inputs, .. } => state.units[0].inputs = inputs.clone(),
         What::Rebound { path, inputs } => {
-            let call = state.find(path);
-            if let Some(unit) = state.units.iter_mut().find(|unit| call.is_some() && unit.call == call) {
+            let call = Some(state.target(path, event)?);
+            for unit in state.units.iter_mut().filter(|unit| unit.call == call).take(1) {
                 unit.inputs = inputs.clone();
             }
         }
         What::Reopened { paths, inputs, .. } => {
-            state.reopen(paths, inputs);
+            state.reopen(paths, inputs)?;
             state.apply();
         }
-        What::SentBack { gate, steps, because } => state.send_back(gate, steps, because),
+        What::SentBack { gate, steps, because } => {
+            let place = state.target(gate, event)?;
+            state.send_back(place, steps, because);
+        }
         What::Settled(settled) if settled.path.is_hook() => drop(state.hooks.remove(&settled.path)),
         What::Settled(settled) => {
-            if let Some(place) = state.find(&settled.path) {
-                state.settle(place, settled, at);
-            }
+            let place = state.target(&settled.path, event)?;
+            state.settle(place, settled, at);
         }
         What::Concluded { outcome, .. } => state.stage = Stage::Concluded(outcome.clone()),
         What::Closed => {
@@ -464,11 +483,11 @@ pub fn evolve(state: &mut State, event: &Event) {
             }
         }
     }
+    Ok(())
 }
 
 impl State {
-    fn entered(&mut self, path: &Path, decision: &Decision, at: Timestamp) {
-        let Some(place) = self.find(path) else { return };
+    fn entered(&mut self, place: Place, decision: &Decision, at: Timestamp) -> Result<(), Misfit> {
         let unit = self.at(place).unit;
         self.attention.remove(&place);
         match decision {
@@ -502,9 +521,11 @@ impl State {
                 self.at_mut(place).phase = Phase::Wait(Sleep { signal, got: None });
                 self.sleeping.insert(place);
             }
-            Decision::Fragment { plan, inputs, env } => self.enter_fragment(place, plan, inputs, &env.0, at),
-            Decision::Planned { plan, .. } => self.add_planned(place, plan),
-            Decision::TakenOver { by, failure } => self.take_over(place, by, failure, at),
+            Decision::Fragment { plan, inputs, env } => {
+                self.enter_fragment(place, plan, inputs, &env.0, at)?;
+            }
+            Decision::Planned { plan, .. } => self.add_planned(place, plan)?,
+            Decision::TakenOver { failure, .. } => self.take_over(place, failure, at),
             Decision::Finally => {
                 if let Kind::Guard(guard) = self.kind(place) {
                     let list = guard.finally.clone().unwrap_or_default();
@@ -518,6 +539,7 @@ impl State {
                 self.stop_scope(None, &Stop::drain(format!("`{id}` ended the run")));
             }
         }
+        Ok(())
     }
 
     /// A gate asks, for the first time or anew.
@@ -572,8 +594,7 @@ impl State {
     }
 
     /// What an attempt has asked for is there: it can be handed out.
-    fn admitted(&mut self, path: &Path) {
-        let Some(place) = self.find(path) else { return };
+    fn admitted(&mut self, place: Place) {
         if let Phase::Attempt(Attempt { doing: Doing::Asking { granted }, .. }) =
             &mut self.at_mut(place).phase
         {
@@ -583,25 +604,22 @@ impl State {
         }
     }
 
+    fn begin_hook(&mut self, path: &Path, (attempt, delivery): (u32, u32), assignment: Arc<Assignment>) {
+        self.hooks_begun += 1;
+        self.hooked = matches!(self.stage, Stage::Concluded(_));
+        let attempt = Attempt { attempt, delivery, assignment, doing: Doing::Running, again: None };
+        self.hooks.insert(path.clone(), attempt);
+    }
+
     /// An attempt is asked for or handed out.
     fn attempt(
         &mut self,
-        path: &Path,
+        place: Place,
         (attempt, delivery): (u32, u32),
         assignment: Option<&Arc<Assignment>>,
         doing: Doing,
         at: Timestamp,
     ) {
-        if path.is_hook() {
-            let known = self.hooks.get(path).map(|hook| hook.assignment.clone());
-            let Some(assignment) = assignment.cloned().or(known) else { return };
-            self.hooks_begun += u32::from(!self.hooks.contains_key(path));
-            self.hooked = matches!(self.stage, Stage::Concluded(_));
-            let attempt = Attempt { attempt, delivery, assignment, doing, again: None };
-            self.hooks.insert(path.clone(), attempt);
-            return;
-        }
-        let Some(place) = self.find(path) else { return };
         self.begin(place, at);
         self.timers.drop_all(place);
         self.attention.remove(&place);

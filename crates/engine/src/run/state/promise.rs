@@ -2,7 +2,7 @@
 
 use super::{Phase, Place, State};
 use crate::event::Assignment;
-use crate::keys::{Path, Timestamp};
+use crate::keys::Timestamp;
 use crate::outcome::Outcome;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,8 +35,7 @@ impl State {
         self.at_mut(place).key = Some(promise.key.clone());
     }
 
-    pub(super) fn joined(&mut self, path: &Path, key: &Arc<str>) {
-        let Some(place) = self.find(path) else { return };
+    pub(super) fn joined(&mut self, place: Place, key: &Arc<str>) {
         let last_at = self.last_at;
         self.begin(place, last_at);
         // Should it do the work itself in the end, that is when it starts.

@@ -79,12 +79,7 @@ impl State {
             instance.stop = Some(stop.clone());
         }
         match &mut instance.phase {
-            Phase::Dormant
-            | Phase::Waiting
-            | Phase::Ready
-            | Phase::Gate(_)
-            | Phase::Wait(_)
-            | Phase::Joined(_) => {
+            Phase::Waiting | Phase::Ready | Phase::Gate(_) | Phase::Wait(_) | Phase::Joined(_) => {
                 self.stopping.insert(place);
             }
             Phase::Attempt(Attempt { doing, .. }) if stop.unwind => match doing {
@@ -114,7 +109,7 @@ impl State {
                     self.attention.insert(place);
                 }
             }
-            Phase::Settled(_) => {}
+            Phase::Dormant | Phase::Settled(_) => {}
         }
     }
 }

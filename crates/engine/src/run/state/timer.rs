@@ -15,6 +15,10 @@ impl Timers {
         self.queue.first().copied()
     }
 
+    pub fn at(&self, place: Place, reason: Reason) -> Option<Timestamp> {
+        self.of.get(&(place, reason)).copied()
+    }
+
     pub fn set(&mut self, place: Place, reason: Reason, until: Timestamp) {
         self.cancel(place, reason);
         self.queue.insert((until, place, reason));
