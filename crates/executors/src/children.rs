@@ -56,6 +56,9 @@ impl Children {
     }
 }
 
+/// Whether this system lets a new owner find what an earlier one left running. It takes `/proc`.
+pub const FINDS_ORPHANS: bool = cfg!(target_os = "linux");
+
 /// What every process that is started for a job has in its environment.
 pub fn marks(job: &Job, children: Option<&Children>) -> Vec<(&'static str, OsString)> {
     let mut marks = vec![
@@ -68,8 +71,8 @@ pub fn marks(job: &Job, children: Option<&Children>) -> Vec<(&'static str, OsStr
 }
 
 /// Ends what an earlier owner of this data folder left running, and returns how many processes that were: the groups in the
-/// list whose leader is still the same process, every process that carries the mark of one of `is_ours`' runs, and whatever
-/// those have started. Never the caller itself nor what it was started by.
+/// list whose leader is still the same process, every process whose environment names this folder and one of `is_ours`' runs,
+/// and whatever those have started. Never the caller itself nor its ancestors.
 ///
 /// Blocks until they are gone. Only the owner of the data folder may call it, before it starts anything of these runs.
 /// Where there is no `/proc` nothing can be found, and the answer is 0.
@@ -289,7 +292,7 @@ mod orphans {
         for _ in 0..2 {
             for process in proc::all()? {
                 let Some(variables) = Variables::of(process.identity.pid) else { continue };
-                let here = variables.get(FOLDER).map(Path::new).is_none_or(|other| other == folder);
+                let here = variables.get(FOLDER).map(Path::new) == Some(folder);
                 let job = variables.get(JOB).and_then(OsStr::to_str).filter(|_| here);
                 runs.extend(job.and_then(run_of));
             }
@@ -360,15 +363,14 @@ mod orphans {
         fn is_marked(&self, one: &Process) -> bool {
             let Some(variables) = Variables::of(one.identity.pid) else { return false };
             let Some(job) = variables.get(JOB).and_then(OsStr::to_str) else { return false };
-            let elsewhere = variables.get(FOLDER).map(Path::new);
+            let marked_folder = variables.get(FOLDER).map(Path::new);
             match self {
                 Self::Runs { folder, is_ours } => {
-                    elsewhere.is_none_or(|other| other == *folder)
-                        && run_of(job).is_some_and(|run| is_ours(&run))
+                    marked_folder == Some(*folder) && run_of(job).is_some_and(|run| is_ours(&run))
                 }
                 Self::Strays(strays) => {
                     let inside = u32::try_from(one.group).ok() == strays.group;
-                    !inside && job == strays.job && elsewhere == strays.folder.as_deref()
+                    !inside && job == strays.job && marked_folder == strays.folder.as_deref()
                 }
             }
         }

@@ -22,7 +22,7 @@ mod task;
 
 pub use assistant::Assistants;
 pub use builtin::Builtins;
-pub use children::{Children, EndError, end_orphans, orphaned_runs};
+pub use children::{Children, EndError, FINDS_ORPHANS, end_orphans, orphaned_runs};
 pub use context::{Context, Environment, Line, NotKept, Note, Notes, Output, Stream};
 pub use executor::{BoxFuture, Executor};
 pub use scripted::{Answer, Asker, GateAnswer, Gates, Problem, Script, Signal};

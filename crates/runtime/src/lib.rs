@@ -59,7 +59,7 @@ pub use windlass_engine::{
     Kept, Lineage, Outcome, Path, Program, Reach, Refused, RunId, RunPhase, StepPhase, StepView, Timestamp,
     View, What, Work, says_no,
 };
-pub use windlass_executors::{Context, Environment, Executor, Line, Problem, Script, Stream};
+pub use windlass_executors::{Context, Environment, Executor, FINDS_ORPHANS, Line, Problem, Script, Stream};
 pub use windlass_store::{
     Durability, Error as StoreError, LogReader, Logs, Lsn, Printed, Printing, Query, RunRow, glance, private,
     to_hex,

@@ -90,6 +90,16 @@ fn block_on<T>(
     runtime.map_err(failed)?.block_on(what)
 }
 
+/// Tells the user where a recovered step might run beside what a killed process left of it.
+fn remark_on_orphans() {
+    if !windlass_runtime::FINDS_ORPHANS {
+        crate::answer::remark(
+            "this system has no /proc, so Windlass cannot find commands that a killed owner left running; \
+             end them before you resume their run",
+        );
+    }
+}
+
 /// Something about a run or its folder was refused, or failed.
 fn refused(error: &windlass_runtime::Error) -> Answer {
     let status = match error.code() {

@@ -3,7 +3,7 @@
 use super::follow::{self, End, Watching};
 use super::serve::listen;
 use super::signals::Signals;
-use super::{block_on, compat, inputs, plan, refused};
+use super::{block_on, compat, inputs, plan, refused, remark_on_orphans};
 use crate::answer::{self, Answer, Status};
 use crate::args::{self, Driving, Json};
 use crate::load::{self, Opened, Refusal};
@@ -510,6 +510,9 @@ async fn follow_to_the_end(
         };
         let listening = match &door {
             Door::Owner(engine) => {
+                if matches!(request, Request::Resume { .. }) {
+                    remark_on_orphans();
+                }
                 engine.read_with(Arc::new(load::Files));
                 match listen(engine) {
                     Ok(listening) => Some((engine.clone(), listening)),

@@ -1,8 +1,8 @@
 //! `windlass serve`, `windlass resume --all` and the process behind `windlass run --detach`: drives every run of a folder.
 
-use super::refused;
 use super::run::surroundings;
 use super::signals::Signals;
+use super::{refused, remark_on_orphans};
 use crate::answer::{self, Answer, Status};
 use crate::show::Screen;
 use crate::{args, data};
@@ -76,6 +76,7 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
         Door::Owner(engine) => engine,
         Door::Client(_) => return Err(Error::Owned(folder.to_owned())),
     };
+    remark_on_orphans();
     let mut from = match surroundings(script, false, false) {
         Ok(from) => from,
         Err(refusal) => return Err(failed(refusal.findings[0].message.clone())),
