@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use windlass_engine::{Job, Outcome, Timestamp, Work};
+use windlass_engine::{Failure, Job, Outcome, Timestamp, Work, class};
 use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
 use windlass_ir::value::Map;
@@ -18,7 +18,7 @@ use windlass_store::{private, to_hex};
 pub struct Artefacts {
     /// Nowhere, where nothing is kept: then an artefact has only its address.
     folder: Option<PathBuf>,
-    /// What the paths that tools name are counted from.
+    /// The folder that the step works in. Only files inside it can be kept.
     directory: PathBuf,
 }
 
@@ -28,6 +28,7 @@ static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 impl Artefacts {
     pub fn new(data: &Path, directory: &Path) -> Self {
         let folder = (!data.as_os_str().is_empty()).then(|| data.join("artefacts"));
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         Self { folder, directory: directory.to_owned() }
     }
 
@@ -36,34 +37,43 @@ impl Artefacts {
         job.results == ResultShapes::Dcc && matches!(job.work.work, Work::Tool { .. })
     }
 
-    /// Keeps what an outcome hands over. What cannot be kept stays as it was, and says why.
+    /// Keeps what an outcome hands over. A file that cannot be read stays as it was, and says why; the step fails if it names
+    /// something that it must not hand over.
     pub fn keep(&self, outcome: Outcome, at: Timestamp) -> Outcome {
         let Outcome::Done(Value::Map(output)) = outcome else { return outcome };
         let mut output = Arc::unwrap_or_clone(output);
-        self.keep_listed(&mut output, at);
-        if let Some(Value::Map(context)) = output.get_mut("context") {
-            self.keep_listed(Arc::make_mut(context), at);
+        let mut kept = self.keep_listed(&mut output, at);
+        if let (Ok(()), Some(Value::Map(context))) = (&kept, output.get_mut("context")) {
+            kept = self.keep_listed(Arc::make_mut(context), at);
         }
-        Outcome::Done(Value::Map(Arc::new(output)))
+        match kept {
+            Ok(()) => Outcome::Done(Value::Map(Arc::new(output))),
+            Err(refused) => Outcome::Failed(refused),
+        }
     }
 
-    fn keep_listed(&self, output: &mut Map, at: Timestamp) {
+    fn keep_listed(&self, output: &mut Map, at: Timestamp) -> Result<(), Failure> {
         if let Some(Value::List(entries)) = output.get_mut("file_refs") {
-            *entries = entries.iter().map(|entry| self.keep_entry(entry, at)).collect();
+            *entries = entries.iter().map(|entry| self.keep_entry(entry, at)).collect::<Result<_, _>>()?;
         }
+        Ok(())
     }
 
-    fn keep_entry(&self, entry: &Value, at: Timestamp) -> Value {
-        let Value::Map(given) = entry else { return entry.clone() };
+    fn keep_entry(&self, entry: &Value, at: Timestamp) -> Result<Value, Failure> {
+        let Value::Map(given) = entry else { return Ok(entry.clone()) };
         let text = |key: &str| given.get(key).and_then(Value::as_str);
         let kept = match (text("uri"), text("inline_b64"), text("path")) {
-            (Some(_), _, _) | (None, None, None) => return entry.clone(),
+            (Some(_), _, _) | (None, None, None) => return Ok(entry.clone()),
             (None, Some(content), _) => from_base64(content)
                 .ok_or_else(|| "`inline_b64` is no base64".to_owned())
                 .and_then(|content| self.put(&mut content.as_slice()).map_err(|error| error.to_string())),
             (None, None, Some(path)) => {
-                let read = File::open(self.directory.join(path)).and_then(|mut file| self.put(&mut file));
-                read.map_err(|error| format!("{path}: {error}"))
+                let opened = open_inside(&self.directory, Path::new(path));
+                match opened.and_then(|mut file| self.put(&mut file).map_err(Unopened::Failed)) {
+                    Ok(kept) => Ok(kept),
+                    Err(Unopened::Failed(error)) => Err(format!("{path}: {error}")),
+                    Err(Unopened::Refused(why)) => return Err(self.refused(path, why)),
+                }
             }
         };
         let mut entry = Map::clone(given);
@@ -77,7 +87,15 @@ impl Artefacts {
             }
             Err(why) => drop(entry.insert("not_kept".into(), Value::text(why))),
         }
-        Value::Map(Arc::new(entry))
+        Ok(Value::Map(Arc::new(entry)))
+    }
+
+    fn refused(&self, path: &str, why: &str) -> Failure {
+        let message = format!(
+            "the tool handed over `{path}`, which {why}; a tool can only hand over regular files in {}",
+            self.directory.display()
+        );
+        Failure::new(class::CONTRACT_VIOLATION, message).in_field("file_refs")
     }
 
     /// The hash and the length of what was put. When this has returned it is there after any crash.
@@ -99,6 +117,70 @@ impl Artefacts {
         }
         written
     }
+}
+
+/// Why a file is not open.
+enum Unopened {
+    /// A tool must not hand it over.
+    Refused(&'static str),
+    Failed(io::Error),
+}
+
+const OUTSIDE: &str = "is outside the working folder of the step";
+const NOT_A_FILE: &str = "is not a regular file";
+
+/// Opens a regular file inside a folder. Links are followed as long as they stay inside, and opening never blocks.
+fn open_inside(folder: &Path, path: &Path) -> Result<File, Unopened> {
+    let real = folder.canonicalize().map_err(Unopened::Failed)?;
+    let inside = match path.is_absolute() {
+        true => path.strip_prefix(folder).or_else(|_| path.strip_prefix(&real)),
+        false => Ok(path),
+    };
+    let file = open_beneath(&real, inside.map_err(|_| Unopened::Refused(OUTSIDE))?)?;
+    match file.metadata().map_err(Unopened::Failed)?.is_file() {
+        true => Ok(file),
+        false => Err(Unopened::Refused(NOT_A_FILE)),
+    }
+}
+
+/// The kernel checks every part of the path while it opens the file, so that no one can swap a part after the check.
+#[cfg(target_os = "linux")]
+fn open_beneath(folder: &Path, path: &Path) -> Result<File, Unopened> {
+    use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+    use rustix::io::Errno;
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let folder_file = File::open(folder).map_err(Unopened::Failed)?;
+    match openat2(&folder_file, path, flags, Mode::empty(), beneath) {
+        Ok(file) => Ok(file.into()),
+        Err(Errno::XDEV | Errno::LOOP) => Err(Unopened::Refused(OUTSIDE)),
+        // A socket, or a device without a driver.
+        Err(Errno::NXIO | Errno::NODEV) => Err(Unopened::Refused(NOT_A_FILE)),
+        // A kernel before 5.6, or one that a sandbox keeps from doing this.
+        Err(Errno::NOSYS | Errno::PERM) => open_checked(folder, path),
+        Err(error) => Err(Unopened::Failed(error.into())),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+use open_checked as open_beneath;
+
+/// The same where the system cannot do it in one step.
+fn open_checked(folder: &Path, path: &Path) -> Result<File, Unopened> {
+    let real = folder.join(path).canonicalize().map_err(Unopened::Failed)?;
+    if !real.starts_with(folder) {
+        return Err(Unopened::Refused(OUTSIDE));
+    }
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+    }
+    options.open(real).map_err(Unopened::Failed)
 }
 
 fn copy(from: &mut dyn io::Read, to: &mut dyn io::Write) -> io::Result<(String, u64)> {
@@ -158,26 +240,79 @@ mod tests {
         }
     }
 
-    fn kept(entry: &str) -> serde_json::Value {
-        let artefacts = Artefacts::new(Path::new(""), Path::new(""));
+    /// A folder of its own for a test, with `in.txt` and a folder `sub` in it, beside a file that is not in it.
+    fn folder(test: &str) -> PathBuf {
+        let around = std::env::temp_dir().join(format!("windlass-artefacts-{test}-{}", std::process::id()));
+        let folder = around.join("work");
+        drop(fs::remove_dir_all(&around));
+        fs::create_dir_all(folder.join("sub")).expect("a writable folder");
+        fs::write(folder.join("in.txt"), "inside").expect("writable");
+        fs::write(around.join("private.key"), "outside").expect("writable");
+        folder
+    }
+
+    fn keep(folder: &Path, entry: &str) -> Result<serde_json::Value, Failure> {
+        let artefacts = Artefacts::new(&folder.join("data"), folder);
         let output =
             serde_json::from_str(&format!(r#"{{"context": {{"file_refs": [{entry}]}}}}"#)).expect("JSON");
-        let Outcome::Done(output) = artefacts.keep(Outcome::Done(output), Timestamp::default()) else {
-            panic!()
-        };
-        output.to_json().expect("no secret")["context"]["file_refs"][0].clone()
+        match artefacts.keep(Outcome::Done(output), Timestamp::default()) {
+            Outcome::Done(output) => {
+                Ok(output.to_json().expect("no secret")["context"]["file_refs"][0].clone())
+            }
+            Outcome::Failed(failure) => Err(failure),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn what_cannot_be_kept_stays_and_says_why() {
+        let folder = folder("stays");
+        let kept = |entry: &str| keep(&folder, entry).expect("done");
         assert_eq!(kept("7"), 7);
         assert_eq!(kept(r#"{"uri": "x", "path": "y"}"#), serde_json::json!({"uri": "x", "path": "y"}));
         assert_eq!(kept(r#"{"inline_b64": "*"}"#)["not_kept"], "`inline_b64` is no base64");
-        let missing = kept(r#"{"path": "/nowhere/at/all"}"#);
+        let missing = kept(r#"{"path": "sub/nowhere"}"#);
         assert!(
-            missing["not_kept"].as_str().is_some_and(|why| why.starts_with("/nowhere/at/all: ")),
+            missing["not_kept"].as_str().is_some_and(|why| why.starts_with("sub/nowhere: ")),
             "{missing}"
         );
-        assert_eq!(missing["path"], "/nowhere/at/all");
+        assert_eq!(missing["path"], "sub/nowhere");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files_inside_the_folder_are_kept() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = folder("inside");
+        symlink("in.txt", folder.join("link")).expect("writable");
+        symlink("../../private.key", folder.join("sub/out")).expect("writable");
+        symlink("..", folder.join("up")).expect("writable");
+        mknodat(CWD, folder.join("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("writable");
+        let absolute = folder.join("in.txt").display().to_string();
+        for path in ["in.txt", "sub/../in.txt", "link", &absolute] {
+            let kept = keep(&folder, &format!(r#"{{"path": "{path}"}}"#)).expect(path);
+            assert_eq!(kept["size_bytes"], 6, "{path}: {kept}");
+            let hash = kept["digest"].as_str().and_then(|digest| digest.strip_prefix("sha256:")).expect(path);
+            let stored = fs::metadata(folder.join("data/artefacts").join(hash)).expect("stored");
+            assert_eq!(stored.permissions().mode() & 0o777, 0o600, "{path}");
+        }
+        let outside = folder.join("../private.key").display().to_string();
+        let refused = [
+            ("../private.key", OUTSIDE),
+            ("sub/../../private.key", OUTSIDE),
+            (&outside, OUTSIDE),
+            ("/etc/passwd", OUTSIDE),
+            ("sub/out", OUTSIDE),
+            ("up/private.key", OUTSIDE),
+            ("pipe", NOT_A_FILE),
+            ("sub", NOT_A_FILE),
+        ];
+        for (path, why) in refused {
+            let failure = keep(&folder, &format!(r#"{{"path": "{path}"}}"#)).expect_err(path);
+            assert_eq!(&*failure.class, class::CONTRACT_VIOLATION, "{path}");
+            assert!(failure.message.contains(&format!("`{path}`, which {why}")), "{path}: {failure:?}");
+            assert!(open_checked(&folder, Path::new(path)).is_err() || why == NOT_A_FILE, "{path}");
+        }
     }
 }
