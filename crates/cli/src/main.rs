@@ -22,6 +22,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    hide_memory();
     if let Some(folder) = data::heads() {
         windlass_runtime::keep_heads_in(folder);
     }
@@ -34,6 +35,16 @@ fn main() -> ExitCode {
         Ok(args) => commands::run(args.command, show::Screens::detect()).print().into(),
         Err(usage) => explain(&usage).into(),
     }
+}
+
+/// Keeps secrets in memory out of core files, and away from other programs of the same user. A step can still raise the limit
+/// for its own commands, which inherit it.
+fn hide_memory() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // A system that refuses this is no reason not to work.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..getrlimit(Resource::Core) });
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Help, version or a mistake on the command line; clap knows where to print which.

@@ -18,7 +18,7 @@ pub struct Job {
     pub step: Arc<str>,
     /// What to do, with what input and environment.
     pub work: Arc<Assignment>,
-    /// Names that are taken out of the environment before `env` is added.
+    /// The secrets that the run declares. They are taken out of the environment before `env` is added, and out of all output.
     pub secrets: Arc<[Arc<str>]>,
     pub timeout: Option<Duration>,
     /// What earlier deliveries, attempts and rounds of this step noted, by key.

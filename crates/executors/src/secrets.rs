@@ -89,9 +89,13 @@ impl<'a> Unsealer<'a> {
         Ok(self.used[name].expose_secret())
     }
 
-    /// Takes out of any output what was put into the job.
-    pub fn redactor(&self) -> Redactor {
-        Redactor::new(self.used.values().map(ExposeSecret::expose_secret))
+    /// Takes out of any output what was put into the job, and every other secret that its run declares: a command may find one
+    /// that it was not given, for instance in the environment of the owner.
+    pub fn redactor(&self, declared: &[Arc<str>]) -> Redactor {
+        let unused = declared.iter().filter(|name| !self.used.contains_key(*name));
+        // One that is not set cannot be printed.
+        let others: Vec<SecretString> = unused.filter_map(|name| self.secrets.resolve(name).ok()).collect();
+        Redactor::new(self.used.values().chain(&others).map(ExposeSecret::expose_secret))
     }
 }
 

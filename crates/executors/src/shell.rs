@@ -69,7 +69,7 @@ impl Shell {
         let prepared = Prepared {
             command: shell,
             stdin: stdin.as_ref().map(|stdin| unsealer.text(&stdin.0)).transpose()?,
-            redactor: unsealer.redactor(),
+            redactor: unsealer.redactor(&job.secrets),
             stdout_bytes_max: self.output_bytes_max,
             stderr_bytes_max: self.output_bytes_max,
             prints_data: *output == ShellOutput::Json,

@@ -121,7 +121,7 @@ impl Tasks {
         let prepared = Prepared {
             command,
             stdin: Some((unsealer.json(input)? + "\n").into()),
-            redactor: unsealer.redactor(),
+            redactor: unsealer.redactor(&job.secrets),
             stdout_bytes_max: self.output_bytes_max,
             stderr_bytes_max: STDERR_BYTES_MAX,
             prints_data: true,

@@ -44,6 +44,32 @@ fn an_agent_is_asked_and_a_missing_program_named() {
     assert!(error["message"].as_str().is_some_and(|text| text.contains("install the GitHub CLI")), "{seen}");
 }
 
+const CANARY: &str = r#"
+workflow: {id: canary, name: Canary}
+config: {secrets: [CANARY]}
+stages:
+  - {id: look, type: shell, run: "ulimit -Sc; (tr '\\0' '\\n' < /proc/$PPID/environ | grep CANARY) 2>&1 || true"}
+"#;
+
+/// A step that was not given the secret looks for it in the process that runs it: root finds it there, and no one else may look.
+#[test]
+fn a_secret_is_redacted_wherever_a_step_finds_it_and_no_core_file_is_written() {
+    let scratch = Scratch::new("canary");
+    write(&scratch.path().join("canary.yaml"), CANARY, 0o644);
+    let run = format!(
+        "ulimit -c $(ulimit -Hc); exec {} run canary.yaml --json=final",
+        env!("CARGO_BIN_EXE_windlass")
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &run]).current_dir(scratch.path()).env_clear().env("CANARY", "S3CR3T-1");
+    let output = command.env("PATH", "/usr/bin:/bin").output().expect("the program was built for this test");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let printed = result["steps"]["look"]["output"]["stdout"].as_str().expect("text");
+    assert!(printed.starts_with("0\n"), "{result}");
+    assert!(!printed.contains("S3CR3T"), "{result}");
+    assert!(printed.contains("CANARY=***") || printed.contains("denied"), "{result}");
+}
+
 /// Two hundred items at once, each a process.
 fn many_at_once(command: &str) -> String {
     let items: Vec<String> = (0..200).map(|number| number.to_string()).collect();

@@ -315,13 +315,20 @@ impl Run {
             key: self.job_key(&instance.path, attempt),
             step: step.id.clone(),
             work: attempt.assignment.clone(),
-            secrets: program.plan.secrets.clone().into(),
+            secrets: self.secrets_of(program),
             timeout: step.policy.timeout,
             notes: instance.notes.clone(),
             round: rounds::standing(step, instance.rounds),
             feedback: feedback.map(|because| because.failure.clone()),
             results: program.shapes(),
         }
+    }
+
+    /// The secrets that a step must not print: those of its own workflow, and those of the workflow that the run is about.
+    fn secrets_of(&self, program: &Arc<Program>) -> Arc<[Arc<str>]> {
+        let own = &program.plan.secrets;
+        let run = self.program.plan.secrets.iter().filter(|name| !own.contains(name));
+        own.iter().chain(run).cloned().collect()
     }
 }
 

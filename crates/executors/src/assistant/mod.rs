@@ -109,7 +109,7 @@ impl Assistants {
         let prepared = Prepared {
             command,
             stdin: None,
-            redactor: unsealer.redactor(),
+            redactor: unsealer.redactor(&job.secrets),
             stdout_bytes_max: bytes_max,
             stderr_bytes_max: bytes_max,
             prints_data: false,

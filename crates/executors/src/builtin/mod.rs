@@ -88,7 +88,7 @@ impl Builtins {
         let prepared = Prepared {
             command,
             stdin,
-            redactor: unsealer.redactor(),
+            redactor: unsealer.redactor(&job.secrets),
             stdout_bytes_max: OUTPUT_BYTES_MAX,
             stderr_bytes_max: OUTPUT_BYTES_MAX,
             prints_data: true,

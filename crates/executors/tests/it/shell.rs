@@ -282,6 +282,17 @@ async fn secrets_reach_the_command_and_nobody_else() {
 }
 
 #[tokio::test]
+async fn a_secret_that_the_step_was_not_given_is_redacted_too() {
+    let case = Case {
+        variables: vec![("API", "hush-hush")],
+        secrets: vec!["API", "UNSET"],
+        ..sh("echo found hush-hush; echo hush-hush >&2")
+    };
+    let expected = r#"{"exit_code": 0, "stdout": "found ***\n", "stderr": "***\n"}"#;
+    assert_eq!(case.done().await, json(expected));
+}
+
+#[tokio::test]
 async fn a_missing_secret_is_named_and_nothing_is_started() {
     let folder = folder("a_missing_secret");
     let env = vec![("TOKEN", Value::secret("API"))];
