@@ -53,7 +53,8 @@ pub mod class {
     pub const FAN_OUT_SOURCE: &str = "fan_out_source";
     pub const LOST: &str = "lost";
     pub const NO_SCRIPTED_ANSWER: &str = "no_scripted_answer";
-    pub const NOT_INSTALLED: &str = "not_installed";
+    /// Trying again cannot change it: a program, a file or a folder is missing, or the command cannot be started as it is.
+    pub const NOT_RUNNABLE: &str = "not_runnable";
     pub const ERROR: &str = "error";
 
     /// All of the above, each of which has a page.
@@ -69,7 +70,7 @@ pub mod class {
         FAN_OUT_SOURCE,
         LOST,
         NO_SCRIPTED_ANSWER,
-        NOT_INSTALLED,
+        NOT_RUNNABLE,
         ERROR,
     ];
 
@@ -86,7 +87,7 @@ pub mod class {
         BUDGET_EXCEEDED,
         CANCELLED,
         NO_SCRIPTED_ANSWER,
-        NOT_INSTALLED,
+        NOT_RUNNABLE,
     ];
 }
 

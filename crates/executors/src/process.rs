@@ -108,7 +108,7 @@ pub fn check_directory(directory: &Path) -> Result<(), Failure> {
     }
     let problem = if directory.exists() { "is no directory" } else { "does not exist" };
     let message = format!("the working directory `{}` {problem}", directory.display());
-    Err(Failure::new(class::ERROR, message).in_field("cwd"))
+    Err(Failure::new(class::NOT_RUNNABLE, message).in_field("cwd"))
 }
 
 /// A program by its name, in the `PATH` of the caller as seen from the folder that it will run in.
@@ -132,7 +132,7 @@ pub fn not_installed(program: &str, hint: &str) -> Failure {
         true => "that can be executed",
         false => "in the PATH of whoever started the run",
     };
-    Failure::new(class::NOT_INSTALLED, format!("there is no program `{program}` {place}: {hint}"))
+    Failure::new(class::NOT_RUNNABLE, format!("there is no program `{program}` {place}: {hint}"))
 }
 
 #[cfg(unix)]
@@ -197,8 +197,10 @@ impl Prepared<'_> {
             }
             _ => "",
         };
+        // The same file in the same folder would be refused the same way; anything else may be over soon.
+        let class = if hint.is_empty() { class::ERROR } else { class::NOT_RUNNABLE };
         let hint = if hint.is_empty() { String::new() } else { format!(": {hint}") };
-        Failure::new(class::ERROR, format!("{program} cannot be started: {error}{hint}"))
+        Failure::new(class, format!("{program} cannot be started: {error}{hint}"))
     }
 
     /// Starts the process and stays with it until there is something to report. None when it was told to stop.
@@ -449,7 +451,7 @@ mod tests {
         }
         let failure =
             prepared().not_started(&std::io::Error::from_raw_os_error(Errno::TOOBIG.raw_os_error()));
-        assert_eq!(&*failure.class, class::ERROR);
+        assert_eq!(&*failure.class, class::NOT_RUNNABLE);
         assert!(failure.message.ends_with(": say less"), "{failure:?}");
     }
 }

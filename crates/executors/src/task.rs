@@ -142,14 +142,16 @@ impl Tasks {
             let file = self.folder.join(program);
             return match file.exists() {
                 true => Ok(file),
-                false => Err(Failure::new(class::ERROR, format!("there is no file `{}`", file.display()))),
+                false => {
+                    Err(Failure::new(class::NOT_RUNNABLE, format!("there is no file `{}`", file.display())))
+                }
             };
         }
         found(program, &self.folder, environment).ok_or_else(|| {
             let message = format!(
                 "there is no command `{program}` in the PATH of whoever started the run: install it, or write the path of a file"
             );
-            Failure::new(class::ERROR, message)
+            Failure::new(class::NOT_RUNNABLE, message)
         })
     }
 }

@@ -20,7 +20,7 @@ use windlass_engine::{
 use windlass_executors::{Context, Notes};
 use windlass_ir::plan::Given;
 use windlass_ir::workflow::CallMode;
-use windlass_ir::{Code, Diagnostic, Value};
+use windlass_ir::{Code, Diagnostic, Plan, Value};
 
 /// Who acts for the caller in what its runs are told.
 const CALLER: &str = "caller";
@@ -215,7 +215,20 @@ impl Called<'_> {
             (Dialect::Speckit, Unfound::Disabled { .. }) => format!("Workflow '{}' is disabled", self.name),
             _ => format!("the workflow `{}` cannot be called: {unfound}", self.name),
         };
-        self.failure(class::ERROR, message, "workflow")
+        self.failure(class::NOT_RUNNABLE, message, "workflow")
+    }
+
+    /// Calling once more would not change it.
+    fn check_depth(&self, plan: &Plan) -> Result<(), Failure> {
+        let (id, depth_max) = (&plan.header.id, plan.semantics.calls_deep_max);
+        let message = if self.lineage.0.contains(id) {
+            format!("`{id}` calls itself")
+        } else if self.lineage.0.len() > depth_max as usize {
+            format!("workflows call each other more than {depth_max} deep")
+        } else {
+            return Ok(());
+        };
+        Err(self.failure(class::NOT_RUNNABLE, message, "workflow"))
     }
 
     fn bad_input(
@@ -276,6 +289,9 @@ impl Engine {
                 true => None,
                 false => Some(called.definition(self).map_err(Begin::Failed)?),
             };
+            if let Some((definition, _)) = &found {
+                called.check_depth(&definition.plan).map_err(Begin::Failed)?;
+            }
             let noted = note.notes.keep(note.job, CHILD, Value::text(run.as_str())).await;
             noted.map_err(|_| Begin::Lost)?;
             let Some((definition, inputs)) = found else {

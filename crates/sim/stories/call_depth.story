@@ -1,5 +1,4 @@
-# A workflow that is called by itself, however many are in between, or more than 16 deep does not start; to whoever called it that is
-# a failure of class `error`.
+# A workflow that calls itself, directly or through others, or that is called more than 16 deep does not start; the call fails.
 ---
 workflow: { id: ring, name: Ring }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -304,7 +304,7 @@ fn a_workflow_that_calls_itself_fails() {
     let mut hand = Hand::start(plan_of("speckit", CALLER).expect("good"), Start::with(json("{}")));
     hand.done("/call", answer_to_call(&INNER.replace("id: inner", "id: caller")));
     let Some(Outcome::Failed(failure)) = hand.run.outcome() else { panic!("it fails") };
-    assert!(failure.message.contains("called by itself"), "{}", failure.message);
+    assert!(failure.message.contains("calls itself"), "{}", failure.message);
 }
 
 /// Whether a run that has so many workflows around it may call another one.

@@ -40,7 +40,7 @@ fn an_agent_is_asked_and_a_missing_program_named() {
     assert_eq!(*stdout("say"), json!("\n-p|/speckit-plan for world|\n"), "{seen}");
     assert_eq!(*stdout("after"), json!("-1 timeout\n"), "{seen}");
     let error = &result["error"];
-    assert_eq!((&error["code"], &error["step"]), (&json!("not_installed"), &json!("label")), "{seen}");
+    assert_eq!((&error["code"], &error["step"]), (&json!("not_runnable"), &json!("label")), "{seen}");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("install the GitHub CLI")), "{seen}");
 }
 

@@ -81,17 +81,18 @@ impl Turn<'_> {
 
     fn fragment(&self, place: Place, found: &Value) -> Result<Decision, Failure> {
         let wrong = |message: String| Failure::new(class::ERROR, message).in_field("workflow");
+        let endless = |message: String| Failure::new(class::NOT_RUNNABLE, message).in_field("workflow");
         let plan = found.get("plan").and_then(Value::to_json);
         let plan: Option<Plan> = plan.and_then(|json| serde_json::from_value(json).ok());
         let plan =
             plan.ok_or_else(|| wrong("the answer to a call must hold the plan of the workflow".into()))?;
         let lineage = self.lineage(place);
         if lineage.contains(&plan.header.id) {
-            return Err(wrong(format!("`{}` is called by itself", plan.header.id)));
+            return Err(endless(format!("`{}` calls itself", plan.header.id)));
         }
         let depth_max = self.run.program.plan.semantics.calls_deep_max;
         if lineage.len() > depth_max as usize {
-            return Err(wrong(format!("workflows call each other more than {depth_max} deep")));
+            return Err(endless(format!("workflows call each other more than {depth_max} deep")));
         }
         let program = Arc::new(Program::new(plan).map_err(|error| wrong(error.to_string()))?);
         let inputs = found.get("inputs").cloned().unwrap_or(Value::Null);

@@ -467,7 +467,7 @@ impl Turn<'_> {
             return Err(Refused::BadInput(message));
         }
         if start.lineage.0.contains(&plan.header.id) {
-            return Err(Refused::BadInput(format!("`{}` is called by itself", plan.header.id)));
+            return Err(Refused::BadInput(format!("`{}` calls itself", plan.header.id)));
         }
         let mut state = State::new(program.clone());
         state.units[0].inputs = start.inputs.clone();

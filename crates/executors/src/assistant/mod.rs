@@ -33,7 +33,7 @@ const CAPTURE_BYTES_MAX: usize = 64 * 1024 * 1024;
 ///
 /// The outputs are those of Spec Kit: what was asked, `exit_code`, `dispatched`, `stdout` and `stderr`. What is printed is seen
 /// live; it is kept only where the step asks for that, and then cut at its limit without a word, as `stdout_truncated`
-/// says. A status other than zero is a failure of class `error`, an agent that is not there one of class `not_installed`.
+/// says. A status other than zero is a failure of class `error`, an agent that is not there one of class `not_runnable`.
 #[derive(Clone, Debug)]
 pub struct Assistants {
     /// How long an agent that was asked to end may take before it is killed.

@@ -21,7 +21,7 @@ use windlass_ir::workflow::BuiltinKind;
 const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Sets up projects of Spec Kit and puts labels on GitHub. A program that is not there is a failure of class
-/// `not_installed`.
+/// `not_runnable`.
 #[derive(Clone, Debug)]
 pub struct Builtins {
     /// How long a program that was asked to end may take before it is killed.

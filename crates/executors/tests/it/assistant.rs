@@ -251,7 +251,7 @@ async fn auto_is_what_the_project_uses() {
 async fn a_missing_agent_is_named_with_what_to_do() {
     let (failure, outputs) = prompt("agent_missing", "hi").failed().await;
     let expected = "there is no program `claude` in the PATH of whoever started the run: install it, or say where it is with SPECKIT_INTEGRATION_CLAUDE_EXECUTABLE";
-    assert_eq!((&*failure.class, &*failure.message), (class::NOT_INSTALLED, expected));
+    assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
     let expected =
         r#"{"prompt": "hi", "integration": "claude", "model": null, "exit_code": 1, "dispatched": false}"#;
     assert_eq!(outputs, json(expected));

@@ -155,11 +155,11 @@ async fn a_missing_program_is_named_with_what_to_do() {
     let folder = folder("builtin_missing");
     let failure = failed(label(&folder, LABEL).await);
     let expected = "there is no program `gh` in the PATH of whoever started the run: install the GitHub CLI (https://cli.github.com) and log in with `gh auth login`";
-    assert_eq!((&*failure.class, &*failure.message), (class::NOT_INSTALLED, expected));
+    assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
     let (outcome, _) = run(&folder, BuiltinKind::SpeckitInit, "{}", &[]).await;
     let failure = failed(outcome);
     let expected = "there is no program `specify` in the PATH of whoever started the run: install Spec Kit, which brings it: `uv tool install specify-cli`";
-    assert_eq!((&*failure.class, &*failure.message), (class::NOT_INSTALLED, expected));
+    assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
 }
 
 /// A folder with a `specify` that tells where it is and with what it was called.

@@ -227,7 +227,7 @@ async fn the_working_directory_is_the_callers_unless_the_step_says_otherwise() {
     let bad = async |cwd: &str, problem: &str| {
         let failure = at(Some(cwd)).failed().await;
         let expected = format!("the working directory `{shown}/{cwd}` {problem}");
-        assert_eq!((&*failure.class, &*failure.message), (class::ERROR, &*expected));
+        assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, &*expected));
     };
     bad("gone", "does not exist").await;
     bad("file", "is no directory").await;
@@ -307,7 +307,7 @@ async fn a_missing_secret_is_named_and_nothing_is_started() {
 async fn what_cannot_be_started_says_why() {
     let check = async |command: &str, expected: &str| {
         let failure = sh(command).failed().await;
-        assert_eq!(&*failure.class, class::ERROR);
+        assert_eq!(&*failure.class, class::NOT_RUNNABLE);
         assert!(failure.message.starts_with("/bin/sh cannot be started: "), "{}", failure.message);
         assert!(failure.message.ends_with(expected), "{}", failure.message);
     };

@@ -304,7 +304,7 @@ async fn commands_are_found_by_path_from_the_folder_or_by_name_in_path() {
 
     let check = async |case: Case, expected: &str| {
         let failure = case.failed().await;
-        assert_eq!((&*failure.class, &*failure.message), (class::ERROR, expected));
+        assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
     };
     check(at(&["bin/gone"]), &format!("there is no file `{shown}/bin/gone`")).await;
     let unknown = "there is no command `no-such-command` in the PATH of whoever started the run: install it, or write the path of a file";

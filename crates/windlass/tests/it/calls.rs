@@ -189,12 +189,13 @@ async fn what_cannot_be_called_says_why() {
         assert_eq!(error["message"], expected);
     };
     let none = "the workflow `inner` cannot be called: there is none in FOLDER: put its file there, or name its path";
-    check("none", &[("outer.yaml", OUTER)], "error", none).await;
+    check("none", &[("outer.yaml", OUTER)], "not_runnable", none).await;
     let several = "the workflow `inner` cannot be called: it is in FOLDER/a.yaml and in FOLDER/b.yaml: keep one of them, or name its path";
-    check("two", &[("outer.yaml", OUTER), ("a.yaml", INNER), ("b.yaml", &two)], "error", several).await;
+    check("two", &[("outer.yaml", OUTER), ("a.yaml", INNER), ("b.yaml", &two)], "not_runnable", several)
+        .await;
     let bad = "workflow: { id: inner, name: Inner }\nstages: []\n";
     let message = "the workflow `inner` cannot be called: FOLDER/inner.yaml cannot be used: 1 of the workflow's findings are errors; the first: this workflow has no stages";
-    check("bad", &[("outer.yaml", OUTER), ("inner.yaml", bad)], "error", message).await;
+    check("bad", &[("outer.yaml", OUTER), ("inner.yaml", bad)], "not_runnable", message).await;
     let needy =
         format!("{PLAIN_INNER}config: {{ parameters: {{ n: {{ type: integer, required: true }} }} }}\n");
     let message = "the workflow `inner` refuses its input: the required parameter `n` is missing";
@@ -203,8 +204,12 @@ async fn what_cannot_be_called_says_why() {
     let shelf = Shelf::new("circle", &[("outer.yaml", OUTER), ("inner.yaml", &circle)]);
     let engine = shelf.engine().with_executor(Worker::new(|_, _| done(&json!(1))));
     let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
-    let error = played.step("call")["error"]["message"].as_str().expect("a message");
-    assert!(error.contains("calls itself") || error.contains("called by itself"), "{error}");
+    let error = &played.step("call")["error"];
+    assert_eq!(error["code"], "not_runnable", "{error}");
+    assert!(
+        error["message"].as_str().is_some_and(|message| message.contains("`outer` calls itself")),
+        "{error}"
+    );
 }
 
 /// All runs of a tree draw on the budget of the run at its top.
