@@ -95,6 +95,10 @@ pub enum What {
         path: Path,
         attempt: u32,
         delivery: u32,
+        /// It is charged to budgets that its claims do not name, those of all runs or of its workflow, so that the next
+        /// delivery asks anew.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        charged: bool,
     },
     /// The step has the key of another one, and takes over what becomes of it.
     Joined {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 use windlass_engine::{
-    Choice, Effect, Event, GateDecision, Input, Job, Lineage, Outcome, Path, Program, Reach, Refused, Run,
-    RunId, Start, Timestamp, What, Work, kept,
+    Choice, DeskAnswer, Effect, End, Event, GateDecision, Input, Job, Lineage, Outcome, Path, Program, Reach,
+    Refused, Run, RunId, Start, Timestamp, What, Work, kept,
 };
 use windlass_ir::{Plan, Value};
 use windlass_sim::story::plan_of;
@@ -398,4 +398,50 @@ hooks:
     hand.answer("/hook:on_start[0]", Outcome::Failed(failure));
     assert!(closed(&hand));
     assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))), "a hook changes nothing");
+}
+
+#[test]
+fn a_lost_job_that_may_have_cost_something_is_charged_and_asked_for_again() {
+    let check = |stage: &str, asks_always: bool, charged: bool| {
+        let plan = swdl(&format!("workflow: {{ id: w, name: W }}\nstages: [{{ id: a, {stage} }}]\n"));
+        let program = Arc::new(Program::new(plan).expect("a plan that can be run"));
+        let mut run = Run::new(RunId::new("lost").expect("a good name"), program.clone());
+        run.ask_always(asks_always);
+        let mut journal = Vec::new();
+        let mut offer = |run: &mut Run, input| {
+            let answer = run.handle(Timestamp(0), input).expect("it is taken");
+            journal.extend(answer.events);
+            let replayed = Run::replay(run.id().clone(), program.clone(), &journal);
+            let mut replayed = replayed.expect("a good journal");
+            replayed.ask_always(asks_always);
+            assert!(replayed == *run, "the run is what its journal says");
+            answer.effects
+        };
+        let asked = |effects: &[Effect]| {
+            effects.iter().find_map(|effect| match effect {
+                Effect::Ask { ask, .. } => Some(ask.asker.clone()),
+                _ => None,
+            })
+        };
+        let mut effects = offer(&mut run, Input::Start(Box::new(Start::with(json("{}")))));
+        let first = asked(&effects);
+        if let Some(asker) = first.clone() {
+            effects = offer(&mut run, Input::Answered { asker, answer: DeskAnswer::Granted });
+        }
+        let job = effects.iter().find_map(|effect| match effect {
+            Effect::Dispatch(job) => Some(job.key.clone()),
+            _ => None,
+        });
+        let effects = offer(&mut run, Input::Lost { job: job.expect("it is handed out") });
+        let given_up = effects.iter().any(|effect| {
+            matches!(effect, Effect::Release { asker, end: End::Lost, .. } if Some(asker) == first.as_ref())
+        });
+        assert_eq!(given_up, charged, "{stage}: {effects:?}");
+        let again = asked(&effects);
+        assert_eq!(again.is_some(), charged, "{stage}: {effects:?}");
+        assert!(again.is_none() || again != first, "{stage}: the lost call and the next one are two");
+    };
+    check("type: task, task: t", true, true);
+    check("type: task, task: t", false, false);
+    check("type: shell, run: 'true'", true, false);
 }

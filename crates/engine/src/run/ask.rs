@@ -281,13 +281,18 @@ impl Turn<'_> {
         self.answer.effects.push(Effect::Release { asker, used, end: end_of(outcome) });
     }
 
-    /// A job that may have cost something is lost: it is taken to have cost the most that it could.
-    pub(super) fn give_up_call(&mut self, place: Place) {
-        let Some(asked) = &self.at(place).asked else { return };
-        if self.at(place).attempt().is_some_and(Attempt::spends) {
+    /// A job that may have cost something is lost: it is taken to have cost the most that it could. Returns whether that is charged
+    /// to budgets which its claims do not name: if every job is asked for, whoever answers adds those that all runs share.
+    pub(super) fn charge_lost(&mut self, place: Place) -> bool {
+        let Some(asked) = &self.at(place).asked else { return false };
+        let named = self.at(place).attempt().is_some_and(Attempt::spends);
+        let costs = matches!(self.state().kind(place), Kind::Action(action) if spends(action));
+        let unnamed = self.run.asks_always && costs && !named;
+        if named || unnamed {
             let asker = self.run.asker(place, asked.number);
             self.answer.effects.push(Effect::Release { asker, used: Amount::default(), end: End::Lost });
         }
+        unnamed
     }
 }
 

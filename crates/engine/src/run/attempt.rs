@@ -63,12 +63,12 @@ impl Turn<'_> {
             return Ok(());
         }
         let place = self.outstanding(job)?;
+        let charged = self.charge_lost(place);
         match self.aborting(place) {
             Some(abort) => self.stopped(place, abort, false, None),
             None if job.delivery < DELIVERIES_MAX => {
                 let (path, attempt, delivery) = (job.path.clone(), job.attempt, job.delivery);
-                self.give_up_call(place);
-                self.emit(What::Lost { path, attempt, delivery });
+                self.emit(What::Lost { path, attempt, delivery, charged });
             }
             None => {
                 let message = format!("the job was lost {DELIVERIES_MAX} times");

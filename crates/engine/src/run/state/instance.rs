@@ -185,7 +185,7 @@ impl Asked {
 }
 
 impl Attempt {
-    /// Whether it may cost something that there is a cap on.
+    /// Whether its claims name a budget.
     pub fn spends(&self) -> bool {
         self.assignment.claims.iter().any(|claim| matches!(claim, Claim::Spend { .. }))
     }

@@ -378,9 +378,9 @@ fn apply(state: &mut State, event: &Event) -> Result<(), Misfit> {
             state.at_mut(place).give_back(at);
             state.timers.set(place, Reason::Retry, at.plus(*delay));
         }
-        What::Lost { path, .. } => {
+        What::Lost { path, charged, .. } => {
             let place = state.target(path, event)?;
-            if state.at(place).attempt().is_some_and(Attempt::spends) {
+            if *charged || state.at(place).attempt().is_some_and(Attempt::spends) {
                 state.at_mut(place).asked = None;
             }
             state.between(place);
