@@ -3,6 +3,7 @@
 //! A [`Type`] is what was declared; it is lowered to JSON Schema and checked by a real validator, so that the types of
 //! the house dialect and the schemas of the others go one road. [`Type::accepts`] compares two declarations before a run.
 
+use crate::schema_cost::{Cost, EVALUATIONS_MAX};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -160,6 +161,8 @@ pub struct Violation {
 #[derive(Debug)]
 pub struct Contract {
     validator: jsonschema::Validator,
+    /// For a schema with references.
+    cost: Option<Cost>,
 }
 
 /// Why a schema cannot be used as a contract.
@@ -171,8 +174,10 @@ pub struct SchemaError {
 
 impl Contract {
     pub fn new(ty: &Type) -> Result<Self, SchemaError> {
-        jsonschema::validator_for(&ty.to_schema())
-            .map(|validator| Self { validator })
+        let schema = ty.to_schema();
+        let cost = Cost::of(&schema).map_err(|message| SchemaError { message })?;
+        jsonschema::validator_for(&schema)
+            .map(|validator| Self { validator, cost })
             .map_err(|error| SchemaError { message: error.to_string() })
     }
 
@@ -181,6 +186,12 @@ impl Contract {
         let Some(json) = value.to_json() else {
             return Err(Violation { path: String::new(), message: "a secret cannot be checked".into() });
         };
+        if self.cost.as_ref().is_some_and(|cost| !cost.allows(&json)) {
+            let message = format!(
+                "checking it takes more than {EVALUATIONS_MAX} evaluations; nest the value less, or simplify its schema"
+            );
+            return Err(Violation { path: String::new(), message });
+        }
         self.validator.validate(&json).map_err(|error| Violation {
             path: dotted(&error.instance_path().to_string(), &json),
             message: error.to_string(),
@@ -255,6 +266,26 @@ mod tests {
         let value: Value = serde_json::from_str(r#"{"a": ["x", 1]}"#).expect("JSON");
         assert_eq!(contract.check(&value).expect_err("wrong").path, ".a[1]");
         assert!(Contract::new(&Type::Schema(Arc::new(json!({"type": "strng"})))).is_err());
+    }
+
+    #[test]
+    fn a_check_that_would_take_too_long_is_refused() {
+        let mut definitions = serde_json::Map::new();
+        for n in 0..40 {
+            let next = format!("#/$defs/d{}", n + 1);
+            definitions.insert(format!("d{n}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
+        }
+        definitions.insert("d40".into(), json!({"type": "integer"}));
+        let schema = json!({"$defs": definitions, "$ref": "#/$defs/d0"});
+        let error = Contract::new(&Type::Schema(Arc::new(schema))).expect_err("too much work");
+        assert!(error.message.starts_with("its references multiply"), "{error}");
+
+        let again = json!({"properties": {"a": {"$ref": "#"}}});
+        let schema = json!({"allOf": [again, again]});
+        let contract = Contract::new(&Type::Schema(Arc::new(schema))).expect("a schema");
+        let deep = (0..60).fold(Value::Int(1), |inner, _| Value::map([("a", inner)]));
+        let violation = contract.check(&deep).expect_err("too much work");
+        assert!(violation.message.starts_with("checking it takes more than"), "{violation:?}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod plan;
 pub mod policy;
 mod produces;
 pub mod resolve;
+mod schema_cost;
 pub mod source;
 pub mod suggest;
 pub mod time;

@@ -112,7 +112,7 @@ fn schema(top: &Table<'_>, key: &'static str) -> Type {
         true => "it refers to another document, and those are never loaded".to_owned(),
         false => error.message,
     };
-    let finding = top.error(Code::BadSchema, key, node.span, format!("this is no JSON Schema: {cause}"));
+    let finding = top.error(Code::BadSchema, key, node.span, format!("invalid JSON Schema: {cause}"));
     top.report(finding.help("correct the schema, or take it out"));
     Type::Any
 }

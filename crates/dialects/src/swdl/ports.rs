@@ -189,7 +189,7 @@ pub fn read_type(port: &Table<'_>) -> Type {
                 false => error.message,
             };
             let finding =
-                port.error(Code::BadSchema, "schema", node.span, format!("this is no JSON Schema: {cause}"));
+                port.error(Code::BadSchema, "schema", node.span, format!("invalid JSON Schema: {cause}"));
             port.report(finding.help("correct the schema, or use `type` with one of the plain types"));
             Type::Any
         }
