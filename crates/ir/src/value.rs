@@ -6,9 +6,20 @@
 use indexmap::IndexMap;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub type Map = IndexMap<Arc<str>, Value>;
+
+/// The largest value that a step may be given or produce, that a run may start with, and that is shown: so much memory when it is
+/// written out. A value shares its parts, so one of a few bytes can stand for an enormous one.
+pub const VALUE_BYTES_MAX: u64 = 64 << 20;
+
+/// The same for what steps inside a step have produced together.
+pub const COLLECTED_BYTES_MAX: u64 = 512 << 20;
+
+/// What every value counts beside its text: about what it takes in memory.
+pub const NODE_BYTES: usize = 32;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -28,6 +39,14 @@ pub enum Value {
 pub enum SealedPart {
     Text(Arc<str>),
     Secret(Arc<str>),
+}
+
+impl SealedPart {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Secret(text) => text.len(),
+        }
+    }
 }
 
 impl Value {
@@ -73,6 +92,65 @@ impl Value {
             Self::List(_) => "list",
             Self::Map(_) => "object",
         }
+    }
+
+    /// Whether the value, written out, takes at most so many bytes. Looks no further than those.
+    pub fn fits(&self, bytes_max: u64) -> bool {
+        self.rest_of(bytes_max).is_some()
+    }
+
+    /// What is left of so many bytes.
+    fn rest_of(&self, bytes: u64) -> Option<u64> {
+        let bytes = bytes.checked_sub(self.own_bytes())?;
+        match self {
+            Self::List(items) => items.iter().try_fold(bytes, |left, item| item.rest_of(left)),
+            Self::Map(map) => map
+                .iter()
+                .try_fold(bytes, |left, (key, value)| value.rest_of(left.checked_sub(key.len() as u64)?)),
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) => Some(bytes),
+            Self::Text(_) | Self::Sealed(_) => Some(bytes),
+        }
+    }
+
+    /// How many bytes the value takes when it is written out. Looks at each part once, however often it is shared.
+    pub fn expanded_bytes(&self) -> u64 {
+        self.bytes_with(&mut BTreeMap::new())
+    }
+
+    fn bytes_with(&self, known: &mut BTreeMap<*const (), u64>) -> u64 {
+        let shared = match self {
+            Self::List(items) => Arc::as_ptr(items).cast(),
+            Self::Map(map) => Arc::as_ptr(map).cast(),
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) => return self.own_bytes(),
+            Self::Text(_) | Self::Sealed(_) => return self.own_bytes(),
+        };
+        if let Some(bytes) = known.get(&shared) {
+            return *bytes;
+        }
+        let mut bytes = self.own_bytes();
+        match self {
+            Self::List(items) => {
+                items.iter().for_each(|item| bytes = bytes.saturating_add(item.bytes_with(known)));
+            }
+            Self::Map(map) => map.iter().for_each(|(key, value)| {
+                bytes = bytes.saturating_add(key.len() as u64).saturating_add(value.bytes_with(known));
+            }),
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) => {}
+            Self::Text(_) | Self::Sealed(_) => {}
+        }
+        known.insert(shared, bytes);
+        bytes
+    }
+
+    /// Without the parts of a list or an object.
+    fn own_bytes(&self) -> u64 {
+        let text = match self {
+            Self::Text(text) => text.len(),
+            Self::Sealed(parts) => parts.iter().map(SealedPart::len).sum(),
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) => 0,
+            Self::List(_) | Self::Map(_) => 0,
+        };
+        (NODE_BYTES + text) as u64
     }
 
     /// True if a secret stands anywhere in this value.
@@ -261,6 +339,24 @@ mod tests {
         let value: Value =
             serde_json::from_str(r#"{"a": 3, "b": 3.0, "c": [null, true, "x"]}"#).expect("valid");
         assert_eq!(value.to_json_text().as_deref(), Some(r#"{"a":3,"b":3.0,"c":[null,true,"x"]}"#));
+    }
+
+    #[test]
+    fn a_shared_value_counts_as_often_as_it_stands_there() {
+        let text = Value::text("four");
+        assert_eq!((text.expanded_bytes(), text.fits(36), text.fits(35)), (36, true, false));
+        let map = Value::map([("key", Value::list([text.clone(), Value::Null]))]);
+        assert_eq!((map.expanded_bytes(), map.fits(135), map.fits(134)), (135, true, false));
+        let mut doubled = Value::Int(1);
+        for _ in 0..40 {
+            doubled = Value::list([doubled.clone(), doubled]);
+        }
+        assert_eq!(doubled.expanded_bytes(), 32 * ((1 << 41) - 1));
+        assert!(!doubled.fits(VALUE_BYTES_MAX));
+        for _ in 0..100 {
+            doubled = Value::list([doubled.clone(), doubled]);
+        }
+        assert_eq!(doubled.expanded_bytes(), u64::MAX, "as many as can be counted");
     }
 
     #[test]

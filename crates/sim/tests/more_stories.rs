@@ -445,3 +445,64 @@ fn a_lost_job_that_may_have_cost_something_is_charged_and_asked_for_again() {
     check("type: task, task: t", false, false);
     check("type: shell, run: 'true'", true, false);
 }
+
+#[test]
+fn a_value_that_doubles_at_each_step_fails_the_step_that_makes_it_too_large() {
+    let mut text = "workflow: { id: x, name: X }\nstages:\n  - { id: s0, type: assign, set: { v: [1, 2, 3, 4, 5, 6, 7, 8] } }\n".to_owned();
+    for n in 1..60 {
+        let v = format!("\"${{{{ stages.s{}.outputs.v }}}}\"", n - 1);
+        text += &format!(
+            "  - {{ id: s{n}, depends_on: [s{}], type: assign, set: {{ v: [{v}, {v}] }} }}\n",
+            n - 1
+        );
+    }
+    let hand = Hand::start(swdl(&text), Start::with(json("{}")));
+    let Some(Outcome::Failed(failure)) = hand.run.outcome() else { panic!("{:?}", hand.run.outcome()) };
+    let expected =
+        "`v` would take 81 MiB of memory, more than the limit of 64 MiB; pass on less, or the path of a file";
+    assert_eq!((&*failure.class, &*failure.message), ("expression_error", expected));
+}
+
+#[test]
+fn a_fan_out_may_collect_more_than_a_step_may_produce_but_not_without_end() {
+    let plan = "
+workflow: { id: x, name: X }
+stages:
+  - id: each
+    type: fan_out
+    fan_out: { source: ITEMS, stage_template: { type: task, task: t } }
+";
+    let check = |items: usize, fits: bool| {
+        let list: Vec<usize> = (0..items).collect();
+        let mut hand =
+            Hand::start(swdl(&plan.replace("ITEMS", &format!("{list:?}"))), Start::with(json("{}")));
+        let shared = Value::map([("text", Value::text("x".repeat(60 << 20)))]);
+        for number in 0..items {
+            let path = hand.jobs[number].key.path.to_string();
+            hand.done(&path, shared.clone());
+        }
+        match hand.run.outcome() {
+            Some(Outcome::Done(_)) => assert!(fits, "{items}"),
+            Some(Outcome::Failed(failure)) => {
+                assert!(
+                    !fits && failure.message.starts_with("the output of `each` would take"),
+                    "{failure:?}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    check(4, true);
+    check(9, false);
+}
+
+#[test]
+fn a_run_does_not_start_with_an_input_that_is_too_large() {
+    let program =
+        Program::new(swdl("workflow: { id: x, name: X }\nstages: [{ id: a, type: task, task: t }]\n"));
+    let mut run = Run::new(RunId::new("large").expect("good"), Arc::new(program.expect("good")));
+    let inputs = Value::map([("text", Value::text("x".repeat(65 << 20)))]);
+    let refused = run.handle(Timestamp(0), Input::Start(Box::new(Start::with(inputs))));
+    let expected = "the input of the run would take 66 MiB of memory, more than the limit of 64 MiB; pass on less, or the path of a file";
+    assert_eq!(refused.err(), Some(Refused::BadInput(expected.into())));
+}

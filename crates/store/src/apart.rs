@@ -7,6 +7,7 @@
 use crate::blobs::{BLOB_BYTES_MIN, BlobId};
 use crate::error::Error;
 use serde_json::{Map, Value as Json, json};
+use windlass_ir::value::{COLLECTED_BYTES_MAX, NODE_BYTES};
 
 /// The fields of events that hold data of the workflow; below them everything is data.
 const DATA: [&str; 16] = [
@@ -52,8 +53,27 @@ pub(crate) fn take_out(
     each_data("", json, &mut |data| smaller(data, put).map(|(data, _)| data))
 }
 
-pub(crate) fn put_back(json: Json, get: &mut dyn FnMut(&str) -> Result<Json, Error>) -> Result<Json, Error> {
-    each_data("", json, &mut |data| whole(data, get))
+/// None if a value would be larger than any that is written.
+pub(crate) fn put_back(
+    json: Json,
+    get: &mut dyn FnMut(&str) -> Result<Json, Error>,
+) -> Result<Option<Json>, Error> {
+    put_back_within(json, COLLECTED_BYTES_MAX, get)
+}
+
+fn put_back_within(
+    json: Json,
+    bytes_max: u64,
+    get: &mut dyn FnMut(&str) -> Result<Json, Error>,
+) -> Result<Option<Json>, Error> {
+    let mut fits = true;
+    let whole = each_data("", json, &mut |data| {
+        let mut back = Back { get, bytes_left: Some(bytes_max) };
+        let data = back.whole(data)?;
+        fits &= back.bytes_left.is_some();
+        Ok(data)
+    })?;
+    Ok(fits.then_some(whole))
 }
 
 /// Changes the data in events and leaves the frame around it as it is. `around` is the name of the field that this is.
@@ -119,33 +139,52 @@ fn smaller(data: Json, put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>) -> R
     Ok((json!({MARK: id.as_str()}), REFERENCE_BYTES))
 }
 
-/// The value with everything that was taken out of it.
-fn whole(data: Json, get: &mut dyn FnMut(&str) -> Result<Json, Error>) -> Result<Json, Error> {
-    match data {
-        Json::Array(items) => {
-            items.into_iter().map(|item| whole(item, get)).collect::<Result<_, _>>().map(Json::Array)
-        }
-        Json::Object(mut map) => match map.get(MARK) {
-            Some(Json::String(id)) => {
-                let content = get(id)?;
-                whole(content, get)
-            }
-            Some(Json::Null) => match map.remove(WRAPPED) {
-                Some(Json::Object(inner)) => whole_fields(inner, get),
-                other => Ok(other.unwrap_or(Json::Null)),
-            },
-            _ => whole_fields(map, get),
-        },
-        other => Ok(other),
-    }
+/// One value on its way back. A record of a few bytes can stand for an enormous value, because each part is stored once; before
+/// there was a limit, such records were written.
+struct Back<'g> {
+    get: &'g mut dyn FnMut(&str) -> Result<Json, Error>,
+    /// None once the value has turned out to be too large; then nothing more is put back.
+    bytes_left: Option<u64>,
 }
 
-fn whole_fields(
-    map: Map<String, Json>,
-    get: &mut dyn FnMut(&str) -> Result<Json, Error>,
-) -> Result<Json, Error> {
-    let fields = map.into_iter().map(|(key, field)| Ok((key, whole(field, get)?)));
-    fields.collect::<Result<_, Error>>().map(Json::Object)
+impl Back<'_> {
+    fn take(&mut self, bytes: usize) {
+        self.bytes_left = self.bytes_left.and_then(|left| left.checked_sub(bytes as u64));
+    }
+
+    /// The value with everything that was taken out of it.
+    fn whole(&mut self, data: Json) -> Result<Json, Error> {
+        if self.bytes_left.is_none() {
+            return Ok(Json::Null);
+        }
+        match data {
+            Json::Array(items) => {
+                self.take(NODE_BYTES);
+                items.into_iter().map(|item| self.whole(item)).collect::<Result<_, _>>().map(Json::Array)
+            }
+            Json::Object(mut map) => match map.get(MARK) {
+                Some(Json::String(id)) => {
+                    let content = (self.get)(id)?;
+                    self.whole(content)
+                }
+                Some(Json::Null) => match map.remove(WRAPPED) {
+                    Some(Json::Object(inner)) => self.fields(inner),
+                    other => Ok(other.unwrap_or(Json::Null)),
+                },
+                _ => self.fields(map),
+            },
+            other => {
+                self.take(NODE_BYTES + other.as_str().map_or(0, str::len));
+                Ok(other)
+            }
+        }
+    }
+
+    fn fields(&mut self, map: Map<String, Json>) -> Result<Json, Error> {
+        self.take(NODE_BYTES + map.keys().map(String::len).sum::<usize>());
+        let fields = map.into_iter().map(|(key, field)| Ok((key, self.whole(field)?)));
+        fields.collect::<Result<_, Error>>().map(Json::Object)
+    }
 }
 
 #[cfg(test)]
@@ -163,7 +202,7 @@ mod tests {
         })
         .expect("taken out");
         let back = put_back(written.clone(), &mut |id| Ok(blobs[id].clone())).expect("put back");
-        assert_eq!(back, *json);
+        assert_eq!(back.as_ref(), Some(json));
         (written, blobs.len())
     }
 
@@ -186,6 +225,21 @@ mod tests {
             json!([{"event": "entered", "decision": {"planned": {"plan": {"inputs": large}, "output": large}}}]),
             1,
         );
+    }
+
+    #[test]
+    fn a_value_that_would_fill_the_memory_is_not_put_back() {
+        let mut loads = 0;
+        let mut get = |id: &str| {
+            loads += 1;
+            let level: usize = id.parse().expect("a number");
+            let below = json!({MARK: (level + 1).to_string()});
+            Ok(if level == 60 { json!(1) } else { json!([below, below]) })
+        };
+        let record = json!([{"event": "noted", "value": {MARK: "0"}}]);
+        let back = put_back_within(record, 1 << 20, &mut get);
+        assert_eq!(back.expect("readable"), None);
+        assert!(loads <= 2 * (1 << 20) / NODE_BYTES, "{loads}");
     }
 
     #[test]

@@ -105,9 +105,10 @@ pub(crate) fn decode_whole<E: DeserializeOwned + Send>(
         }
     });
     let whole = whole.map_err(|error| error.to_string())?;
-    match lost {
-        Some(cause) => Err(cause),
-        None => serde_json::from_value(whole).map_err(|error| error.to_string()),
+    match (lost, whole) {
+        (Some(cause), _) => Err(cause),
+        (None, None) => Err("it holds a value that would fill the memory".into()),
+        (None, Some(whole)) => serde_json::from_value(whole).map_err(|error| error.to_string()),
     }
 }
 

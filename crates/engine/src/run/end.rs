@@ -2,7 +2,7 @@
 
 use super::records;
 use super::state::{Abort, Doing, Phase, Place, Role, RunClock, Within};
-use super::values::{checked, contracted};
+use super::values::{check_size, checked, contracted};
 use super::{Run, Turn};
 use crate::event::{Reach, Settled, Undone, What};
 use crate::input::Effect;
@@ -13,13 +13,14 @@ use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::policy::OnFailure;
-use windlass_ir::value::Map;
+use windlass_ir::value::{COLLECTED_BYTES_MAX, Map, VALUE_BYTES_MAX};
 use windlass_ir::workflow::{Action, BranchFailure, ItemFailure, Kind, Output};
 
 impl Turn<'_> {
     /// Writes the end of a step down, with what a failure means for the steps around it. A failure that another step takes
     /// over is no end yet.
     pub(super) fn settle(&mut self, place: Place, outcome: Outcome) {
+        let outcome = self.checked_size(place, outcome).unwrap_or_else(Outcome::Failed);
         if let Outcome::Failed(failure) = &outcome
             && self.hands_over(place, failure)
         {
@@ -47,6 +48,18 @@ impl Turn<'_> {
         self.emit(What::Settled(Box::new(settled)));
         self.abort_branches(place);
         self.reached(place);
+    }
+
+    /// What a step has come to, unless that is too large to be kept and passed on.
+    fn checked_size(&self, place: Place, outcome: Outcome) -> Result<Outcome, Failure> {
+        if let Outcome::Done(value) | Outcome::Continue(value) = &outcome {
+            let instance = self.at(place);
+            let collects = instance.frame.is_some() || instance.within.is_some();
+            let bytes_max = if collects { COLLECTED_BYTES_MAX } else { VALUE_BYTES_MAX };
+            let step = || self.state().program(place).step(instance.step);
+            check_size(|| format!("the output of `{}`", step().id), value, bytes_max)?;
+        }
+        Ok(outcome)
     }
 
     /// Whether a failure halts its list, and whether its list has failed because of it.
@@ -223,7 +236,9 @@ impl Turn<'_> {
             let value = sight.optional(output.source.as_ref())?.unwrap_or(Value::Null);
             values.insert(name.clone(), value);
         }
-        match contracted(sight.program(), outputs, Value::Map(Arc::new(values)))? {
+        let values = Value::Map(Arc::new(values));
+        check_size(|| "what the outputs come to".into(), &values, VALUE_BYTES_MAX)?;
+        match contracted(sight.program(), outputs, values)? {
             Value::Map(map) => Ok((*map).clone()),
             _ => Ok(Map::new()),
         }

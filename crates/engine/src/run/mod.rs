@@ -45,10 +45,10 @@ pub use records::status_word;
 use state::{Abort, Attempt, Doing, Instance, Phase, Place, RunClock, Stage, State, evolve};
 pub use state::{Contradiction, Role};
 use std::sync::Arc;
-use values::Sight;
+use values::{Sight, check_size};
 pub use wait::fits;
 use windlass_ir::expr::ResultShapes;
-use windlass_ir::value::Sealable;
+use windlass_ir::value::{Sealable, VALUE_BYTES_MAX};
 use windlass_ir::workflow::RunInput;
 use windlass_ir::{Duration, Value};
 
@@ -460,6 +460,9 @@ impl Turn<'_> {
             && let Err(violation) = program.check(ty, &start.inputs)
         {
             return Err(Refused::BadInput(format!("{}{}", violation.path, violation.message)));
+        }
+        if let Err(failure) = check_size(|| "the input of the run".into(), &start.inputs, VALUE_BYTES_MAX) {
+            return Err(Refused::BadInput(failure.message.to_string()));
         }
         let depth_max = plan.semantics.calls_deep_max;
         if start.lineage.0.len() > depth_max as usize {

@@ -2,7 +2,7 @@
 
 use super::Turn;
 use super::state::Place;
-use super::values::{Sight, expression_error};
+use super::values::{Sight, check_size, expression_error};
 use crate::event::{Assignment, Promise};
 use crate::input::Lineage;
 use crate::job::{AssistantAsk, AssistantWork, Request, RequestAuth, RequestBody, Work};
@@ -13,7 +13,7 @@ use windlass_ir::Value;
 use windlass_ir::expr::text_form;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::policy::{Bindings, Idempotency, IdempotencyScope};
-use windlass_ir::value::{Map, Sealable};
+use windlass_ir::value::{Map, Sealable, VALUE_BYTES_MAX};
 use windlass_ir::workflow::{Action, Ask, Assistant, Bound, Http, HttpAuth, HttpBody};
 
 impl Turn<'_> {
@@ -87,7 +87,11 @@ pub fn variables(env: &Value) -> IndexMap<Arc<str>, Sealable> {
 }
 
 pub fn bindings(sight: &Sight<'_>, bindings: &Bindings) -> Result<Map, Failure> {
-    bindings.iter().map(|(name, bound)| Ok((name.clone(), sight.value(bound)?))).collect()
+    let values = bindings.iter().map(|(name, bound)| Ok((name.clone(), sight.value(bound)?)));
+    let values: Arc<Map> = Arc::new(values.collect::<Result<_, Failure>>()?);
+    let names = || values.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+    check_size(names, &Value::Map(values.clone()), VALUE_BYTES_MAX)?;
+    Ok(Arc::unwrap_or_clone(values))
 }
 
 fn object(sight: &Sight<'_>, named: &Bindings) -> Result<Value, Failure> {

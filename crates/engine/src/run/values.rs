@@ -10,7 +10,7 @@ use std::sync::Arc;
 use windlass_ir::Value;
 use windlass_ir::expr::{EvalError, Expr, Limits, Namespace, Read, Scope, StepId, evaluate, holds, render};
 use windlass_ir::plan::PlanStep;
-use windlass_ir::value::Map;
+use windlass_ir::value::{Map, VALUE_BYTES_MAX};
 use windlass_ir::workflow::{Bound, Condition, Kind, Output};
 
 /// The eyes of one step, or of the run itself.
@@ -212,8 +212,24 @@ impl<'a> Sight<'a> {
             }
             inputs.insert(name.clone(), value);
         }
-        Ok(Value::Map(Arc::new(inputs)))
+        let inputs = Value::Map(Arc::new(inputs));
+        check_size(|| format!("the input of `{}`", step.id), &inputs, VALUE_BYTES_MAX)?;
+        Ok(inputs)
     }
+}
+
+/// Refuses a value that would be too large when it is written out. `what` says which one.
+pub fn check_size(what: impl FnOnce() -> String, value: &Value, bytes_max: u64) -> Result<(), Failure> {
+    if value.fits(bytes_max) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} would take {} MiB of memory, more than the limit of {} MiB; pass on less, or the path of a file",
+        what(),
+        value.expanded_bytes().div_ceil(1 << 20),
+        bytes_max >> 20
+    );
+    Err(Failure::new(class::EXPRESSION_ERROR, message))
 }
 
 pub fn expression_error(error: &EvalError, field: &Arc<str>) -> Failure {

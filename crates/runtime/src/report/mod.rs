@@ -21,7 +21,7 @@ use windlass_engine::{
     View, Work, is_abort,
 };
 use windlass_ir::expr::StepId;
-use windlass_ir::value::{SealedPart, Value};
+use windlass_ir::value::{SealedPart, VALUE_BYTES_MAX, Value};
 use windlass_ir::workflow::{Choose, Gate, Kind};
 
 /// How a run stands, as one word that decides how a command ends.
@@ -358,8 +358,15 @@ fn error(failure: &Failure, step: Option<&str>) -> Json {
     json!({"code": failure.class, "message": failure.message, "step": step, "field": failure.field})
 }
 
-/// Data as JSON, with a mask where a secret stands.
+/// Data as JSON, with a mask where a secret stands. What would take too much memory is described instead.
 pub(crate) fn data(value: &Value) -> Json {
+    match value.fits(VALUE_BYTES_MAX) {
+        true => whole(value),
+        false => format!("(not shown: {} MiB)", value.expanded_bytes().div_ceil(1 << 20)).into(),
+    }
+}
+
+fn whole(value: &Value) -> Json {
     match value {
         Value::Sealed(parts) => {
             let text = parts.iter().map(|part| match part {
@@ -368,9 +375,9 @@ pub(crate) fn data(value: &Value) -> Json {
             });
             Json::String(text.collect())
         }
-        Value::List(items) => Json::Array(items.iter().map(data).collect()),
+        Value::List(items) => Json::Array(items.iter().map(whole).collect()),
         Value::Map(map) => {
-            Json::Object(map.iter().map(|(key, value)| (key.to_string(), data(value))).collect())
+            Json::Object(map.iter().map(|(key, value)| (key.to_string(), whole(value))).collect())
         }
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => {
             value.to_json().unwrap_or_default()
