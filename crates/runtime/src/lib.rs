@@ -44,7 +44,7 @@ pub use heads::keep_heads_in;
 pub use host::Host;
 pub use library::{Definition, Reader, Unfound, find as find_workflow, is_disabled};
 pub use lock::Lock;
-pub use owner::{Door, Following, Listener, Order, Request, Surroundings};
+pub use owner::{Client, Door, Following, Listener, Order, Report, Request, Surroundings};
 pub use ownership::{current_user, user_name};
 pub use printed::Output;
 pub use retry::{Again, Fate, Forecast, again, only};

@@ -2,9 +2,10 @@
 
 use crate::engine::Error;
 use crate::ownership;
+use rustix::fs::OFlags;
 use std::fs::{File, Permissions, TryLockError};
 use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use windlass_store::private;
 
@@ -39,7 +40,13 @@ impl Lock {
 }
 
 fn open(file: &Path) -> std::io::Result<File> {
-    private::options().create(true).truncate(false).write(true).open(file)
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    private::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(file)
 }
 
 /// What a data folder has in it that may have been created with wider modes.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -188,24 +188,35 @@ pub enum Door {
     /// This process is the owner.
     Owner(Arc<Engine>),
     /// Another one is.
-    Client(PathBuf),
+    Client(Client),
 }
+
+/// How to reach the owner of a folder from another process.
+#[derive(Clone, Debug)]
+pub struct Client {
+    socket: PathBuf,
+    report: Report,
+}
+
+/// Says something to the user while a command waits.
+pub type Report = fn(&str);
 
 impl Door {
     /// Becomes the owner of a folder, or the client of the one it has.
-    pub fn open(folder: &Path, durability: Durability) -> Result<Self, Error> {
-        let socket = folder.join(SOCKET);
+    pub async fn open(folder: &Path, durability: Durability, report: Report) -> Result<Self, Error> {
+        let client = Client { socket: folder.join(SOCKET), report };
         let deadline = Instant::now() + OWNER_WAIT_MAX;
         loop {
             match Engine::open(folder, durability) {
                 Ok(engine) => return Ok(Self::Owner(engine)),
-                // It is about to listen, or about to go, or only writes something down: a matter of a moment.
-                Err(Error::Owned(_)) if !listens(&socket) && Instant::now() < deadline => {
-                    std::thread::sleep(OWNER_WAIT);
-                }
-                Err(Error::Owned(_)) => return Ok(Self::Client(socket)),
+                Err(Error::Owned(_)) => {}
                 Err(error) => return Err(error),
             }
+            if client.finds_owner().await || Instant::now() >= deadline {
+                return Ok(Self::Client(client));
+            }
+            // It is about to listen, or about to end, or only writes something down: a matter of a moment.
+            tokio::time::sleep(OWNER_WAIT).await;
         }
     }
 
@@ -213,7 +224,7 @@ impl Door {
     pub async fn drive(&self, request: Request) -> Result<Following, Error> {
         match self {
             Self::Owner(engine) => handle(engine, request).await.map(following),
-            Self::Client(socket) => ask(socket, &request).await,
+            Self::Client(client) => client.follow(&request).await,
         }
     }
 
@@ -221,7 +232,7 @@ impl Door {
     pub async fn publish(&self, id: String, name: String, value: Value, by: String) -> Result<usize, Error> {
         match self {
             Self::Owner(engine) => engine.publish(id.into(), name.into(), by.into(), value).await,
-            Self::Client(socket) => match say(socket, &Request::Publish { id, name, value, by }).await? {
+            Self::Client(client) => match client.ask(&Request::Publish { id, name, value, by }).await? {
                 Reply::Published { listeners } => Ok(listeners),
                 _ => Ok(0),
             },
@@ -237,7 +248,7 @@ impl Door {
     ) -> Result<(), Error> {
         match self {
             Self::Owner(engine) => budget(engine, account, cap, zone).await,
-            Self::Client(socket) => say(socket, &Request::Budget { account, cap, zone }).await.map(drop),
+            Self::Client(client) => client.ask(&Request::Budget { account, cap, zone }).await.map(drop),
         }
     }
 
@@ -245,9 +256,9 @@ impl Door {
     pub async fn sweep(&self, sweep: Sweep) -> Result<Swept, Error> {
         match self {
             Self::Owner(engine) => engine.sweep(sweep).await,
-            Self::Client(socket) => match say(socket, &Request::Sweep(sweep)).await? {
+            Self::Client(client) => match client.ask(&Request::Sweep(sweep)).await? {
                 Reply::Swept(swept) => Ok(*swept),
-                _ => Err(unclear(socket)),
+                _ => Err(client.unreachable(&"it answered something else")),
             },
         }
     }
@@ -256,7 +267,7 @@ impl Door {
     pub async fn import(&self, folder: PathBuf) -> Result<Vec<Carried>, Error> {
         match self {
             Self::Owner(engine) => engine.import(&folder).await,
-            Self::Client(socket) => match say(socket, &Request::Import { folder }).await? {
+            Self::Client(client) => match client.ask(&Request::Import { folder }).await? {
                 Reply::Imported { runs } => Ok(runs),
                 _ => Ok(Vec::new()),
             },
@@ -267,22 +278,22 @@ impl Door {
     pub async fn rebuild(&self) -> Result<(), Error> {
         match self {
             Self::Owner(engine) => engine.rebuild_view().await,
-            Self::Client(socket) => say(socket, &Request::Rebuild).await.map(drop),
+            Self::Client(client) => client.ask(&Request::Rebuild).await.map(drop),
         }
     }
 
     /// The owner of a folder, if it has one.
-    pub fn of_owner(folder: &Path) -> Result<Option<Self>, Error> {
+    pub async fn of_owner(folder: &Path, report: Report) -> Result<Option<Self>, Error> {
         ownership::check(folder, ownership::current_user())?;
-        let socket = folder.join(SOCKET);
-        Ok(listens(&socket).then_some(Self::Client(socket)))
+        let client = Client { socket: folder.join(SOCKET), report };
+        Ok(client.finds_owner().await.then_some(Self::Client(client)))
     }
 
     /// Follows a run that somebody drives.
     pub async fn follow(&self, run: &RunId) -> Result<Following, Error> {
         match self {
             Self::Owner(engine) => engine.watch(run).map(following),
-            Self::Client(socket) => ask(socket, &Request::Follow { run: run.clone() }).await,
+            Self::Client(client) => client.follow(&Request::Follow { run: run.clone() }).await,
         }
     }
 
@@ -293,12 +304,8 @@ impl Door {
                 give(engine, run, order).await?;
                 Ok(engine.is_live(run))
             }
-            Self::Client(socket) => {
-                let request = Request::Tell { run: run.clone(), order };
-                let mut told = ask(socket, &request).await?;
-                while told.updates.recv().await.is_some() {}
-                told.done.await.unwrap_or(Err(Error::OwnerGone(run.clone())))?;
-                Ok(true)
+            Self::Client(client) => {
+                client.ask(&Request::Tell { run: run.clone(), order }).await.map(|_| true)
             }
         }
     }
@@ -313,9 +320,8 @@ const REQUEST_BYTES_MAX: u64 = 256 << 20;
 const OWNER_WAIT: Duration = Duration::from_millis(10);
 const OWNER_WAIT_MAX: Duration = Duration::from_secs(5);
 
-fn listens(socket: &Path) -> bool {
-    short(socket).and_then(|short| std::os::unix::net::UnixStream::connect(short.path())).is_ok()
-}
+/// An owner that takes longer to answer is reported.
+const ANSWER_WAIT: Duration = Duration::from_secs(3);
 
 /// The socket of a folder that this process owns.
 #[derive(Debug)]
@@ -486,33 +492,106 @@ async fn budget(
     }
 }
 
-fn unclear(socket: &Path) -> Error {
-    Error::Unreachable { socket: socket.to_owned(), cause: "it answered something else".to_owned() }
+/// The owner listens, and too many other clients wait for it.
+fn is_busy(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::WouldBlock
 }
 
-/// Sends a request that has one answer.
-async fn say(socket: &Path, request: &Request) -> Result<Reply, Error> {
-    let unreachable =
-        |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
-    let mut lines = connect(socket, request).await?;
-    match next(&mut lines).await {
-        Some(Reply::Refused { code, message }) => Err(Error::ByOwner { code, message }),
-        Some(reply) => Ok(reply),
-        None => Err(unreachable(std::io::Error::other("it went away"))),
+type Lines = tokio::io::Lines<BufReader<UnixStream>>;
+
+impl Client {
+    fn unreachable(&self, cause: &dyn std::fmt::Display) -> Error {
+        Error::Unreachable { socket: self.socket.clone(), cause: cause.to_string() }
     }
-}
 
-/// Sends a request; what the owner says comes line by line.
-async fn connect(socket: &Path, request: &Request) -> Result<tokio::io::Lines<BufReader<UnixStream>>, Error> {
-    let unreachable =
-        |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
-    let short = short(socket).map_err(unreachable)?;
-    let mut stream = UnixStream::connect(short.path()).await.map_err(unreachable)?;
-    check_peer(socket, &stream, ownership::current_user())?;
-    let mut line = serde_json::to_vec(request).map_err(|error| unreachable(error.into()))?;
-    line.push(b'\n');
-    stream.write_all(&line).await.map_err(unreachable)?;
-    Ok(BufReader::new(stream).lines())
+    async fn connect(&self) -> std::io::Result<UnixStream> {
+        let short = short(&self.socket)?;
+        UnixStream::connect(short.path()).await
+    }
+
+    async fn finds_owner(&self) -> bool {
+        match self.connect().await {
+            Ok(_) => true,
+            Err(error) => is_busy(&error),
+        }
+    }
+
+    /// Sends a request and returns the one answer to it.
+    async fn ask(&self, request: &Request) -> Result<Reply, Error> {
+        self.send(request).await.map(|(reply, _)| reply)
+    }
+
+    /// Sends a request and returns the first line of the answer, and the rest as it comes. An owner that takes long is reported,
+    /// and waited for as long as the caller wants.
+    async fn send(&self, request: &Request) -> Result<(Reply, Lines), Error> {
+        let pid = OnceLock::new();
+        let mut answer = std::pin::pin!(self.exchange(request, &pid));
+        if let Ok(answered) = tokio::time::timeout(ANSWER_WAIT, &mut answer).await {
+            return answered;
+        }
+        let folder = self.socket.parent().unwrap_or(&self.socket).display();
+        let pid = pid.get().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+        let waited = ANSWER_WAIT.as_secs();
+        (self.report)(&format!(
+            "the owner of {folder}{pid} has not answered for {waited} seconds; still waiting, Ctrl-C gives up"
+        ));
+        answer.await
+    }
+
+    async fn exchange(&self, request: &Request, pid: &OnceLock<i32>) -> Result<(Reply, Lines), Error> {
+        let mut stream = loop {
+            match self.connect().await {
+                Ok(stream) => break stream,
+                Err(error) if is_busy(&error) => tokio::time::sleep(OWNER_WAIT).await,
+                Err(error) => return Err(self.unreachable(&error)),
+            }
+        };
+        check_peer(&self.socket, &stream, ownership::current_user())?;
+        if let Some(owner) = stream.peer_cred().ok().and_then(|owner| owner.pid()) {
+            pid.get_or_init(|| owner);
+        }
+        let mut line = serde_json::to_vec(request).map_err(|error| self.unreachable(&error))?;
+        line.push(b'\n');
+        stream.write_all(&line).await.map_err(|error| self.unreachable(&error))?;
+        let mut lines = BufReader::new(stream).lines();
+        match next(&mut lines).await {
+            Some(Reply::Refused { code, message }) => Err(Error::ByOwner { code, message }),
+            Some(reply) => Ok((reply, lines)),
+            None => Err(self.unreachable(&"it went away")),
+        }
+    }
+
+    /// Sends a request about a run and follows what becomes of it.
+    async fn follow(&self, request: &Request) -> Result<Following, Error> {
+        let (Reply::Driving { run: id }, mut lines) = self.send(request).await? else {
+            return Err(self.unreachable(&"it answered something else"));
+        };
+        let (follower, updates) = pair();
+        let run = id.clone();
+        let done = tokio::spawn(async move {
+            while let Some(reply) = next(&mut lines).await {
+                let update = match reply {
+                    Reply::Done { standing } => return Ok(standing),
+                    Reply::Refused { code, message } => return Err(Error::ByOwner { code, message }),
+                    Reply::Driving { .. }
+                    | Reply::Published { .. }
+                    | Reply::Imported { .. }
+                    | Reply::Swept(_) => continue,
+                    Reply::Event { seq, event } => Update::Event { seq, event },
+                    Reply::Notice { text } => Update::Notice(text),
+                    Reply::Line { job, error_stream, text } => {
+                        let stream = if error_stream { Stream::Stderr } else { Stream::Stdout };
+                        Update::Line(Line { job, stream, bytes: text.into_bytes() })
+                    }
+                };
+                // The owner is not read from faster than we are.
+                follower.room().await;
+                follower.tell(update);
+            }
+            Err(Error::OwnerGone(run))
+        });
+        Ok(Following { id, updates, done })
+    }
 }
 
 /// A request holds the variables of its sender: only a process of the same user may read it.
@@ -610,56 +689,7 @@ fn following(handle: Handle) -> Following {
     Following { id, updates, done }
 }
 
-/// Sends a request to the owner and follows what it says.
-async fn ask(socket: &Path, request: &Request) -> Result<Following, Error> {
-    let unreachable =
-        |error: std::io::Error| Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() };
-    let mut lines = connect(socket, request).await?;
-    let id = match request {
-        Request::Tell { run, .. } => run.clone(),
-        Request::Publish { .. }
-        | Request::Budget { .. }
-        | Request::Import { .. }
-        | Request::Sweep(_)
-        | Request::Rebuild => {
-            return Err(unreachable(std::io::Error::other("no run")));
-        }
-        Request::Start { .. } | Request::Resume { .. } | Request::Follow { .. } => {
-            match next(&mut lines).await {
-                Some(Reply::Driving { run }) => run,
-                Some(Reply::Refused { code, message }) => return Err(Error::ByOwner { code, message }),
-                _ => return Err(unreachable(std::io::Error::other("it went away"))),
-            }
-        }
-    };
-    let (follower, updates) = pair();
-    let run = id.clone();
-    let done = tokio::spawn(async move {
-        while let Some(reply) = next(&mut lines).await {
-            let update = match reply {
-                Reply::Done { standing } => return Ok(standing),
-                Reply::Refused { code, message } => return Err(Error::ByOwner { code, message }),
-                Reply::Driving { .. }
-                | Reply::Published { .. }
-                | Reply::Imported { .. }
-                | Reply::Swept(_) => continue,
-                Reply::Event { seq, event } => Update::Event { seq, event },
-                Reply::Notice { text } => Update::Notice(text),
-                Reply::Line { job, error_stream, text } => {
-                    let stream = if error_stream { Stream::Stderr } else { Stream::Stdout };
-                    Update::Line(Line { job, stream, bytes: text.into_bytes() })
-                }
-            };
-            // The owner is not read from faster than we are.
-            follower.room().await;
-            follower.tell(update);
-        }
-        Err(Error::OwnerGone(run))
-    });
-    Ok(Following { id, updates, done })
-}
-
-async fn next(lines: &mut tokio::io::Lines<BufReader<UnixStream>>) -> Option<Reply> {
+async fn next(lines: &mut Lines) -> Option<Reply> {
     let line = lines.next_line().await.ok()??;
     serde_json::from_str(&line).ok()
 }

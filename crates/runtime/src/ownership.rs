@@ -2,8 +2,9 @@
 //! read what clients send, and another owner of the journal could say what has happened.
 
 use crate::engine::Error;
+use std::fs::{FileType, Metadata};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 /// The user that this process acts as.
@@ -27,21 +28,32 @@ pub(crate) fn described(user: u32) -> String {
     }
 }
 
-/// Refuses a data folder in which another user owns something that Windlass relies on. Nothing has to be there.
+/// Refuses a data folder in which another user owns something that Windlass relies on, or in which a lock or the socket is
+/// something else: opening a pipe would wait for its other end. Nothing has to be there.
 pub(crate) fn check(folder: &Path, user: u32) -> Result<(), Error> {
     check_owner(folder, folder.metadata(), user)?;
-    for name in ["owner.lock", "owner.sock", "tidying.lock", "journal.db"] {
+    for name in ["owner.lock", "tidying.lock", "owner.sock", "journal.db"] {
         let file = folder.join(name);
-        check_owner(&file, file.symlink_metadata(), user)?;
+        let Some(kind) = check_owner(&file, file.symlink_metadata(), user)? else { continue };
+        let expected = match name {
+            "journal.db" => None,
+            "owner.sock" => (!kind.is_socket()).then_some("a socket"),
+            _ => (!kind.is_file()).then_some("a regular file"),
+        };
+        if let Some(expected) = expected {
+            let cause = format!("it is not {expected}: remove it, or name another data folder with `--data`");
+            return Err(Error::Folder { folder: file, cause });
+        }
     }
     Ok(())
 }
 
-fn check_owner(file: &Path, found: std::io::Result<std::fs::Metadata>, user: u32) -> Result<(), Error> {
+/// The kind of a file of this user. None when there is no such file.
+fn check_owner(file: &Path, found: std::io::Result<Metadata>, user: u32) -> Result<Option<FileType>, Error> {
     match found {
-        Ok(found) if found.uid() == user => Ok(()),
+        Ok(found) if found.uid() == user => Ok(Some(found.file_type())),
         Ok(found) => Err(Error::Foreign { file: file.to_owned(), owner: found.uid(), user }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::Folder { folder: file.to_owned(), cause: error.to_string() }),
     }
 }
@@ -63,6 +75,9 @@ mod tests {
         for part in [&*folder.display().to_string(), &described(user), &described(other), "--data", "chown"] {
             assert!(message.contains(part), "{message}");
         }
+        std::os::unix::fs::symlink("/dev/null", folder.join("owner.lock")).expect("a folder of our own");
+        let error = check(&folder, user).expect_err("not a lock");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
         std::fs::remove_dir_all(folder).expect("a folder of our own");
     }
 }

@@ -1,7 +1,7 @@
 //! `windlass budget`: what may be spent, and what was.
 
 use super::{block_on, refused};
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Status, remark};
 use crate::args::BudgetCommand;
 use crate::show::Screen;
 use crate::{args, data};
@@ -57,8 +57,9 @@ fn change(
     json: bool,
 ) -> Answer {
     let folder = data::folder(place, None);
-    let changed = Door::open(&folder, Durability::Disk)
-        .and_then(|door| block_on(&folder, door.budget(account.to_owned(), cap, zone)));
+    let changed = block_on(&folder, async {
+        Door::open(&folder, Durability::Disk, remark).await?.budget(account.to_owned(), cap, zone).await
+    });
     match changed {
         Ok(()) if json => Answer::json(Status::Done, &json!({"account": account})),
         Ok(()) => Answer { stderr: format!("set: {account}\n"), ..Answer::new(Status::Done) },

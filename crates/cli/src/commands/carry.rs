@@ -1,7 +1,7 @@
 //! `windlass runs export` and `windlass runs import`: runs carried to another data folder.
 
 use super::{block_on, refused};
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Status, remark};
 use crate::args::Data;
 use crate::data;
 use crate::show::words::clean;
@@ -31,7 +31,8 @@ pub fn import(folder: &Path, json: bool, at: &Data) -> Answer {
     if let Err(error) = std::fs::read_dir(&from) {
         return refused(&Error::Export { folder: from, cause: error.to_string() });
     }
-    let imported = block_on(&data, async { Door::open(&data, Durability::Disk)?.import(from).await });
+    let imported =
+        block_on(&data, async { Door::open(&data, Durability::Disk, remark).await?.import(from).await });
     match imported {
         Ok(carried) => told(&carried, json, "taken over from"),
         Err(error) => refused(&error),

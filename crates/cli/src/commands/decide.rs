@@ -1,7 +1,7 @@
 //! `windlass approve`, `reject`, `signal` and `pause`: one word to a run, heard by its owner or written into its journal.
 
 use super::{block_on, refused};
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Status, remark};
 use crate::{args, data};
 use std::path::Path;
 use windlass_ir::Value;
@@ -93,9 +93,9 @@ fn told(place: &args::Data, name: &str, order: Order) -> Result<Told, Error> {
 
 /// Tells a run of a folder something.
 pub fn told_in(folder: &Path, run: &RunId, order: Order) -> Result<Told, Error> {
-    let door = Door::open(folder, Durability::Disk)?;
-    let driven = block_on(folder, door.tell(run, order))?;
-    drop(door);
+    let driven = block_on(folder, async {
+        Door::open(folder, Durability::Disk, remark).await?.tell(run, order).await
+    })?;
     let view = Engine::look(folder)?.view(run)?;
     let status = report::result(run, &view)["status"].as_str().unwrap_or_default().to_owned();
     Ok(Told { run: run.clone(), driven, status, ended: view.ended_at.is_some() })

@@ -1,7 +1,7 @@
 //! `windlass doctor`: the state of a data folder.
 
 use super::{block_on, refused};
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Status, remark};
 use crate::show::Screen;
 use crate::show::words::{clean, count, one_line};
 use crate::{args, data};
@@ -39,7 +39,8 @@ fn mend(args: &args::Doctor, folder: &Path) -> Result<String, Error> {
         done += "what runs shared is forgotten\n";
     }
     if args.rebuild {
-        match Door::of_owner(folder)? {
+        let owner = block_on(folder, Door::of_owner(folder, remark))?;
+        match owner {
             Some(owner) => block_on(folder, owner.rebuild())?,
             None => rebuild(folder)?,
         }

@@ -1,7 +1,7 @@
 //! `windlass gc`: removes finished runs and what belongs to none.
 
 use super::{block_on, refused};
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Status, remark};
 use crate::show::Screen;
 use crate::show::words::{bytes, count, one_line};
 use crate::{args, data};
@@ -24,7 +24,8 @@ pub fn run(args: args::Gc, screen: &Screen) -> Answer {
     }
     let dry_run = args.dry_run;
     let sweep = Sweep { older_than, keep: args.keep, statuses: args.statuses, dry_run };
-    let swept = Door::open(&folder, Durability::Disk).and_then(|door| block_on(&folder, door.sweep(sweep)));
+    let swept =
+        block_on(&folder, async { Door::open(&folder, Durability::Disk, remark).await?.sweep(sweep).await });
     match swept {
         Ok(swept) if args.json => match serde_json::to_value(&swept) {
             Ok(json) => Answer::json(Status::Done, &json),

@@ -1,7 +1,7 @@
 //! `windlass publish`: a message to everybody who waits for it.
 
 use super::{block_on, refused};
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Status, remark};
 use crate::{args, data};
 use serde_json::json;
 use windlass_ir::Value;
@@ -20,8 +20,9 @@ pub fn run(args: args::Publish) -> Answer {
     let by = data::login(args.by);
     let id = args.id.unwrap_or_else(|| format!("{by}-{}", Clock::Real.now().0));
     let folder = data::folder(&args.data, None);
-    let published = Door::open(&folder, Durability::Disk)
-        .and_then(|door| block_on(&folder, door.publish(id.clone(), args.name, value, by)));
+    let published = block_on(&folder, async {
+        Door::open(&folder, Durability::Disk, remark).await?.publish(id.clone(), args.name, value, by).await
+    });
     match published {
         Ok(listeners) if args.json => Answer::json(Status::Done, &json!({"id": id, "listeners": listeners})),
         Ok(listeners) => {

@@ -10,17 +10,19 @@ use crate::load::{self, Opened, Refusal};
 use crate::show::{Screen, Screens};
 use crate::{data, files, show};
 use serde_json::{Value as Value_, json};
+use std::convert::Infallible;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 use windlass_dialects::Dialect;
 use windlass_ir::plan::{Given, Parameters, PlanStep};
 use windlass_ir::workflow::{Action, BuiltinKind, Kind, RunInput, Words};
 use windlass_ir::{Diagnostic, Plan, Value};
 use windlass_runtime::report::{self, Standing};
 use windlass_runtime::{
-    Beginning, Clock, Config, Door, Durability, Engine, Error, Program, Query, Reach, Request, RunId,
-    Surroundings, View, new_id, private,
+    Beginning, Clock, Config, Door, Durability, Engine, Error, Following, Program, Query, Reach, Request,
+    RunId, Surroundings, View, new_id, private,
 };
 
 pub fn run(mut args: args::Run, screens: &Screens) -> Answer {
@@ -240,28 +242,29 @@ fn detach(folder: &Path, run: RunId, request: &Request, json: bool) -> Answer {
 
 /// An owner that was about to end may not have heard it: then the next one does. It is told once, since the run has its id already.
 fn left_to_owner(folder: &Path, run: RunId, request: &Request) -> Result<RunId, Error> {
-    let mut tried = false;
-    loop {
-        let door = owner_of(folder)?;
-        match block_on(folder, door.drive(request.clone())) {
-            Ok(following) => return Ok(following.id),
-            Err(Error::ByOwner { code, .. }) if tried && code == "run_exists" => return Ok(run),
-            Err(Error::Unreachable { .. }) if !tried => tried = true,
-            Err(error) => return Err(error),
+    block_on(folder, async {
+        let mut tried = false;
+        loop {
+            match owner_of(folder).await?.drive(request.clone()).await {
+                Ok(following) => return Ok(following.id),
+                Err(Error::ByOwner { code, .. }) if tried && code == "run_exists" => return Ok(run),
+                Err(Error::Unreachable { .. }) if !tried => tried = true,
+                Err(error) => return Err(error),
+            }
         }
-    }
+    })
 }
 
 /// How long a process that was started to own a folder may take until it listens.
 const OWNER_WAIT_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
-fn owner_of(folder: &Path) -> Result<Door, Error> {
+async fn owner_of(folder: &Path) -> Result<Door, Error> {
     let failed =
         |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
     let deadline = std::time::Instant::now() + OWNER_WAIT_MAX;
     let mut child: Option<std::process::Child> = None;
     loop {
-        if let Some(door) = Door::of_owner(folder)? {
+        if let Some(door) = Door::of_owner(folder, answer::remark).await? {
             return Ok(door);
         }
         let gone = match &mut child {
@@ -275,7 +278,7 @@ fn owner_of(folder: &Path) -> Result<Door, Error> {
         if gone {
             child = Some(start_owner(folder).map_err(failed)?);
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
 }
 
@@ -502,31 +505,16 @@ async fn follow_to_the_end(
             Durability::Process
         }
     };
-    let mut tries = 0;
-    let (door, listening, following) = loop {
-        let door = match Door::open(folder, durability) {
-            Ok(door) => door,
-            Err(error) => return refused_start(&error, json),
-        };
-        let listening = match &door {
-            Door::Owner(engine) => {
-                if matches!(request, Request::Resume { .. }) {
-                    remark_on_orphans();
-                }
-                engine.read_with(Arc::new(load::Files));
-                match listen(engine) {
-                    Ok(listening) => Some((engine.clone(), listening)),
-                    Err(error) => return refused_start(&error, json),
-                }
-            }
-            Door::Client(_) => None,
-        };
-        match door.drive(request.clone()).await {
-            Ok(following) => break (door, listening, following),
-            // The owner was about to end, and has heard nothing.
-            Err(Error::Unreachable { .. }) if tries < UNREACHABLE_MAX => tries += 1,
-            Err(error) => return refused_start(&error, json),
+    let begun = tokio::select! {
+        begun = begun(folder, &request, durability) => begun,
+        _ = signals.next() => {
+            let stderr = "stopped before the run was confirmed; it may still begin: see `windlass runs`\n";
+            return Answer { stderr: stderr.into(), ..Answer::new(Status::Stopped) };
         }
+    };
+    let (door, listening, following) = match begun {
+        Ok(begun) => begun,
+        Err(error) => return refused_start(&error, json),
     };
     let id = following.id.clone();
     let watching = Watching {
@@ -582,6 +570,36 @@ async fn follow_to_the_end(
             answer
         }
         Err(error) => refused(&error),
+    }
+}
+
+type Listening = Option<(Arc<Engine>, JoinHandle<Infallible>)>;
+
+/// Has a run started or resumed, here or by the owner of the folder.
+async fn begun(
+    folder: &Path,
+    request: &Request,
+    durability: Durability,
+) -> Result<(Door, Listening, Following), Error> {
+    let mut tries = 0;
+    loop {
+        let door = Door::open(folder, durability, answer::remark).await?;
+        let listening = match &door {
+            Door::Owner(engine) => {
+                if matches!(request, Request::Resume { .. }) {
+                    remark_on_orphans();
+                }
+                engine.read_with(Arc::new(load::Files));
+                Some((engine.clone(), listen(engine)?))
+            }
+            Door::Client(_) => None,
+        };
+        match door.drive(request.clone()).await {
+            Ok(following) => return Ok((door, listening, following)),
+            // The owner was about to end, and has heard nothing.
+            Err(Error::Unreachable { .. }) if tries < UNREACHABLE_MAX => tries += 1,
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -72,7 +72,11 @@ fn drive(folder: &Path, script: Option<&Path>, how: How, screen: &Screen) -> Ans
 async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Screen) -> Result<Answer, Error> {
     let failed = |cause: String| Error::Folder { folder: folder.to_owned(), cause };
     let mut signals = Signals::new().map_err(|error| failed(error.to_string()))?;
-    let engine = match Door::open(folder, Durability::Disk)? {
+    let opened = tokio::select! {
+        opened = Door::open(folder, Durability::Disk, answer::remark) => opened?,
+        _ = signals.next() => return Ok(Answer::new(Status::Stopped)),
+    };
+    let engine = match opened {
         Door::Owner(engine) => engine,
         Door::Client(_) => return Err(Error::Owned(folder.to_owned())),
     };

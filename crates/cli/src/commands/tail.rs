@@ -1,6 +1,7 @@
 //! Following a run that another process drives. What has happened is in the files; the owner only says that there is more.
 
 use super::block_on;
+use crate::answer::remark;
 use std::path::Path;
 use windlass_runtime::{Door, Engine, Error, RunId, Update};
 
@@ -14,7 +15,7 @@ pub fn follow(
     mut each: impl FnMut(Option<Update>) -> Result<bool, Error>,
 ) -> Result<String, Error> {
     let reads = block_on(folder, async {
-        let following = match Door::of_owner(folder)? {
+        let following = match Door::of_owner(folder, remark).await? {
             // An owner that has ended meanwhile drives nothing any more.
             Some(door) => door.follow(run).await.ok(),
             None => None,

@@ -4,7 +4,7 @@ use super::follow::{self, End, Watching};
 use super::run::is_attended;
 use super::signals::Signals;
 use super::{block_on, refused};
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Status, remark};
 use crate::show::Screen;
 use crate::{args, data, terminal};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub fn run(args: &args::Wait, screen: &Screen) -> Answer {
         Err(error) => return refused(&error),
     };
     let waited = block_on(&folder, async {
-        if let Some(door) = Door::of_owner(&folder)? {
+        if let Some(door) = Door::of_owner(&folder, remark).await? {
             for run in &runs {
                 // An owner that has ended meanwhile drives nothing any more.
                 let Ok(mut following) = door.follow(run).await else { break };

@@ -2,6 +2,7 @@
 
 use crate::scratch::Scratch;
 use crate::support::{Seen, windlass_in};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -174,4 +175,38 @@ fn an_owner_that_runs_out_of_files_listens_again() {
     assert_eq!(said.next().as_deref(), Some("other commands can connect again"));
     let seen = windlass(folder, &["publish", "x", "1", "--data", "data"]);
     assert_eq!(seen.status, 0, "{seen}");
+}
+
+#[test]
+fn a_client_of_an_owner_that_does_not_answer_says_so_and_ends_on_a_signal() {
+    let scratch = Scratch::new("silent");
+    let folder = scratch.path();
+    write(folder, "s.yaml", HELLO);
+    let (owner, _said) = serving(folder, "");
+    // It listens at the latest when it has answered once.
+    assert_eq!(windlass(folder, &["publish", "x", "--data", "data"]).status, 0);
+    signal(&owner, Signal::STOP);
+    let (mut client, mut said) =
+        start(folder, env!("CARGO_BIN_EXE_windlass"), &["run", "s.yaml", "--data", "data"]);
+    let expected = format!("the owner of data (pid {}) has not answered for 3 seconds", owner.0.id());
+    let first = said.next().expect("the client says what it waits for");
+    assert!(first.starts_with(&expected), "{first}");
+    signal(&client, Signal::TERM);
+    assert_eq!(client.0.wait().expect("it ends").code(), Some(5));
+}
+
+fn signal(process: &Running, signal: Signal) {
+    let pid = Pid::from_child(&process.0);
+    kill_process(pid, signal).expect("a process of our own");
+}
+
+#[test]
+fn a_lock_that_is_a_pipe_is_refused() {
+    let scratch = Scratch::new("pipe");
+    let folder = scratch.path();
+    write(folder, "s.yaml", HELLO);
+    let made = Command::new("mkfifo").arg(folder.join("owner.lock")).status();
+    assert!(made.expect("mkfifo").success());
+    let seen = windlass(folder, &["run", "s.yaml", "--data", "."]);
+    assert!(seen.status == 2 && seen.stderr.contains("owner.lock: it is not a regular file"), "{seen}");
 }
