@@ -365,8 +365,10 @@ impl World {
 
     fn cancel_somewhere(&mut self) {
         let open = self.view.steps.iter().filter(|(_, step)| match step.phase {
-            StepPhase::Settled(_) | StepPhase::Dormant => false,
-            StepPhase::Pending
+            StepPhase::Settled(_) => false,
+            // To cancel a step that was not called for is refused.
+            StepPhase::Dormant
+            | StepPhase::Pending
             | StepPhase::Queued { .. }
             | StepPhase::Running
             | StepPhase::Backoff { .. }

@@ -561,8 +561,11 @@ impl Turn<'_> {
 
     fn cancel(&mut self, path: Path, why: Arc<str>, by: Arc<str>) -> Result<(), Refused> {
         if !path.is_run() {
-            let place = self.state().find(&path).filter(|place| !self.at(*place).is_settled());
-            place.ok_or_else(|| Refused::NothingThere(path.clone()))?;
+            let place = self.state().find(&path);
+            let is_open = |place| !matches!(self.at(place).phase, Phase::Settled(_) | Phase::Dormant);
+            if !place.is_some_and(is_open) {
+                return Err(Refused::NothingThere(path));
+            }
         }
         self.emit(What::CancelRequested { path, why, by, inside: false });
         Ok(())
