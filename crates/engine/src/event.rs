@@ -322,8 +322,11 @@ pub struct Kept {
     pub outcome: Outcome,
     /// Its place in the order of completion.
     pub order: u64,
-    /// What the step was and what it was given, as a number: it is kept only as long as that has not changed.
+    /// Digest of the step and of what it was given: it is kept only as long as that has not changed.
     pub seen: u64,
+    /// Neither the plan nor the inputs changed, so the step is kept without comparing digests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unchanged: bool,
 }
 
 /// Whether what was done has been undone.

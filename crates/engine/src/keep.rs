@@ -15,7 +15,10 @@ use windlass_ir::expr::StepId;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::workflow::Kind;
 
-/// What a step is, as a number: the same in another plan, wherever it stands there and whatever it is called for people.
+/// Digest of a step: the same in another plan, wherever the step stands there and whatever its title is.
+///
+/// Journals contain it, so it must stay the same in every version of Windlass: leave a new field out of the serialized form
+/// while it has its default.
 pub fn of_step(plan: &Plan, step: &PlanStep) -> u64 {
     let mut json = serde_json::to_value(step).unwrap_or_default();
     if let Json::Object(fields) = &mut json {
@@ -108,7 +111,7 @@ pub fn kept(program: &Program, events: &[Event], from: &[Path], changed: bool) -
             _ => {}
         }
     }
-    past.kept()
+    past.kept(!changed)
 }
 
 /// What has happened so far, as far as it matters for what is kept.
@@ -159,7 +162,7 @@ impl Past {
         };
         // What failed before it was given anything has not been done.
         let Some(seen) = seen else { return };
-        self.kept.push(Kept { path, outcome: settled.outcome.clone(), order: 0, seen });
+        self.kept.push(Kept { path, outcome: settled.outcome.clone(), order: 0, seen, unchanged: false });
     }
 
     /// What was undone is done again, and undone again when it comes to that.
@@ -199,13 +202,13 @@ impl Past {
     }
 
     /// A step that has added others is kept only with all of them.
-    fn kept(self) -> Vec<Kept> {
+    fn kept(self, unchanged: bool) -> Vec<Kept> {
         let Self { mut kept, planned, done, .. } = self;
         kept.retain(|kept| {
             planned.get(&kept.path).is_none_or(|added| added.iter().all(|step| done.contains(step)))
         });
         for (order, kept) in (0..).zip(&mut kept) {
-            kept.order = order;
+            (kept.order, kept.unchanged) = (order, unchanged);
         }
         kept
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use windlass_dialects::{Dialect, Options, Text, load};
 use windlass_engine::{
     Asker, Choice, Denial, DeskAnswer, Effect, Event, Failure, GateDecision, Input, Job, Lineage, Outcome,
-    Path, Program, Refused, Run, RunId, Start, StepPhase, StepView, Timestamp, View, Work,
+    Path, Program, Refused, Run, RunId, Start, StepPhase, StepView, Timestamp, View, What, Work,
 };
 use windlass_ir::{Duration, Plan, Value};
 
@@ -425,8 +425,8 @@ impl Telling {
     }
 }
 
-/// Replays a journal that was kept: the outcome that it ends with.
-pub fn replay(written: &str) -> Result<Option<Outcome>, String> {
+/// The plan and the events of a journal that was kept.
+fn read(written: &str) -> Result<(Arc<Program>, Vec<Event>), String> {
     let mut lines = written.lines();
     let plan = lines.next().ok_or("the plan is missing")?;
     let plan: Plan = serde_json::from_str(plan).map_err(|error| format!("the plan: {error}"))?;
@@ -435,7 +435,27 @@ pub fn replay(written: &str) -> Result<Option<Outcome>, String> {
         .enumerate()
         .map(|(number, line)| serde_json::from_str(line).map_err(|error| format!("event {number}: {error}")))
         .collect();
-    let events = events?;
+    Ok((program, events?))
+}
+
+/// One number for the digests of all steps of a journal that was kept, and of the work that was handed out.
+pub fn digest(written: &str) -> Result<u64, String> {
+    let (program, events) = read(written)?;
+    let plan = &program.plan;
+    let steps = plan.steps.iter().map(|step| windlass_engine::of_step(plan, step));
+    let work = events.iter().filter_map(|event| match &event.what {
+        What::Scheduled { path, assignment: Some(assignment), .. } => {
+            let step = program.step(windlass_engine::step_at(&program, path)?);
+            Some(windlass_engine::of_action(plan, step, assignment))
+        }
+        _ => None,
+    });
+    Ok(steps.chain(work).fold(0, |all: u64, digest| all.rotate_left(7) ^ digest))
+}
+
+/// Replays a journal that was kept: the outcome that it ends with.
+pub fn replay(written: &str) -> Result<Option<Outcome>, String> {
+    let (program, events) = read(written)?;
     let id = RunId::new("story").map_err(|error| error.to_string())?;
     let run = Run::replay(id, program.clone(), &events).map_err(|contradiction| contradiction.to_string())?;
     let view = View::of(program, &events);

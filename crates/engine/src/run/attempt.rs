@@ -3,7 +3,7 @@
 use super::Turn;
 use super::state::{Abort, Doing, Place};
 use super::values::{Sight, contracted};
-use crate::event::{Assignment, What};
+use crate::event::{Assignment, Kept, What};
 use crate::input::{Effect, Refused};
 use crate::job::Work;
 use crate::keys::{JobKey, Path};
@@ -95,7 +95,9 @@ impl Turn<'_> {
         let assignment = Arc::new(self.assignment(place, step, action)?);
         let kept = self.state().kept.get(&self.at(place).path).cloned();
         let plan = &self.program(place).plan;
-        if let Some(kept) = kept.filter(|kept| kept.seen == crate::keep::of_action(plan, step, &assignment)) {
+        let same =
+            |kept: &Arc<Kept>| kept.unchanged || kept.seen == crate::keep::of_action(plan, step, &assignment);
+        if let Some(kept) = kept.filter(same) {
             self.settle(place, kept.outcome.clone());
             return Ok(());
         }

@@ -34,7 +34,8 @@ impl Turn<'_> {
         let question = self.question(place, step, gate, None)?;
         let kept = self.state().kept.get(&self.at(place).path).cloned();
         let plan = &self.program(place).plan;
-        let same = |kept: &Arc<Kept>| kept.seen == crate::keep::of_gate(plan, step, &question);
+        let same =
+            |kept: &Arc<Kept>| kept.unchanged || kept.seen == crate::keep::of_gate(plan, step, &question);
         if let Some(kept) = kept.filter(same).filter(|_| !self.has_verdict(place, gate)) {
             // The same was asked in an earlier run, and answered.
             self.settle(place, kept.outcome.clone());

@@ -140,7 +140,8 @@ impl Turn<'_> {
         // What an action was given and what a gate asks is compared once that is known.
         let later = matches!(step.kind, Kind::Action(_) | Kind::Gate(_));
         let only = self.is_beside_only(place);
-        if !only && (later || kept.seen != crate::keep::of_step(&self.program(place).plan, step)) {
+        let is_same = || kept.unchanged || kept.seen == crate::keep::of_step(&self.program(place).plan, step);
+        if !only && (later || !is_same()) {
             return false;
         }
         self.settle(place, kept.outcome.clone());
