@@ -202,6 +202,11 @@ impl Program {
         if self.note(step).guarded { &OnFailure::Halt } else { &self.step(step).policy.on_failure }
     }
 
+    /// Whether it is the body of a guard, which decides what its failure means.
+    pub fn is_guarded(&self, step: StepId) -> bool {
+        self.note(step).guarded
+    }
+
     pub fn compensation(&self, step: StepId) -> Option<Compensation<'_>> {
         if let Kind::Guard(guard) = &self.step(step).kind
             && let Some(list) = guard.compensate.as_ref().filter(|list| !list.is_empty())

@@ -78,10 +78,30 @@ impl Turn<'_> {
             });
         }
         let halted = list.halted?;
-        // The body of a guard leaves the say to the guard.
-        let speaker = guard.unwrap_or(halted);
-        let policy = state.program(speaker).on_failure(state.at(speaker).step);
-        (*policy == OnFailure::Rollback).then(|| self.first_cause(halted))
+        // The body of a guard leaves the decision to the guard.
+        let policy = self.policy_of(guard.unwrap_or(halted));
+        let rolls_back = match policy {
+            OnFailure::Rollback => true,
+            // The rest of the run continues, which says nothing about what was done inside.
+            OnFailure::Continue | OnFailure::SkipDependents => self.rolled_back_inside(halted),
+            OnFailure::Halt | OnFailure::Goto(_) => false,
+        };
+        rolls_back.then(|| self.first_cause(halted))
+    }
+
+    fn policy_of(&self, place: Place) -> &OnFailure {
+        self.state().program(place).on_failure(self.at(place).step)
+    }
+
+    /// Whether the step that halted the body of a guard asks for a rollback.
+    fn rolled_back_inside(&self, body: Place) -> bool {
+        let mut failed = body;
+        while self.state().program(failed).is_guarded(self.at(failed).step) {
+            let inner = self.state().list(Some(failed), Role::Body).and_then(|list| list.halted);
+            let Some(inner) = inner else { return false };
+            failed = inner;
+        }
+        *self.policy_of(failed) == OnFailure::Rollback
     }
 
     /// The failure behind a failure: in the scope that failed, in the one inside it, and so on.

@@ -388,7 +388,13 @@ impl Oracle {
         let outcome = body.and_then(|body| self.tree[body].outcome().cloned());
         if self.tree[at].undoing.is_none() {
             // What the failure of its body means is said by the guard.
-            let rolls_back = self.step(at).policy.on_failure == OnFailure::Rollback;
+            let rolls_back = match &self.step(at).policy.on_failure {
+                OnFailure::Rollback => true,
+                OnFailure::Continue | OnFailure::SkipDependents => {
+                    body.is_some_and(|body| self.rolled_back_inside(body))
+                }
+                OnFailure::Halt | OnFailure::Goto(_) => false,
+            };
             let failed = body.is_some_and(|body| self.tree[body].failure().is_some());
             let undoes = guard.finally.is_some() && failed && rolls_back && self.told(at).is_none();
             self.tree[at].undoing = Some(if undoes { self.undoable(at) } else { Vec::new() });
@@ -414,6 +420,18 @@ impl Oracle {
         let outcome = self.told(at).or(late).or(outcome);
         self.end(at, outcome.unwrap_or(Outcome::Done(Value::Null)));
         true
+    }
+
+    /// Whether the step that halted the body of a guard asks for a rollback. Items and rounds are instances of the body.
+    fn rolled_back_inside(&self, body: At) -> bool {
+        let own = self.tree[body].step;
+        let mut failed = body;
+        while self.tree[failed].step == own {
+            let list = self.tree.list_of(failed, ListKind::Body);
+            let Some(inner) = list.and_then(|list| self.tree.lists[list].halted) else { return false };
+            failed = inner;
+        }
+        self.step(failed).policy.on_failure == OnFailure::Rollback
     }
 
     /// What is done inside an instance and can be undone, in order of completion. What undoes is not undone.

@@ -1,0 +1,26 @@
+# A group that the run continues after is rolled back all the same, before its finally. Only what is inside it is undone.
+---
+workflow: { id: fin, name: Fin }
+error_policy: { on_stage_failure: rollback, default_retry: { max_attempts: 1 } }
+stages:
+  - { id: early, type: task, task: t, compensate: un-early }
+  - { id: un-early, type: task, task: t }
+  - id: all
+    depends_on: [early]
+    type: block
+    error_policy: { on_failure: continue }
+    stages:
+      - { id: in, type: task, task: t, compensate: un-in }
+      - { id: un-in, type: task, task: t }
+      - { id: boom, depends_on: [in], type: task, task: t }
+    finally: [{ id: clean, type: task, task: t }]
+---
+start
+done /early {}
+done /all/all/in {}
+fail /all/all/boom error "boom"
+expect jobs /all/all/in/un-in
+done /all/all/in/un-in {}
+expect jobs /all/clean
+done /all/clean {}
+expect run done
