@@ -21,6 +21,10 @@ pub struct Event {
     pub what: What,
 }
 
+fn yes() -> bool {
+    true
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
@@ -99,6 +103,9 @@ pub enum What {
         /// delivery asks anew.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         charged: bool,
+        /// Whether an executor may have started it.
+        #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+        started: bool,
     },
     /// The step has the key of another one, and takes over what becomes of it.
     Joined {
@@ -389,6 +396,9 @@ pub enum Decision {
     /// What was done is undone, because of the failure or the cancel that is told here.
     Undo {
         because: Value,
+        /// The step was lost, so it may have had its effect or not.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        uncertain: bool,
     },
     /// The run ends early.
     Finish {

@@ -21,6 +21,8 @@ pub enum Input {
     /// A job is gone and will not report: its process or its machine has ended.
     Lost {
         job: JobKey,
+        /// Whether an executor may have started it. If not, it uses up none of its deliveries.
+        started: bool,
     },
     /// What the desk says to something that was asked for.
     Answered {

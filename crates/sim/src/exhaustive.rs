@@ -86,7 +86,7 @@ impl Branch {
                     moves.push(Input::Reported { job: job.clone(), outcome: done });
                     let failed = Outcome::Failed(Failure::new("transient", "it broke"));
                     moves.push(Input::Reported { job: job.clone(), outcome: failed });
-                    moves.push(Input::Lost { job });
+                    moves.push(Input::Lost { job, started: true });
                 }
                 Effect::Abort(job) => {
                     moves.push(Input::Reported { job, outcome: Outcome::Cancelled("told to".into()) });

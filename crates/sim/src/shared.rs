@@ -331,7 +331,7 @@ impl World {
         let Some((job, _)) = self.a_job() else { return };
         let run = job.run.clone();
         self.runs.get_mut(&run).expect("a run").jobs.remove(&job);
-        self.offer(&run, Input::Lost { job });
+        self.offer(&run, Input::Lost { job, started: true });
     }
 
     fn hear(&mut self) {
@@ -430,7 +430,7 @@ impl World {
             });
             let lost: Vec<JobKey> = lost.collect();
             self.offer_calmly(&id, Input::TakenUp);
-            lost.into_iter().for_each(|job| self.offer_calmly(&id, Input::Lost { job }));
+            lost.into_iter().for_each(|job| self.offer_calmly(&id, Input::Lost { job, started: true }));
             for listener in self.runs[&id].run.listeners() {
                 self.tell(DeskInput::Listen(Box::new(listener)));
             }

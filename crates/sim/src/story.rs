@@ -138,7 +138,8 @@ impl Telling {
             "continue" => self.report(first, Outcome::Continue(value(more)?))?,
             "fail" => self.report(first, Outcome::Failed(failure(more)?))?,
             "stopped" => self.report(first, Outcome::Cancelled("told to".into()))?,
-            "lost" => Input::Lost { job: self.job(first)?.key.clone() },
+            "lost" => Input::Lost { job: self.job(first)?.key.clone(), started: true },
+            "unstarted" => Input::Lost { job: self.job(first)?.key.clone(), started: false },
             "note" => {
                 let (key, noted) = more.split_once(' ').ok_or("note PATH KEY JSON")?;
                 Input::Noted { job: self.job(first)?.key.clone(), key: key.into(), value: value(noted)? }
@@ -292,7 +293,7 @@ impl Telling {
                 | Effect::Deaf(_)
                 | Effect::Conclude(_) => continue,
             };
-            self.offer(Input::Lost { job }).map_err(|refused| refused.to_string())?;
+            self.offer(Input::Lost { job, started: true }).map_err(|refused| refused.to_string())?;
         }
         Ok(())
     }

@@ -270,7 +270,8 @@ impl World {
         let owed = self.owed();
         self.offer(Input::TakenUp);
         for job in owed {
-            self.offer(Input::Lost { job });
+            let started = self.random.chance(80);
+            self.offer(Input::Lost { job, started });
         }
     }
 
@@ -349,7 +350,7 @@ impl World {
         let job = (*self.random.pick(&keys)).clone();
         self.working.remove(&job);
         self.delivered.push((job.clone(), Outcome::Done(Value::map([("n", Value::Int(1))]))));
-        self.offer(Input::Lost { job });
+        self.offer(Input::Lost { job, started: true });
     }
 
     fn pause_or_resume(&mut self) {
@@ -517,7 +518,7 @@ impl World {
     fn check_refusal(&self, input: &Input, refused: &Refused) {
         let expected = match (input, refused) {
             (
-                Input::Reported { job, .. } | Input::Lost { job } | Input::Noted { job, .. },
+                Input::Reported { job, .. } | Input::Lost { job, .. } | Input::Noted { job, .. },
                 Refused::StaleJob(stale),
             ) => {
                 assert_eq!(job, stale);
@@ -611,7 +612,7 @@ fn shown(input: &Input) -> String {
     match input {
         Input::Start(start) => format!("start     {}", start.inputs.to_json_text().unwrap_or_default()),
         Input::Reported { job, outcome } => format!("reported  {job} {}", summary(outcome)),
-        Input::Lost { job } => format!("lost      {job}"),
+        Input::Lost { job, .. } => format!("lost      {job}"),
         Input::Answered { asker, .. } => format!("answered  {asker}"),
         Input::Spent { job, .. } => format!("spent     {job}"),
         Input::Noted { job, .. } => format!("noted     {job}"),

@@ -443,7 +443,7 @@ fn a_lost_job_that_may_have_cost_something_is_charged_and_asked_for_again() {
             Effect::Dispatch(job) => Some(job.key.clone()),
             _ => None,
         });
-        let effects = offer(&mut run, Input::Lost { job: job.expect("it is handed out") });
+        let effects = offer(&mut run, Input::Lost { job: job.expect("it is handed out"), started: true });
         let given_up = effects.iter().any(|effect| {
             matches!(effect, Effect::Release { asker, end: End::Lost, .. } if Some(asker) == first.as_ref())
         });

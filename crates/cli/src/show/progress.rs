@@ -129,7 +129,8 @@ fn decision_words(decision: &Decision) -> Option<String> {
         Decision::Planned { plan, .. } => format!("adds {} steps", plan.steps.len()),
         Decision::TakenOver { by, .. } => format!("taken over by {by}"),
         Decision::Finally => "finally".to_owned(),
-        Decision::Undo { .. } => "undone".to_owned(),
+        Decision::Undo { uncertain: false, .. } => "undone".to_owned(),
+        Decision::Undo { uncertain: true, .. } => "undone, although it may not have run".to_owned(),
         Decision::Finish { outcome } => outcome_words(outcome),
     })
 }

@@ -56,19 +56,21 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// A job is gone. It used up no attempt, so it is handed out again, a few times.
-    pub(super) fn lost(&mut self, job: &JobKey) -> Result<(), Refused> {
+    /// A job is gone. It used up no attempt, so it is handed out again, a few times. One that never started is always handed
+    /// out again.
+    pub(super) fn lost(&mut self, job: &JobKey, started: bool) -> Result<(), Refused> {
         if self.hook_of(job) {
             self.hook_reported(job.path.clone());
             return Ok(());
         }
         let place = self.outstanding(job)?;
         let charged = self.charge_lost(place);
+        let losses = self.at(place).attempt().map_or(0, |attempt| attempt.losses);
         match self.aborting(place) {
             Some(abort) => self.stopped(place, abort, false, None),
-            None if job.delivery < DELIVERIES_MAX => {
+            None if !started || losses + 1 < DELIVERIES_MAX => {
                 let (path, attempt, delivery) = (job.path.clone(), job.attempt, job.delivery);
-                self.emit(What::Lost { path, attempt, delivery, charged });
+                self.emit(What::Lost { path, attempt, delivery, charged, started });
             }
             None => {
                 let message = format!("the job was lost {DELIVERIES_MAX} times");

@@ -2,6 +2,7 @@
 
 use super::records;
 use super::state::{Abort, Doing, Phase, Place, Role, RunClock, Within};
+use super::undo::is_lost;
 use super::values::{check_size, checked, contracted};
 use super::{Run, Turn};
 use crate::event::{Reach, Settled, Undone, What};
@@ -32,7 +33,8 @@ impl Turn<'_> {
     /// The same, with something more to be said about it.
     pub(super) fn settle_as(&mut self, place: Place, outcome: Outcome, more: impl FnOnce(&mut Settled)) {
         let (halts, fails) = self.weight(place, &outcome);
-        let undoable = matches!(outcome, Outcome::Done(_)) && self.can_be_undone(place);
+        let has_effect = matches!(outcome, Outcome::Done(_)) || is_lost(&outcome) && self.is_one_job(place);
+        let undoable = has_effect && self.can_be_undone(place);
         let mut settled = Settled {
             path: self.path(place),
             outcome,
@@ -93,6 +95,14 @@ impl Turn<'_> {
         };
         let speckit = self.state().program(place).shapes() == ResultShapes::Speckit;
         speckit && (is_abort(failure) || is_raised(failure) || from_inside())
+    }
+
+    /// Whether a step is a single action, in a guard or not. A scope that failed because something inside it was lost is not
+    /// undone as a whole.
+    fn is_one_job(&self, place: Place) -> bool {
+        let program = self.state().program(place);
+        let inner = program.plan.unguarded(self.at(place).step);
+        matches!(program.step(inner).kind, Kind::Action(_))
     }
 
     fn can_be_undone(&self, place: Place) -> bool {

@@ -386,7 +386,7 @@ impl Turn<'_> {
         match input {
             Input::Start(start) => self.start_run(*start),
             Input::Reported { job, outcome } => self.reported(&job, outcome),
-            Input::Lost { job } => self.lost(&job),
+            Input::Lost { job, started } => self.lost(&job, started),
             Input::Answered { asker, answer } => self.answered(asker, answer),
             Input::Spent { job, used } => {
                 let path = self.path(self.outstanding(&job)?);
@@ -428,13 +428,13 @@ impl Turn<'_> {
     /// Once the result is fixed, only what is done around the run can report, and a failed run can be opened again.
     fn accept_after_end(&mut self, input: Input) -> Result<(), Refused> {
         match input {
-            Input::Reported { job, .. } | Input::Lost { job } if self.hook_of(&job) => {
+            Input::Reported { job, .. } | Input::Lost { job, .. } if self.hook_of(&job) => {
                 self.hook_reported(job.path);
                 Ok(())
             }
             Input::Noted { job, .. } if self.hook_of(&job) => Ok(()),
             Input::Reported { job, .. }
-            | Input::Lost { job }
+            | Input::Lost { job, .. }
             | Input::Noted { job, .. }
             | Input::Spent { job, .. } => Err(Refused::StaleJob(job)),
             Input::Answered { asker, .. } => Err(Refused::NotAsked(asker)),

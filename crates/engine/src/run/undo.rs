@@ -50,8 +50,8 @@ impl Turn<'_> {
         let mut last = state.undoable.values().rev();
         let next = last.find(|place| guard.is_none_or(|guard| is_under(state, **place, guard)));
         let Some(next) = next.copied() else { return false };
-        let path = self.path(next);
-        self.emit(What::Entered { path, decision: Decision::Undo { because } });
+        let (path, uncertain) = (self.path(next), self.at(next).outcome().is_some_and(is_lost));
+        self.emit(What::Entered { path, decision: Decision::Undo { because, uncertain } });
         true
     }
 
@@ -118,6 +118,11 @@ impl Turn<'_> {
             Some(_) | None => Value::Null,
         }
     }
+}
+
+/// Whether nobody knows if a step had its effect.
+pub(super) fn is_lost(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(failure) if &*failure.class == crate::outcome::class::LOST)
 }
 
 fn is_under(state: &State, place: Place, scope: Place) -> bool {

@@ -201,7 +201,7 @@ impl Turn<'_> {
             Input::Reported { job, outcome } => {
                 (job, matches!(outcome, Outcome::Done(_) | Outcome::Continue(_)))
             }
-            Input::Lost { job } => (job, false),
+            Input::Lost { job, .. } => (job, false),
             _ => return self.offer(input, None, reply, retry),
         };
         let held = self.live.jobs.remove(job);

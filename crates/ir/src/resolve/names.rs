@@ -401,7 +401,7 @@ impl<'a> Names<'a> {
                 Type::Any
             }
             Namespace::Undo => {
-                self.field(word, &["step", "output"], links.first(), reader);
+                self.field(word, &["step", "output", "uncertain"], links.first(), reader);
                 Type::Any
             }
             Namespace::Host => deeper(self, Type::Any),

@@ -312,7 +312,7 @@ impl Driver {
                 self.rest(&run);
                 return None;
             }
-            Ended::Lost => Input::Lost { job },
+            Ended::Lost => Input::Lost { job, started: true },
         })
     }
 

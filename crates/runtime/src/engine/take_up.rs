@@ -200,9 +200,9 @@ fn is_change(changes: &Value) -> bool {
 fn lost(driver: &Driver, owed: Effect) -> Option<Input> {
     match owed {
         Effect::Dispatch(job) if driver.calls_itself(&job) => None,
-        Effect::Dispatch(job) => Some(Input::Lost { job: job.key }),
+        Effect::Dispatch(job) => Some(Input::Lost { job: job.key, started: true }),
         Effect::Abort(job) if driver.called_run(&job).is_some() => None,
-        Effect::Abort(job) => Some(Input::Lost { job }),
+        Effect::Abort(job) => Some(Input::Lost { job, started: true }),
         Effect::Ask { .. }
         | Effect::Release { .. }
         | Effect::Listen(_)

@@ -9,7 +9,7 @@ use windlass_ir::policy::RetryAfter;
 use windlass_ir::workflow::{Action, Bound, Kind, Rounds};
 use windlass_ir::{Duration, Value};
 
-/// How often the same attempt is delivered, in all.
+/// How often the same attempt is lost after it has started, in all.
 const DELIVERIES_MAX: u32 = 5;
 
 /// What a step with a key has done, and until when it counts.
@@ -47,8 +47,15 @@ impl Oracle {
             }
             let attempt = self.tree[at].count.attempt + 1;
             let first_start = self.now;
-            self.tree[at].count =
-                Count { attempt, delivery: 1, tries: 1, round: 0, first_start, next_is_new: false };
+            self.tree[at].count = Count {
+                attempt,
+                delivery: 1,
+                losses: 0,
+                tries: 1,
+                round: 0,
+                first_start,
+                next_is_new: false,
+            };
             self.tree[at].key.held = self.tree[at].key.text.is_some();
         }
         let is_new = self.tree[at].count.next_is_new;
@@ -58,7 +65,7 @@ impl Oracle {
         }
         let count = &mut self.tree[at].count;
         if std::mem::take(&mut count.next_is_new) {
-            (count.attempt, count.delivery) = (count.attempt + 1, 1);
+            (count.attempt, count.delivery, count.losses) = (count.attempt + 1, 1, 0);
         }
         let own = self.step(at).policy.timeout.map(|limit| self.now.plus(limit));
         let deadline = own.into_iter().chain(self.rounds_over_at(at)).min();
@@ -202,12 +209,14 @@ impl Oracle {
         }
     }
 
-    pub fn lost(&mut self, at: At) {
+    pub fn lost(&mut self, at: At, started: bool) {
         if self.stopped(at) {
             return;
         }
-        if self.tree[at].count.delivery < DELIVERIES_MAX {
-            self.tree[at].count.delivery += 1;
+        let count = &mut self.tree[at].count;
+        count.losses += u32::from(started);
+        if count.losses < DELIVERIES_MAX {
+            count.delivery += 1;
             self.tree[at].state = State::Next { due: None };
         } else {
             self.attempt_failed(at, Failure::new(class::LOST, "lost again and again"));

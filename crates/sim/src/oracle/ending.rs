@@ -440,7 +440,7 @@ impl Oracle {
             |at: At| self.tree.lists_around(at).any(|list| self.tree.lists[list].kind == ListKind::Undo);
         let can = |at: &At| {
             self.tree.is_inside(*at, around)
-                && matches!(self.tree[*at].outcome(), Some(Outcome::Done(_)))
+                && (matches!(self.tree[*at].outcome(), Some(Outcome::Done(_))) || self.is_lost(*at))
                 && self.tree[*at].frame.is_none()
                 && !self.tree[*at].undone
                 && !is_undo(*at)
@@ -449,6 +449,13 @@ impl Oracle {
         let mut found: Vec<At> = self.tree.all().filter(can).collect();
         found.sort_by_key(|at| self.tree[*at].order);
         found
+    }
+
+    /// Whether an action was lost for good: it may have had its effect.
+    pub fn is_lost(&self, at: At) -> bool {
+        let is_action = |step| matches!(self.plan.step(self.plan.unguarded(step)).kind, Kind::Action(_));
+        let failed = self.tree[at].failure().is_some_and(|failure| &*failure.class == class::LOST);
+        failed && self.tree[at].step.is_some_and(is_action)
     }
 
     fn compensation(&self, step: StepId) -> Option<Vec<StepId>> {

@@ -181,9 +181,9 @@ impl Oracle {
                     self.reported(at, outcome);
                 }
             }
-            Input::Lost { job } => {
+            Input::Lost { job, started } => {
                 if let Some(at) = self.job(job) {
-                    self.lost(at);
+                    self.lost(at, *started);
                 }
             }
             // What runs share is not its business.

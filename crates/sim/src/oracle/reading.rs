@@ -407,7 +407,9 @@ impl Oracle {
         let mut lists = self.tree.lists_around(at).map(|list| &self.tree.lists[list]);
         let Some(list) = lists.find(|list| list.kind == ListKind::Undo) else { return Value::Null };
         let step = Value::Text(self.step(list.owner).id.clone());
-        Value::map([("step", step), ("output", self.outputs_of(list.owner))])
+        let is_lost = self.is_lost(list.owner);
+        let output = if is_lost { Value::Null } else { self.outputs_of(list.owner) };
+        Value::map([("step", step), ("output", output), ("uncertain", Value::Bool(is_lost))])
     }
 }
 

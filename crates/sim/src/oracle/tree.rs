@@ -135,6 +135,8 @@ pub struct Count {
     /// Of all attempts at this path.
     pub attempt: u32,
     pub delivery: u32,
+    /// Of the deliveries that started.
+    pub losses: u32,
     /// Of the attempts that the retry policy counts: of this round, since the run was opened again.
     pub tries: u32,
     pub round: u32,

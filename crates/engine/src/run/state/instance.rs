@@ -158,6 +158,8 @@ pub struct Attempt {
     pub delivery: u32,
     pub assignment: Arc<Assignment>,
     pub doing: Doing,
+    /// How many deliveries of this attempt were lost after an executor may have started them.
+    pub losses: u32,
     /// The input of the round that begins with the next attempt.
     pub again: Option<Value>,
 }

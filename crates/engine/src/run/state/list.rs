@@ -309,14 +309,18 @@ impl State {
     }
 
     /// Undoes what a step did, as a part of it.
-    pub(super) fn undo(&mut self, place: Place, because: &Value) {
+    pub(super) fn undo(&mut self, place: Place, because: &Value, uncertain: bool) {
         let program = self.program(place).clone();
         let step = self.at(place).step;
         let output = match self.at(place).outcome() {
             Some(Outcome::Done(value)) => value.clone(),
             Some(_) | None => Value::Null,
         };
-        let undo = Value::map([("step", Value::Text(program.step(step).id.clone())), ("output", output)]);
+        let undo = Value::map([
+            ("step", Value::Text(program.step(step).id.clone())),
+            ("output", output),
+            ("uncertain", Value::Bool(uncertain)),
+        ]);
         let because = Because { failure: because.clone(), undo };
         // Mostly the last one.
         let order = self.undoable.iter().rev().find(|(_, undoable)| **undoable == place);

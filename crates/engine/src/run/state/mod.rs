@@ -378,13 +378,13 @@ fn apply(state: &mut State, event: &Event) -> Result<(), Misfit> {
             state.at_mut(place).give_back(at);
             state.timers.set(place, Reason::Retry, at.plus(*delay));
         }
-        What::Lost { path, charged, .. } => {
+        What::Lost { path, charged, started, .. } => {
             let place = state.target(path, event)?;
             if *charged || state.at(place).attempt().is_some_and(Attempt::spends) {
                 state.at_mut(place).asked = None;
             }
             state.between(place);
-            state.redeliver(place);
+            state.redeliver(place, *started);
         }
         What::Joined { path, key } => {
             let place = state.target(path, event)?;
@@ -532,7 +532,7 @@ impl State {
                     self.open_list(Some(place), Role::Finally, unit, &list);
                 }
             }
-            Decision::Undo { because } => self.undo(place, because),
+            Decision::Undo { because, uncertain } => self.undo(place, because, *uncertain),
             Decision::Finish { outcome } => {
                 let id = self.program(place).step(self.at(place).step).id.clone();
                 self.finish = Some(outcome.clone());
@@ -607,7 +607,8 @@ impl State {
     fn begin_hook(&mut self, path: &Path, (attempt, delivery): (u32, u32), assignment: Arc<Assignment>) {
         self.hooks_begun += 1;
         self.hooked = matches!(self.stage, Stage::Concluded(_));
-        let attempt = Attempt { attempt, delivery, assignment, doing: Doing::Running, again: None };
+        let doing = Doing::Running;
+        let attempt = Attempt { attempt, delivery, assignment, doing, losses: 0, again: None };
         self.hooks.insert(path.clone(), attempt);
     }
 
@@ -623,10 +624,10 @@ impl State {
         self.begin(place, at);
         self.timers.drop_all(place);
         self.attention.remove(&place);
-        let known = match &self.at(place).phase {
-            Phase::Attempt(before) => Some(before.assignment.clone()),
-            _ => None,
-        };
+        let before = self.at(place).attempt();
+        let known = before.map(|before| before.assignment.clone());
+        let same = before.filter(|before| before.attempt == attempt);
+        let losses = same.map_or(0, |before| before.losses);
         let lane = self.program(place).lane(self.at(place).step);
         if self.jobs.insert(place) && lane == Lane::Agents {
             self.agents += 1;
@@ -652,7 +653,8 @@ impl State {
                 }
             }
         }
-        instance.phase = Phase::Attempt(Attempt { attempt, delivery, assignment, doing, again: None });
+        instance.phase =
+            Phase::Attempt(Attempt { attempt, delivery, assignment, doing, losses, again: None });
     }
 
     /// An attempt is over and another one will follow.
@@ -665,8 +667,9 @@ impl State {
     }
 
     /// A job was lost: its attempt can be handed out again at once.
-    fn redeliver(&mut self, place: Place) {
+    fn redeliver(&mut self, place: Place, started: bool) {
         if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
+            attempt.losses += u32::from(started);
             attempt.doing = Doing::Between { lost: true };
             self.due.insert(place);
         }
