@@ -385,6 +385,32 @@ fn an_answer_to_a_call_that_is_no_plan_fails() {
 }
 
 #[test]
+fn a_hook_that_cannot_be_rendered_is_recorded_as_failed() {
+    let plan = swdl(
+        "
+workflow: { id: hooked, name: Hooked }
+stages: [{ id: work, type: task, task: t, outputs: { v: { type: any } } }]
+hooks:
+  on_complete: { run: \"echo ${{ split(stages.work.outputs.v, ',') }}\" }
+",
+    );
+    let mut hand = Hand::start(plan, Start::with(json("{}")));
+    hand.done("/work", json(r#"{"v": [1, 2]}"#));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))), "a hook changes nothing");
+    let failed = hand.journal.iter().find_map(|event| match &event.what {
+        What::Settled(settled) if settled.path.is_hook() => {
+            Some((settled.path.to_string(), &settled.outcome))
+        }
+        _ => None,
+    });
+    assert!(
+        matches!(&failed, Some((path, Outcome::Failed(_))) if path == "/hook:on_complete[0]"),
+        "{failed:?}"
+    );
+    assert!(hand.journal.iter().any(|event| event.what == What::Closed));
+}
+
+#[test]
 fn hooks_are_done_around_a_run_and_change_nothing() {
     let plan = swdl(
         "

@@ -163,10 +163,14 @@ impl Progress {
 }
 
 fn progress(event: &Event) -> Option<String> {
-    if path_of(&event.what).is_some_and(Path::is_hook) {
-        return None;
-    }
     Some(match &event.what {
+        What::Settled(settled) if settled.path.is_hook() => match &settled.outcome {
+            Outcome::Failed(failure) => {
+                format!("  ! {} cannot start: {}", settled.path, one_line(&failure.message))
+            }
+            _ => return None,
+        },
+        what if path_of(what).is_some_and(Path::is_hook) => return None,
         What::Scheduled { path, attempt: 1, .. } => format!("  > {}", numbered(path)),
         What::Scheduled { path, attempt, .. } => format!("  > {} (attempt {attempt})", numbered(path)),
         What::AttemptFailed { path, failure, delay, .. } => {

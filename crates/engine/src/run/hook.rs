@@ -38,9 +38,13 @@ impl Turn<'_> {
 
     /// Whatever came of it, the run goes on as it was.
     pub(super) fn hook_reported(&mut self, path: Path) {
+        self.settle_hook(path, Outcome::Done(Value::Null));
+    }
+
+    fn settle_hook(&mut self, path: Path, outcome: Outcome) {
         let settled = Settled {
             path,
-            outcome: Outcome::Done(Value::Null),
+            outcome,
             halts: false,
             fails: false,
             recovered: false,
@@ -98,10 +102,15 @@ impl Turn<'_> {
             HookMoment::Failure => "on_failure",
         };
         for hook in program.plan.hooks.iter().filter(|hook| hook.on == moment) {
-            // A hook that cannot be rendered cannot change the run either.
-            let Ok(assignment) = self.hook_work(hook) else { continue };
             let path = Path::hook(word, self.state().hooks_begun);
-            let assignment = Some(Arc::new(assignment));
+            let assignment = match self.hook_work(hook) {
+                Ok(assignment) => Some(Arc::new(assignment)),
+                // It cannot change the run, but whoever wrote it has to know.
+                Err(failure) => {
+                    self.settle_hook(path, Outcome::Failed(failure));
+                    continue;
+                }
+            };
             self.emit(What::Scheduled {
                 path: path.clone(),
                 attempt: 1,

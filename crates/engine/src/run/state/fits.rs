@@ -136,7 +136,12 @@ impl State {
             What::Scheduled { assignment, .. } => {
                 unless(assignment.is_some() && !is_begun, "a hook that has not begun, with its work")
             }
-            What::Noted { .. } | What::Settled(_) => unless(is_begun, "a hook under way"),
+            What::Settled(settled) => {
+                // One whose work cannot be rendered fails without having begun.
+                let fails = matches!(settled.outcome, Outcome::Failed(_));
+                unless(is_begun || fails, "a hook under way")
+            }
+            What::Noted { .. } => unless(is_begun, "a hook under way"),
             _ => Some("an event of a step"),
         }
     }

@@ -471,7 +471,11 @@ fn apply(state: &mut State, event: &Event) -> Result<(), Misfit> {
             let place = state.target(gate, event)?;
             state.send_back(place, steps, because);
         }
-        What::Settled(settled) if settled.path.is_hook() => drop(state.hooks.remove(&settled.path)),
+        What::Settled(settled) if settled.path.is_hook() => {
+            if state.hooks.remove(&settled.path).is_none() {
+                state.count_hook();
+            }
+        }
         What::Settled(settled) => {
             let place = state.target(&settled.path, event)?;
             state.settle(place, settled, at);
@@ -604,9 +608,13 @@ impl State {
         }
     }
 
-    fn begin_hook(&mut self, path: &Path, (attempt, delivery): (u32, u32), assignment: Arc<Assignment>) {
+    fn count_hook(&mut self) {
         self.hooks_begun += 1;
         self.hooked = matches!(self.stage, Stage::Concluded(_));
+    }
+
+    fn begin_hook(&mut self, path: &Path, (attempt, delivery): (u32, u32), assignment: Arc<Assignment>) {
+        self.count_hook();
         let doing = Doing::Running;
         let attempt = Attempt { attempt, delivery, assignment, doing, losses: 0, again: None };
         self.hooks.insert(path.clone(), attempt);
