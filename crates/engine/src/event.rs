@@ -361,6 +361,10 @@ pub enum Decision {
     Items {
         items: Value,
         at_once: Option<u32>,
+        /// Whether an item that is done early keeps its slot until all items before it are done. Journals of earlier versions
+        /// leave it out: then the plan says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        in_order: Option<bool>,
     },
     /// Another round of a loop, from 0.
     Round {

@@ -296,7 +296,7 @@ fn container(view: &View, path: &Path, step: &StepView) -> Option<Json> {
                 json!({"condition": repeat.as_written.as_ref().map(data), "max_iterations": repeat.rounds_max, "loop_type": "do-while"})
             }
         },
-        (Decision::Items { items, at_once: limit }, Kind::ForEach(each)) => {
+        (Decision::Items { items, at_once: limit, .. }, Kind::ForEach(each)) => {
             let count = if let Value::List(items) = items { items.len() } else { 0 };
             let mut told =
                 json!({"items": data(items), "max_concurrency": at_once(each, *limit), "item_count": count});

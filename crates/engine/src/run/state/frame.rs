@@ -6,16 +6,24 @@ use crate::outcome::Outcome;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::{ResultShapes, StepId};
+use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
 
 impl State {
-    pub(super) fn enter_items(&mut self, place: Place, items: &Value, at_once: Option<u32>, at: Timestamp) {
+    pub(super) fn enter_items(
+        &mut self,
+        place: Place,
+        items: &Value,
+        at_once: Option<u32>,
+        in_order: bool,
+        at: Timestamp,
+    ) {
         let items: Arc<[Value]> = match items {
             Value::List(items) => items.clone(),
             _ => Arc::from([]),
         };
-        let within = Items { items, at_once, next: 0, results: BTreeMap::new(), collected: 0, failed: None };
+        let results = BTreeMap::new();
+        let within = Items { items, at_once, in_order, next: 0, results, collected: 0, failed: None };
         self.enter(place, Within::Items(within), at);
         self.open_list(Some(place), Role::Body, self.at(place).unit, &[]);
         self.open_frames(place);
@@ -27,14 +35,12 @@ impl State {
 
     /// Begins as many items as may be worked on at once.
     pub(super) fn open_frames(&mut self, place: Place) {
-        // Spec Kit takes the items out of its window in their order: one that is done early keeps its place in it.
-        let in_order = self.program(place).shapes() == ResultShapes::Speckit;
         loop {
             let open = self.list(Some(place), Role::Body).map_or(0, |list| list.open);
             let stopped = self.stop_of(place).is_some() || self.has_halted(place);
             let Some(Within::Items(items)) = self.at_mut(place).within.as_deref_mut() else { return };
             let next = items.next;
-            let taken = if in_order { next - items.collected } else { open };
+            let taken = if items.in_order { next - items.collected } else { open };
             let room = items.at_once.is_none_or(|limit| taken < limit);
             if next as usize >= items.items.len() || !room || stopped {
                 return;

@@ -116,6 +116,8 @@ pub enum Within {
 pub struct Items {
     pub items: Arc<[Value]>,
     pub at_once: Option<u32>,
+    /// Whether an item that is done early keeps its slot until all items before it are done.
+    pub in_order: bool,
     /// The first item that has no frame yet.
     pub next: u32,
     /// What came of each item that is done.

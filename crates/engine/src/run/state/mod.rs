@@ -36,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 pub use stop::Stop;
 use timer::Timers;
-use windlass_ir::expr::StepId;
+use windlass_ir::expr::{ResultShapes, StepId};
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Duration, Value};
 
@@ -512,7 +512,11 @@ impl State {
                 self.enter(place, Within::Arm { arm: arm.clone(), value: value.clone() }, at);
                 self.open_list(Some(place), Role::Body, unit, &list);
             }
-            Decision::Items { items, at_once } => self.enter_items(place, items, *at_once, at),
+            Decision::Items { items, at_once, in_order } => {
+                let speckit = || self.program(place).shapes() == ResultShapes::Speckit;
+                let in_order = in_order.unwrap_or_else(speckit);
+                self.enter_items(place, items, *at_once, in_order, at);
+            }
             Decision::Round { number, value } => self.enter_round(place, *number, value, at),
             Decision::Again { number, input, delay } => self.again(place, *number, input, *delay, at),
             Decision::Gate(question) => self.ask(place, question, at),
