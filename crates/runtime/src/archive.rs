@@ -12,7 +12,7 @@ use std::sync::Arc;
 use windlass_engine::{Event, Program, Run, RunId, What};
 use windlass_ir::plan::{Digest, FORMAT as PLAN_FORMAT};
 use windlass_ir::{Plan, Value};
-use windlass_store::{Append, Appended, Prev, StoredPlan, private, read_event};
+use windlass_store::{Append, Appended, StoredPlan, private, read_event};
 
 /// The number of the form of an export.
 const FORMAT: u32 = 1;
@@ -154,7 +154,7 @@ impl Engine {
             return Err(bad(folder, &cause));
         }
         let run = about.run_id.clone();
-        if !self.store().journal.back(&run, None, 1)?.is_empty() {
+        if !self.store().journal.back(&run, None, 1).await?.is_empty() {
             return Err(Error::RunExists(run));
         }
         let events = events(folder, &about.checked(folder, EVENTS)?)?;
@@ -179,7 +179,7 @@ impl Engine {
         let (source, overrides) = (stored.source, stored.overrides);
         self.stored(&plan, source, overrides).await?;
         self.take_log(folder, &about)?;
-        let append = Append::apart(run.clone(), Prev::At(None), &events, &*self.store().blobs)?;
+        let append = Append::new(run.clone(), None, &events)?;
         match self.store().journal.append(append).await? {
             Appended::At(_) => Ok((run, events.len())),
             // It was started, or imported, meanwhile.

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use windlass_store::{Store, private};
 
-/// What is copied beside the journal. The view is made anew from the journal, and all else is about processes of this machine.
+/// What is copied beside the journal. All else is about processes of this machine.
 const FOLDERS: [&str; 3] = ["blobs", "logs", "artefacts"];
 
 /// What was copied.

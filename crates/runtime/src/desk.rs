@@ -192,7 +192,7 @@ impl Keeper {
 
     fn hand_over(&self, state: &mut State, events: &[DeskEvent], needs: Option<Ticket>) {
         state.events += events.len();
-        let append = Append::desk(state.tail.clone(), events, &*self.0.store.blobs);
+        let append = Append::desk(state.tail.clone(), events);
         let pending = match append {
             Ok(append) => {
                 let append = append.needing(needs);
@@ -555,7 +555,7 @@ pub(crate) fn read(store: &Store) -> Result<(Desk, Option<Lsn>, usize), Error> {
     let mut records: Vec<Vec<DeskEvent>> = Vec::new();
     let (mut before, mut tail, mut page) = (None, None, PAGE);
     'pages: loop {
-        let found = match store.journal.back(&stream, before, page) {
+        let found = match store.journal.back(&stream, before, page).wait() {
             Err(error) if page > 1 && error.is_of_one_run() => {
                 // One at a time, up to the damage: a beginning may stand in front of it.
                 page = 1;
@@ -567,7 +567,7 @@ pub(crate) fn read(store: &Store) -> Result<(Desk, Option<Lsn>, usize), Error> {
         before = Some(last.lsn);
         for record in found {
             tail.get_or_insert(record.lsn);
-            let events = record.desk_events(&*store.blobs)?;
+            let events = record.desk_events(&*store.blobs).wait()?;
             let begins = matches!(events.first(), Some(first) if first.what == DeskWhat::Begun);
             records.push(events);
             if begins {
@@ -587,7 +587,7 @@ pub(crate) fn renew(store: &Store) -> Result<(), Error> {
     let events = [DeskEvent { at: Clock::Real.now(), what: DeskWhat::Begun }];
     let mut prev = None;
     loop {
-        let append = Append::desk(Prev::At(prev), &events, &*store.blobs)?;
+        let append = Append::desk(prev, &events)?;
         match store.journal.append(append).wait()? {
             Appended::At(_) => return Ok(()),
             // The journal knows where its damaged end is.

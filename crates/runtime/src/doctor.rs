@@ -5,7 +5,6 @@ use crate::lock::Lock;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use windlass_engine::{Program, RunId};
 use windlass_ir::plan::FORMAT;
 use windlass_store::{Durability, Error as StoreError, Lsn, Options, Query, RunRow, Store, fold_all};
@@ -55,20 +54,11 @@ pub fn examine(folder: &Path) -> Result<Checkup, Error> {
 impl Checkup {
     fn look(&mut self, engine: &Engine, folder: &Path) -> Result<(), Error> {
         let store = engine.store();
-        for (file, fault) in store.check_files() {
-            let help = match file {
-                "view.db" => "make it anew with `windlass doctor --rebuild`; nothing is lost",
-                _ => RESTORE,
-            };
-            self.findings.push(Finding {
-                code: "storage".into(),
-                place: file.into(),
-                run_id: None,
-                message: fault,
-                help: help.into(),
-            });
+        match store.check_files().wait() {
+            Ok(faults) => faults.into_iter().for_each(|fault| self.journal(fault)),
+            Err(error) => self.journal(error.to_string()),
         }
-        if let Err(error) = store.check_head(folder, &options(Durability::default())) {
+        if let Err(error) = store.check_head(folder, &options(Durability::default())).wait() {
             let help = "restore the newer one, or go on from this one with `windlass doctor --accept-older`";
             self.find(&error.into(), "journal.db", help);
         }
@@ -81,7 +71,7 @@ impl Checkup {
             self.find(&error, "desk", help);
         }
         self.look_at_values(store)?;
-        self.look_at_view(store)
+        self.look_at_rows(store)
     }
 
     fn find(&mut self, error: &Error, place: &str, help: &str) {
@@ -96,7 +86,7 @@ impl Checkup {
 
     fn count(&mut self, store: &Store) {
         // What cannot be counted is found by SQLite itself.
-        let Ok((there, expected)) = store.count() else { return };
+        let Ok((there, expected)) = store.count().wait() else { return };
         self.records = there;
         if there < expected {
             self.journal(format!("{} of {expected} records are missing", expected - there));
@@ -117,7 +107,7 @@ impl Checkup {
     fn find_lost(&mut self, store: &Store) -> Result<(), Error> {
         let (mut next, mut lost): (Lsn, Option<(Lsn, Lsn)>) = (Lsn(1), None);
         loop {
-            let scanned = store.journal.scan(next, 1_000)?;
+            let scanned = store.journal.scan(next, 1_000).wait()?;
             let done = scanned.is_empty();
             for found in scanned {
                 let at = match &found {
@@ -154,7 +144,7 @@ impl Checkup {
 
     fn look_at_runs(&mut self, engine: &Engine) -> Result<(), Error> {
         let rows = engine.runs(&Query { limit: usize::MAX, ..Query::default() })?;
-        let unfinished = engine.store().journal.tails()?.unfinished.into_iter().map(|(run, _)| run);
+        let unfinished = engine.store().journal.tails().wait()?.unfinished.into_iter().map(|(run, _)| run);
         let runs: BTreeSet<RunId> = rows.into_iter().map(|row| row.run).chain(unfinished).collect();
         self.runs = runs.len();
         for run in runs {
@@ -175,7 +165,7 @@ impl Checkup {
     }
 
     fn look_at_plans(&mut self, store: &Store) -> Result<(), Error> {
-        let digests = match store.plans.list() {
+        let digests = match store.plans.list().wait() {
             Ok(digests) => digests,
             Err(error) => {
                 self.find(&error.into(), "plans", RESTORE);
@@ -184,7 +174,7 @@ impl Checkup {
         };
         self.plans = digests.len();
         for digest in digests {
-            let read = store.plans.get(&digest).map_err(Error::from).and_then(|plan| match plan {
+            let read = store.plans.get(&digest).wait().map_err(Error::from).and_then(|plan| match plan {
                 Some(plan) => Program::new(plan.read(FORMAT)?).map(drop).map_err(Error::from),
                 None => Ok(()),
             });
@@ -200,10 +190,10 @@ impl Checkup {
     }
 
     fn look_at_values(&mut self, store: &Store) -> Result<(), Error> {
-        let values = store.blobs.list()?;
+        let values = store.blobs.list().wait()?;
         self.values = values.len();
         for (id, _) in values {
-            if let Err(error) = store.blobs.get(&id) {
+            if let Err(error) = store.blobs.get(&id).wait() {
                 self.find(
                     &error.into(),
                     "blobs",
@@ -214,26 +204,24 @@ impl Checkup {
         Ok(())
     }
 
-    /// A view that is not there, or not of this journal, is made anew by itself; one that is believed has to be right.
-    fn look_at_view(&mut self, store: &Store) -> Result<(), Error> {
-        let (Ok(Some(applied)), Ok(Some(stored))) = (store.view.applied(), store.view.stored()) else {
-            return Ok(());
-        };
+    /// Rows that are out of use are made again by themselves; those in use have to match the journal.
+    fn look_at_rows(&mut self, store: &Store) -> Result<(), Error> {
+        let Ok(Some((applied, stored))) = store.view.stored().wait() else { return Ok(()) };
         let expected = fold_all(&*store.journal, &crate::rows::Rows, applied)?;
-        // What was damaged since it was shown is said already.
-        let hurt: BTreeSet<&RunId> =
+        // Damaged runs are reported already.
+        let damaged: BTreeSet<&RunId> =
             self.findings.iter().filter_map(|finding| finding.run_id.as_ref()).collect();
-        let is_wrong = |row: &&RunRow| !hurt.contains(&row.run) && expected.get(&row.run) != Some(*row);
-        // Whoever owns the folder may have gone on in between.
+        let is_wrong = |row: &&RunRow| !damaged.contains(&row.run) && expected.get(&row.run) != Some(*row);
+        // The owner may have gone on in between.
         let wrong = stored.iter().filter(|row| row.tail <= applied).filter(is_wrong);
         let wrong = wrong.count() + expected.len().saturating_sub(stored.len());
         if wrong > 0 {
             self.findings.push(Finding {
                 code: "storage".into(),
-                place: "view.db".into(),
+                place: "lists".into(),
                 run_id: None,
-                message: format!("what lists show of {wrong} runs is not what the journal tells"),
-                help: "make it anew with `windlass doctor --rebuild`; nothing is lost".into(),
+                message: format!("the lists show {wrong} runs differently from the journal"),
+                help: "rebuild them with `windlass doctor --rebuild`; nothing is lost".into(),
             });
         }
         Ok(())
@@ -259,11 +247,11 @@ pub fn renew_desk(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the view of a folder anew that nobody owns.
+/// Rebuilds the lists of runs of a folder without an owner.
 pub fn rebuild(folder: &Path) -> Result<(), Error> {
     let lock = own(folder)?;
     let store = Store::open(folder, options(Durability::default()))?;
-    store.view.rebuild()?;
+    store.view.rebuild().wait()?;
     store.close()?;
     drop(lock);
     Ok(())
@@ -277,10 +265,8 @@ fn own(folder: &Path) -> Result<Lock, Error> {
 }
 
 impl Engine {
-    /// Makes the view anew while runs go on.
-    pub async fn rebuild_view(self: &Arc<Self>) -> Result<(), Error> {
-        let engine = self.clone();
-        let rebuilt = tokio::task::spawn_blocking(move || engine.store().view.rebuild()).await;
-        Ok(rebuilt.unwrap_or(Err(StoreError::Stopped))?)
+    /// Rebuilds the lists of runs. Runs in progress wait for it.
+    pub async fn rebuild_view(&self) -> Result<(), Error> {
+        Ok(self.store().view.rebuild().await?)
     }
 }

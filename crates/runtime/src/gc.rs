@@ -1,15 +1,16 @@
-//! Removing what nobody needs any more: finished runs by age, number and status, then plans, values and logs that belong to no run.
-//! The journal forgets first, in one transaction for each run; files go afterwards, so that a crash in between leaves files that
-//! nobody names, and the next time they go.
+//! Removing data that is not needed any more: finished runs by age, number and status, then plans, values and logs that belong
+//! to no run. The journal comes first, with one record for each run; files follow, so that a crash in between leaves files that
+//! no record refers to, which the next sweep removes.
 
 use crate::engine::{Engine, Error};
 use crate::lock::Tidying;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use windlass_engine::{DeskPromise, DeskState, Input, RunId, Timestamp, What};
 use windlass_ir::{Duration, Value};
-use windlass_store::{BlobId, Error as StoreError, Forget, Lsn, Query, RunRow, Store, named_in};
+use windlass_store::{Append, Appended, BlobId, Error as StoreError, Lsn, Query, RunRow, Store, named_in};
 
 /// Which finished runs go. All that is given has to hold; with nothing given no run goes, only what belongs to none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +57,6 @@ pub struct KeptRun {
     pub because: String,
 }
 
-/// The most records that are removed in one transaction, so that whoever writes waits for a moment at most.
-const RECORDS_AT_ONCE: usize = 2_000;
-
 /// A file that has less to give back than this is left as it is.
 const COMPACT_BYTES_MIN: u64 = 1 << 20;
 
@@ -74,55 +72,92 @@ impl Engine {
             cause: "a backup is being made: try again when it is done".to_owned(),
         };
         let _tidying = Tidying::take(self.folder()).map_err(failed)?.ok_or_else(busy)?;
-        // Before anything is looked at: what is made from here on is not in it.
+        // Before anything is looked at: files made from here on are not in these lists.
         let logs = logs(self.folder());
-        let values = self.store().blobs.list()?;
-        let mut rows = self.runs(&Query { limit: usize::MAX, ..Query::default() })?;
-        let mut journal = Seen::of(self.store())?;
+        let values = match sweep.dry_run {
+            true => self.store().blobs.list().await?,
+            false => self.store().blobs.begin_sweep().await?,
+        };
+        let swept = self.sweep_from(&sweep, logs, values).await;
+        // After an error the store need not remember any longer which values new records refer to.
+        self.store().blobs.sweep(Vec::new()).await.map(drop).or_else(|error| match error {
+            StoreError::ReadOnly => Ok(()),
+            other => Err(other),
+        })?;
+        swept
+    }
+
+    async fn sweep_from(
+        &self,
+        sweep: &Sweep,
+        logs: Vec<PathBuf>,
+        values: Vec<(BlobId, u64)>,
+    ) -> Result<Swept, Error> {
+        let mut rows = self.all_runs().await?;
+        let mut journal = Seen::of(self.store()).await?;
         if journal.unreadable {
             let cause = "the journal is damaged, so nothing is removed: see `windlass doctor`".to_owned();
             return Err(Error::Folder { folder: self.folder().to_owned(), cause });
         }
-        let Chosen { going, kept } = self.choose(&sweep, &rows, &journal);
+        let Chosen { going, kept } = self.choose(sweep, &rows, &journal);
         if !sweep.dry_run && self.close(&going, &rows).await? {
-            rows = self.runs(&Query { limit: usize::MAX, ..Query::default() })?;
-            journal = Seen::of(self.store())?;
+            rows = self.all_runs().await?;
+            journal = Seen::of(self.store()).await?;
         }
-        let gone: Vec<&RunRow> = rows.iter().filter(|row| going.contains(&row.run)).collect();
         let mut swept = Swept { kept, damaged: journal.damaged, ..Swept::default() };
-        let size = self.store().room()?.0;
-        for part in parts(&gone, &journal) {
-            let forgotten: HashSet<RunId> = match sweep.dry_run {
-                true => part.0.iter().map(|(run, ..)| run.clone()).collect(),
-                false => self.store().journal.forget(part.clone()).await?.into_iter().collect(),
-            };
-            for (run, _, records) in part.0.into_iter().filter(|(run, ..)| forgotten.contains(run)) {
-                swept.records += records.len() as u64;
-                journal.named.remove(&run);
-                swept.runs.extend(gone.iter().find(|row| row.run == run).map(|row| swept_run(row)));
-            }
+        let size = self.store().room().await?.0;
+        let gone: Vec<&RunRow> = rows.iter().filter(|row| going.contains(&row.run)).collect();
+        for row in self.remove(gone, sweep.dry_run).await? {
+            swept.records += journal.records.get(&row.run).copied().unwrap_or(0);
+            journal.named.remove(&row.run);
+            swept.runs.push(swept_run(row));
         }
-        let there: HashSet<&RunId> = {
-            let forgotten: HashSet<&RunId> = swept.runs.iter().map(|swept| &swept.run_id).collect();
-            rows.iter().map(|row| &row.run).filter(|run| !forgotten.contains(run)).collect()
-        };
-        swept.plans = self.sweep_plans(&rows, &there, sweep.dry_run).await?;
-        if !journal.damaged {
-            self.sweep_values(values, &journal, sweep.dry_run, &mut swept)?;
-        }
-        let names: HashSet<&str> = there.iter().map(|run| run.as_str()).collect();
+        let removed: HashSet<&RunId> = swept.runs.iter().map(|swept| &swept.run_id).collect();
+        swept.plans = self.sweep_plans(&removed, sweep.dry_run).await?;
+        let names: HashSet<&str> =
+            rows.iter().map(|row| &row.run).filter(|run| !removed.contains(run)).map(RunId::as_str).collect();
         for log in logs.into_iter().filter(|log| !belongs(log, &names)) {
             // One that is gone already is as good as removed.
             let removed = sweep.dry_run || std::fs::remove_file(&log).is_ok();
             swept.logs += usize::from(removed);
         }
-        let (_, free) = self.store().room()?;
-        if !sweep.dry_run && free >= COMPACT_BYTES_MIN && free >= size / 4 && !self.is_driving() {
-            self.store().journal.compact().await?;
+        if !journal.damaged {
+            self.sweep_values(values, &journal, sweep.dry_run, &mut swept).await?;
         }
-        let (now, free) = self.store().room()?;
+        if !sweep.dry_run {
+            self.store().journal.reclaim().await?;
+            let (_, free) = self.store().room().await?;
+            if free >= COMPACT_BYTES_MIN && free >= size / 4 && !self.is_driving() {
+                self.store().journal.compact().await?;
+            }
+        }
+        let (now, free) = self.store().room().await?;
         (swept.journal_bytes, swept.free_bytes) = (size.saturating_sub(now), free);
         Ok(swept)
+    }
+
+    async fn all_runs(&self) -> Result<Vec<RunRow>, Error> {
+        Ok(self.store().view.list(&Query::default()).await?)
+    }
+
+    /// Removes closed runs, or says which ones would be removed. A run that continued since it was looked at stays.
+    async fn remove<'r>(&self, gone: Vec<&'r RunRow>, dry_run: bool) -> Result<Vec<&'r RunRow>, Error> {
+        if dry_run {
+            return Ok(gone);
+        }
+        let mut waiting = Vec::new();
+        for row in gone.into_iter().filter(|row| row.ended) {
+            let removal = Append::removal(row.run.clone(), Some(row.tail))?;
+            waiting.push((row, self.store().journal.append(removal)));
+        }
+        let mut removed = Vec::new();
+        for (row, pending) in waiting {
+            match pending.await? {
+                Appended::At(_) => removed.push(row),
+                Appended::Conflict { .. } => {}
+            }
+        }
+        Ok(removed)
     }
 
     fn choose(&self, sweep: &Sweep, rows: &[RunRow], journal: &Seen) -> Chosen {
@@ -148,31 +183,34 @@ impl Engine {
         Ok(closed)
     }
 
-    /// Plans that neither a run nor an order is pinned to, and that nobody is about to use.
-    async fn sweep_plans(
-        &self,
-        rows: &[RunRow],
-        there: &HashSet<&RunId>,
-        dry_run: bool,
-    ) -> Result<usize, Error> {
+    /// Removes plans that neither a run nor an order is pinned to, and that no start is about to use.
+    async fn sweep_plans(&self, removed: &HashSet<&RunId>, dry_run: bool) -> Result<usize, Error> {
         let _storing = self.storing_nothing().await;
-        // A run that began meanwhile has its program here.
-        let mut used: HashSet<String> = self.programs().keys().cloned().collect();
-        used.extend(rows.iter().filter(|row| there.contains(&row.run)).map(|row| row.row.plan.clone()));
+        // A start under way holds its program until its run has a record. All other starts wait until this is done.
+        let mut used: HashSet<String> = {
+            let mut programs = self.programs();
+            programs.retain(|_, program| Arc::strong_count(program) > 1);
+            programs.keys().cloned().collect()
+        };
+        let rows = self.all_runs().await?;
+        let pinned = rows.iter().filter(|row| !dry_run || !removed.contains(&row.run));
+        used.extend(pinned.map(|row| row.row.plan.clone()));
         used.extend(self.desk().orders().into_iter().map(|order| order.plan.to_string()));
-        // Nobody knows what plan a run had whose beginning cannot be read.
+        // If the beginning of a run cannot be read, its plan is unknown.
         if rows.iter().any(|row| row.broken.is_some() && row.row.plan.is_empty()) {
             return Ok(0);
         }
-        let mut unused = self.store().plans.list()?;
+        let mut unused = self.store().plans.list().await?;
         unused.retain(|digest| !used.contains(digest));
-        match dry_run {
-            true => Ok(unused.len()),
-            false => Ok(self.store().plans.forget(unused).await?),
+        if dry_run {
+            return Ok(unused.len());
         }
+        let forgotten = self.store().plans.forget(unused.clone()).await?;
+        self.programs().retain(|digest, _| !unused.contains(digest));
+        Ok(forgotten)
     }
 
-    fn sweep_values(
+    async fn sweep_values(
         &self,
         values: Vec<(BlobId, u64)>,
         journal: &Seen,
@@ -184,15 +222,16 @@ impl Engine {
         let mut open: Vec<BlobId> = journal.named.values().flatten().cloned().collect();
         while let Some(id) = open.pop() {
             if named.insert(id.clone()) {
-                // One that is missing or damaged names nothing.
-                open.extend(store.blobs.get(&id).ok().flatten().iter().flat_map(|content| named_in(content)));
+                // One that is missing or damaged refers to nothing.
+                let content = store.blobs.get(&id).await.ok().flatten();
+                open.extend(content.iter().flat_map(|content| named_in(content)));
             }
         }
-        for (id, bytes) in values.into_iter().filter(|(id, _)| !named.contains(id)) {
-            if dry_run || store.blobs.forget(&id)? {
-                (swept.values, swept.value_bytes) = (swept.values + 1, swept.value_bytes + bytes);
-            }
-        }
+        let sizes: BTreeMap<BlobId, u64> = values.into_iter().filter(|(id, _)| !named.contains(id)).collect();
+        let unused: Vec<BlobId> = sizes.keys().cloned().collect();
+        let removed = if dry_run { unused } else { store.blobs.sweep(unused).await? };
+        swept.values = removed.len();
+        swept.value_bytes = removed.iter().map(|id| sizes[id]).sum();
         Ok(())
     }
 }
@@ -200,7 +239,8 @@ impl Engine {
 /// What the journal says about runs without their plans.
 #[derive(Default)]
 struct Seen {
-    records: HashMap<RunId, Vec<Lsn>>,
+    /// How many records each run has.
+    records: HashMap<RunId, u64>,
     /// The values that the records of each run name.
     named: HashMap<RunId, Vec<BlobId>>,
     /// The runs that wait for one.
@@ -211,10 +251,10 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(store: &Store) -> Result<Self, Error> {
+    async fn of(store: &Store) -> Result<Self, Error> {
         let (mut seen, mut next) = (Self::default(), Lsn(1));
         loop {
-            let scanned = store.journal.scan(next, 1_000)?;
+            let scanned = store.journal.scan(next, 1_000).await?;
             if scanned.is_empty() {
                 return Ok(seen);
             }
@@ -232,7 +272,7 @@ impl Seen {
                         continue;
                     }
                 };
-                seen.records.entry(record.run.clone()).or_default().push(record.lsn);
+                *seen.records.entry(record.run.clone()).or_default() += 1;
                 let named = record.names();
                 if !named.is_empty() {
                     seen.named.entry(record.run.clone()).or_default().extend(named);
@@ -328,24 +368,6 @@ fn chosen(
             return chosen;
         }
     }
-}
-
-/// The runs with their records, in parts that are removed at once.
-fn parts(gone: &[&RunRow], journal: &Seen) -> Vec<Forget> {
-    let (mut parts, mut records) = (vec![Forget::default()], 0);
-    for row in gone {
-        let own = journal.records.get(&row.run).cloned().unwrap_or_default();
-        if records + own.len() > RECORDS_AT_ONCE && records > 0 {
-            parts.push(Forget::default());
-            records = 0;
-        }
-        records += own.len();
-        if let Some(part) = parts.last_mut() {
-            part.0.push((row.run.clone(), row.tail, own));
-        }
-    }
-    parts.retain(|part| !part.0.is_empty());
-    parts
 }
 
 fn swept_run(row: &RunRow) -> SweptRun {

@@ -1,12 +1,12 @@
-//! Large values apart: in the events of a record, every value above a size is replaced by the name of a blob that holds it,
-//! so that a value which is passed from step to step is written once.
+//! Large values: in the events of a record, every value above a size is replaced by the name of a blob that holds it, so
+//! that a value passed from step to step is written once.
 //!
-//! Only data is looked at, never the frame of an event around it, so a record with references in it still reads as events:
-//! whoever folds them without looking at values needs no blob.
+//! Only data is replaced, never the event around it. A record with references still reads as events, and code that folds
+//! events without looking at values needs no blob.
 
 use crate::blobs::{BLOB_BYTES_MIN, BlobId};
-use crate::error::Error;
 use serde_json::{Map, Value as Json, json};
+use std::convert::Infallible;
 use windlass_ir::value::{COLLECTED_BYTES_MAX, NODE_BYTES};
 
 /// The fields of events that hold data of the workflow; below them everything is data.
@@ -46,42 +46,33 @@ const WRAPPED: &str = "map";
 /// About what writing a reference down takes.
 const REFERENCE_BYTES: usize = 80;
 
-pub(crate) fn take_out(
-    json: Json,
-    put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>,
-) -> Result<Json, Error> {
-    each_data("", json, &mut |data| smaller(data, put).map(|(data, _)| data))
+pub(crate) fn take_out(json: Json, put: &mut dyn FnMut(Vec<u8>) -> BlobId) -> Json {
+    let Ok(smaller) = each_data::<Infallible>("", json, &mut |data| Ok(smaller(data, put).0));
+    smaller
 }
 
-/// None if a value would be larger than any that is written.
+/// An error if a value would be larger than any that is written.
 pub(crate) fn put_back(
     json: Json,
-    get: &mut dyn FnMut(&str) -> Result<Json, Error>,
-) -> Result<Option<Json>, Error> {
+    get: &mut dyn FnMut(&str) -> Result<Json, String>,
+) -> Result<Json, String> {
     put_back_within(json, COLLECTED_BYTES_MAX, get)
 }
 
 fn put_back_within(
     json: Json,
     bytes_max: u64,
-    get: &mut dyn FnMut(&str) -> Result<Json, Error>,
-) -> Result<Option<Json>, Error> {
-    let mut fits = true;
-    let whole = each_data("", json, &mut |data| {
-        let mut back = Back { get, bytes_left: Some(bytes_max) };
-        let data = back.whole(data)?;
-        fits &= back.bytes_left.is_some();
-        Ok(data)
-    })?;
-    Ok(fits.then_some(whole))
+    get: &mut dyn FnMut(&str) -> Result<Json, String>,
+) -> Result<Json, String> {
+    each_data("", json, &mut |data| Back { get, bytes_left: bytes_max }.whole(data))
 }
 
 /// Changes the data in events and leaves the frame around it as it is. `around` is the name of the field that this is.
-fn each_data(
+fn each_data<E>(
     around: &str,
     json: Json,
-    change: &mut dyn FnMut(Json) -> Result<Json, Error>,
-) -> Result<Json, Error> {
+    change: &mut dyn FnMut(Json) -> Result<Json, E>,
+) -> Result<Json, E> {
     match json {
         Json::Array(items) => {
             let items = items.into_iter().map(|item| each_data(around, item, change));
@@ -96,19 +87,19 @@ fn each_data(
                 };
                 Ok((key, field))
             });
-            fields.collect::<Result<_, Error>>().map(Json::Object)
+            fields.collect::<Result<_, E>>().map(Json::Object)
         }
         other => Ok(other),
     }
 }
 
 /// The value with everything large in it taken out, innermost first, and about how long it is written down.
-fn smaller(data: Json, put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>) -> Result<(Json, usize), Error> {
+fn smaller(data: Json, put: &mut dyn FnMut(Vec<u8>) -> BlobId) -> (Json, usize) {
     let (data, bytes) = match data {
         Json::Array(mut items) => {
             let mut bytes = 2;
             for item in &mut items {
-                let (kept, length) = smaller(item.take(), put)?;
+                let (kept, length) = smaller(item.take(), put);
                 bytes += length + 1;
                 *item = kept;
             }
@@ -119,7 +110,7 @@ fn smaller(data: Json, put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>) -> R
             let mut kept = Map::new();
             let marked = map.contains_key(MARK);
             for (key, field) in map {
-                let (field, length) = smaller(field, put)?;
+                let (field, length) = smaller(field, put);
                 bytes += key.len() + length + 4;
                 kept.insert(key, field);
             }
@@ -133,33 +124,31 @@ fn smaller(data: Json, put: &mut dyn FnMut(&[u8]) -> Result<BlobId, Error>) -> R
         plain => (plain, 20),
     };
     if bytes <= BLOB_BYTES_MIN {
-        return Ok((data, bytes));
+        return (data, bytes);
     }
-    let id = put(data.to_string().as_bytes())?;
-    Ok((json!({MARK: id.as_str()}), REFERENCE_BYTES))
+    let id = put(data.to_string().into_bytes());
+    (json!({MARK: id.as_str()}), REFERENCE_BYTES)
 }
 
 /// One value on its way back. A record of a few bytes can stand for an enormous value, because each part is stored once; before
 /// there was a limit, such records were written.
 struct Back<'g> {
-    get: &'g mut dyn FnMut(&str) -> Result<Json, Error>,
-    /// None once the value has turned out to be too large; then nothing more is put back.
-    bytes_left: Option<u64>,
+    get: &'g mut dyn FnMut(&str) -> Result<Json, String>,
+    bytes_left: u64,
 }
 
 impl Back<'_> {
-    fn take(&mut self, bytes: usize) {
-        self.bytes_left = self.bytes_left.and_then(|left| left.checked_sub(bytes as u64));
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.bytes_left.checked_sub(bytes as u64);
+        self.bytes_left = left.ok_or("it holds a value that would fill the memory")?;
+        Ok(())
     }
 
     /// The value with everything that was taken out of it.
-    fn whole(&mut self, data: Json) -> Result<Json, Error> {
-        if self.bytes_left.is_none() {
-            return Ok(Json::Null);
-        }
+    fn whole(&mut self, data: Json) -> Result<Json, String> {
         match data {
             Json::Array(items) => {
-                self.take(NODE_BYTES);
+                self.take(NODE_BYTES)?;
                 items.into_iter().map(|item| self.whole(item)).collect::<Result<_, _>>().map(Json::Array)
             }
             Json::Object(mut map) => match map.get(MARK) {
@@ -174,16 +163,16 @@ impl Back<'_> {
                 _ => self.fields(map),
             },
             other => {
-                self.take(NODE_BYTES + other.as_str().map_or(0, str::len));
+                self.take(NODE_BYTES + other.as_str().map_or(0, str::len))?;
                 Ok(other)
             }
         }
     }
 
-    fn fields(&mut self, map: Map<String, Json>) -> Result<Json, Error> {
-        self.take(NODE_BYTES + map.keys().map(String::len).sum::<usize>());
+    fn fields(&mut self, map: Map<String, Json>) -> Result<Json, String> {
+        self.take(NODE_BYTES + map.keys().map(String::len).sum::<usize>())?;
         let fields = map.into_iter().map(|(key, field)| Ok((key, self.whole(field)?)));
-        fields.collect::<Result<_, Error>>().map(Json::Object)
+        fields.collect::<Result<_, String>>().map(Json::Object)
     }
 }
 
@@ -196,13 +185,12 @@ mod tests {
     fn there_and_back(json: &Json) -> (Json, usize) {
         let mut blobs: HashMap<String, Json> = HashMap::new();
         let written = take_out(json.clone(), &mut |content| {
-            let id = BlobId::of(content);
-            blobs.insert(id.to_string(), serde_json::from_slice(content).expect("JSON"));
-            Ok(id)
-        })
-        .expect("taken out");
+            let id = BlobId::of(&content);
+            blobs.insert(id.to_string(), serde_json::from_slice(&content).expect("JSON"));
+            id
+        });
         let back = put_back(written.clone(), &mut |id| Ok(blobs[id].clone())).expect("put back");
-        assert_eq!(back.as_ref(), Some(json));
+        assert_eq!(back, *json);
         (written, blobs.len())
     }
 
@@ -238,7 +226,7 @@ mod tests {
         };
         let record = json!([{"event": "noted", "value": {MARK: "0"}}]);
         let back = put_back_within(record, 1 << 20, &mut get);
-        assert_eq!(back.expect("readable"), None);
+        assert!(back.is_err_and(|cause| cause.contains("fill the memory")));
         assert!(loads <= 2 * (1 << 20) / NODE_BYTES, "{loads}");
     }
 

@@ -1,8 +1,9 @@
-//! Values that are too large for a record, each kept once under the hash of its content.
+//! Values that are too large for a record, each stored once under the hash of its content.
 
 use crate::error::Error;
+use crate::pending::Pending;
 
-/// A value is stored apart when it is larger than this.
+/// A value larger than this is stored beside its record.
 pub const BLOB_BYTES_MIN: usize = 64 << 10;
 
 /// The BLAKE3 hash of the content, in hexadecimal.
@@ -31,21 +32,31 @@ impl std::fmt::Display for BlobId {
     }
 }
 
-/// The methods block while they read and write.
+/// Reads a value on the thread that calls it: the bytes that were written, or an error; `None` if there is no such value.
+pub type ReadBlob<'a> = dyn Fn(&BlobId) -> Result<Option<Vec<u8>>, Error> + 'a;
+
+/// Values are written with the record that refers to them, see [`crate::Append`]. Recovery relies on: they are there as long
+/// as the record is.
 pub trait Blobs: Send + Sync + std::fmt::Debug {
-    /// Recovery relies on: when this has returned the content is there after any crash, so call it before the append of
-    /// the record that names the blob. Putting the same content twice keeps it once; a damaged one is replaced.
-    fn put(&self, content: &[u8]) -> Result<BlobId, Error>;
+    /// Calls `reader` on a thread that may block.
+    fn lend(&self, reader: Box<dyn FnOnce(&ReadBlob<'_>) + Send>);
+
+    fn get(&self, id: &BlobId) -> Pending<Option<Vec<u8>>> {
+        let (id, (answer, pending)) = (id.clone(), Pending::waiting());
+        self.lend(Box::new(move |get| answer.send(get(&id))));
+        pending
+    }
 
     /// The names of all values, and how large each is.
-    fn list(&self) -> Result<Vec<(BlobId, u64)>, Error>;
+    fn list(&self) -> Pending<Vec<(BlobId, u64)>>;
 
-    /// Removes one that no record names, which the caller has made sure of. One that was put since this store was opened stays: the
-    /// record that names it may be on its way. False where it stayed, or was not there.
-    fn forget(&self, id: &BlobId) -> Result<bool, Error>;
+    /// Begins a sweep, and lists all values. From here to [`Blobs::sweep`] the store remembers which values new records
+    /// refer to.
+    fn begin_sweep(&self) -> Pending<Vec<(BlobId, u64)>>;
 
-    /// Recovery relies on: the bytes that were put, or an error. `None` if they were never put.
-    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error>;
+    /// Ends the sweep: removes these values, which no record referred to when the caller looked, and returns those that it
+    /// removed. A value that a new record refers to stays.
+    fn sweep(&self, unused: Vec<BlobId>) -> Pending<Vec<BlobId>>;
 }
 
 #[cfg(test)]

@@ -1,16 +1,18 @@
-//! The journal: the only truth about runs. A list of records, each of one run, each naming the record of the same run
-//! before it. Everything else in a data folder can be made again from it or is pointed to by it.
+//! The journal: the only truth about runs. It is a list of records; each belongs to one run and names that run's previous
+//! record. Everything else in a data folder is derived from it or referred to by it.
 
 use crate::blobs::{BlobId, Blobs};
 use crate::error::Error;
 use crate::pending::Pending;
-use crate::record;
+use crate::record::{self, Values};
+use crate::view::Wake;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use windlass_engine::{DeskEvent, Event, RunId};
 
-/// The number of a record in its journal, from 1: the order in which records became durable. Numbers have gaps only where runs were
-/// removed, and none is ever given twice.
+/// The number of a record in its journal, from 1: the order in which records became durable. Gaps appear only where runs
+/// were removed; no number is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lsn(pub u64);
 
@@ -20,8 +22,8 @@ impl std::fmt::Display for Lsn {
     }
 }
 
-/// The number that a record gets, known as soon as it is being written. With it the next record of the same run can be handed
-/// over before the first is durable.
+/// The number that a record will get. With it the next record of the same run can be handed over before the first is
+/// durable.
 #[derive(Clone, Debug, Default)]
 pub struct Ticket(Arc<AtomicU64>);
 
@@ -40,16 +42,22 @@ impl Ticket {
     }
 }
 
-/// The record of the same run before one that is to be written.
+/// The record that a new one follows in its run.
 #[derive(Clone, Debug)]
 pub enum Prev {
-    /// As the caller knows it; `None` when the run is to begin.
+    /// As the caller knows it; `None` for the first record of a run.
     At(Option<Lsn>),
     /// One that was handed over and may not be durable yet.
     After(Ticket),
 }
 
-/// A record that is to be written: what one `handle` produced.
+impl From<Option<Lsn>> for Prev {
+    fn from(prev: Option<Lsn>) -> Self {
+        Self::At(prev)
+    }
+}
+
+/// A record to be written: what one `handle` produced.
 #[derive(Clone, Debug)]
 pub struct Append {
     run: RunId,
@@ -57,36 +65,46 @@ pub struct Append {
     needs: Option<Ticket>,
     ticket: Ticket,
     frame: Arc<[u8]>,
+    /// Values above 64 KiB that the frame refers to. They are written before the record.
+    values: Arc<Values>,
+    wake: Wake,
 }
 
 impl Append {
-    /// `prev` is the run's last record as the caller knows it; `None` when the run is to begin.
-    pub fn new(run: RunId, prev: Option<Lsn>, events: &[Event]) -> Result<Self, Error> {
-        let frame = record::encode(&run, events, record::closes(events))?;
-        Ok(Self::of(run, Prev::At(prev), frame))
+    pub fn new(run: RunId, prev: impl Into<Prev>, events: &[Event]) -> Result<Self, Error> {
+        let encoded = record::encode(&run, events, record::flags(events))?;
+        Ok(Self::of(run, prev.into(), encoded))
     }
 
-    /// The same with values above 64 KiB kept apart, each once. They are durable when this returns, so it blocks.
-    pub fn apart(run: RunId, prev: Prev, events: &[Event], blobs: &dyn Blobs) -> Result<Self, Error> {
-        let frame = record::encode_apart(&run, events, record::closes(events), blobs)?;
-        Ok(Self::of(run, prev, frame))
-    }
-
-    /// What happened at the desk.
-    pub fn desk(prev: Prev, events: &[DeskEvent], blobs: &dyn Blobs) -> Result<Self, Error> {
+    /// A record of the stream that runs share.
+    pub fn desk(prev: impl Into<Prev>, events: &[DeskEvent]) -> Result<Self, Error> {
         let run = RunId::desk();
-        let frame = record::encode_apart(&run, events, false, blobs)?;
-        Ok(Self::of(run, prev, frame))
+        let encoded = record::encode(&run, events, 0)?;
+        Ok(Self::of(run, prev.into(), encoded))
     }
 
-    fn of(run: RunId, prev: Prev, frame: Arc<[u8]>) -> Self {
-        Self { run, prev, needs: None, ticket: Ticket::default(), frame }
+    /// Removes the run: once this record is durable the run does not exist, and its id is free again. The store deletes
+    /// the run's records later.
+    pub fn removal(run: RunId, prev: impl Into<Prev>) -> Result<Self, Error> {
+        let encoded = record::encode::<Event>(&run, &[], record::REMOVES)?;
+        Ok(Self::of(run, prev.into(), encoded))
+    }
+
+    fn of(run: RunId, prev: Prev, (frame, values): (Arc<[u8]>, Values)) -> Self {
+        let (ticket, values) = (Ticket::default(), Arc::new(values));
+        Self { run, prev, needs: None, ticket, frame, values, wake: Wake::Unknown }
     }
 
     /// It is written only if this other record is, and after it.
     #[must_use]
     pub fn needing(self, needs: Option<Ticket>) -> Self {
         Self { needs, ..self }
+    }
+
+    /// What the run needs from its owner after this record, until the next one. Without it that is unknown.
+    #[must_use]
+    pub fn resting(self, wake: Wake) -> Self {
+        Self { wake, ..self }
     }
 
     pub fn ticket(&self) -> &Ticket {
@@ -99,14 +117,26 @@ impl Append {
 
     /// About how many bytes are stored.
     pub fn bytes(&self) -> usize {
-        self.frame.len()
+        self.frame.len() + self.values.values().map(Vec::len).sum::<usize>()
+    }
+
+    pub(crate) fn values(&self) -> &Values {
+        &self.values
+    }
+
+    pub(crate) fn wake(&self) -> Wake {
+        self.wake
     }
 
     pub(crate) fn ends(&self) -> bool {
         record::ends(&self.frame)
     }
 
-    /// The record before this one, if that is where the run stands and all that this one needs was written.
+    pub(crate) fn removes(&self) -> bool {
+        record::removes(&self.frame)
+    }
+
+    /// Whether this one can be written while `tail` is the run's last record.
     pub(crate) fn follows(&self, tail: Option<Lsn>) -> bool {
         let needed = self.needs.as_ref().is_none_or(|needed| needed.lsn().is_some());
         let fits = match &self.prev {
@@ -121,18 +151,18 @@ impl Append {
         record::sealed(&self.run, prev, &self.frame)
     }
 
-    pub(crate) fn at(self, lsn: Lsn, prev: Option<Lsn>) -> Record {
-        let frame = record::sealed(&self.run, prev, &self.frame).into();
-        Record { lsn, run: self.run, prev, frame }
+    /// The record that this becomes, its checksum left out.
+    pub(crate) fn record(&self, lsn: Lsn, prev: Option<Lsn>) -> Record {
+        Record { lsn, run: self.run.clone(), prev, frame: self.frame.clone() }
     }
 }
 
-/// What became of an append that did not fail.
+/// The answer to an append that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
-    /// It is durable, and so is everything with a smaller number.
+    /// It is durable, and so is every record with a smaller number.
     At(Lsn),
-    /// Nothing was written: the run's last record is another one than the caller thought. `None`: there is no such run.
+    /// Nothing was written: this is the run's last record; `None` if there is no such run.
     Conflict { tail: Option<Lsn> },
 }
 
@@ -154,39 +184,43 @@ impl Record {
         }
     }
 
-    /// The events with every value in its place.
-    pub fn whole_events(&self, blobs: &dyn Blobs) -> Result<Vec<Event>, Error> {
-        record::decode_whole(&self.frame, blobs).map_err(|cause| Error::Unreadable {
-            run: self.run.clone(),
-            lsn: self.lsn,
-            cause,
-        })
+    /// The events with every value in place.
+    pub fn whole_events(&self, blobs: &dyn Blobs) -> Pending<Vec<Event>> {
+        self.whole(blobs)
     }
 
-    /// What happened at the desk.
-    pub fn desk_events(&self, blobs: &dyn Blobs) -> Result<Vec<DeskEvent>, Error> {
-        record::decode_whole(&self.frame, blobs).map_err(|cause| Error::Unreadable {
-            run: self.run.clone(),
-            lsn: self.lsn,
-            cause,
-        })
+    /// The events of the stream that runs share.
+    pub fn desk_events(&self, blobs: &dyn Blobs) -> Pending<Vec<DeskEvent>> {
+        self.whole(blobs)
     }
 
-    /// The events; where a large value is kept apart, a reference stands in its place.
+    fn whole<E: DeserializeOwned + Send + 'static>(&self, blobs: &dyn Blobs) -> Pending<Vec<E>> {
+        if !record::is_apart(&self.frame) {
+            return Pending::ready(record::decode(&self.frame).map_err(|cause| self.unreadable(cause)));
+        }
+        let (record, (answer, pending)) = (self.clone(), Pending::waiting());
+        blobs.lend(Box::new(move |get| {
+            let whole = record::decode_whole(&record.frame, get);
+            answer.send(whole.map_err(|cause| record.unreadable(cause)));
+        }));
+        pending
+    }
+
+    /// The events; a large value is represented by a reference.
     pub fn events(&self) -> Result<Vec<Event>, Error> {
-        record::decode(&self.frame).map_err(|cause| Error::Unreadable {
-            run: self.run.clone(),
-            lsn: self.lsn,
-            cause,
-        })
+        record::decode(&self.frame).map_err(|cause| self.unreadable(cause))
     }
 
-    /// Whether the run was closed with this record. It may have been opened again since.
+    fn unreadable(&self, cause: String) -> Error {
+        Error::Unreadable { run: self.run.clone(), lsn: self.lsn, cause }
+    }
+
+    /// Whether this record closes the run. Later records may reopen it.
     pub fn ends(&self) -> bool {
         record::ends(&self.frame)
     }
 
-    /// The values kept apart that it names; those may name others, see [`crate::named_in`].
+    /// The values that it refers to; those may refer to others, see [`crate::named_in`].
     pub fn names(&self) -> Vec<BlobId> {
         record::named(&self.frame)
     }
@@ -196,67 +230,53 @@ impl Record {
     }
 }
 
-/// Finished runs that are to be removed, each with its last record and the numbers of all.
-#[derive(Clone, Debug, Default)]
-pub struct Forget(pub Vec<(RunId, Lsn, Vec<Lsn>)>);
-
-/// Where every unfinished run stands.
+/// The last record of every run that is not closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tails {
-    /// Opening the journal reads records from here on. The tails of unfinished runs that stand before it are kept apart.
+    /// Opening the journal reads the records from here on.
     pub low_water: Lsn,
     /// The last record of all.
     pub last: Option<Lsn>,
-    /// The last record of each unfinished run, in order of the runs' ids.
+    /// In order of the runs' ids.
     pub unfinished: Vec<(RunId, Lsn)>,
 }
 
-/// The methods block while they read; `append` only hands over.
+/// Every call hands its work over and returns at once.
+///
+/// One journal is one partition: numbers, tickets and the stream that runs share are its own, and it is appended to and
+/// never changed. A backend is free to reclaim the space of removed runs.
 pub trait Journal: Send + Sync + std::fmt::Debug {
-    /// A record of the same run, or one that this one needs, may have been handed over before and not be durable yet; if it is not
-    /// written then this one is not either.
+    /// Another record of the same run, or one that this one needs, may have been handed over and not be durable yet; if
+    /// that one is not written, neither is this one.
     /// Recovery relies on: an acknowledged record, and every record with a smaller number, is there after any crash; a
-    /// record whose `prev` is not the run's last one is never written, whoever wins a race; records handed over by one
-    /// thread get rising numbers. An error means that this record was not acknowledged; see [`Error::is_fatal`] for
-    /// whether it may be tried again. A run may go on after a record that closed it.
+    /// record whose `prev` is not the run's last one is never written; records handed over by one thread get increasing
+    /// numbers. After an error the record was not acknowledged; [`Error::is_fatal`] says whether to try again. A run may
+    /// continue after a record that closed it.
     fn append(&self, append: Append) -> Pending<Appended>;
+
+    /// Writes all of them or none, with consecutive numbers. If one does not fit, every answer is a conflict and says
+    /// where that run really stands.
+    fn append_all(&self, appends: Vec<Append>) -> Pending<Vec<Appended>>;
 
     /// The records of a run, newest first, at most `limit`: from its last one, or those before the given one of its own.
     /// Recovery relies on: all of them or an error, never a history with a hole; a damaged record is an error for its
-    /// own run only. A run nobody has heard of has no records.
-    fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Result<Vec<Record>, Error>;
+    /// own run only. An unknown run has no records.
+    fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Pending<Vec<Record>>;
 
-    /// Recovery relies on: every run whose last durable record does not close it is in the list, a damaged one too.
-    fn tails(&self) -> Result<Tails, Error>;
+    /// The history of a run, oldest first: all of it, or the records after the given one. Recovery relies on the same.
+    fn read(&self, run: &RunId, after: Option<Lsn>) -> Pending<Vec<Record>>;
+
+    /// Recovery relies on: every run whose last durable record does not close it is in the list, also a damaged one.
+    fn tails(&self) -> Pending<Tails>;
 
     /// The records of all runs in order, from the given number on. May return fewer than `limit`; none only at the end.
-    /// Whoever rebuilds something from the journal relies on: no record is left out, a damaged one is an error in its
-    /// place and the rest goes on.
-    fn scan(&self, from: Lsn, limit: usize) -> Result<Vec<Result<Record, Error>>, Error>;
+    /// Rebuilding from the journal relies on: no record is left out, a damaged one is an error in its place, and the
+    /// scan continues after it.
+    fn scan(&self, from: Lsn, limit: usize) -> Pending<Vec<Result<Record, Error>>>;
 
-    /// Removes finished runs with all their records and says which ones; one that has gone on, or ends with another record, is left
-    /// as it is.
-    /// Recovery relies on: each run is there whole or not at all after any crash; no number is given again; whatever else is in the
-    /// journal is not touched. Files that belong to the run are removed afterwards, by whoever knows them.
-    fn forget(&self, runs: Forget) -> Pending<Vec<RunId>>;
+    /// Deletes the records of removed runs. Appends made meanwhile are not held up.
+    fn reclaim(&self) -> Pending<()>;
 
-    /// Gives the room of what was removed back to the disk. Nothing is written meanwhile.
+    /// Returns free space to the file system. Nothing is written meanwhile.
     fn compact(&self) -> Pending<()>;
-
-    /// The history of a run, oldest first: all of it, or what came after a record.
-    fn read(&self, run: &RunId, after: Option<Lsn>) -> Result<Vec<Record>, Error> {
-        let mut records: Vec<Record> = Vec::new();
-        loop {
-            let before = records.last().map(|record| record.lsn);
-            let page = self.back(run, before, 256)?;
-            let full = page.len() == 256;
-            let fresh = page.into_iter().take_while(|record| after.is_none_or(|after| record.lsn > after));
-            let had = records.len();
-            records.extend(fresh);
-            if !full || records.len() - had < 256 {
-                records.reverse();
-                return Ok(records);
-            }
-        }
-    }
 }

@@ -1,8 +1,8 @@
-//! What is REMEMBERED: the journal of every run, the plans they are pinned to, large values, and the view of them all.
+//! What Windlass remembers: the journal of every run, the plans they are pinned to, large values, and rows for lists of runs.
 //!
 //! This crate owns durability and nothing else: it knows records, not what they mean. Who may write to a data folder,
-//! when a run is driven and what its events say is decided elsewhere. The backends are [`Store::memory`], which forgets,
-//! and [`Store::open`], a folder with SQLite files in it; one suite of tests holds both to the same promises.
+//! when a run is executed and what its events say is decided elsewhere. There are two backends: [`Store::memory`] keeps
+//! everything in memory, [`Store::open`] uses a folder with a SQLite database. One test suite covers both.
 
 #![cfg_attr(
     not(feature = "sqlite"),
@@ -25,9 +25,9 @@ mod sqlite;
 mod store;
 mod view;
 
-pub use blobs::{BLOB_BYTES_MIN, BlobId, Blobs};
+pub use blobs::{BLOB_BYTES_MIN, BlobId, Blobs, ReadBlob};
 pub use error::Error;
-pub use journal::{Append, Appended, Forget, Journal, Lsn, Prev, Record, Tails, Ticket};
+pub use journal::{Append, Appended, Journal, Lsn, Prev, Record, Tails, Ticket};
 pub use logs::{JOB_BYTES_MAX, LogReader, LogWriter, Logs, Printed, Printing, to_hex};
 pub use pending::Pending;
 pub use plans::{Plans, StoredPlan};
@@ -35,4 +35,4 @@ pub use record::{BODY_BYTES_MAX, FORMAT, named as named_in, read_event};
 #[cfg(feature = "sqlite")]
 pub use sqlite::glance;
 pub use store::{Durability, Options, Store, Tuning};
-pub use view::{Projection, Query, Row, RunRow, View, fold_all};
+pub use view::{Projection, Query, Row, RunRow, View, Wake, fold_all};

@@ -1,12 +1,12 @@
-//! The backend that forgets: for tests, simulations and runs that nobody wants to keep.
+//! The backend that keeps everything in memory: for tests, simulations and runs that need no record.
 
-use crate::blobs::{BlobId, Blobs};
+use crate::blobs::{BlobId, Blobs, ReadBlob};
 use crate::error::Error;
-use crate::journal::{Append, Appended, Forget, Journal, Lsn, Record, Tails};
+use crate::journal::{Append, Appended, Journal, Lsn, Record, Tails};
 use crate::pending::Pending;
 use crate::plans::{Plans, StoredPlan};
-use crate::view::{self, Projection, Query, RunRow, View};
-use std::collections::{BTreeMap, HashMap};
+use crate::view::{self, Projection, Query, RunRow, View, Wake};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass_engine::RunId;
 
@@ -20,9 +20,12 @@ pub(crate) struct Memory {
 struct State {
     /// The record with number `n` is at `n - 1`; those of removed runs are gone.
     records: Vec<Option<Record>>,
-    tails: BTreeMap<RunId, Lsn>,
+    /// The last record of each run, and what that said.
+    tails: BTreeMap<RunId, (Lsn, Wake)>,
     plans: HashMap<String, StoredPlan>,
     blobs: HashMap<BlobId, Vec<u8>>,
+    /// During a sweep: the values that new records refer to.
+    fresh: Option<HashSet<BlobId>>,
     rows: HashMap<RunId, RunRow>,
     /// How many records are in the rows.
     applied: usize,
@@ -37,19 +40,21 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state with every record in its rows.
-    fn applied_state(&self) -> Result<MutexGuard<'_, State>, Error> {
+    /// Answers from the state with every record in its rows.
+    fn applied<T>(&self, look: impl FnOnce(&State) -> T) -> Pending<T> {
         let mut guard = self.state();
         let state = &mut *guard;
-        if let Some(projection) = &self.projection {
-            for record in state.records[state.applied..].iter().flatten() {
-                view::fold(&**projection, &Ok(record.clone()), |run| {
-                    Ok(state.rows.entry(run.clone()).or_insert_with(|| RunRow::new(run.clone())))
-                })?;
+        for record in state.records[state.applied..].iter().flatten() {
+            let Some(projection) = &self.projection else { break };
+            let folded = view::fold(&**projection, &Ok(record.clone()), |run| {
+                Ok(state.rows.entry(run.clone()).or_insert_with(|| RunRow::new(run.clone())))
+            });
+            if let Err(error) = folded {
+                return Pending::refused(error);
             }
-            state.applied = state.records.len();
         }
-        Ok(guard)
+        state.applied = state.records.len();
+        Pending::ready(Ok(look(state)))
     }
 }
 
@@ -64,69 +69,96 @@ impl State {
         self.records.get(usize::try_from(lsn.0.checked_sub(1)?).ok()?)?.as_ref()
     }
 
-    fn append(&mut self, append: Append) -> Appended {
-        let tail = self.tails.get(append.run()).copied();
-        if !append.follows(tail) {
-            return Appended::Conflict { tail };
+    fn tail(&self, run: &RunId) -> Option<Lsn> {
+        self.tails.get(run).map(|(lsn, _)| *lsn)
+    }
+
+    /// Writes all of them or none.
+    fn append(&mut self, appends: &[Append]) -> Vec<Appended> {
+        let mut tails: HashMap<&RunId, Option<Lsn>> = HashMap::new();
+        for (append, at) in appends.iter().zip(self.records.len() as u64 + 1..) {
+            let tail = tails.get(append.run()).copied().unwrap_or_else(|| self.tail(append.run()));
+            if !append.follows(tail) {
+                appends.iter().for_each(|append| append.ticket().clear());
+                let conflict = |append: &Append| Appended::Conflict { tail: self.tail(append.run()) };
+                return appends.iter().map(conflict).collect();
+            }
+            append.ticket().set(Lsn(at));
+            tails.insert(append.run(), (!append.removes()).then_some(Lsn(at)));
         }
-        let lsn = Lsn(self.records.len() as u64 + 1);
-        append.ticket().set(lsn);
-        self.tails.insert(append.run().clone(), lsn);
-        self.records.push(Some(append.at(lsn, tail)));
-        Appended::At(lsn)
+        appends.iter().map(|append| Appended::At(self.write(append))).collect()
+    }
+
+    fn write(&mut self, append: &Append) -> Lsn {
+        let (run, lsn) = (append.run(), Lsn(self.records.len() as u64 + 1));
+        self.fresh.iter_mut().for_each(|fresh| fresh.extend(append.values().keys().cloned()));
+        self.blobs.extend(append.values().iter().map(|(id, content)| (id.clone(), content.clone())));
+        if append.removes() {
+            self.tails.remove(run);
+            self.rows.remove(run);
+            let of_run = |record: &Option<Record>| record.as_ref().is_some_and(|record| record.run == *run);
+            self.records.iter_mut().filter(|record| of_run(record)).for_each(|record| *record = None);
+            self.records.push(None);
+        } else {
+            self.records.push(Some(append.record(lsn, self.tail(run))));
+            self.tails.insert(run.clone(), (lsn, append.wake()));
+        }
+        lsn
+    }
+
+    fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Vec<Record> {
+        let mut next = match before {
+            None => self.tail(run),
+            Some(lsn) => self.record(lsn).filter(|record| record.run == *run).and_then(|record| record.prev),
+        };
+        let mut found = Vec::new();
+        while let Some(record) = next.and_then(|lsn| self.record(lsn)).filter(|_| found.len() < limit) {
+            next = record.prev;
+            found.push(record.clone());
+        }
+        found
     }
 }
 
 impl Journal for Memory {
     fn append(&self, append: Append) -> Pending<Appended> {
-        Pending::ready(Ok(self.state().append(append)))
+        Pending::ready(self.state().append(&[append]).pop().ok_or(Error::Stopped))
     }
 
-    fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Result<Vec<Record>, Error> {
-        let state = self.state();
-        let mut next = match before {
-            None => state.tails.get(run).copied(),
-            Some(lsn) => state.record(lsn).filter(|record| record.run == *run).and_then(|record| record.prev),
-        };
-        let mut found = Vec::new();
-        while let Some(record) = next.and_then(|lsn| state.record(lsn)).filter(|_| found.len() < limit) {
-            next = record.prev;
-            found.push(record.clone());
-        }
-        Ok(found)
+    fn append_all(&self, appends: Vec<Append>) -> Pending<Vec<Appended>> {
+        Pending::ready(Ok(self.state().append(&appends)))
     }
 
-    fn tails(&self) -> Result<Tails, Error> {
+    fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Pending<Vec<Record>> {
+        Pending::ready(Ok(self.state().back(run, before, limit)))
+    }
+
+    fn read(&self, run: &RunId, after: Option<Lsn>) -> Pending<Vec<Record>> {
+        let mut records = self.state().back(run, None, usize::MAX);
+        records.retain(|record| after.is_none_or(|after| record.lsn > after));
+        records.reverse();
+        Pending::ready(Ok(records))
+    }
+
+    fn tails(&self) -> Pending<Tails> {
         let state = self.state();
         let is_open = |lsn: &Lsn| state.record(*lsn).is_some_and(|record| !record.ends());
-        let open = state.tails.iter().filter(|(run, lsn)| is_open(lsn) && !run.is_desk());
-        Ok(Tails {
+        let open = state.tails.iter().filter(|(run, (lsn, _))| is_open(lsn) && !run.is_desk());
+        Pending::ready(Ok(Tails {
             low_water: Lsn(1),
             last: (!state.records.is_empty()).then_some(Lsn(state.records.len() as u64)),
-            unfinished: open.map(|(run, lsn)| (run.clone(), *lsn)).collect(),
-        })
+            unfinished: open.map(|(run, (lsn, _))| (run.clone(), *lsn)).collect(),
+        }))
     }
 
-    fn scan(&self, from: Lsn, limit: usize) -> Result<Vec<Result<Record, Error>>, Error> {
+    fn scan(&self, from: Lsn, limit: usize) -> Pending<Vec<Result<Record, Error>>> {
         let skip = usize::try_from(from.0.saturating_sub(1)).unwrap_or(usize::MAX);
-        Ok(self.state().records.iter().skip(skip).flatten().take(limit).cloned().map(Ok).collect())
+        let found = self.state().records.iter().skip(skip).flatten().take(limit).cloned().map(Ok).collect();
+        Pending::ready(Ok(found))
     }
 
-    fn forget(&self, runs: Forget) -> Pending<Vec<RunId>> {
-        let mut state = self.state();
-        let mut forgotten = Vec::new();
-        for (run, tail, _) in runs.0 {
-            let finished = state.record(tail).is_some_and(Record::ends);
-            if !finished || state.tails.get(&run) != Some(&tail) {
-                continue;
-            }
-            state.tails.remove(&run);
-            state.rows.remove(&run);
-            let of_run = |record: &Option<Record>| record.as_ref().is_some_and(|record| record.run == run);
-            state.records.iter_mut().filter(|record| of_run(record)).for_each(|record| *record = None);
-            forgotten.push(run);
-        }
-        Pending::ready(Ok(forgotten))
+    fn reclaim(&self) -> Pending<()> {
+        Pending::ready(Ok(()))
     }
 
     fn compact(&self) -> Pending<()> {
@@ -143,8 +175,8 @@ impl Plans for Memory {
         Pending::ready(checked)
     }
 
-    fn list(&self) -> Result<Vec<String>, Error> {
-        Ok(self.state().plans.keys().cloned().collect())
+    fn list(&self) -> Pending<Vec<String>> {
+        Pending::ready(Ok(self.state().plans.keys().cloned().collect()))
     }
 
     fn forget(&self, digests: Vec<String>) -> Pending<usize> {
@@ -153,59 +185,65 @@ impl Plans for Memory {
         Pending::ready(Ok(gone))
     }
 
-    fn get(&self, digest: &str) -> Result<Option<StoredPlan>, Error> {
-        Ok(self.state().plans.get(digest).cloned())
+    fn get(&self, digest: &str) -> Pending<Option<StoredPlan>> {
+        Pending::ready(Ok(self.state().plans.get(digest).cloned()))
     }
 }
 
 impl Blobs for Memory {
-    fn put(&self, content: &[u8]) -> Result<BlobId, Error> {
-        let id = BlobId::of(content);
-        self.state().blobs.entry(id.clone()).or_insert_with(|| content.to_vec());
-        Ok(id)
+    fn lend(&self, reader: Box<dyn FnOnce(&ReadBlob<'_>) + Send>) {
+        reader(&|id| Ok(self.state().blobs.get(id).cloned()));
     }
 
-    fn list(&self) -> Result<Vec<(BlobId, u64)>, Error> {
-        Ok(self.state().blobs.iter().map(|(id, content)| (id.clone(), content.len() as u64)).collect())
+    fn list(&self) -> Pending<Vec<(BlobId, u64)>> {
+        let state = self.state();
+        let all = state.blobs.iter().map(|(id, content)| (id.clone(), content.len() as u64)).collect();
+        Pending::ready(Ok(all))
     }
 
-    /// All of them were put since this store was opened.
-    fn forget(&self, _: &BlobId) -> Result<bool, Error> {
-        Ok(false)
+    fn begin_sweep(&self) -> Pending<Vec<(BlobId, u64)>> {
+        self.state().fresh = Some(HashSet::new());
+        Blobs::list(self)
     }
 
-    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.state().blobs.get(id).cloned())
+    fn sweep(&self, mut unused: Vec<BlobId>) -> Pending<Vec<BlobId>> {
+        let mut state = self.state();
+        let Some(fresh) = state.fresh.take() else { return Pending::ready(Ok(Vec::new())) };
+        unused.retain(|id| !fresh.contains(id) && state.blobs.remove(id).is_some());
+        Pending::ready(Ok(unused))
     }
 }
 
 impl View for Memory {
-    fn list(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
-        let state = self.applied_state()?;
-        let mut rows: Vec<_> = state.rows.values().filter(|row| query.takes(row)).collect();
-        rows.sort_by(|a, b| a.order().cmp(&b.order()));
-        Ok(rows.into_iter().take(query.limit).cloned().collect())
+    fn list(&self, query: &Query) -> Pending<Vec<RunRow>> {
+        self.applied(|state| {
+            let mut rows: Vec<_> = state.rows.values().filter(|row| query.takes(row)).collect();
+            rows.sort_by(|a, b| a.order().cmp(&b.order()));
+            rows.into_iter().take(query.limit).cloned().collect()
+        })
     }
 
-    fn get(&self, run: &RunId) -> Result<Option<RunRow>, Error> {
-        Ok(self.applied_state()?.rows.get(run).cloned())
+    fn get(&self, run: &RunId) -> Pending<Option<RunRow>> {
+        self.applied(|state| state.rows.get(run).cloned())
     }
 
-    fn applied(&self) -> Result<Option<Lsn>, Error> {
-        let applied = self.applied_state()?.applied as u64;
-        Ok((applied > 0).then_some(Lsn(applied)))
+    fn unfinished(&self) -> Pending<Vec<(RunId, Wake)>> {
+        self.applied(|state| {
+            let open = |run: &RunId| state.rows.get(run).is_some_and(|row| row.row.ended_at.is_none());
+            let runs = state.tails.iter().filter(|(run, _)| open(run));
+            runs.map(|(run, (_, wake))| (run.clone(), *wake)).collect()
+        })
     }
 
-    fn stored(&self) -> Result<Option<Vec<RunRow>>, Error> {
-        Ok(Some(self.applied_state()?.rows.values().cloned().collect()))
+    fn stored(&self) -> Pending<Option<(Lsn, Vec<RunRow>)>> {
+        self.applied(|state| Some((Lsn(state.applied as u64), state.rows.values().cloned().collect())))
     }
 
-    fn rebuild(&self) -> Result<(), Error> {
-        {
-            let mut state = self.state();
-            state.rows.clear();
-            state.applied = 0;
-        }
-        self.applied_state().map(drop)
+    fn rebuild(&self) -> Pending<()> {
+        let mut state = self.state();
+        state.rows.clear();
+        state.applied = 0;
+        drop(state);
+        self.applied(|_| ())
     }
 }

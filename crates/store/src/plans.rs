@@ -54,18 +54,18 @@ impl StoredPlan {
 
 pub trait Plans: Send + Sync + std::fmt::Debug {
     /// Recovery relies on: once this is acknowledged the plan is there after any crash, so await it before the first
-    /// record of a run that needs it. A digest that is there already keeps what it has: plans with one digest mean the
-    /// same and differ in spelling at most.
+    /// record of a run that needs it. A digest that is already there keeps its plan: plans with one digest mean the same
+    /// and differ in spelling at most.
     fn put(&self, plan: StoredPlan) -> Pending<()>;
 
     /// The digests of all plans.
-    fn list(&self) -> Result<Vec<String>, Error>;
+    fn list(&self) -> Pending<Vec<String>>;
 
-    /// Removes plans that no run is pinned to, which the caller has made sure of; says how many were there.
+    /// Removes plans that no run is pinned to, which the caller has made sure of. Returns how many were there.
     fn forget(&self, digests: Vec<String>) -> Pending<usize>;
 
     /// Recovery relies on: the bytes that were put, or an error; never another plan. `None` if it was never put.
-    fn get(&self, digest: &str) -> Result<Option<StoredPlan>, Error>;
+    fn get(&self, digest: &str) -> Pending<Option<StoredPlan>>;
 }
 
 #[cfg(test)]

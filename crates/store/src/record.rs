@@ -5,48 +5,80 @@
 //! The body of format 1 is the JSON of a list of events.
 
 use crate::apart;
-use crate::blobs::{BLOB_BYTES_MIN, BlobId, Blobs};
+use crate::blobs::{BLOB_BYTES_MIN, BlobId, ReadBlob};
 use crate::deep;
 use crate::error::Error;
 use crate::journal::Lsn;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use windlass_engine::{Event, RunId, What};
 
 /// The newest format of a record that this program reads, and the one it writes.
 pub const FORMAT: u8 = 1;
 
-/// The largest body of a record. Values above 64 KiB are stored apart, so that nothing comes near it.
+/// The largest body of a record, without the values above 64 KiB, which are stored beside it.
 pub const BODY_BYTES_MAX: usize = 256 << 20;
 
 const HEADER_BYTES: usize = 10;
 const CHECKSUM: std::ops::Range<usize> = 2..HEADER_BYTES;
 
-/// The run is closed by this record.
+/// This record closes the run.
 const ENDS: u8 = 1;
-/// Large values are kept apart, and references to them stand in the body.
+/// Large values are stored beside the record; its body refers to them.
 const APART: u8 = 2;
+/// This record removes the run with all its records.
+pub(crate) const REMOVES: u8 = 4;
 
-/// Whether the run is closed by these.
-pub(crate) fn closes(events: &[Event]) -> bool {
-    matches!(events.last(), Some(Event { what: What::Closed, .. }))
+/// The flags of a record with these events.
+pub(crate) fn flags(events: &[Event]) -> u8 {
+    if matches!(events.last(), Some(Event { what: What::Closed, .. })) { ENDS } else { 0 }
 }
 
-/// The frame of a record, its checksum still to be filled in: that covers the record before, which may not have its number yet.
-pub(crate) fn encode<E: Serialize>(run: &RunId, events: &[E], ends: bool) -> Result<Arc<[u8]>, Error> {
+/// Large values of a record, which are stored beside it.
+pub(crate) type Values = BTreeMap<BlobId, Vec<u8>>;
+
+/// The frame of a record and the values taken out of it. The checksum is filled in later: it covers the previous record,
+/// which may not have its number yet.
+pub(crate) fn encode<E: Serialize>(
+    run: &RunId,
+    events: &[E],
+    flags: u8,
+) -> Result<(Arc<[u8]>, Values), Error> {
+    encode_within(run, events, flags, BODY_BYTES_MAX)
+}
+
+fn encode_within<E: Serialize>(
+    run: &RunId,
+    events: &[E],
+    flags: u8,
+    bytes_max: usize,
+) -> Result<(Arc<[u8]>, Values), Error> {
     let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
-    let flags = if ends { ENDS } else { 0 };
     let mut frame = Vec::with_capacity(1024);
     frame.extend([FORMAT, flags, 0, 0, 0, 0, 0, 0, 0, 0]);
     serde_json::to_writer(&mut frame, events).map_err(|error| refuse(error.to_string()))?;
-    let body = &frame[HEADER_BYTES..];
-    if body.len() > BODY_BYTES_MAX {
-        return Err(refuse(format!("it has {} bytes, more than {BODY_BYTES_MAX}", body.len())));
+    // A record that could not be read again must not be written.
+    deep::check(&frame[HEADER_BYTES..]).map_err(refuse)?;
+    let mut values = Values::new();
+    if frame.len() > BLOB_BYTES_MIN {
+        let json = deep::from_slice(&frame[HEADER_BYTES..]).map_err(refuse)?;
+        frame.truncate(HEADER_BYTES);
+        let body = apart::take_out(json, &mut |content| {
+            let id = BlobId::of(&content);
+            values.insert(id.clone(), content);
+            id
+        });
+        frame[1] |= APART;
+        serde_json::to_writer(&mut frame, &body).map_err(|error| refuse(error.to_string()))?;
     }
-    // What could not be read again must not be written.
-    deep::check(body).map_err(refuse)?;
-    Ok(frame.into())
+    // Only now: values that are stored beside the record do not count.
+    let bytes = frame.len() - HEADER_BYTES;
+    if bytes > bytes_max {
+        return Err(refuse(format!("it has {bytes} bytes, more than {bytes_max}")));
+    }
+    Ok((frame.into(), values))
 }
 
 /// The frame as it is stored after this record.
@@ -57,59 +89,25 @@ pub(crate) fn sealed(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The same with large values apart. Blobs are durable before this returns.
-pub(crate) fn encode_apart<E: Serialize>(
-    run: &RunId,
-    events: &[E],
-    ends: bool,
-    blobs: &dyn Blobs,
-) -> Result<Arc<[u8]>, Error> {
-    let whole = encode(run, events, ends)?;
-    if whole.len() <= BLOB_BYTES_MIN {
-        return Ok(whole);
-    }
-    let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
-    let json: serde_json::Value = deep::from_slice(&whole[HEADER_BYTES..]).map_err(refuse)?;
-    let body = apart::take_out(json, &mut |content| blobs.put(content))?;
-    let mut frame = whole[..HEADER_BYTES].to_vec();
-    frame[1] |= APART;
-    serde_json::to_writer(&mut frame, &body).map_err(|error| refuse(error.to_string()))?;
-    Ok(frame.into())
+/// Whether values of this frame are stored beside it.
+pub(crate) fn is_apart(frame: &[u8]) -> bool {
+    frame.get(1).is_some_and(|flags| flags & APART != 0)
 }
 
-/// The events of a frame with its large values back in their places.
+/// The events of a frame with its large values back in place.
 pub(crate) fn decode_whole<E: DeserializeOwned + Send>(
     frame: &[u8],
-    blobs: &dyn Blobs,
+    get: &ReadBlob<'_>,
 ) -> Result<Vec<E>, String> {
-    if frame.get(1).is_none_or(|flags| flags & APART == 0) {
+    if !is_apart(frame) {
         return decode(frame);
     }
     let json: serde_json::Value = deep::from_slice(frame.get(HEADER_BYTES..).unwrap_or_default())?;
-    let mut lost = None;
     let whole = apart::put_back(json, &mut |id| {
-        let content = BlobId::parse(id).and_then(|id| blobs.get(&id).transpose());
-        match content {
-            Some(Ok(content)) => deep::from_slice(&content).or_else(|cause| {
-                lost = Some(cause);
-                Ok(serde_json::Value::Null)
-            }),
-            Some(Err(error)) => {
-                lost = Some(error.to_string());
-                Ok(serde_json::Value::Null)
-            }
-            None => {
-                lost = Some(format!("the value `{id}` that it names is not there"));
-                Ok(serde_json::Value::Null)
-            }
-        }
-    });
-    let whole = whole.map_err(|error| error.to_string())?;
-    match (lost, whole) {
-        (Some(cause), _) => Err(cause),
-        (None, None) => Err("it holds a value that would fill the memory".into()),
-        (None, Some(whole)) => serde_json::from_value(whole).map_err(|error| error.to_string()),
-    }
+        let found = BlobId::parse(id).map_or(Ok(None), |id| get(&id)).map_err(|error| error.to_string())?;
+        deep::from_slice(&found.ok_or_else(|| format!("the value `{id}` that it refers to is missing"))?)
+    })?;
+    serde_json::from_value(whole).map_err(|error| error.to_string())
 }
 
 /// The events of a frame that is whole, or why this program cannot read them.
@@ -144,6 +142,10 @@ pub(crate) fn ends(frame: &[u8]) -> bool {
     frame.get(1).is_some_and(|flags| flags & ENDS != 0)
 }
 
+pub(crate) fn removes(frame: &[u8]) -> bool {
+    frame.get(1).is_some_and(|flags| flags & REMOVES != 0)
+}
+
 /// The checksum in a frame; a fingerprint of the record.
 pub(crate) fn seal(frame: &[u8]) -> &[u8] {
     frame.get(CHECKSUM).unwrap_or_default()
@@ -165,6 +167,8 @@ fn checksum(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> [u8; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windlass_engine::{Path, Timestamp};
+    use windlass_ir::Value;
 
     /// One record a line: run, record before, header in hexadecimal, body. Lines are added, never changed: whatever was
     /// written once is read for ever.
@@ -190,7 +194,7 @@ mod tests {
         for (run, prev, frame) in golden() {
             assert!(is_whole(&run, prev, &frame), "{run} after {prev:?}");
             let events: Vec<Event> = decode(&frame).expect("events");
-            let again = encode(&run, &events, closes(&events)).expect("a frame");
+            let (again, _) = encode(&run, &events, flags(&events)).expect("a frame");
             let again = sealed(&run, prev, &again);
             assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&frame));
             assert_eq!(again, frame);
@@ -226,6 +230,24 @@ mod tests {
             decode::<Event>(&frame).expect_err("newer"),
             "it has format 2 and this version reads up to 1"
         );
+    }
+
+    /// The results of a large fan-out are collected in one record.
+    #[test]
+    fn values_stored_beside_a_record_do_not_count_against_its_size() {
+        let run = RunId::new("r").expect("a run id");
+        let text = |n: usize, bytes: usize| Value::text(format!("{n}{}", "x".repeat(bytes)));
+        let noted = |value| {
+            let what = What::Noted { path: Path::default(), key: "k".into(), value };
+            [Event { at: Timestamp(1), what }]
+        };
+        let within = |value, max| encode_within(&run, &noted(value), 0, max);
+        let large = Value::list((0..4).map(|n| text(n, BLOB_BYTES_MIN)));
+        let (frame, values) = within(large, 1_000).expect("small enough without its values");
+        assert!(frame.len() < 1_000 && values.len() == 4, "{} bytes, {} values", frame.len(), values.len());
+        let many = Value::list((0..4).map(|n| text(n, 1_000)));
+        let refused = within(many, 1_000).expect_err("no value is large").to_string();
+        assert!(refused.contains("more than 1000"), "{refused}");
     }
 
     #[test]

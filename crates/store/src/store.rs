@@ -4,6 +4,7 @@ use crate::blobs::Blobs;
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::memory::Memory;
+use crate::pending::Pending;
 use crate::plans::Plans;
 use crate::view::{Projection, View};
 use std::sync::Arc;
@@ -25,8 +26,8 @@ pub struct Tuning {
     pub batch_bytes: usize,
     /// The write-ahead log is folded into the database when it has grown by this much.
     pub log_bytes: u64,
-    /// The low-water mark stays this many records behind the last one, and moves when it is twice as far behind.
-    pub mark_records: u64,
+    /// The rows of lists may be this many records behind while the store is busy. Opening a journal reads as many.
+    pub row_records: u64,
     /// With this set the journal is full when it has so many pages.
     #[cfg(all(test, feature = "sqlite"))]
     pub(crate) pages_max: Option<u32>,
@@ -41,7 +42,7 @@ impl Default for Tuning {
             batch_bytes: 4 << 20,
             // A log that is written over again needs no new blocks: keeping it short makes flushes cheaper.
             log_bytes: 1 << 20,
-            mark_records: 10_000,
+            row_records: 1_000,
             #[cfg(all(test, feature = "sqlite"))]
             pages_max: None,
             #[cfg(all(test, feature = "sqlite"))]
@@ -118,28 +119,29 @@ impl Store {
         crate::sqlite::copy_journal(folder, to)
     }
 
-    /// What is wrong with the files of the store as such; what stands in them is for others to look at.
+    /// What is wrong with the database as such, whatever its records say.
     #[cfg(feature = "sqlite")]
-    pub fn check_files(&self) -> Vec<(&'static str, String)> {
-        self.folder.as_ref().map(|folder| folder.check_files()).unwrap_or_default()
+    pub fn check_files(&self) -> Pending<Vec<String>> {
+        self.folder.as_ref().map_or_else(|| Pending::ready(Ok(Vec::new())), |folder| folder.check_files())
     }
 
     /// Whether the journal in this folder is the one that was written there last, and all of it. [`Store::open`] refuses others.
     #[cfg(feature = "sqlite")]
-    pub fn check_head(&self, folder: &std::path::Path, options: &Options) -> Result<(), Error> {
-        self.folder.as_ref().map_or(Ok(()), |store| store.check_head(folder, options))
+    pub fn check_head(&self, folder: &std::path::Path, options: &Options) -> Pending<()> {
+        let check = |store: &Arc<crate::sqlite::Sqlite>| store.check_head(folder, options);
+        self.folder.as_ref().map_or_else(|| Pending::ready(Ok(())), check)
     }
 
     /// How many records there are, and how many there have to be.
     #[cfg(feature = "sqlite")]
-    pub fn count(&self) -> Result<(u64, u64), Error> {
-        self.folder.as_ref().map_or(Ok((0, 0)), |store| store.count())
+    pub fn count(&self) -> Pending<(u64, u64)> {
+        self.folder.as_ref().map_or_else(|| Pending::ready(Ok((0, 0))), |store| store.count())
     }
 
-    /// How many bytes the journal takes, and how many of those nothing stands on.
+    /// How many bytes the journal takes, and how many of those are free.
     #[cfg(feature = "sqlite")]
-    pub fn room(&self) -> Result<(u64, u64), Error> {
-        self.folder.as_ref().map_or(Ok((0, 0)), |store| store.room())
+    pub fn room(&self) -> Pending<(u64, u64)> {
+        self.folder.as_ref().map_or_else(|| Pending::ready(Ok((0, 0))), |store| store.room())
     }
 
     /// Waits for what is on its way and leaves the folder tidy, the log folded in. A store that is only dropped waits

@@ -1,8 +1,10 @@
-//! The view: one row for each run, folded from the journal by whoever knows what events mean. It is a cache: it can be
-//! deleted at any time and nothing is lost.
+//! The view: one row for each run, folded from the journal by a projection that knows what events mean. It is a cache:
+//! rebuilding it loses nothing but when resting runs have to be loaded.
 
 use crate::error::Error;
 use crate::journal::{Lsn, Record};
+use crate::pending::Pending;
+use std::collections::BTreeMap;
 use windlass_engine::{Event, RunId, Timestamp};
 
 /// What lists of runs show about one.
@@ -125,21 +127,36 @@ fn finds(run: &RunRow, text: &str) -> bool {
     places.iter().any(|place| place.to_lowercase().contains(text))
 }
 
-/// Answers are up to date with the journal at the time of the call: what the view has not applied yet is folded in.
+/// Answers are up to date with the journal at the time of the call: records newer than the stored rows are folded in.
 pub trait View: Send + Sync + std::fmt::Debug {
     /// Runs, the last started first; ties by id.
-    fn list(&self, query: &Query) -> Result<Vec<RunRow>, Error>;
+    fn list(&self, query: &Query) -> Pending<Vec<RunRow>>;
 
-    fn get(&self, run: &RunId) -> Result<Option<RunRow>, Error>;
+    fn get(&self, run: &RunId) -> Pending<Option<RunRow>>;
 
-    /// Everything up to here is stored in the view.
-    fn applied(&self) -> Result<Option<Lsn>, Error>;
+    /// Every run without a result, by id.
+    /// Recovery relies on: no such run is left out, and only an owner's last record says anything but [`Wake::Unknown`].
+    fn unfinished(&self) -> Pending<Vec<(RunId, Wake)>>;
 
-    /// The rows as they are stored, without what the view has not applied yet; none where it is not to be trusted or not there.
-    fn stored(&self) -> Result<Option<Vec<RunRow>>, Error>;
+    /// The last record in the stored rows, and the rows. `None` if they are out of use.
+    fn stored(&self) -> Pending<Option<(Lsn, Vec<RunRow>)>>;
 
-    /// Forgets every row and folds the whole journal again; returns when that is done.
-    fn rebuild(&self) -> Result<(), Error>;
+    /// Discards every row and folds the whole journal again. Nothing is written meanwhile.
+    fn rebuild(&self) -> Pending<()>;
+}
+
+/// When a run that rests has to be loaded again, as its last record said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wake {
+    /// Only its journal can tell.
+    #[default]
+    Unknown,
+    /// It has something to do.
+    Owes,
+    /// Its next timer fires then.
+    At(Timestamp),
+    /// Only when something is sent to it.
+    Never,
 }
 
 impl RunRow {
@@ -194,15 +211,15 @@ pub(crate) fn fold<'r>(
     Ok(())
 }
 
-/// Every row as the journal tells it, without any view.
+/// Every row up to a record, folded from the journal alone.
 pub fn fold_all(
     journal: &dyn crate::journal::Journal,
     projection: &dyn Projection,
     until: Lsn,
-) -> Result<std::collections::BTreeMap<RunId, RunRow>, Error> {
-    let (mut rows, mut next) = (std::collections::BTreeMap::new(), Lsn(1));
+) -> Result<BTreeMap<RunId, RunRow>, Error> {
+    let (mut rows, mut next) = (BTreeMap::new(), Lsn(1));
     loop {
-        let scanned = journal.scan(next, 1_000)?;
+        let scanned = journal.scan(next, 1_000).wait()?;
         if scanned.is_empty() || next > until {
             return Ok(rows);
         }

@@ -44,7 +44,7 @@ fn mend(args: &args::Doctor, folder: &Path) -> Result<String, Error> {
             Some(owner) => block_on(folder, owner.rebuild())?,
             None => rebuild(folder)?,
         }
-        done += "the view was made anew\n";
+        done += "the lists of runs were rebuilt\n";
     }
     Ok(done)
 }

@@ -88,7 +88,7 @@ fn one_damaged_record_parks_one_run() {
     house.check("approve first --by dana", 0, "recorded");
     house.check("resume --all", 0, "run second is left alone");
     house.check("show first", 0, "success");
-    house.check("doctor --rebuild", 1, "the view was made anew");
+    house.check("doctor --rebuild", 1, "the lists of runs were rebuilt");
 }
 
 /// Appends a record to the journal of a run, with a correct checksum.

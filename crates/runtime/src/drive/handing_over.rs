@@ -235,7 +235,7 @@ impl Driver {
             return None;
         }
         let run = self.run.id().clone();
-        match Append::apart(run, self.tail.clone(), &answer.events, &*self.store.blobs) {
+        match Append::new(run, self.tail.clone(), &answer.events) {
             Ok(append) => {
                 let append = append.needing(needs);
                 self.tail = Prev::After(append.ticket().clone());

@@ -17,10 +17,10 @@ pub(crate) struct History {
 
 impl History {
     pub fn read(store: &Store, id: &RunId) -> Result<Self, Error> {
-        let records = store.journal.read(id, None)?;
+        let records = store.journal.read(id, None).wait()?;
         let mut events: Vec<Event> = Vec::with_capacity(2 * records.len());
         for record in &records {
-            events.extend(record.whole_events(&*store.blobs)?);
+            events.extend(record.whole_events(&*store.blobs).wait()?);
         }
         Ok(Self { events, tail: records.last().map(|record| record.lsn) })
     }

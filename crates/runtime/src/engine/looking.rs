@@ -102,7 +102,7 @@ impl Engine {
     }
 
     pub fn runs(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
-        Ok(self.store.view.list(query)?)
+        Ok(self.store.view.list(query).wait()?)
     }
 
     /// The run with this id, the only one that begins so, or the one that was started `last`.
@@ -113,7 +113,7 @@ impl Engine {
             return first(Query { limit: 1, ..Query::default() })?.next().ok_or_else(none);
         }
         let id = RunId::new(name).map_err(|_| none())?;
-        if self.store.view.get(&id)?.is_some() {
+        if self.store.view.get(&id).wait()?.is_some() {
             return Ok(id);
         }
         let mut begins = first(Query { limit: 2, prefix: name.to_owned(), ..Query::default() })?;
@@ -138,7 +138,7 @@ impl Engine {
     }
 
     pub(crate) fn program(&self, id: &RunId) -> Result<Arc<Program>, Error> {
-        let row = self.store.view.get(id)?.ok_or_else(|| Error::NoRun(id.to_string()))?;
+        let row = self.store.view.get(id).wait()?.ok_or_else(|| Error::NoRun(id.to_string()))?;
         if let (Some(lsn), "") = (row.broken, row.row.plan.as_str()) {
             // Its beginning is damaged, which says more than that it has no plan.
             self.events(id)?;
@@ -152,7 +152,7 @@ impl Engine {
         if let Some(known) = self.programs().get(digest) {
             return Ok(known.clone());
         }
-        let stored = self.store.plans.get(digest)?.ok_or_else(|| Error::NoPlan(id.clone()))?;
+        let stored = self.store.plans.get(digest).wait()?.ok_or_else(|| Error::NoPlan(id.clone()))?;
         let program = Arc::new(Program::new(stored.read(FORMAT)?)?);
         self.programs().insert(digest.to_owned(), program.clone());
         Ok(program)
@@ -160,8 +160,8 @@ impl Engine {
 
     /// The plan of a run as it is kept.
     pub(crate) fn stored_plan(&self, id: &RunId) -> Result<StoredPlan, Error> {
-        let row = self.store.view.get(id)?.ok_or_else(|| Error::NoRun(id.to_string()))?;
-        self.store.plans.get(&row.row.plan)?.ok_or_else(|| Error::NoPlan(id.clone()))
+        let row = self.store.view.get(id).wait()?.ok_or_else(|| Error::NoRun(id.to_string()))?;
+        self.store.plans.get(&row.row.plan).wait()?.ok_or_else(|| Error::NoPlan(id.clone()))
     }
 }
 

@@ -237,8 +237,8 @@ impl Engine {
     /// Everything that has happened at the desk, also what has been told anew since.
     pub fn shared_events(&self) -> Result<Vec<DeskEvent>, Error> {
         let mut events = Vec::new();
-        for record in self.store.journal.read(&RunId::desk(), None)? {
-            events.extend(record.desk_events(&*self.store.blobs)?);
+        for record in self.store.journal.read(&RunId::desk(), None).wait()? {
+            events.extend(record.desk_events(&*self.store.blobs).wait()?);
         }
         Ok(events)
     }
@@ -257,7 +257,7 @@ impl Engine {
     /// Runs that have ended hold nothing, even if whoever drove them died before it could say so.
     fn settle_accounts(&self) -> Result<(), Error> {
         for run in self.desk().runs() {
-            let row = self.store.view.get(&run)?;
+            let row = self.store.view.get(&run).wait()?;
             if row.is_none_or(|row| row.row.ended_at.is_none()) {
                 continue;
             }
@@ -371,7 +371,7 @@ impl Engine {
     }
 
     pub(crate) fn exists(&self, id: &RunId) -> Result<bool, Error> {
-        Ok(!self.store.journal.back(id, None, 1)?.is_empty())
+        Ok(!self.store.journal.back(id, None, 1).wait()?.is_empty())
     }
 
     /// Starts a run that a trigger has ordered, unless it has begun already.
@@ -396,7 +396,7 @@ impl Engine {
     async fn begin_ordered(&self, order: Order) -> Result<RunId, Error> {
         let Order { run, plan, inputs, claims } = order;
         let missing = || Error::NoPlan(run.clone());
-        let stored = self.store.plans.get(&plan)?.ok_or_else(missing)?;
+        let stored = self.store.plans.get(&plan).await?.ok_or_else(missing)?;
         let (source, overrides) = (stored.source.clone(), stored.overrides.clone());
         let plan = stored.read(FORMAT)?;
         let nowhere = || (Host::new(windlass_executors::Environment::default()), Patience::Work);
@@ -475,6 +475,8 @@ impl Engine {
         source: String,
         overrides: String,
     ) -> Result<Arc<Program>, Error> {
+        // Waits for a sweep that removes plans; afterwards only plans that are stored are cached.
+        let _storing = self.storing.read().await;
         if let Some(known) = self.programs().get(plan.digest.as_str()) {
             return Ok(known.clone());
         }
@@ -483,7 +485,6 @@ impl Engine {
         let stored =
             StoredPlan { digest: digest.clone(), format: plan.format, plan: json, source, overrides };
         let program = Arc::new(Program::new(plan.clone())?);
-        let _storing = self.storing.read().await;
         self.store.plans.put(stored).await?;
         self.programs().insert(digest, program.clone());
         Ok(program)

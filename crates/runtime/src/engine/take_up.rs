@@ -12,7 +12,6 @@ use windlass_engine::{Effect, Input, Refused, RunId, View};
 use windlass_executors::{end_orphans, orphaned_runs};
 use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
-use windlass_store::Query;
 
 /// So many runs are taken up at once; enough that they share commits.
 const TAKEN_UP_AT_ONCE: usize = 256;
@@ -56,8 +55,7 @@ impl Engine {
         self.desk().attend();
         self.desk().orders().into_iter().for_each(|order| self.desk().start(order));
         let (mut driven, mut left_alone) = (JoinSet::new(), Vec::new());
-        let unfinished = self.runs(&Query { going_only: true, ..Query::default() })?;
-        for run in unfinished.into_iter().map(|row| row.run) {
+        for (run, _) in self.store.view.unfinished().await? {
             if driven.len() >= TAKEN_UP_AT_ONCE {
                 left_alone.extend(driven.join_next().await.and_then(Result::ok).flatten());
             }

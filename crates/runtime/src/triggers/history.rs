@@ -23,7 +23,7 @@ impl Engine {
         let (stream, store) = (RunId::desk(), self.store());
         let (mut before, mut fires, mut at_once) = (None, Vec::new(), PAGE);
         while fires.len() < limit {
-            let page = match store.journal.back(&stream, before, at_once) {
+            let page = match store.journal.back(&stream, before, at_once).wait() {
                 Err(error) if error.is_of_one_run() && at_once > 1 => {
                     // One at a time, up to the damage.
                     at_once = 1;
@@ -37,7 +37,7 @@ impl Engine {
             let Some(last) = page.last() else { break };
             before = Some(last.lsn);
             for record in &page {
-                let events = record.desk_events(&*store.blobs)?;
+                let events = record.desk_events(&*store.blobs).wait()?;
                 // Where the stream begins anew everything is only said again.
                 if events.first().is_some_and(|first| first.what != DeskWhat::Begun) {
                     let asked = |fire: &PastFire| trigger.is_none_or(|trigger| *fire.trigger == *trigger);

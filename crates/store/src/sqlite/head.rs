@@ -34,7 +34,7 @@ struct Head {
 
 impl Heads {
     pub(super) fn new(folder: &Path, elsewhere: Option<PathBuf>, durability: Durability) -> Self {
-        Self { folder: folder.into(), elsewhere, durability, boot: super::view::boot() }
+        Self { folder: folder.into(), elsewhere, durability, boot: boot() }
     }
 
     fn files(&self, id: &str) -> Vec<PathBuf> {
@@ -80,6 +80,11 @@ impl Heads {
         }
         Ok(())
     }
+}
+
+/// Names this start of the machine; empty where it has no name.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().into()).unwrap_or_default()
 }
 
 /// None where there is none, or only a part of one.

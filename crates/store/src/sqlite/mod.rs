@@ -1,7 +1,5 @@
-//! The data folder: `journal.db` and its one writer thread, `view.db` and its own, `blobs/` with a file each.
-//!
-//! Reading needs neither thread: connections that only read are opened as they are wanted, here and in processes that do
-//! not own the folder.
+//! The data folder: `journal.db` with its one writer thread and a few threads that read, and `blobs/` with a file for each
+//! large value.
 
 mod backup;
 mod blobs;
@@ -9,44 +7,43 @@ mod codes;
 mod head;
 mod queue;
 mod read;
+mod rows;
 mod schema;
-mod signal;
 mod tails;
-mod view;
 mod writer;
 
-use crate::blobs::{BlobId, Blobs};
+use crate::blobs::{BlobId, Blobs, ReadBlob};
 use crate::error::Error;
-use crate::journal::{Append, Appended, Forget, Journal, Lsn, Record};
-use crate::pending::Pending;
+use crate::journal::{Append, Appended, Journal, Lsn, Record};
+use crate::pending::{Answer, Pending};
 use crate::plans::{Plans, StoredPlan};
 use crate::store::Options;
-use crate::view::{Projection, Query, RunRow, View};
+use crate::view::{Projection, Query, RunRow, View, Wake};
 use queue::{Command, Queue};
-use read::Readers;
-use signal::Signal;
+use read::{Readers, Start};
+use rows::Rows;
+use rusqlite::Connection;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use tails::Tails;
 use windlass_engine::RunId;
 
 pub(crate) struct Sqlite {
-    journal: Arc<Readers>,
-    views: Readers,
-    blobs: blobs::Folder,
-    /// Where unfinished runs stand. Written by the writer after each commit, or by whoever reads when there is none.
-    tails: Arc<Mutex<tails::Tails>>,
+    journal: Readers,
+    blobs: Arc<blobs::Folder>,
+    /// Changed by the writer after each commit, or, in a process that only reads, by its reads.
+    tails: Arc<Mutex<Tails>>,
     projection: Option<Arc<dyn Projection>>,
     /// `None` in a process that only reads.
     owner: Option<Owner>,
 }
 
-/// The two threads that write, and how to speak to them.
+/// The writer thread, and how to reach it.
 struct Owner {
     queue: Arc<Queue>,
-    signal: Arc<Signal>,
-    /// Taken when they are waited for.
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Taken to wait for its end.
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Sqlite {
@@ -58,35 +55,26 @@ impl Sqlite {
         if options.accept_older {
             schema::rename(&connection).map_err(codes::of(&path))?;
         }
-        let tails = tails::Tails::load(&connection, &path)?;
+        let tails = Tails::load(&connection, &path)?;
         let heads = head::Heads::new(folder, options.heads.clone(), options.durability);
         heads.check(&connection, &path, &tails)?;
-        let signal = Arc::new(Signal::new(tails.last));
+        remove_view(folder);
         let tails = Arc::new(Mutex::new(tails));
         let queue = Arc::new(Queue::default());
-        let writer = writer::start(connection, &path, &queue, &tails, &signal, heads, options.tuning)?;
-        // From here on dropping the owner ends and awaits its threads, whatever else fails.
-        let owner = Owner { queue, signal, threads: Mutex::new(vec![writer]) };
-        let journal = Arc::new(Readers::new(path));
-        let view_path = folder.join("view.db");
-        if let Some(projection) = &options.projection {
-            let applier = view::start(
-                &view_path,
-                journal.clone(),
-                projection.clone(),
-                &owner.signal,
-                options.durability,
-            )?;
-            owner.threads.lock().unwrap_or_else(PoisonError::into_inner).push(applier);
-        }
-        Ok(Self {
-            journal,
-            views: Readers::new(view_path),
-            blobs: blobs::Folder::new(folder.join("blobs"), options.durability),
-            tails,
-            projection: options.projection,
-            owner: Some(owner),
-        })
+        let blobs = Arc::new(blobs::Folder::new(folder.join("blobs"), options.durability));
+        let shared = writer::Shared {
+            path: path.clone(),
+            queue: queue.clone(),
+            tails: tails.clone(),
+            blobs: blobs.clone(),
+            projection: options.projection.clone(),
+            heads,
+            durability: options.durability,
+            tuning: options.tuning,
+        };
+        let thread = writer::start(connection, shared)?;
+        let owner = Some(Owner { queue, thread: Mutex::new(Some(thread)) });
+        Ok(Self { journal: Readers::new(path)?, blobs, tails, projection: options.projection, owner })
     }
 
     pub(crate) fn open_read_only(folder: &Path, options: Options) -> Result<Self, Error> {
@@ -95,82 +83,96 @@ impl Sqlite {
         if !path.exists() {
             return Err(Error::Missing { folder: folder.display().to_string() });
         }
-        let journal = Readers::new(path);
-        let tails = journal.with(|connection| {
-            schema::check(connection, journal.path())?;
-            tails::Tails::load(connection, journal.path())
-        })?;
+        let journal = Readers::new(path)?;
+        let tails = journal.ask(|connection, path| {
+            schema::check(connection, path)?;
+            Tails::load(connection, path)
+        });
         Ok(Self {
-            journal: Arc::new(journal),
-            views: Readers::new(folder.join("view.db")),
-            blobs: blobs::Folder::new(folder.join("blobs"), options.durability),
-            tails: Arc::new(Mutex::new(tails)),
+            tails: Arc::new(Mutex::new(tails.wait()?)),
+            journal,
+            blobs: Arc::new(blobs::Folder::new(folder.join("blobs"), options.durability)),
             projection: options.projection,
             owner: None,
         })
     }
 
     /// Whether the journal is the one that was written here last, and all of it.
-    pub(crate) fn check_head(&self, folder: &Path, options: &Options) -> Result<(), Error> {
+    pub(crate) fn check_head(&self, folder: &Path, options: &Options) -> Pending<()> {
         let heads = head::Heads::new(folder, options.heads.clone(), options.durability);
-        self.journal.with(|connection| {
-            let mut tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
-            tails.follow(connection, self.journal.path())?;
-            heads.check(connection, self.journal.path(), &tails)
-        })
+        self.with_tails(Tails::clone, move |tails, connection, path| heads.check(connection, path, &tails))
     }
 
-    /// What SQLite itself finds wrong with its files, each with its name. A view that is not there is no fault.
-    pub(crate) fn check_files(&self) -> Vec<(&'static str, String)> {
-        let mut found = Vec::new();
-        for (name, readers) in [("journal.db", &*self.journal), ("view.db", &self.views)] {
-            if !readers.path().exists() {
-                continue;
-            }
-            match readers.with(|connection| read::faults(connection, readers.path())) {
-                Ok(faults) => found.extend(faults.into_iter().map(|fault| (name, fault))),
-                Err(error) => found.push((name, error.to_string())),
-            }
-        }
-        found
+    /// What SQLite itself finds wrong with the journal.
+    pub(crate) fn check_files(&self) -> Pending<Vec<String>> {
+        self.journal.ask(read::faults)
     }
 
     /// How many records there are, and how many there have to be.
-    pub(crate) fn count(&self) -> Result<(u64, u64), Error> {
-        self.journal.with(|connection| read::count(connection, self.journal.path()))
+    pub(crate) fn count(&self) -> Pending<(u64, u64)> {
+        self.journal.ask(read::count)
     }
 
-    /// How many bytes the journal takes, and how many of those nothing stands on.
-    pub(crate) fn room(&self) -> Result<(u64, u64), Error> {
-        self.journal.with(|connection| read::room(connection, self.journal.path()))
+    /// How many bytes the journal takes, and how many of those are free.
+    pub(crate) fn room(&self) -> Pending<(u64, u64)> {
+        self.journal.ask(read::room)
     }
 
     pub(crate) fn close(&self) -> Result<(), Error> {
         let Some(owner) = &self.owner else { return Ok(()) };
-        let (answer, pending) = Pending::waiting();
-        owner.queue.push(Command::Close(answer));
-        let closed = pending.wait();
+        let closed = self.send(Command::Close).wait();
         owner.end();
         closed
     }
 
-    fn send<T>(&self, command: impl FnOnce(crate::pending::Answer<T>) -> Command) -> Pending<T> {
-        let Some(owner) = &self.owner else { return Pending::ready(Err(Error::ReadOnly)) };
+    fn send<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Pending<T> {
+        let Some(owner) = &self.owner else { return Pending::refused(Error::ReadOnly) };
         let (answer, pending) = Pending::waiting();
         owner.queue.push(command(answer));
         pending
     }
 
-    /// Looks at the tails. Without a writer that keeps them, they are first brought up to date.
-    fn with_tails<T>(&self, look: impl FnOnce(&tails::Tails) -> T) -> Result<T, Error> {
-        if self.owner.is_some() {
-            return Ok(look(&self.tails.lock().unwrap_or_else(PoisonError::into_inner)));
-        }
-        self.journal.with(|connection| {
-            let mut tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
-            tails.follow(connection, self.journal.path())?;
-            Ok(look(&tails))
+    /// Reads the database after a look at the tails, so that whatever they name is there. Without a writer that maintains
+    /// them, they are first brought up to date.
+    fn with_tails<K, T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Tails) -> K + Send + 'static,
+        read: impl FnOnce(K, &Connection, &Path) -> Result<T, Error> + Send + 'static,
+    ) -> Pending<T> {
+        let (tails, owned) = (self.tails.clone(), self.owner.is_some());
+        self.journal.ask(move |connection, path| {
+            let mut tails = tails.lock().unwrap_or_else(PoisonError::into_inner);
+            if !owned {
+                tails.follow(connection, path)?;
+            }
+            let known = look(&tails);
+            drop(tails);
+            read(known, connection, path)
         })
+    }
+
+    /// Reads the rows within one transaction. Without a projection there are none.
+    fn with_rows<K, T: Default + Send + 'static>(
+        &self,
+        look: impl FnOnce(&Tails) -> K + Send + 'static,
+        read: impl FnOnce(K, &Rows<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Pending<T> {
+        let Some(projection) = self.projection.clone() else { return Pending::ready(Ok(T::default())) };
+        self.with_tails(
+            move |tails| (look(tails), tails.whole),
+            move |(known, whole), connection, path| {
+                let _look = connection.unchecked_transaction().map_err(codes::of(path))?;
+                read(known, &Rows::new(connection, path, &*projection, whole))
+            },
+        )
+    }
+}
+
+/// Earlier versions had the rows in a file of their own.
+fn remove_view(folder: &Path) {
+    for name in ["view.db", "view.db-wal", "view.db-shm"] {
+        // Nothing reads it any more, so one that cannot be removed does no harm.
+        drop(std::fs::remove_file(folder.join(name)));
     }
 }
 
@@ -184,18 +186,16 @@ pub(crate) fn copy_journal(folder: &Path, to: &Path) -> Result<(), Error> {
     backup::copy(&path, to)
 }
 
-/// The rows of a folder's view alone, as they were written last: for whoever would rather know little at once.
+/// The rows of a folder as they were written last: for callers that prefer a quick answer to an exact one.
 pub fn glance(folder: &Path, query: &Query) -> Vec<RunRow> {
-    view::glance(&folder.join("view.db"), query)
+    rows::glance(&folder.join("journal.db"), query)
 }
 
 impl Owner {
     fn end(&self) {
         self.queue.close();
-        self.signal.stop();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            // A thread that panicked has closed its queue on the way out: whoever waited has been told.
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // A thread that panicked has closed its queue on the way out, and everybody who waited has an answer.
             drop(thread.join());
         }
     }
@@ -221,25 +221,38 @@ impl Journal for Sqlite {
         self.send(|answer| Command::Append(append, answer))
     }
 
-    fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Result<Vec<Record>, Error> {
-        let unfinished = match before {
-            Some(_) => None,
-            None => self.with_tails(|tails| tails.lsn(run))?,
-        };
-        self.journal
-            .with(|connection| read::back(connection, self.journal.path(), run, before, unfinished, limit))
+    fn append_all(&self, appends: Vec<Append>) -> Pending<Vec<Appended>> {
+        self.send(|answer| Command::AppendAll(appends, answer))
     }
 
-    fn tails(&self) -> Result<crate::journal::Tails, Error> {
-        self.with_tails(tails::Tails::shown)
+    fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Pending<Vec<Record>> {
+        let (run, name) = (run.clone(), run.clone());
+        let start = move |tails: &Tails| before.map_or_else(|| Start::of(tails, &name), Start::Before);
+        self.with_tails(start, move |start, connection, path| {
+            read::back(connection, path, &run, start, limit, None)
+        })
     }
 
-    fn scan(&self, from: Lsn, limit: usize) -> Result<Vec<Result<Record, Error>>, Error> {
-        self.journal.with(|connection| read::scan(connection, self.journal.path(), from, limit))
+    fn read(&self, run: &RunId, after: Option<Lsn>) -> Pending<Vec<Record>> {
+        let (run, name) = (run.clone(), run.clone());
+        let start = move |tails: &Tails| Start::of(tails, &name);
+        self.with_tails(start, move |start, connection, path| {
+            let mut records = read::back(connection, path, &run, start, usize::MAX, after)?;
+            records.reverse();
+            Ok(records)
+        })
     }
 
-    fn forget(&self, runs: Forget) -> Pending<Vec<RunId>> {
-        self.send(|answer| Command::Forget(runs, answer))
+    fn tails(&self) -> Pending<crate::journal::Tails> {
+        self.with_tails(Tails::clone, |tails, connection, path| tails.shown(connection, path))
+    }
+
+    fn scan(&self, from: Lsn, limit: usize) -> Pending<Vec<Result<Record, Error>>> {
+        self.journal.ask(move |connection, path| read::scan(connection, path, from, limit))
+    }
+
+    fn reclaim(&self) -> Pending<()> {
+        self.send(Command::Reclaim)
     }
 
     fn compact(&self) -> Pending<()> {
@@ -249,87 +262,69 @@ impl Journal for Sqlite {
 
 impl Plans for Sqlite {
     fn put(&self, plan: StoredPlan) -> Pending<()> {
-        let known = plan
-            .check()
-            .and_then(|()| self.journal.with(|c| read::has_plan(c, self.journal.path(), &plan.digest)));
-        match known {
-            Ok(false) => self.send(|answer| Command::Plan(Box::new(plan), answer)),
-            Ok(true) => Pending::ready(Ok(())),
-            Err(error) => Pending::ready(Err(error)),
+        match plan.check() {
+            // One that is already there changes nothing, so that its commit needs no flush.
+            Ok(()) => self.send(|answer| Command::Plan(Box::new(plan), answer)),
+            Err(error) => Pending::refused(error),
         }
     }
 
-    fn list(&self) -> Result<Vec<String>, Error> {
-        self.journal.with(|connection| read::plans(connection, self.journal.path()))
+    fn list(&self) -> Pending<Vec<String>> {
+        self.journal.ask(read::plans)
     }
 
     fn forget(&self, digests: Vec<String>) -> Pending<usize> {
         self.send(|answer| Command::ForgetPlans(digests, answer))
     }
 
-    fn get(&self, digest: &str) -> Result<Option<StoredPlan>, Error> {
-        self.journal.with(|connection| read::plan(connection, self.journal.path(), digest))
+    fn get(&self, digest: &str) -> Pending<Option<StoredPlan>> {
+        let digest = digest.to_owned();
+        self.journal.ask(move |connection, path| read::plan(connection, path, &digest))
     }
 }
 
 impl Blobs for Sqlite {
-    fn put(&self, content: &[u8]) -> Result<BlobId, Error> {
-        if self.owner.is_none() {
-            return Err(Error::ReadOnly);
-        }
-        self.blobs.put(content)
+    fn lend(&self, reader: Box<dyn FnOnce(&ReadBlob<'_>) + Send>) {
+        let blobs = self.blobs.clone();
+        self.journal.run(Box::new(move |_, _| reader(&|id| blobs.get(id))));
     }
 
-    fn list(&self) -> Result<Vec<(BlobId, u64)>, Error> {
-        self.blobs.list()
+    fn list(&self) -> Pending<Vec<(BlobId, u64)>> {
+        let blobs = self.blobs.clone();
+        self.journal.ask(move |_, _| blobs.list())
     }
 
-    fn forget(&self, id: &BlobId) -> Result<bool, Error> {
-        if self.owner.is_none() {
-            return Err(Error::ReadOnly);
-        }
-        self.blobs.forget(id)
+    fn begin_sweep(&self) -> Pending<Vec<(BlobId, u64)>> {
+        let (begun, blobs) = (self.send(Command::BeginSweep), self.blobs.clone());
+        self.journal.ask(move |_, _| begun.wait().and_then(|()| blobs.list()))
     }
 
-    fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {
-        self.blobs.get(id)
+    fn sweep(&self, unused: Vec<BlobId>) -> Pending<Vec<BlobId>> {
+        self.send(|answer| Command::Sweep(unused, answer))
     }
 }
 
 impl View for Sqlite {
-    fn list(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
-        match &self.projection {
-            None => Ok(Vec::new()),
-            Some(projection) => view::list(&self.views, &self.journal, &**projection, query),
-        }
+    fn list(&self, query: &Query) -> Pending<Vec<RunRow>> {
+        let query = query.clone();
+        self.with_rows(|_| (), move |(), rows| rows.list(&query))
     }
 
-    fn get(&self, run: &RunId) -> Result<Option<RunRow>, Error> {
-        match &self.projection {
-            None => Ok(None),
-            Some(projection) => view::get(&self.views, &self.journal, &**projection, run),
-        }
+    fn get(&self, run: &RunId) -> Pending<Option<RunRow>> {
+        let (run, name) = (run.clone(), run.clone());
+        let newer = move |tails: &Tails| tails.recent.get(&name).map(|tail| tail.lsn);
+        self.with_rows(newer, move |newer, rows| rows.get(&run, newer))
     }
 
-    fn applied(&self) -> Result<Option<Lsn>, Error> {
-        match &self.projection {
-            None => Ok(None),
-            Some(projection) => view::applied(&self.views, &self.journal, &**projection),
-        }
+    fn unfinished(&self) -> Pending<Vec<(RunId, Wake)>> {
+        self.with_rows(|tails| tails.recent.clone(), |recent, rows| rows.unfinished(&recent))
     }
 
-    fn rebuild(&self) -> Result<(), Error> {
-        match (&self.owner, &self.projection) {
-            (None, _) => Err(Error::ReadOnly),
-            (Some(_), None) => Ok(()),
-            (Some(owner), Some(_)) => owner.signal.rebuild(),
-        }
+    fn stored(&self) -> Pending<Option<(Lsn, Vec<RunRow>)>> {
+        self.with_rows(|_| (), |(), rows| rows.all_stored())
     }
 
-    fn stored(&self) -> Result<Option<Vec<RunRow>>, Error> {
-        match &self.projection {
-            None => Ok(None),
-            Some(projection) => view::stored_rows(&self.views, &self.journal, &**projection),
-        }
+    fn rebuild(&self) -> Pending<()> {
+        self.send(Command::Rebuild)
     }
 }

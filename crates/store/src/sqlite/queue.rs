@@ -1,40 +1,54 @@
-//! What waits for the writer. It takes all of it at once, which is what makes a group commit.
+//! The commands that wait for the writer. It takes all of them at once, which makes a group commit.
 
-use crate::journal::{Append, Appended, Forget};
+use crate::blobs::BlobId;
+use crate::journal::{Append, Appended};
 use crate::pending::Answer;
 use crate::plans::StoredPlan;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use windlass_engine::RunId;
 
 pub(super) enum Command {
     Append(Append, Answer<Appended>),
+    /// All of them or none.
+    AppendAll(Vec<Append>, Answer<Vec<Appended>>),
     Plan(Box<StoredPlan>, Answer<()>),
-    Forget(Forget, Answer<Vec<RunId>>),
-    /// Plans that no run is pinned to any more.
+    /// Remove plans that no run is pinned to.
     ForgetPlans(Vec<String>, Answer<usize>),
-    /// Give the room of what was removed back to the disk.
+    /// From now on remember which values new records refer to.
+    BeginSweep(Answer<()>),
+    /// Remove the values that no new record refers to.
+    Sweep(Vec<BlobId>, Answer<Vec<BlobId>>),
+    /// Fold all rows again.
+    Rebuild(Answer<()>),
+    /// Delete the records of removed runs.
+    Reclaim(Answer<()>),
+    /// Return free space to the file system.
     Compact(Answer<()>),
-    /// Finish, fold in the log, say so, end.
+    /// Finish, fold in the log, answer, end.
     Close(Answer<()>),
 }
 
 impl Command {
-    pub(super) fn append(&self) -> Option<&Append> {
+    pub(super) fn appends(&self) -> &[Append] {
         match self {
-            Self::Append(append, _) => Some(append),
-            Self::Plan(..) | Self::Forget(..) | Self::ForgetPlans(..) | Self::Compact(_) | Self::Close(_) => {
-                None
-            }
+            Self::Append(append, _) => std::slice::from_ref(append),
+            Self::AppendAll(appends, _) => appends,
+            Self::Plan(..)
+            | Self::ForgetPlans(..)
+            | Self::BeginSweep(_)
+            | Self::Sweep(..)
+            | Self::Rebuild(_)
+            | Self::Reclaim(_)
+            | Self::Compact(_)
+            | Self::Close(_) => &[],
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Append(append, _) => append.bytes(),
             Self::Plan(plan, _) => plan.plan.len() + plan.source.len() + plan.overrides.len(),
-            Self::Forget(..) | Self::ForgetPlans(..) | Self::Compact(_) | Self::Close(_) => 0,
+            other => other.appends().iter().map(Append::bytes).sum(),
         }
     }
 }

@@ -1,50 +1,84 @@
-//! Reading `journal.db`: connections that come and go, and the statements that need no writer.
+//! Reading `journal.db`: a few threads, each with a connection, and the statements that need no writer.
 
 use super::codes::of;
 use super::schema;
+use super::tails;
 use crate::error::Error;
 use crate::journal::{Lsn, Record};
+use crate::pending::Pending;
 use crate::plans::StoredPlan;
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use windlass_engine::RunId;
 
 /// A scan stops when it has read this much.
 const SCAN_BYTES: usize = 4 << 20;
 
-/// Connections kept for the next one who reads.
-const KEPT_MAX: usize = 4;
+/// Threads that read.
+const THREADS: usize = 3;
 
-/// Connections to one file, opened when all others are in use.
+type Job = Box<dyn FnOnce(&mut Option<Connection>, &Path) + Send>;
+
+/// The threads that read one file. They end with the last job after this is dropped.
 pub(super) struct Readers {
     path: PathBuf,
-    /// Held to take one or to give it back.
-    free: Mutex<Vec<Connection>>,
+    jobs: mpsc::Sender<Job>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, free: Mutex::default() }
+    pub(super) fn new(path: PathBuf) -> Result<Self, Error> {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let queue = Arc::new(Mutex::new(queue));
+        for _ in 0..THREADS {
+            let (queue, file) = (queue.clone(), path.clone());
+            let work = move || {
+                let mut connection = None;
+                // Held while this thread waits for a job, so that one thread waits for the queue and the others for that one.
+                let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                while let Ok(job) = next() {
+                    job(&mut connection, &file);
+                }
+            };
+            let thread = std::thread::Builder::new().name("reader".into()).spawn(work);
+            thread.map_err(|error| Error::io(&path, &error))?;
+        }
+        Ok(Self { path, jobs })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn with<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
-        let kept = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match kept {
-            Some(connection) => connection,
-            None => schema::open_reader(&self.path)?,
-        };
-        let result = read(&connection)?;
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < KEPT_MAX {
-            free.push(connection);
-        }
-        Ok(result)
+    /// Reads on one of the threads.
+    pub(super) fn ask<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection, &Path) -> Result<T, Error> + Send + 'static,
+    ) -> Pending<T> {
+        let (answer, pending) = Pending::waiting();
+        self.run(Box::new(move |connection, path| answer.send(with(connection, path, read))));
+        pending
     }
+
+    /// Runs a job on one of the threads. If they are gone, dropping the job answers that the store has stopped.
+    pub(super) fn run(&self, job: Job) {
+        drop(self.jobs.send(job));
+    }
+}
+
+/// Reads with a connection, which is opened first if there is none and dropped after an error.
+fn with<T>(
+    kept: &mut Option<Connection>,
+    path: &Path,
+    read: impl FnOnce(&Connection, &Path) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let connection = match kept.take() {
+        Some(connection) => connection,
+        None => schema::open_reader(path)?,
+    };
+    let found = read(&connection, path)?;
+    *kept = Some(connection);
+    Ok(found)
 }
 
 pub(super) fn number(lsn: Lsn) -> i64 {
@@ -62,32 +96,42 @@ pub(super) fn run(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<RunId
     Ok(text.and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(RunId::written))
 }
 
-/// The record in a row whose columns are number, run, previous and body; and which record it says it follows. Types are
-/// not trusted either: whatever the row holds, it is a record or damage.
-pub(super) fn record(
-    row: &Row<'_>,
-    [at, name, before, body]: [usize; 4],
-) -> rusqlite::Result<(Result<Record, Error>, Option<Lsn>)> {
-    let (at, prev) = (lsn(row.get(at)?), row.get_ref(before)?.as_i64_or_null().ok().flatten().map(lsn));
-    let Some(run) = run(row, name)? else { return Ok((Err(Error::Orphan { lsn: at }), prev)) };
-    let frame = row.get_ref(body)?.as_bytes().unwrap_or_default();
-    Ok((Record::verified(at, run, prev, frame), prev))
+/// Selects number, run, previous record, body, key of the run, and whether the run was removed.
+pub(super) const RECORDS: &str =
+    "SELECT journal.lsn, runs.run, journal.prev, journal.body, journal.run, removed.key
+    FROM journal LEFT JOIN runs ON runs.key = journal.run LEFT JOIN removed ON removed.key = journal.run";
+
+/// A record, or the damage in its place.
+pub(super) type Found = Result<Record, Error>;
+
+/// The record in a row of [`RECORDS`], none if its run was removed, and which record it says it follows. Types are not
+/// trusted either: whatever the row holds is a record or damage.
+pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<(Option<Found>, Option<Lsn>)> {
+    let (at, prev) = (lsn(row.get(0)?), row.get_ref(2)?.as_i64_or_null().ok().flatten().map(lsn));
+    let found = match run(row, 1)? {
+        Some(run) => {
+            let frame = row.get_ref(3)?.as_bytes().unwrap_or_default();
+            Some(Record::verified(at, run, prev, frame))
+        }
+        None if row.get::<_, Option<i64>>(5)?.is_some() => None,
+        None => Some(Err(Error::Orphan { lsn: at })),
+    };
+    Ok((found, prev))
 }
 
-/// What can be read at this number: a record, damage, or nothing.
+/// A record, damage, or nothing.
 pub(super) fn at(
     connection: &Connection,
     path: &Path,
     lsn: Lsn,
 ) -> Result<Option<Result<Record, Error>>, Error> {
-    let sql = "SELECT journal.lsn, runs.run, journal.prev, journal.body FROM journal
-        LEFT JOIN runs ON runs.key = journal.run WHERE journal.lsn = ?1";
-    let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
+    let mut statement =
+        connection.prepare_cached(&format!("{RECORDS} WHERE journal.lsn = ?1")).map_err(of(path))?;
     let mut rows = statement.query([number(lsn)]).map_err(of(path))?;
     match rows.next().map_err(of(path)) {
-        Ok(Some(row)) => Ok(Some(record(row, [0, 1, 2, 3]).map_err(of(path))?.0)),
+        Ok(Some(row)) => Ok(record(row).map_err(of(path))?.0),
         Ok(None) => Ok(None),
-        // The page that it stands on is damaged.
+        // Its page is damaged.
         Err(Error::Malformed { .. }) => Ok(Some(Err(Error::Orphan { lsn }))),
         Err(error) => Err(error),
     }
@@ -100,24 +144,46 @@ pub(super) fn last(connection: &Connection, path: &Path) -> Result<Option<Lsn>, 
     Ok(last.map(lsn))
 }
 
-/// `unfinished` is the run's last record if the run is not finished; the last one of a finished run is in its own row.
+/// Where reading a run begins.
+#[derive(Clone, Copy)]
+pub(super) enum Start {
+    /// At its last record, which is newer than its row.
+    Tail(Lsn),
+    /// At the record that its row names.
+    Row,
+    /// Before this record of its own.
+    Before(Lsn),
+}
+
+impl Start {
+    pub(super) fn of(tails: &tails::Tails, run: &RunId) -> Self {
+        match tails.recent.get(run) {
+            Some(tail) => Self::Tail(tail.lsn),
+            None if tails.whole => Self::Row,
+            // All runs that exist would be recent.
+            None => Self::Before(Lsn(0)),
+        }
+    }
+}
+
+/// Records of a run, newest first: at most `limit`, and only those after the given one.
 pub(super) fn back(
     connection: &Connection,
     path: &Path,
     run: &RunId,
-    before: Option<Lsn>,
-    unfinished: Option<Lsn>,
+    start: Start,
     limit: usize,
+    after: Option<Lsn>,
 ) -> Result<Vec<Record>, Error> {
     // One look at the database, and not one for each record.
     let _look = connection.unchecked_transaction().map_err(of(path))?;
-    let mut next = match (before, unfinished) {
-        (Some(before), _) => prev_of(connection, path, run, before)?,
-        (None, Some(tail)) => Some(tail),
-        (None, None) => finished_tail(connection, path, run)?,
+    let mut next = match start {
+        Start::Before(before) => prev_of(connection, path, run, before)?,
+        Start::Tail(tail) => Some(tail),
+        Start::Row => stored_tail(connection, path, run)?,
     };
     let mut found = Vec::new();
-    while let Some(at) = next.filter(|_| found.len() < limit) {
+    while let Some(at) = next.filter(|at| found.len() < limit && after.is_none_or(|after| *at > after)) {
         let record = of_run(connection, path, run, at)?;
         // A chain that does not lead back would never end.
         next = record.prev.filter(|prev| *prev < at);
@@ -127,7 +193,7 @@ pub(super) fn back(
 }
 
 /// The record with this number, which has to be one of this run: anything else is a hole in its history.
-fn of_run(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Result<Record, Error> {
+pub(super) fn of_run(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Result<Record, Error> {
     match at(connection, path, lsn)? {
         Some(Ok(record)) if record.run == *run => Ok(record),
         Some(_) | None => Err(Error::Corrupt { run: run.clone(), lsn }),
@@ -143,16 +209,10 @@ fn prev_of(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Resul
     }
 }
 
-/// The record that closed a run. Its number stands in a row without a checksum, so it has to be one that closes.
-fn finished_tail(connection: &Connection, path: &Path, run: &RunId) -> Result<Option<Lsn>, Error> {
-    let mut statement =
-        connection.prepare_cached("SELECT tail FROM runs WHERE run = ?1").map_err(of(path))?;
-    let tail = statement
-        .query_row([run.as_str()], |row| row.get::<_, Option<i64>>(0))
-        .optional()
-        .map_err(of(path))?;
-    let Some(tail) = tail.flatten().map(lsn) else { return Ok(None) };
-    if of_run(connection, path, run, tail)?.ends() {
+/// The last record of a run as its row has it. The rows of closed runs have no checksum, so the record has to close the run.
+fn stored_tail(connection: &Connection, path: &Path, run: &RunId) -> Result<Option<Lsn>, Error> {
+    let Some((tail, closed)) = tails::stored(connection, path, run)? else { return Ok(None) };
+    if !closed || of_run(connection, path, run, tail)?.ends() {
         Ok(Some(tail))
     } else {
         Err(Error::Corrupt { run: run.clone(), lsn: tail })
@@ -167,7 +227,7 @@ pub(super) fn scan(
 ) -> Result<Vec<Result<Record, Error>>, Error> {
     let (mut found, mut next, mut room) = (Vec::new(), from, SCAN_BYTES);
     while let Err(error) = scan_on(connection, path, &mut next, limit, &mut room, &mut found) {
-        // A page that cannot be read has its place like any other damage, and what stands behind it is read.
+        // A page that cannot be read has its place like any other damage, and the scan continues behind it.
         let damaged = matches!(error, Error::Malformed { .. });
         if !damaged || last(connection, path)?.is_none_or(|last| next > last) {
             return Err(error);
@@ -187,26 +247,19 @@ fn scan_on(
     room: &mut usize,
     found: &mut Vec<Result<Record, Error>>,
 ) -> Result<(), Error> {
-    let sql = "SELECT journal.lsn, runs.run, journal.prev, journal.body FROM journal
-        LEFT JOIN runs ON runs.key = journal.run WHERE journal.lsn >= ?1 ORDER BY journal.lsn";
-    let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
+    let sql = format!("{RECORDS} WHERE journal.lsn >= ?1 ORDER BY journal.lsn");
+    let mut statement = connection.prepare_cached(&sql).map_err(of(path))?;
     let mut rows = statement.query([number(*next)]).map_err(of(path))?;
     while found.len() < limit && *room > 0 {
         let Some(row) = rows.next().map_err(of(path))? else { break };
-        let (record, _) = record(row, [0, 1, 2, 3]).map_err(of(path))?;
-        *room = room.saturating_sub(record.as_ref().map_or(0, |record| record.frame().len()));
         // Never back: on a damaged page numbers may stand in any order.
         let at = lsn(row.get(0).map_err(of(path))?);
         *next = (*next).max(Lsn(at.0 + 1));
+        let Some(record) = record(row).map_err(of(path))?.0 else { continue };
+        *room = room.saturating_sub(record.as_ref().map_or(0, |record| record.frame().len()));
         found.push(record);
     }
     Ok(())
-}
-
-pub(super) fn has_plan(connection: &Connection, path: &Path, digest: &str) -> Result<bool, Error> {
-    let mut statement =
-        connection.prepare_cached("SELECT 1 FROM plans WHERE digest = ?1").map_err(of(path))?;
-    statement.exists([digest]).map_err(of(path))
 }
 
 pub(super) fn plan(connection: &Connection, path: &Path, digest: &str) -> Result<Option<StoredPlan>, Error> {
@@ -260,13 +313,13 @@ pub(super) fn faults(connection: &Connection, path: &Path) -> Result<Vec<String>
 pub(super) fn count(connection: &Connection, path: &Path) -> Result<(u64, u64), Error> {
     let moment = connection.unchecked_transaction().map_err(of(path))?;
     let count = moment.query_row("SELECT count(*) FROM journal", [], |row| row.get(0)).map_err(of(path))?;
-    let mark = moment.query_row("SELECT low_water FROM mark", [], |row| row.get(0)).map_err(of(path))?;
-    let last = last(&moment, path)?.map_or(0, |last| last.0).max(lsn(mark).0.saturating_sub(1));
+    let applied = super::rows::reach(&moment).map_or(0, |reach| reach.applied);
+    let last = last(&moment, path)?.map_or(0, |last| last.0).max(applied);
     let removed = identity(&moment).map_or(0, |(_, removed)| removed);
     Ok((lsn(count).0, last.saturating_sub(removed)))
 }
 
-/// How many bytes the file has, and how many of those nothing stands on.
+/// How many bytes the file has, and how many of those are free.
 pub(super) fn room(connection: &Connection, path: &Path) -> Result<(u64, u64), Error> {
     let number = |pragma| {
         let read = connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));

@@ -14,11 +14,11 @@ const APPLICATION: i32 = 0x776e_646c;
 /// One step for each version of the tables; a file of version `n` has seen the first `n`. Steps are added, never
 /// changed.
 ///
-/// `journal` is the hot table and has no index but its row number. `runs` gives every run a small number to be
-/// written in each of its records, and keeps the last record of a finished one. `idle` has the last records of those
-/// unfinished runs that stand before the low-water mark, which is in `mark`. `identity` has one row: the name of this
-/// journal, which copies of it share; how many records were removed on purpose; and a checksum of mark and idle runs.
-const MIGRATIONS: [&str; 2] = ["
+/// `journal` is the hot table and has no index but its row number. `runs` gives every run a small number, which each of its
+/// records has, and holds the row that lists show. A row is filled when the rows reach the run's first record, and is right up
+/// to the record `rows.applied`; `tail` is the run's last record up to there, and `closed` is null before. `removed` has the runs whose records are to be deleted, and from which record on. `identity` has one
+/// row: the name of this journal, which copies of it share, and how many records were deleted.
+const MIGRATIONS: [&str; 3] = ["
     CREATE TABLE journal (lsn INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER, body BLOB NOT NULL);
     CREATE TABLE runs (key INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, tail INTEGER);
     CREATE TABLE idle (run INTEGER PRIMARY KEY, tail INTEGER NOT NULL);
@@ -29,7 +29,32 @@ const MIGRATIONS: [&str; 2] = ["
 ", "
     CREATE TABLE identity (id TEXT NOT NULL, removed INTEGER NOT NULL, mark_seal BLOB NOT NULL);
     INSERT INTO identity VALUES (lower(hex(randomblob(16))), 0, x'');
+", "
+    DROP TABLE idle;
+    DROP TABLE mark;
+    ALTER TABLE identity DROP COLUMN mark_seal;
+    UPDATE runs SET tail = NULL;
+    ALTER TABLE runs ADD COLUMN closed INTEGER;
+    ALTER TABLE runs ADD COLUMN broken INTEGER;
+    ALTER TABLE runs ADD COLUMN workflow TEXT;
+    ALTER TABLE runs ADD COLUMN dialect TEXT;
+    ALTER TABLE runs ADD COLUMN plan TEXT;
+    ALTER TABLE runs ADD COLUMN status TEXT;
+    ALTER TABLE runs ADD COLUMN started_at INTEGER;
+    ALTER TABLE runs ADD COLUMN ended_at INTEGER;
+    ALTER TABLE runs ADD COLUMN reason TEXT;
+    ALTER TABLE runs ADD COLUMN has_failures INTEGER;
+    ALTER TABLE runs ADD COLUMN waiting TEXT;
+    ALTER TABLE runs ADD COLUMN inputs TEXT;
+    ALTER TABLE runs ADD COLUMN failed_step TEXT;
+    ALTER TABLE runs ADD COLUMN wake INTEGER;
+    CREATE TABLE rows (applied INTEGER NOT NULL, projection INTEGER NOT NULL, seal BLOB NOT NULL);
+    INSERT INTO rows VALUES (0, 0, x'');
+    CREATE TABLE removed (key INTEGER PRIMARY KEY, at INTEGER NOT NULL);
 "];
+
+/// On macOS a plain flush leaves data in the cache of the disk; elsewhere these settings have no effect.
+const FULL_FLUSH: &str = "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1;";
 
 /// How long to wait for a lock that another process holds for a moment.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
@@ -41,17 +66,21 @@ pub(super) fn open_journal(path: &Path, durability: Durability) -> Result<Connec
     crate::private::reserve(path);
     let connection = connect(path, flags)?;
     let found = version(&connection, path)?;
-    let synchronous = match durability {
-        Durability::Disk => "FULL",
-        Durability::Process => "NORMAL",
-    };
+    let synchronous = synchronous(durability);
     connection
         .execute_batch(&format!(
-            "PRAGMA synchronous = {synchronous}; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;"
+            "PRAGMA synchronous = {synchronous}; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; {FULL_FLUSH}"
         ))
         .map_err(of(path))?;
     migrate(&connection, found).map_err(of(path))?;
     Ok(connection)
+}
+
+pub(super) fn synchronous(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Disk => "FULL",
+        Durability::Process => "NORMAL",
+    }
 }
 
 /// A connection that changes nothing of its own. It may write all the same: what a writer that was killed had begun has to be taken
@@ -60,11 +89,14 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
     let reader = |path: &Path, more: OpenFlags| -> Result<Connection, Error> {
         let connection =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more)?;
+        // Only now is the file looked at. One of an older version has no table of removed runs, and needs none.
+        let has_removed = "SELECT 1 FROM sqlite_schema WHERE name = 'removed'";
+        if !connection.prepare(has_removed).and_then(|mut it| it.exists([])).map_err(of(path))? {
+            let none =
+                "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE removed (key INTEGER PRIMARY KEY, at INTEGER)";
+            connection.execute_batch(none).map_err(of(path))?;
+        }
         connection.pragma_update(None, "query_only", true).map_err(of(path))?;
-        // Only now is the file looked at.
-        connection
-            .pragma_query_value(None, "schema_version", |row| row.get::<_, i32>(0))
-            .map_err(of(path))?;
         Ok(connection)
     };
     reader(path, OpenFlags::empty()).or_else(|error| match unchanging(path) {
@@ -128,13 +160,14 @@ fn version(connection: &Connection, path: &Path) -> Result<u32, Error> {
 }
 
 fn migrate(connection: &Connection, found: u32) -> rusqlite::Result<()> {
-    for (done, step) in (0u32..).zip(MIGRATIONS).skip(found as usize) {
-        connection.execute_batch(&format!(
-            "BEGIN IMMEDIATE; {step} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {}; COMMIT;",
-            done + 1
-        ))?;
+    let steps = MIGRATIONS.iter().skip(found as usize).copied().collect::<String>();
+    if steps.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE; {steps} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {}; COMMIT;",
+        MIGRATIONS.len()
+    ))
 }
 
 /// Gives the journal another name: from now on it is no copy of any other.

@@ -1,34 +1,42 @@
-//! Where every unfinished run stands: kept in memory, found again by reading the journal from its low-water mark.
+//! The last record of every run: in memory for runs with a record newer than the rows, in the row for all others.
 
 use super::codes::of;
 use super::read::{self, lsn, number};
+use super::rows;
 use crate::error::Error;
 use crate::journal::Lsn;
-use rusqlite::Connection;
+use crate::view::Wake;
+use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 use std::path::Path;
 use windlass_engine::RunId;
+
+/// A process that only reads begins again when it holds this many.
+const RECENT_MAX: usize = 10_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tail {
     /// The run's number in the table of runs.
     pub(super) key: i64,
     pub(super) lsn: Lsn,
+    pub(super) closed: bool,
+    pub(super) wake: Wake,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tails {
-    pub(super) unfinished: HashMap<RunId, Tail>,
-    /// The table `idle`: the last record of each unfinished run that stood before the mark when the mark was set. An
-    /// entry may be outdated; then a newer record stands after the mark.
-    pub(super) idle: HashMap<i64, Lsn>,
-    pub(super) low_water: u64,
-    /// The last record of all, 0 when there is none, and its fingerprint where that is known.
+    /// Runs with a record newer than the rows.
+    pub(super) recent: HashMap<RunId, Tail>,
+    /// The last record in the rows.
+    pub(super) applied: u64,
+    /// Whether the rows are what was written. If not, every run is in `recent`.
+    pub(super) whole: bool,
+    /// The last record of all, 0 when there is none, and its fingerprint if known.
     pub(super) last: u64,
     pub(super) last_seal: Vec<u8>,
-    /// What the journal is called; one that was made before there were names has none.
+    /// The name of the journal; one made before there were names has none.
     pub(super) id: Option<String>,
-    /// How many records were removed on purpose. All of them stood before the mark.
+    /// How many records of removed runs were deleted. All of them stood before `applied`.
     pub(super) removed: u64,
     /// Whether every number after `last` has to be there.
     gapless: bool,
@@ -38,58 +46,42 @@ pub(super) struct Tails {
 
 impl Tails {
     pub(super) fn load(connection: &Connection, path: &Path) -> Result<Self, Error> {
-        // One transaction: mark, idle runs and records have to be of one moment.
+        // One transaction: rows and records have to be of one moment.
         let moment = connection.unchecked_transaction().map_err(of(path))?;
         let identity = read::identity(&moment);
         let (id, removed) = identity.map_or((None, 0), |(id, removed)| (Some(id), removed));
+        let sealed = |reach: &rows::Reach| {
+            rows::sum(&moment).is_ok_and(|sum| reach.seal == rows::seal(reach.applied, sum))
+        };
+        let reach = rows::reach(&moment).filter(sealed);
+        // Rows that are not what was written are replaced by reading everything.
+        let applied = reach.as_ref().map_or(0, |reach| reach.applied);
         let mut tails = Self {
-            unfinished: HashMap::new(),
-            idle: HashMap::new(),
-            low_water: 1,
-            last: 0,
+            recent: HashMap::new(),
+            applied,
+            whole: reach.is_some(),
+            last: applied,
             last_seal: Vec::new(),
             id,
             removed,
-            gapless: removed == 0,
+            gapless: reach.is_some() || removed == 0,
             lost: Vec::new(),
         };
-        if !tails.load_mark(&moment).unwrap_or(false) {
-            // What cannot be trusted is found again by reading everything.
-            (tails.unfinished, tails.idle, tails.low_water) = (HashMap::new(), HashMap::new(), 1);
-        }
-        tails.last = tails.low_water.saturating_sub(1);
         tails.read_on(&moment, path)?;
         tails.gapless = true;
+        if tails.last_seal.is_empty()
+            && let Some(Ok(last)) = read::at(&moment, path, Lsn(tails.last))?
+        {
+            tails.last_seal.extend(crate::record::seal(last.frame()));
+        }
         Ok(tails)
     }
 
-    /// Whether mark and idle runs are what was written.
-    fn load_mark(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
-        let mark = connection.query_row("SELECT low_water FROM mark", [], |row| row.get(0))?;
-        self.low_water = lsn(mark).0.max(1);
-        let sql = "SELECT idle.run, idle.tail, runs.run FROM idle LEFT JOIN runs ON runs.key = idle.run";
-        let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let (key, tail) = (row.get(0)?, lsn(row.get(1)?));
-            self.idle.insert(key, tail);
-            if let Some(run) = read::run(row, 2)? {
-                self.unfinished.insert(run, Tail { key, lsn: tail });
-            }
-        }
-        if self.low_water == 1 && self.idle.is_empty() {
-            return Ok(true);
-        }
-        let sealed: Vec<u8> = connection.query_row("SELECT mark_seal FROM identity", [], |row| row.get(0))?;
-        let whole = sealed == seal(self.low_water, &self.idle);
-        self.gapless |= whole;
-        Ok(whole)
-    }
-
-    /// Reads every record after the last one that is known.
+    /// Reads every record after the last known one.
     pub(super) fn follow(&mut self, connection: &Connection, path: &Path) -> Result<(), Error> {
         let moment = connection.unchecked_transaction().map_err(of(path))?;
-        if read::identity(&moment).is_some_and(|(_, removed)| removed != self.removed) {
+        let deleted = read::identity(&moment).is_some_and(|(_, removed)| removed != self.removed);
+        if deleted || self.recent.len() > RECENT_MAX && self.whole {
             drop(moment);
             *self = Self::load(connection, path)?;
             return Ok(());
@@ -100,70 +92,81 @@ impl Tails {
     fn read_on(&mut self, connection: &Connection, path: &Path) -> Result<(), Error> {
         while let Err(error) = self.read_rows(connection, path) {
             let damaged = matches!(error, Error::Malformed { .. });
-            // Without its end nobody knows which number the next record gets.
+            // Without its end the number of the next record is unknown.
             if !damaged || read::last(connection, path)?.is_none_or(|last| self.last >= last.0) {
                 return Err(error);
             }
             self.last += 1;
             self.lost.push(Lsn(self.last));
         }
-        self.settle_losses();
-        Ok(())
+        self.settle_losses(connection, path)
     }
 
     fn read_rows(&mut self, connection: &Connection, path: &Path) -> Result<(), Error> {
-        let sql = "SELECT journal.lsn, journal.run, runs.run, journal.prev, journal.body FROM journal
-            LEFT JOIN runs ON runs.key = journal.run WHERE journal.lsn > ?1 ORDER BY journal.lsn";
-        let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
+        let sql = format!("{} WHERE journal.lsn > ?1 ORDER BY journal.lsn", read::RECORDS);
+        let mut statement = connection.prepare_cached(&sql).map_err(of(path))?;
         let mut rows = statement.query([number(Lsn(self.last))]).map_err(of(path))?;
         while let Some(row) = rows.next().map_err(of(path))? {
             let at = lsn(row.get(0).map_err(of(path))?);
             if self.gapless && at.0 > self.last + 1 {
                 self.lost.push(Lsn(self.last + 1));
             }
-            let key: i64 = row.get(1).map_err(of(path))?;
-            let (found, prev) = read::record(row, [0, 2, 3, 4]).map_err(of(path))?;
+            let key: i64 = row.get(4).map_err(of(path))?;
+            let (found, prev) = read::record(row).map_err(of(path))?;
             self.last_seal.clear();
             match found {
-                Ok(record) => {
+                Some(Ok(record)) => {
                     self.last_seal.extend(crate::record::seal(record.frame()));
-                    self.step(&record.run, Tail { key, lsn: record.lsn }, record.ends());
+                    let tail = Tail { key, lsn: record.lsn, closed: record.ends(), wake: Wake::Unknown };
+                    self.recent.insert(record.run, tail);
                 }
-                Err(Error::Corrupt { run, lsn }) => {
-                    self.hurt(connection, path, Tail { key, lsn }, run, prev)?;
+                // The run was removed.
+                None => self.recent.retain(|_, tail| tail.key != key),
+                Some(Err(Error::Corrupt { run, lsn })) => {
+                    let tail = Tail { key, lsn, closed: false, wake: Wake::Unknown };
+                    self.damage(connection, path, tail, run, prev)?;
                 }
-                Err(Error::Orphan { lsn }) => self.hurt_owner(connection, path, prev, lsn)?,
-                Err(other) => return Err(other),
+                Some(Err(Error::Orphan { lsn })) => self.damage_owner(connection, path, prev, lsn)?,
+                Some(Err(other)) => return Err(other),
             }
             self.last = self.last.max(at.0);
         }
         Ok(())
     }
 
-    /// Nobody knows whose a lost record was. Runs that have gone on since are known by what they follow; any other may have lost its
-    /// end and must not go on without: what was lost becomes its tail, so that reading the run finds the damage.
-    fn settle_losses(&mut self) {
+    /// A lost record may have belonged to any run. Runs with later records are checked by what those follow; any other run
+    /// may have lost its end and must not continue without it: the lost record becomes its tail, so that reading the run
+    /// finds the damage.
+    fn settle_losses(&mut self, connection: &Connection, path: &Path) -> Result<(), Error> {
         let lost = std::mem::take(&mut self.lost);
-        let Some(latest) = lost.iter().max() else { return };
-        for tail in self.unfinished.values_mut().filter(|tail| tail.lsn < *latest) {
+        let Some(latest) = lost.iter().max() else { return Ok(()) };
+        for (run, tail) in self.stored_open(connection, path)? {
+            self.recent.entry(run).or_insert(tail);
+        }
+        for tail in self.recent.values_mut().filter(|tail| !tail.closed && tail.lsn < *latest) {
             tail.lsn = lost.iter().copied().filter(|lost| *lost > tail.lsn).min().unwrap_or(tail.lsn);
         }
+        Ok(())
     }
 
-    /// A record was added to a run.
-    pub(super) fn step(&mut self, run: &RunId, tail: Tail, ends: bool) {
-        if ends {
-            self.unfinished.remove(run);
-        } else if let Some(known) = self.unfinished.get_mut(run) {
-            *known = tail;
-        } else {
-            self.unfinished.insert(run.clone(), tail);
+    /// The runs whose rows say that they are not closed.
+    fn stored_open(&self, connection: &Connection, path: &Path) -> Result<Vec<(RunId, Tail)>, Error> {
+        if !self.whole {
+            return Ok(Vec::new());
         }
+        let sql = "SELECT run, tail, key FROM runs WHERE closed = 0";
+        let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
+        let read = |row: &rusqlite::Row<'_>| {
+            let tail = Tail { key: row.get(2)?, lsn: lsn(row.get(1)?), closed: false, wake: Wake::Unknown };
+            Ok(read::run(row, 0)?.map(|run| (run, tail)))
+        };
+        let found = statement.query_map([], read).map_err(of(path))?;
+        found.filter_map(Result::transpose).collect::<rusqlite::Result<_>>().map_err(of(path))
     }
 
-    /// A damaged record becomes its run's tail, so that reading the run finds the damage. If it does not follow what that
-    /// run had, the run's name itself may be what is damaged: then the run it follows must not go on without it either.
-    fn hurt(
+    /// A damaged record becomes its run's tail, so that reading the run finds the damage. If it does not follow the run's
+    /// last record, the run's name may be what is damaged: then the run it does follow must not continue either.
+    fn damage(
         &mut self,
         connection: &Connection,
         path: &Path,
@@ -171,12 +174,12 @@ impl Tails {
         run: RunId,
         prev: Option<Lsn>,
     ) -> Result<(), Error> {
-        let follows = self.lsn(&run) == prev;
-        self.unfinished.insert(run, tail);
-        if follows { Ok(()) } else { self.hurt_owner(connection, path, prev, tail.lsn) }
+        let follows = self.lsn(connection, path, &run)? == prev;
+        self.recent.insert(run, tail);
+        if follows { Ok(()) } else { self.damage_owner(connection, path, prev, tail.lsn) }
     }
 
-    fn hurt_owner(
+    fn damage_owner(
         &mut self,
         connection: &Connection,
         path: &Path,
@@ -190,47 +193,48 @@ impl Tails {
         let Some(row) = rows.next().map_err(of(path))? else { return Ok(()) };
         let key = row.get(0).map_err(of(path))?;
         if let Some(run) = read::run(row, 1).map_err(of(path))?
-            && self.lsn(&run) == Some(prev)
+            && self.lsn(connection, path, &run)? == Some(prev)
         {
-            self.unfinished.insert(run, Tail { key, lsn: at });
+            self.recent.insert(run, Tail { key, lsn: at, closed: false, wake: Wake::Unknown });
         }
         Ok(())
     }
 
-    pub(super) fn lsn(&self, run: &RunId) -> Option<Lsn> {
-        self.unfinished.get(run).map(|tail| tail.lsn)
+    /// The run's last record.
+    fn lsn(&self, connection: &Connection, path: &Path, run: &RunId) -> Result<Option<Lsn>, Error> {
+        if let Some(tail) = self.recent.get(run) {
+            return Ok(Some(tail.lsn));
+        }
+        if !self.whole {
+            return Ok(None);
+        }
+        Ok(stored(connection, path, run)?.map(|(lsn, _)| lsn))
     }
 
-    pub(super) fn shown(&self) -> crate::journal::Tails {
-        let mut unfinished: Vec<_> = self
-            .unfinished
-            .iter()
-            .filter(|(run, _)| !run.is_desk())
-            .map(|(run, tail)| (run.clone(), tail.lsn))
-            .collect();
+    pub(super) fn shown(&self, connection: &Connection, path: &Path) -> Result<crate::journal::Tails, Error> {
+        let stored = self.stored_open(connection, path)?;
+        let stored = stored.into_iter().filter(|(run, _)| !self.recent.contains_key(run));
+        let recent = self.recent.iter().filter(|(_, tail)| !tail.closed);
+        let all = stored.chain(recent.map(|(run, tail)| (run.clone(), *tail)));
+        let mut unfinished: Vec<_> =
+            all.filter(|(run, _)| !run.is_desk()).map(|(run, tail)| (run, tail.lsn)).collect();
         unfinished.sort_unstable();
-        crate::journal::Tails {
-            low_water: Lsn(self.low_water),
+        Ok(crate::journal::Tails {
+            low_water: Lsn(self.applied + 1),
             last: (self.last > 0).then_some(Lsn(self.last)),
             unfinished,
-        }
-    }
-
-    /// Which rows of `idle` are right once the mark is moved there: those of all unfinished runs that stand before it.
-    pub(super) fn idle_before(&self, low_water: u64) -> HashMap<i64, Lsn> {
-        let tails = self.unfinished.values().filter(|tail| tail.lsn.0 < low_water);
-        tails.map(|tail| (tail.key, tail.lsn)).collect()
+        })
     }
 }
 
-/// A checksum of the mark and of the idle runs: if they are not what was written, runs would be forgotten or stand where they do not.
-pub(super) fn seal(low_water: u64, idle: &HashMap<i64, Lsn>) -> Vec<u8> {
-    let mut sorted: Vec<_> = idle.iter().collect();
-    sorted.sort_unstable();
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&low_water.to_le_bytes());
-    for (run, tail) in sorted {
-        hasher.update(&run.to_le_bytes()).update(&tail.0.to_le_bytes());
-    }
-    hasher.finalize().as_bytes()[..8].to_vec()
+/// The last record of a run as its row has it, and whether that closes the run.
+pub(super) fn stored(
+    connection: &Connection,
+    path: &Path,
+    run: &RunId,
+) -> Result<Option<(Lsn, bool)>, Error> {
+    let sql = "SELECT tail, closed FROM runs WHERE run = ?1 AND closed IS NOT NULL";
+    let mut statement = connection.prepare_cached(sql).map_err(of(path))?;
+    let read = |row: &rusqlite::Row<'_>| Ok((lsn(row.get(0)?), row.get(1)?));
+    statement.query_row([run.as_str()], read).optional().map_err(of(path))
 }

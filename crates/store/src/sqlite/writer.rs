@@ -1,58 +1,54 @@
-//! The one thread that writes `journal.db`. It takes everything that queued while the last commit was on its way, writes
-//! it in one transaction, and then tells everybody. Nothing else commits or checkpoints.
+//! The one thread that writes `journal.db`. It takes everything that queued during the last commit, writes it in one
+//! transaction and answers all callers. Between commits it keeps the rows up to date. Nothing else commits or checkpoints.
 
+mod upkeep;
+
+use super::blobs::Folder;
 use super::codes::{of, translate};
 use super::head::Heads;
 use super::queue::{Command, Queue, Taken};
 use super::read::{lsn, number};
+use super::rows::{self, digest, seal};
 use super::schema;
-use super::signal::Signal;
-use super::tails::{Tail, Tails, seal};
+use super::tails::{Tail, Tails};
+use crate::blobs::BlobId;
 use crate::error::Error;
-use crate::journal::{Append, Appended, Forget, Lsn};
+use crate::journal::{Append, Appended, Lsn, Record};
 use crate::pending::Answer;
 use crate::plans::StoredPlan;
-use crate::store::Tuning;
+use crate::store::{Durability, Tuning};
+use crate::view::{Projection, Wake};
 use rusqlite::{Connection, OptionalExtension as _, Statement};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use windlass_engine::RunId;
 
-/// With nothing to write for this long, the log is folded in.
+/// With nothing to write for this long, rows are brought up to date and the log is folded in.
 const IDLE: Duration = Duration::from_millis(200);
 
-/// SQLite's own size of a page.
+/// SQLite's default page size.
 const PAGE_BYTES: u64 = 4096;
 
 /// How long readers may hold up a log that has become too long.
 const READERS: Duration = Duration::from_millis(100);
 
+/// Records of removed runs that are deleted in one transaction, and records that a rebuild reads at once.
+const CHUNK: usize = 1_000;
+
+/// Rows are brought up to date when the records in memory reach this many bytes.
+const FRESH_BYTES_MAX: usize = 4 << 20;
+
 /// Starts the thread; returns when its statements are prepared.
-pub(super) fn start(
-    connection: Connection,
-    path: &Path,
-    queue: &Arc<Queue>,
-    tails: &Arc<Mutex<Tails>>,
-    signal: &Arc<Signal>,
-    heads: Heads,
-    tuning: Tuning,
-) -> Result<JoinHandle<()>, Error> {
+pub(super) fn start(connection: Connection, shared: Shared) -> Result<JoinHandle<()>, Error> {
     let (ready, answer) = mpsc::channel();
-    let shared = Shared {
-        path: path.into(),
-        queue: queue.clone(),
-        tails: tails.clone(),
-        signal: signal.clone(),
-        heads,
-        tuning,
-    };
+    let path = shared.path.clone();
     let thread = std::thread::Builder::new()
         .name("journal".into())
         .spawn(move || {
-            // Whichever way this thread ends, nobody must wait for it afterwards.
+            // However this thread ends, no caller may wait for it afterwards.
             let _ending = Ending(&shared.queue);
             match Writer::new(&connection, &shared) {
                 Ok(mut writer) => {
@@ -63,17 +59,20 @@ pub(super) fn start(
                 Err(error) => drop(ready.send(Err(translate(&shared.path, &error)))),
             }
         })
-        .map_err(|error| Error::io(path, &error))?;
+        .map_err(|error| Error::io(&path, &error))?;
     answer.recv().unwrap_or(Err(Error::Stopped)).map(|()| thread)
 }
 
-struct Shared {
-    path: PathBuf,
-    queue: Arc<Queue>,
-    tails: Arc<Mutex<Tails>>,
-    signal: Arc<Signal>,
-    heads: Heads,
-    tuning: Tuning,
+pub(super) struct Shared {
+    pub(super) path: PathBuf,
+    pub(super) queue: Arc<Queue>,
+    /// Only this thread changes them.
+    pub(super) tails: Arc<Mutex<Tails>>,
+    pub(super) blobs: Arc<Folder>,
+    pub(super) projection: Option<Arc<dyn Projection>>,
+    pub(super) heads: Heads,
+    pub(super) durability: Durability,
+    pub(super) tuning: Tuning,
 }
 
 struct Ending<'q>(&'q Queue);
@@ -88,12 +87,24 @@ struct Writer<'c> {
     connection: &'c Connection,
     shared: &'c Shared,
     statements: Statements<'c>,
-    /// The numbers that the next run and the next record get.
+    /// The numbers of the next run and the next record.
     next_key: i64,
     next_lsn: u64,
+    /// Records newer than the rows, as far as they are in memory: all of them from the first one here on.
+    fresh: Vec<Record>,
+    fresh_bytes: usize,
+    /// The rows are not what was written, or were made by another projection: they have to be rebuilt.
+    stale: bool,
+    /// The sum that the seal of the rows covers.
+    sum: u128,
+    /// Runs were removed and have records left.
+    has_removed: bool,
+    reclaiming: Vec<Answer<()>>,
+    /// During a sweep: the values that new records refer to.
+    swept: Option<HashSet<BlobId>>,
     /// About how much the write-ahead log has grown since it was last folded in.
     log_bytes: u64,
-    /// The last record that is written down as such beside the journal.
+    /// The last record that the head file names.
     head: u64,
     /// After a fatal error: the answer to everything from then on.
     broken: Option<Error>,
@@ -106,16 +117,14 @@ struct Statements<'c> {
     record: Statement<'c>,
     find_run: Statement<'c>,
     run: Statement<'c>,
-    end_run: Statement<'c>,
+    row: Statement<'c>,
+    tail: Statement<'c>,
+    reach: Statement<'c>,
+    seal: Statement<'c>,
     plan: Statement<'c>,
-    mark: Statement<'c>,
-    idle: Statement<'c>,
-    not_idle: Statement<'c>,
-    mark_seal: Statement<'c>,
-    forget_record: Statement<'c>,
-    forget_run: Statement<'c>,
     forget_plan: Statement<'c>,
-    removed: Statement<'c>,
+    remove_run: Statement<'c>,
+    removed_run: Statement<'c>,
 }
 
 impl<'c> Statements<'c> {
@@ -125,49 +134,35 @@ impl<'c> Statements<'c> {
             commit: connection.prepare("COMMIT")?,
             record: connection
                 .prepare("INSERT INTO journal (lsn, run, prev, body) VALUES (?1, ?2, ?3, ?4)")?,
-            find_run: connection.prepare("SELECT key, tail FROM runs WHERE run = ?1")?,
+            find_run: connection.prepare("SELECT key, tail, closed FROM runs WHERE run = ?1")?,
             run: connection.prepare("INSERT INTO runs (key, run) VALUES (?1, ?2)")?,
-            end_run: connection.prepare("UPDATE runs SET tail = ?2 WHERE key = ?1")?,
+            row: connection.prepare(rows::UPDATE)?,
+            tail: connection.prepare("UPDATE runs SET tail = ?2, closed = ?3, wake = ?4 WHERE key = ?1")?,
+            reach: connection.prepare("UPDATE rows SET applied = ?1, projection = ?2, seal = ?3")?,
+            seal: connection.prepare("UPDATE rows SET seal = ?1")?,
             plan: connection.prepare("INSERT OR IGNORE INTO plans VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?,
-            mark: connection.prepare("UPDATE mark SET low_water = ?1")?,
-            idle: connection.prepare("INSERT OR REPLACE INTO idle VALUES (?1, ?2)")?,
-            not_idle: connection.prepare("DELETE FROM idle WHERE run = ?1")?,
-            mark_seal: connection.prepare("UPDATE identity SET mark_seal = ?1")?,
-            forget_record: connection.prepare("DELETE FROM journal WHERE lsn = ?1 AND run = ?2")?,
-            forget_run: connection.prepare("DELETE FROM runs WHERE key = ?1")?,
             forget_plan: connection.prepare("DELETE FROM plans WHERE digest = ?1")?,
-            removed: connection.prepare("UPDATE identity SET removed = removed + ?1")?,
+            remove_run: connection.prepare("DELETE FROM runs WHERE key = ?1 RETURNING tail, closed")?,
+            removed_run: connection.prepare("INSERT INTO removed VALUES (?1, ?2)")?,
         })
     }
 }
 
-/// What a batch does to the state in memory once it is durable. Runs are known by their numbers here: hashing names is
-/// what costs most when hundreds of records share a commit.
+/// The changes of a batch to the state in memory, made once it is durable.
 #[derive(Default)]
 struct Staged {
-    /// One for each append of the batch, with the number of its run where it was written.
-    appended: Vec<(Appended, i64)>,
-    /// The last records of the runs that this batch has added to.
-    tails: HashMap<i64, Lsn>,
-    begun: HashMap<RunId, i64>,
-    records: u64,
+    /// One list for each command that appends.
+    appended: VecDeque<Vec<Appended>>,
+    /// The last record of each run that the batch touched; none if it removed the run.
+    latest: HashMap<RunId, Option<Tail>>,
+    records: Vec<Record>,
+    begun: i64,
     bytes: u64,
     last_seal: Vec<u8>,
-    mark: Option<(u64, HashMap<i64, Lsn>)>,
-    /// One for each removal of the batch.
-    forgotten: Vec<Vec<RunId>>,
-    forgotten_plans: Vec<usize>,
-    removed: u64,
-}
-
-impl Staged {
-    fn for_batch(commands: usize) -> Self {
-        Self {
-            appended: Vec::with_capacity(commands),
-            tails: HashMap::with_capacity(commands),
-            ..Self::default()
-        }
-    }
+    /// The sum of the seal without the runs that the batch removed.
+    sum: u128,
+    has_removed: bool,
+    forgotten_plans: VecDeque<usize>,
 }
 
 impl<'c> Writer<'c> {
@@ -176,33 +171,56 @@ impl<'c> Writer<'c> {
         if let Some(pages) = shared.tuning.pages_max {
             connection.pragma_update(None, "max_page_count", pages)?;
         }
-        let key_max: Option<i64> = connection.query_row("SELECT max(key) FROM runs", [], |row| row.get(0))?;
-        let last = shared.tails.lock().unwrap_or_else(PoisonError::into_inner).last;
+        let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
+        let removed = number("SELECT max(key) FROM removed")?;
+        let key_max = number("SELECT max(key) FROM runs")?.max(removed);
+        let tails = shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let made_by = rows::reach(connection).map(|reach| reach.projection);
         Ok(Self {
             connection,
             shared,
             statements: Statements::new(connection)?,
             next_key: key_max.unwrap_or(0) + 1,
-            next_lsn: last + 1,
+            next_lsn: tails.last + 1,
+            fresh: Vec::new(),
+            fresh_bytes: 0,
+            stale: !tails.whole || made_by != Some(shared.version()),
+            sum: if tails.whole { rows::sum(connection)? } else { 0 },
+            has_removed: removed.is_some(),
+            reclaiming: Vec::new(),
+            swept: None,
             log_bytes: left_in_log(&shared.path),
             head: 0,
             broken: None,
         })
     }
 
-    fn tails(&self) -> MutexGuard<'_, Tails> {
+    fn tails(&self) -> MutexGuard<'c, Tails> {
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&mut self) {
+        if self.stale {
+            // If this fails the rows are out of use, and nothing else is: the next attempt is when there is time.
+            drop(self.apply());
+        }
         let mut batch = VecDeque::new();
         loop {
-            let patience = (self.log_bytes > 0 && self.broken.is_none()).then_some(IDLE);
+            let busy = self.broken.is_none() && (self.log_bytes > 0 || self.has_removed || self.behind());
+            let patience =
+                if self.reclaiming.is_empty() { busy.then_some(IDLE) } else { Some(Duration::ZERO) };
             match self.shared.queue.take(&mut batch, self.shared.tuning.batch_bytes, patience) {
                 Taken::Batch => {
                     if let Some(close) = self.commit(&mut batch) {
-                        drop(close.send(self.tidy()));
+                        close.send(self.tidy());
                         return;
+                    }
+                    let records = usize::try_from(self.shared.tuning.row_records).unwrap_or(usize::MAX);
+                    if self.fresh.len() >= records.max(1) || self.fresh_bytes >= FRESH_BYTES_MAX {
+                        drop(self.apply());
+                    }
+                    if !self.reclaiming.is_empty() {
+                        self.reclaim();
                     }
                     if self.log_bytes >= self.shared.tuning.log_bytes {
                         self.checkpoint();
@@ -210,39 +228,57 @@ impl<'c> Writer<'c> {
                     }
                 }
                 Taken::Idle => {
-                    self.checkpoint();
-                    self.write_head();
+                    if self.has_removed || !self.reclaiming.is_empty() {
+                        self.reclaim();
+                    } else {
+                        drop(self.apply());
+                        self.checkpoint();
+                        self.write_head();
+                    }
                 }
                 Taken::Closed => return,
             }
         }
     }
 
-    /// Writes a batch, answers all of it and leaves it empty. Returns who asked for the end, if somebody did.
+    /// Whether there are records newer than the rows.
+    fn behind(&self) -> bool {
+        self.stale || self.tails().applied + 1 < self.next_lsn
+    }
+
+    /// Writes a batch, answers all of it and leaves it empty. Returns the answer to a command that ends the thread.
     fn commit(&mut self, batch: &mut VecDeque<Command>) -> Option<Answer<()>> {
         let written = match &self.broken {
             Some(error) => Err(error.clone()),
             None => self.write(batch),
         };
-        let (staged, error) = match written {
-            Ok(staged) => (self.settle(batch, staged), None),
+        let (mut staged, error) = match written {
+            Ok(staged) => (self.settle(staged), None),
             Err(error) => (Staged::default(), Some(error)),
         };
-        let (mut appended, mut close) = (staged.appended.into_iter(), None);
-        let mut forgotten = staged.forgotten.into_iter();
-        let mut forgotten_plans = staged.forgotten_plans.into_iter();
+        let mut close = None;
         for command in batch.drain(..) {
-            // Whoever no longer listens does not mind.
             match command {
                 Command::Append(_, answer) => {
-                    drop(answer.send(reply(&error, || appended.next().map(|(it, _)| it))));
+                    let only = || staged.appended.pop_front().and_then(|mut all| all.pop());
+                    answer.send(reply(&error, only));
                 }
-                Command::Plan(_, answer) => drop(answer.send(reply(&error, || Some(())))),
-                Command::Forget(_, answer) => drop(answer.send(reply(&error, || forgotten.next()))),
+                Command::AppendAll(_, answer) => answer.send(reply(&error, || staged.appended.pop_front())),
+                Command::Plan(_, answer) => answer.send(reply(&error, || Some(()))),
                 Command::ForgetPlans(_, answer) => {
-                    drop(answer.send(reply(&error, || forgotten_plans.next())));
+                    answer.send(reply(&error, || staged.forgotten_plans.pop_front()));
                 }
-                Command::Compact(answer) => drop(answer.send(self.compact())),
+                Command::BeginSweep(answer) => {
+                    self.swept = Some(HashSet::new());
+                    answer.send(Ok(()));
+                }
+                Command::Sweep(unused, answer) => answer.send(self.sweep(unused)),
+                Command::Rebuild(answer) => {
+                    self.stale = true;
+                    answer.send(self.apply());
+                }
+                Command::Reclaim(answer) => self.reclaiming.push(answer),
+                Command::Compact(answer) => answer.send(self.compact()),
                 Command::Close(answer) => close = Some(answer),
             }
         }
@@ -250,101 +286,147 @@ impl<'c> Writer<'c> {
     }
 
     fn write(&mut self, batch: &VecDeque<Command>) -> Result<Staged, Error> {
-        self.transaction(batch).map_err(|error| {
-            if !self.connection.is_autocommit() {
-                // SQLite has often rolled back by itself; if this fails too the next BEGIN says so.
-                drop(self.connection.execute_batch("ROLLBACK"));
-            }
-            // Whoever was to follow these does not.
-            batch.iter().filter_map(Command::append).for_each(|append| append.ticket().clear());
-            let error = translate(&self.shared.path, &error);
+        let values = || batch.iter().flat_map(Command::appends).flat_map(Append::values);
+        if let Some(swept) = &mut self.swept {
+            swept.extend(values().map(|(id, _)| id.clone()));
+        }
+        // Values come first: a record never refers to one that is not durable.
+        let written = self.shared.blobs.put(values());
+        let written = written.and_then(|()| self.transaction(batch).map_err(of(&self.shared.path)));
+        written.inspect_err(|error| {
+            self.roll_back();
+            // Records that were to follow these are not written either.
+            batch.iter().flat_map(Command::appends).for_each(|append| append.ticket().clear());
             if error.is_fatal() {
                 self.broken = Some(error.clone());
             }
-            error
         })
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit() {
+            // SQLite has often rolled back by itself; if this fails too the next BEGIN fails.
+            drop(self.connection.execute_batch("ROLLBACK"));
+        }
     }
 
     fn transaction(&mut self, batch: &VecDeque<Command>) -> rusqlite::Result<Staged> {
         self.statements.begin.execute([])?;
-        let mut staged = Staged::for_batch(batch.len());
+        let mut staged = Staged { sum: self.sum, ..Staged::default() };
         for command in batch {
             match command {
-                Command::Append(append, _) => {
-                    let appended = self.append(append, &mut staged)?;
-                    staged.appended.push(appended);
+                Command::Append(..) | Command::AppendAll(..) => {
+                    let appended = self.append(command.appends(), &mut staged)?;
+                    staged.appended.push_back(appended);
                 }
                 Command::Plan(plan, _) => self.plan(plan)?,
-                Command::Forget(forget, _) => {
-                    let forgotten = self.forget(forget, &mut staged)?;
-                    staged.forgotten.push(forgotten);
-                }
                 Command::ForgetPlans(digests, _) => {
                     let mut forgotten = 0;
                     for digest in digests {
                         forgotten += self.statements.forget_plan.execute([digest])?;
                     }
-                    staged.forgotten_plans.push(forgotten);
+                    staged.forgotten_plans.push_back(forgotten);
                 }
-                Command::Compact(_) | Command::Close(_) => {}
+                Command::BeginSweep(_)
+                | Command::Sweep(..)
+                | Command::Rebuild(_)
+                | Command::Reclaim(_)
+                | Command::Compact(_)
+                | Command::Close(_) => {}
             }
         }
-        self.move_mark(&mut staged)?;
+        if staged.sum != self.sum {
+            let applied = self.tails().applied;
+            self.statements.seal.execute([seal(applied, staged.sum)])?;
+        }
         #[cfg(test)]
         self.fail_if_told()?;
         self.statements.commit.execute([])?;
         Ok(staged)
     }
 
-    fn append(&mut self, append: &Append, staged: &mut Staged) -> rusqlite::Result<(Appended, i64)> {
-        let tail = self.tail(append.run(), staged)?;
-        let known = tail.map(|tail| tail.lsn);
-        if !append.follows(known) {
-            return Ok((Appended::Conflict { tail: known }, 0));
+    /// Writes all of the records or none.
+    fn append(&mut self, appends: &[Append], staged: &mut Staged) -> rusqlite::Result<Vec<Appended>> {
+        let mut latest: HashMap<&RunId, Option<Lsn>> = HashMap::new();
+        for (append, at) in appends.iter().zip(self.next_lsn + staged.records.len() as u64..) {
+            let tail = match latest.get(append.run()) {
+                Some(tail) => *tail,
+                None => self.tail(append.run(), staged)?.map(|tail| tail.lsn),
+            };
+            if !append.follows(tail) {
+                appends.iter().for_each(|append| append.ticket().clear());
+                let conflict = |append: &Append| {
+                    let tail = self.tail(append.run(), staged)?.map(|tail| tail.lsn);
+                    Ok(Appended::Conflict { tail })
+                };
+                return appends.iter().map(conflict).collect();
+            }
+            append.ticket().set(Lsn(at));
+            if appends.len() > 1 {
+                latest.insert(append.run(), (!append.removes()).then_some(Lsn(at)));
+            }
         }
+        appends.iter().map(|append| self.record(append, staged).map(Appended::At)).collect()
+    }
+
+    fn record(&mut self, append: &Append, staged: &mut Staged) -> rusqlite::Result<Lsn> {
+        let tail = self.tail(append.run(), staged)?;
+        let (at, prev) = (Lsn(self.next_lsn + staged.records.len() as u64), tail.map(|tail| tail.lsn));
         let key = match tail {
             Some(tail) => tail.key,
-            None => self.begin_run(append.run(), staged)?,
+            None => {
+                let key = self.next_key + staged.begun;
+                staged.begun += 1;
+                self.statements.run.execute((key, append.run().as_str()))?;
+                key
+            }
         };
-        let at = Lsn(self.next_lsn + staged.records);
-        let frame = append.sealed(known);
-        self.statements.record.execute((number(at), key, known.map(number), &frame))?;
+        let frame = append.sealed(prev);
+        self.statements.record.execute((number(at), key, prev.map(number), &frame))?;
         staged.last_seal.clear();
         staged.last_seal.extend(crate::record::seal(&frame));
-        append.ticket().set(at);
-        if append.ends() {
-            self.statements.end_run.execute((key, number(at)))?;
+        staged.bytes += frame.len() as u64;
+        staged.records.push(append.record(at, prev));
+        let tail = Tail { key, lsn: at, closed: append.ends(), wake: append.wake() };
+        let gone = append.removes();
+        if gone {
+            self.remove(tail, staged)?;
         }
-        staged.records += 1;
-        staged.bytes += append.bytes() as u64;
-        staged.tails.insert(key, at);
-        Ok((Appended::At(at), key))
+        staged.latest.insert(append.run().clone(), (!gone).then_some(tail));
+        Ok(at)
     }
 
-    /// The run's last record: in this batch, in memory, or, for a finished run, in its own row.
+    /// From this transaction on the run does not exist. Its records are deleted later, from the last one back.
+    fn remove(&mut self, tail: Tail, staged: &mut Staged) -> rusqlite::Result<()> {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?));
+        if let Some((Some(stored), Some(false))) =
+            self.statements.remove_run.query_row([tail.key], read).optional()?
+        {
+            staged.sum ^= digest(tail.key, lsn(stored));
+        }
+        self.statements.removed_run.execute((tail.key, number(tail.lsn)))?;
+        staged.has_removed = true;
+        Ok(())
+    }
+
+    /// The run's last record: in this batch, in memory, or in its row. A run that is in none of them has lost its records:
+    /// nothing fits it, and nothing is added to it.
     fn tail(&mut self, run: &RunId, staged: &Staged) -> rusqlite::Result<Option<Tail>> {
-        let unfinished = self.tails().unfinished.get(run).copied();
-        let known = match (unfinished, staged.begun.get(run)) {
-            (Some(tail), _) => Some(tail),
-            (None, Some(key)) => Some(Tail { key: *key, lsn: Lsn(0) }),
-            (None, None) => self.finished_tail(run)?,
-        };
-        Ok(known.map(|tail| Tail { lsn: staged.tails.get(&tail.key).copied().unwrap_or(tail.lsn), ..tail }))
-    }
-
-    /// A run that is neither in memory nor finished has lost its records: no tail fits it, nothing is added to it.
-    fn finished_tail(&mut self, run: &RunId) -> rusqlite::Result<Option<Tail>> {
+        if let Some(tail) = staged.latest.get(run) {
+            return Ok(*tail);
+        }
+        let tails = self.tails();
+        if let Some(tail) = tails.recent.get(run) {
+            return Ok(Some(*tail));
+        }
+        let whole = tails.whole;
+        drop(tails);
         let read = |row: &rusqlite::Row<'_>| {
-            Ok(Tail { key: row.get(0)?, lsn: row.get::<_, Option<i64>>(1)?.map_or(Lsn(0), lsn) })
+            let stored = row.get::<_, Option<i64>>(1)?.filter(|_| whole).map_or(Lsn(0), lsn);
+            let closed = row.get::<_, Option<bool>>(2)?.unwrap_or_default();
+            Ok(Tail { key: row.get(0)?, lsn: stored, closed, wake: Wake::Unknown })
         };
         self.statements.find_run.query_row([run.as_str()], read).optional()
-    }
-
-    fn begin_run(&mut self, run: &RunId, staged: &mut Staged) -> rusqlite::Result<i64> {
-        let key = self.next_key + staged.begun.len() as i64;
-        self.statements.run.execute((key, run.as_str()))?;
-        staged.begun.insert(run.clone(), key);
-        Ok(key)
     }
 
     fn plan(&mut self, plan: &StoredPlan) -> rusqlite::Result<()> {
@@ -353,86 +435,46 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    /// Removes those of the runs that are finished and end with the record that the caller thinks.
-    fn forget(&mut self, forget: &Forget, staged: &mut Staged) -> rusqlite::Result<Vec<RunId>> {
-        let mut forgotten = Vec::new();
-        for (run, tail, records) in &forget.0 {
-            let unfinished = self.tails().unfinished.contains_key(run) || staged.begun.contains_key(run);
-            let Some(known) = self.finished_tail(run)?.filter(|known| known.lsn == *tail && !unfinished)
-            else {
-                continue;
-            };
-            if staged.tails.contains_key(&known.key) {
-                continue;
-            }
-            for record in records {
-                staged.removed += self.statements.forget_record.execute((number(*record), known.key))? as u64;
-            }
-            self.statements.forget_run.execute([known.key])?;
-            forgotten.push(run.clone());
-        }
-        Ok(forgotten)
-    }
-
-    /// Moves the low-water mark when it is far enough behind, and behind everything when records were removed: then the last number
-    /// is not forgotten with its record, and whatever is missing after the mark was not removed. The runs that stand before it are written down, so that a
-    /// run that waits for a month does not make every start read a month of records. It rides in the batch's commit.
-    fn move_mark(&mut self, staged: &mut Staged) -> rusqlite::Result<()> {
-        let distance = self.shared.tuning.mark_records.max(1);
-        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
-        let low_water = if staged.removed > 0 {
-            self.next_lsn
-        } else if self.next_lsn.saturating_sub(tails.low_water) < distance.saturating_mul(2) {
-            return Ok(());
-        } else {
-            self.next_lsn - distance
-        };
-        let (had, has) = (tails.idle.clone(), tails.idle_before(low_water));
-        drop(tails);
-        for key in had.keys().filter(|key| !has.contains_key(key)) {
-            self.statements.not_idle.execute([key])?;
-        }
-        for (key, tail) in has.iter().filter(|(key, tail)| had.get(key) != Some(tail)) {
-            self.statements.idle.execute((key, number(*tail)))?;
-        }
-        self.statements.mark.execute([number(Lsn(low_water))])?;
-        self.statements.mark_seal.execute([seal(low_water, &has)])?;
-        if staged.removed > 0 {
-            self.statements.removed.execute([number(Lsn(staged.removed))])?;
-        }
-        staged.mark = Some((low_water, has));
-        Ok(())
-    }
-
     /// The batch is durable: memory follows.
-    fn settle(&mut self, batch: &VecDeque<Command>, mut staged: Staged) -> Staged {
-        self.next_lsn += staged.records;
-        self.next_key += staged.begun.len() as i64;
-        // What was written, the page that was only partly filled, and two more of the table of runs and its index.
-        let pages = if staged.begun.is_empty() { 1 } else { 3 };
+    fn settle(&mut self, mut staged: Staged) -> Staged {
+        self.next_lsn += staged.records.len() as u64;
+        self.next_key += staged.begun;
+        self.sum = staged.sum;
+        self.has_removed |= staged.has_removed;
+        // The records, the page that was only partly filled, and two more for the table of runs and its index.
+        let pages = if staged.begun == 0 { 1 } else { 3 };
         self.log_bytes += staged.bytes + pages * PAGE_BYTES;
-        let last = self.next_lsn - 1;
         let mut tails = self.tails();
-        let appends = batch.iter().filter_map(Command::append);
-        for (append, (appended, key)) in appends.zip(&staged.appended) {
-            if let Appended::At(lsn) = *appended {
-                tails.step(append.run(), Tail { key: *key, lsn }, append.ends());
+        for (run, tail) in staged.latest.drain() {
+            match tail {
+                Some(tail) => drop(tails.recent.insert(run, tail)),
+                None => drop(tails.recent.remove(&run)),
             }
         }
-        tails.last = last;
-        tails.removed += staged.removed;
+        tails.last = self.next_lsn - 1;
         if !staged.last_seal.is_empty() {
             tails.last_seal.clone_from(&staged.last_seal);
         }
-        if let Some((low_water, idle)) = staged.mark.take() {
-            (tails.low_water, tails.idle) = (low_water, idle);
-        }
         drop(tails);
-        self.shared.signal.publish(last, staged.removed > 0);
+        self.fresh_bytes += staged.bytes as usize;
+        self.fresh.append(&mut staged.records);
         staged
     }
 
-    /// Notes how far the journal has come, off the way of whoever waits for a commit.
+    /// Removes values, and ends the sweep.
+    fn sweep(&mut self, mut unused: Vec<BlobId>) -> Result<Vec<BlobId>, Error> {
+        let Some(fresh) = self.swept.take() else { return Ok(Vec::new()) };
+        unused.retain(|id| !fresh.contains(id));
+        let mut removed = Vec::new();
+        for id in unused {
+            if self.shared.blobs.remove(&id)? {
+                removed.push(id);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Notes how far the journal has come, while no caller waits for a commit.
     fn write_head(&mut self) {
         let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
         if self.broken.is_some() || self.head == tails.last {
@@ -446,7 +488,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Writes the whole database anew without the pages that nothing stands on.
+    /// Writes the database again without its free pages.
     fn compact(&mut self) -> Result<(), Error> {
         match &self.broken {
             Some(error) => return Err(error.clone()),
@@ -455,8 +497,8 @@ impl<'c> Writer<'c> {
         self.fold_log("TRUNCATE").map(drop).map_err(of(&self.shared.path))
     }
 
-    /// Folds the log into the database. It is then written from its start again, unless somebody reads from it at that
-    /// very moment; when that has happened too often in a row, readers are waited for.
+    /// Folds the log into the database. The log is then overwritten from its start, unless a reader is using it; when that
+    /// has happened too often in a row, the writer waits for readers.
     fn checkpoint(&mut self) {
         // Also when it fails: it is tried again when the log has grown as much once more.
         self.log_bytes = 0;
@@ -476,15 +518,16 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// How many pages the log has, folded in or not. That somebody was in the way is no error.
+    /// How many pages the log has, folded in or not. A reader in the way is not an error.
     fn fold_log(&self, mode: &str) -> rusqlite::Result<u64> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         let pages: i64 = self.connection.query_row(&sql, [], |row| row.get(1))?;
         Ok(u64::try_from(pages).unwrap_or(0))
     }
 
-    /// The end that nobody waits for. What is left in the log is read by the next process, so it must not get long.
+    /// The end of a store that is dropped. The next process reads the rest of the log, so it must not get long.
     fn leave(&mut self) {
+        drop(self.apply());
         if self.log_bytes > self.shared.tuning.log_bytes / 4 && self.broken.is_none() {
             // The next process folds in what this one cannot.
             let _ = self.connection.busy_timeout(READERS).and_then(|()| self.fold_log("TRUNCATE"));
@@ -492,8 +535,9 @@ impl<'c> Writer<'c> {
         self.write_head();
     }
 
-    /// The end: the log is folded in and emptied, unless somebody reads.
+    /// The end of a store that is closed: the log is folded in and emptied, unless a reader is using it.
     fn tidy(&mut self) -> Result<(), Error> {
+        drop(self.apply());
         match &self.broken {
             Some(error) => Err(error.clone()),
             None => self.fold_log("TRUNCATE").map(drop).map_err(of(&self.shared.path)),
@@ -509,12 +553,18 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// About how much an earlier process has left in the log. It is folded in when there is time, and never nothing: that nothing is there may
-/// only mean that nobody could look.
+/// About how much an earlier process has left in the log. Never 0: a log that cannot be examined may still be there.
 fn left_in_log(journal: &Path) -> u64 {
     let mut log = journal.as_os_str().to_owned();
     log.push("-wal");
     std::fs::metadata(log).map_or(1, |log| log.len().max(1))
+}
+
+impl Shared {
+    /// Which rows are wanted.
+    fn version(&self) -> u32 {
+        self.projection.as_ref().map_or(0, |projection| projection.version())
+    }
 }
 
 fn reply<T>(error: &Option<Error>, answer: impl FnOnce() -> Option<T>) -> Result<T, Error> {

@@ -1,19 +1,20 @@
 //! What every backend promises, one check each.
 
 use crate::support::*;
-use windlass_engine::{DeskEvent, DeskWhat, RunId, Timestamp};
+use windlass_engine::{DeskEvent, DeskWhat, Event, RunId, Timestamp};
 use windlass_ir::Value;
-use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query};
+use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query, Store, StoredPlan, Wake};
 
 type Check = fn(&mut dyn Backend);
 
-const CHECKS: [(&str, Check); 21] = [
+const CHECKS: [(&str, Check); 24] = [
     ("numbers rise without gaps", numbers_rise),
     ("a wrong tail is a conflict", wrong_tail),
     ("a conflict hurts nobody else", one_conflict),
     ("one of many wins a race", race),
     ("a run can be ahead of its answers", ahead),
     ("records that rest on others share their fate", resting),
+    ("a group is written whole or not at all", groups),
     ("the desk has a stream beside the runs", desk),
     ("histories are read in both directions", histories),
     ("tails are found again", tails_again),
@@ -27,8 +28,10 @@ const CHECKS: [(&str, Check); 21] = [
     ("deep and newer plans", deep_plans),
     ("blobs", blobs),
     ("the view", view),
-    ("finished runs can be removed", removal),
-    ("plans and values can be removed", removal_beside),
+    ("runs without a result and when they wake", unfinished_runs),
+    ("runs can be removed", removal),
+    ("plans can be removed", plan_removal),
+    ("values that no record refers to can be removed", sweeps),
 ];
 
 fn check(backend: impl Fn() -> Box<dyn Backend>) {
@@ -111,7 +114,7 @@ fn race(backend: &mut dyn Backend) {
         });
         assert_eq!(won, 1);
     }
-    assert_eq!(store.journal.read(&a, None).expect("a history").len(), 10);
+    assert_eq!(store.journal.read(&a, None).wait().expect("a history").len(), 10);
 }
 
 /// Numbers are given in order, so a caller who is alone can know the next one before it is told.
@@ -125,7 +128,7 @@ fn ahead(backend: &mut dyn Backend) {
         assert_eq!(pending.wait(), Ok(Appended::At(Lsn(n))));
     }
     assert_eq!(unfinished(&store), "a@30");
-    assert_eq!(store.journal.read(&a, None).expect("a history").len(), 30);
+    assert_eq!(store.journal.read(&a, None).wait().expect("a history").len(), 30);
 }
 
 /// A chain is handed over before any of it is durable; where one link is not written, none that rests on it is.
@@ -134,7 +137,7 @@ fn resting(backend: &mut dyn Backend) {
     let (a, b) = (run("a"), run("b"));
     push(&store, &a, "x");
     let apart = |run: &RunId, prev: Prev, key: &str| {
-        Append::apart(run.clone(), prev, &[noted(1, key, Value::Null)], &*store.blobs).expect("a record")
+        Append::new(run.clone(), prev, &[noted(1, key, Value::Null)]).expect("a record")
     };
     let chain = |prev: Option<Lsn>| {
         let first = apart(&a, Prev::At(prev), "1");
@@ -153,22 +156,55 @@ fn resting(backend: &mut dyn Backend) {
     assert_eq!((&*history(&store, &a), &*history(&store, &b)), ("1:x 2:1 4:3", "3:2"));
 }
 
+fn groups(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let (a, b, c) = (run("a"), run("b"), run("c"));
+    push(&store, &a, "x");
+    let small = |run: &RunId, prev: Prev, key: &str| {
+        Append::new(run.clone(), prev, &[noted(1, key, Value::Null)]).expect("a record")
+    };
+    let group = |prev: Option<u64>| {
+        let first = small(&a, Prev::At(prev.map(Lsn)), "1");
+        let second = small(&a, Prev::After(first.ticket().clone()), "2");
+        let beside = small(&b, Prev::At(None), "3").needing(Some(second.ticket().clone()));
+        vec![first, second, beside]
+    };
+    let stale = group(Some(9));
+    let needs = stale[2].ticket().clone();
+    let conflict = |tail: Option<u64>| Appended::Conflict { tail: tail.map(Lsn) };
+    let answers = store.journal.append_all(stale).wait();
+    assert_eq!(answers, Ok(vec![conflict(Some(1)), conflict(Some(1)), conflict(None)]));
+    let after = store.journal.append(small(&c, Prev::At(None), "4").needing(Some(needs))).wait();
+    assert_eq!(after, Ok(conflict(None)), "nothing rests on a record that was not written");
+    // The last one does not fit: the first two are not written either.
+    let mut late = group(Some(1));
+    late.push(small(&a, Prev::At(Some(Lsn(1))), "5"));
+    assert!(store.journal.append_all(late).wait().is_ok_and(|all| all.contains(&conflict(Some(1)))));
+    assert_eq!((&*history(&store, &a), &*history(&store, &b)), ("1:x", ""));
+    let at = |lsn| Appended::At(Lsn(lsn));
+    assert_eq!(store.journal.append_all(group(Some(1))).wait(), Ok(vec![at(2), at(3), at(4)]));
+    assert_eq!(store.journal.append_all(Vec::new()).wait(), Ok(Vec::new()));
+    drop(store);
+    let store = backend.open();
+    assert_eq!((&*history(&store, &a), &*history(&store, &b)), ("1:x 2:1 3:2", "4:3"));
+}
+
 fn desk(backend: &mut dyn Backend) {
     let store = backend.open();
     push(&store, &run("a"), "x");
     let events = [DeskEvent { at: Timestamp(1), what: DeskWhat::Begun }];
-    let append = Append::desk(Prev::At(None), &events, &*store.blobs).expect("a record");
+    let append = Append::desk(None, &events).expect("a record");
     assert_eq!(store.journal.append(append).wait(), Ok(Appended::At(Lsn(2))));
     drop(store);
     let store = backend.open();
-    let records = store.journal.read(&RunId::desk(), None).expect("a stream");
+    let records = store.journal.read(&RunId::desk(), None).wait().expect("a stream");
     let read: Vec<DeskEvent> =
-        records.iter().flat_map(|record| record.desk_events(&*store.blobs).expect("events")).collect();
+        records.iter().flat_map(|record| record.desk_events(&*store.blobs).wait().expect("events")).collect();
     assert_eq!(read, events);
     // It is no run, and no list shows it.
     assert_eq!(unfinished(&store), "a@1");
     let query = Query { limit: 10, ..Query::default() };
-    assert_eq!(store.view.list(&query).expect("rows").len(), 1);
+    assert_eq!(store.view.list(&query).wait().expect("rows").len(), 1);
     assert_eq!(RunId::new(RunId::desk().as_str()).ok(), None, "nobody can name a run like that");
 }
 
@@ -179,8 +215,9 @@ fn histories(backend: &mut dyn Backend) {
         push(&store, &a, key);
         push(&store, &b, key);
     }
-    let back =
-        |before: Option<u64>, limit| told(&store.journal.back(&a, before.map(Lsn), limit).expect("records"));
+    let back = |before: Option<u64>, limit| {
+        told(&store.journal.back(&a, before.map(Lsn), limit).wait().expect("records"))
+    };
     assert_eq!(back(None, 9), "7:s 5:r 3:q 1:p");
     assert_eq!(back(None, 2), "7:s 5:r");
     assert_eq!(back(Some(5), 1), "3:q");
@@ -188,7 +225,7 @@ fn histories(backend: &mut dyn Backend) {
     assert_eq!(back(Some(4), 9), "", "a record of another run");
     assert_eq!(back(Some(99), 9), "", "a record of nobody");
     assert_eq!(back(None, 0), "");
-    let after = |lsn| told(&store.journal.read(&a, Some(Lsn(lsn))).expect("records"));
+    let after = |lsn| told(&store.journal.read(&a, Some(Lsn(lsn))).wait().expect("records"));
     assert_eq!(history(&store, &a), "1:p 3:q 5:r 7:s");
     assert_eq!(after(1), "3:q 5:r 7:s");
     assert_eq!(after(4), "5:r 7:s");
@@ -201,14 +238,14 @@ fn histories(backend: &mut dyn Backend) {
     for pending in waiting {
         pending.wait().expect("appended");
     }
-    assert_eq!(store.journal.read(&long, None).expect("records").len(), 600);
-    assert_eq!(store.journal.read(&long, Some(Lsn(8 + 88))).expect("records").len(), 512);
-    assert_eq!(store.journal.read(&long, Some(Lsn(8 + 89))).expect("records").len(), 511);
+    assert_eq!(store.journal.read(&long, None).wait().expect("records").len(), 600);
+    assert_eq!(store.journal.read(&long, Some(Lsn(8 + 88))).wait().expect("records").len(), 512);
+    assert_eq!(store.journal.read(&long, Some(Lsn(8 + 89))).wait().expect("records").len(), 511);
 }
 
 fn tails_again(backend: &mut dyn Backend) {
     let store = backend.open();
-    assert_eq!(store.journal.tails().expect("tails").last, None);
+    assert_eq!(store.journal.tails().wait().expect("tails").last, None);
     for (name, key) in [("a", "x"), ("b", "x"), ("a", "y"), ("c", "x"), ("b", "end"), ("d", "end")] {
         push(&store, &run(name), key);
     }
@@ -220,7 +257,7 @@ fn tails_again(backend: &mut dyn Backend) {
     drop(store);
     let store = backend.open();
     assert_eq!(unfinished(&store), "a@3 c@4");
-    assert_eq!(store.journal.tails().expect("tails").last, Some(Lsn(6)));
+    assert_eq!(store.journal.tails().wait().expect("tails").last, Some(Lsn(6)));
     store.clone().close().expect("closed");
     drop(store);
     assert_eq!(unfinished(&backend.open()), "a@3 c@4");
@@ -250,8 +287,8 @@ fn finished_goes_on(backend: &mut dyn Backend) {
 }
 
 /// Thirty runs of two records, all on their way at once.
-fn short_runs(store: &windlass_store::Store, round: usize) {
-    let last = store.journal.tails().expect("tails").last.map_or(0, |lsn| lsn.0);
+fn short_runs(store: &Store, round: usize) {
+    let last = store.journal.tails().wait().expect("tails").last.map_or(0, |lsn| lsn.0);
     let names = (0..30).map(|n| run(&format!("short-{round}-{n}")));
     let appends = names.zip((last + 1..).step_by(2)).flat_map(|(run, first)| {
         let begin = record(&run, None, &[noted(1, "x", Value::Null)]);
@@ -304,8 +341,9 @@ fn large_records(backend: &mut dyn Backend) {
     drop(store);
     let store = backend.open();
     for (run, size) in pairs() {
-        let records = store.journal.read(run, None).expect("a history");
-        assert_eq!(records[0].events().expect("events"), [noted(1, "k", body(size))], "{size}");
+        let records = store.journal.read(run, None).wait().expect("a history");
+        let events = records[0].whole_events(&*store.blobs).wait().expect("events");
+        assert_eq!(events, [noted(1, "k", body(size))], "{size}");
     }
     assert_eq!(whole_scan(&store).len(), sizes.len());
 }
@@ -325,7 +363,7 @@ fn many_runs(backend: &mut dyn Backend) {
     }
     drop(store);
     let store = backend.open();
-    let found = store.journal.tails().expect("tails");
+    let found = store.journal.tails().wait().expect("tails");
     let expected: Vec<_> =
         std::iter::zip(names, tails).map(|(run, tail)| (run, tail.expect("a tail"))).collect();
     assert_eq!((found.unfinished, found.last), (expected, Some(Lsn(1_500))));
@@ -343,7 +381,7 @@ fn unstorable(backend: &mut dyn Backend) {
         store.journal.append(append(fits.clone()).expect("a record")).wait(),
         Ok(Appended::At(Lsn(1)))
     );
-    let records = store.journal.read(&run("a"), None).expect("a history");
+    let records = store.journal.read(&run("a"), None).wait().expect("a history");
     assert_eq!(records[0].events().expect("events"), [noted(1, "k", fits)]);
 }
 
@@ -353,7 +391,7 @@ fn scan(backend: &mut dyn Backend) {
         push(&store, &run(name), key);
     }
     let scan = |from, limit| {
-        let records: Vec<_> = store.journal.scan(Lsn(from), limit).expect("a scan");
+        let records: Vec<_> = store.journal.scan(Lsn(from), limit).wait().expect("a scan");
         told(&records.into_iter().collect::<Result<Vec<_>, _>>().expect("whole records"))
     };
     assert_eq!(scan(0, 9), "1:p 2:q 3:end 4:s");
@@ -373,19 +411,19 @@ fn plans(backend: &mut dyn Backend) {
     backend.crash();
     drop(store);
     let store = backend.open();
-    assert_eq!(store.plans.get("d1"), Ok(Some(first)));
-    assert_eq!(store.plans.get("d2"), Ok(Some(second)));
-    assert_eq!(store.plans.get("d3"), Ok(Some(plan("d3", "[3]"))));
-    assert_eq!(store.plans.get("d4"), Ok(None));
+    assert_eq!(store.plans.get("d1").wait(), Ok(Some(first)));
+    assert_eq!(store.plans.get("d2").wait(), Ok(Some(second)));
+    assert_eq!(store.plans.get("d3").wait(), Ok(Some(plan("d3", "[3]"))));
+    assert_eq!(store.plans.get("d4").wait(), Ok(None));
 }
 
 fn deep_plans(backend: &mut dyn Backend) {
     let store = backend.open();
     let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
-    let stored = |plan: windlass_store::StoredPlan| {
+    let stored = |plan: StoredPlan| {
         let digest = plan.digest.clone();
         store.plans.put(plan).wait()?;
-        store.plans.get(&digest).map(|found| found.expect("the plan"))
+        store.plans.get(&digest).wait().map(|found| found.expect("the plan"))
     };
     let deep = stored(plan("deep", nested(2_000))).expect("a plan");
     let value: Value = deep.read(1).expect("deep, and within the bound");
@@ -395,25 +433,33 @@ fn deep_plans(backend: &mut dyn Backend) {
     assert!(hostile.expect_err("too deep").contains("nests 100000 levels, more than 2000"));
     let broken = stored(plan("broken", "{")).expect("text").read::<Value>(1).map_err(cause);
     assert!(broken.expect_err("no JSON").contains("`broken` cannot be read: EOF"));
-    let newer = stored(windlass_store::StoredPlan { format: 2, ..plan("newer", "{}") }).expect("a plan");
+    let newer = stored(StoredPlan { format: 2, ..plan("newer", "{}") }).expect("a plan");
     let refused = newer.read::<Value>(1).map_err(cause).expect_err("a newer format");
     assert!(refused.contains("has format 2 and this version reads up to 1"), "{refused}");
 }
 
 fn blobs(backend: &mut dyn Backend) {
     let store = backend.open();
-    let contents: Vec<Vec<u8>> = [0, 1, 70_000, 3_000_000].iter().map(|n| vec![7; *n]).collect();
-    let put = |content: &Vec<u8>| store.blobs.put(content).expect("stored");
-    let ids: Vec<_> = contents.iter().map(put).collect();
-    assert_eq!(contents.iter().map(put).collect::<Vec<_>>(), ids);
+    let a = run("a");
+    let (once, large) = (Value::text("x".repeat(70_000)), Value::text("y".repeat(3_000_000)));
+    let events = [noted(1, "k", Value::list([once.clone(), Value::Null, large])), noted(2, "k", once)];
+    for prev in [None, Some(Lsn(1))] {
+        let append = store.journal.append(record(&a, prev, &events)).wait();
+        assert!(matches!(append, Ok(Appended::At(_))));
+    }
+    assert_eq!(store.blobs.list().wait().expect("values").len(), 2, "each value once");
     backend.crash();
     drop(store);
     let store = backend.open();
-    for (id, content) in ids.iter().zip(contents) {
-        assert_eq!(*id, BlobId::of(&content));
-        assert_eq!(store.blobs.get(id), Ok(Some(content)));
+    for record in store.journal.read(&a, None).wait().expect("a history") {
+        assert!(record.frame().len() < 1_000);
+        assert_eq!(record.whole_events(&*store.blobs).wait().expect("events"), events);
+        for id in record.names() {
+            let content = store.blobs.get(&id).wait().expect("an answer").expect("a value");
+            assert_eq!(BlobId::of(&content), id);
+        }
     }
-    assert_eq!(store.blobs.get(&BlobId::of(b"never put")), Ok(None));
+    assert_eq!(store.blobs.get(&BlobId::of(b"never put")).wait(), Ok(None));
 }
 
 fn view(backend: &mut dyn Backend) {
@@ -428,18 +474,19 @@ fn view(backend: &mut dyn Backend) {
     append("twin", &[noted(20, "e", Value::Null)]);
     append("again", &[noted(5, "f", Value::Null), closed(6)]);
     append("again", &[noted(7, "g", Value::Null)]);
-    let list = |store: &windlass_store::Store, limit, unfinished_only| {
-        let rows = store.view.list(&Query { limit, unfinished_only, ..Query::default() }).expect("rows");
+    let list = |store: &Store, limit, unfinished_only| {
+        let rows =
+            store.view.list(&Query { limit, unfinished_only, ..Query::default() }).wait().expect("rows");
         let text = |row: &windlass_store::RunRow| format!("{}@{}:{}", row.run, row.tail, row.row.status);
         rows.iter().map(text).collect::<Vec<_>>().join(" ")
     };
-    let expect = |store: &windlass_store::Store| {
+    let expect = |store: &Store| {
         assert_eq!(list(store, 9, false), "late@2:bc twin@4:e early@3:ad again@6:fg");
         assert_eq!(list(store, 9, true), "late@2:bc twin@4:e again@6:fg");
         assert_eq!(list(store, 2, false), "late@2:bc twin@4:e");
         assert_eq!(list(store, 0, false), "");
         let found = |query: Query| {
-            let rows = store.view.list(&query).expect("rows");
+            let rows = store.view.list(&query).wait().expect("rows");
             rows.iter().map(|row| row.run.to_string()).collect::<Vec<_>>().join(" ")
         };
         let all = Query::default;
@@ -457,19 +504,66 @@ fn view(backend: &mut dyn Backend) {
         assert_eq!(found(Query { dialect: Some("none".into()), ..all() }), "");
         assert_eq!(found(Query { or_waiting: true, ..all() }), "");
         assert_eq!(found(Query { or_waiting: true, statuses: words(&["ad"]), ..all() }), "early");
-        let early = store.view.get(&run("early")).expect("an answer").expect("a row");
+        let early = store.view.get(&run("early")).wait().expect("an answer").expect("a row");
         assert_eq!((early.ended, early.row.ended_at), (true, Some(Timestamp(31))));
         assert_eq!(early.row.workflow, "workflow of early");
-        assert_eq!(store.view.get(&run("nobody")), Ok(None));
+        assert_eq!(store.view.get(&run("nobody")).wait(), Ok(None));
     };
     expect(&store);
-    store.view.rebuild().expect("rebuilt");
-    assert_eq!(store.view.applied(), Ok(Some(Lsn(6))));
+    store.view.rebuild().wait().expect("rebuilt");
+    let stored = store.view.stored().wait().expect("an answer").expect("rows");
+    assert_eq!((stored.0, stored.1.len()), (Lsn(6), 4));
     expect(&store);
     backend.crash();
     drop(store);
     expect(&backend.open());
     expect(&backend.open());
+}
+
+/// The last record of a run decides, and only its writer knows.
+fn unfinished_runs(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let push = |store: &Store, name: &str, events: &[Event], wake: Option<Wake>| {
+        let append = record(&run(name), tail(store, &run(name)), events);
+        let append = match wake {
+            Some(wake) => append.resting(wake),
+            None => append,
+        };
+        store.journal.append(append).wait().expect("appended")
+    };
+    let note = [noted(1, "x", Value::Null)];
+    let at = Wake::At(Timestamp(77));
+    for (name, wake) in [("at", at), ("never", Wake::Never), ("owes", Wake::Owes), ("woken", at)] {
+        push(&store, name, &note, Some(wake));
+    }
+    push(&store, "silent", &note, None);
+    push(&store, "done", &[noted(1, "x", Value::Null), closed(2)], Some(Wake::Never));
+    push(&store, "woken", &note, None);
+    let shown = |store: &Store| store.view.unfinished().wait().expect("runs");
+    let named = |wakes: [(&str, Wake); 5]| wakes.map(|(name, wake)| (run(name), wake)).to_vec();
+    let expected = named([
+        ("at", at),
+        ("never", Wake::Never),
+        ("owes", Wake::Owes),
+        ("silent", Wake::Unknown),
+        ("woken", Wake::Unknown),
+    ]);
+    assert_eq!(shown(&store), expected);
+    store.clone().close().expect("closed");
+    drop(store);
+    let store = backend.open();
+    assert_eq!(shown(&store), expected);
+    push(&store, "at", &note, Some(Wake::Never));
+    push(&store, "done", &note, Some(at));
+    remove(&store, &run("owes"));
+    let expected = named([
+        ("at", Wake::Never),
+        ("done", at),
+        ("never", Wake::Never),
+        ("silent", Wake::Unknown),
+        ("woken", Wake::Unknown),
+    ]);
+    assert_eq!(shown(&store), expected);
 }
 
 fn removal(backend: &mut dyn Backend) {
@@ -480,64 +574,87 @@ fn removal(backend: &mut dyn Backend) {
     }
     push(&store, &newest, "x");
     push(&store, &newest, "end");
-    store.view.rebuild().expect("up to date");
-    // Whatever is not finished stays, and so does a run that has gone on since it was looked at.
-    let stale = windlass_store::Forget(vec![(old.clone(), Lsn(1), vec![Lsn(1)])]);
-    assert_eq!(store.journal.forget(stale).wait(), Ok(vec![]));
-    assert_eq!(forget(&store, &[&waits, &reopened, &run("nobody")]), []);
-    assert_eq!(forget(&store, &[&old, &newest, &waits]), [old.clone(), newest.clone()]);
-    let expect = |store: &windlass_store::Store, last: u64| {
+    store.view.rebuild().wait().expect("up to date");
+    // A run that has continued since the caller looked stays.
+    let stale = Append::removal(old.clone(), Some(Lsn(1))).expect("a record");
+    assert_eq!(store.journal.append(stale).wait(), Ok(Appended::Conflict { tail: Some(Lsn(3)) }));
+    let nobody = Append::removal(run("nobody"), Some(Lsn(1))).expect("a record");
+    assert_eq!(store.journal.append(nobody).wait(), Ok(Appended::Conflict { tail: None }));
+    assert_eq!(remove(&store, &old), Appended::At(Lsn(8)));
+    assert_eq!(remove(&store, &newest), Appended::At(Lsn(9)));
+    let expect = |store: &Store| {
         assert_eq!((history(store, &old).as_str(), history(store, &newest).as_str()), ("", ""));
         assert_eq!(history(store, &reopened), "4:end 5:y");
         assert_eq!(unfinished(store), "reopened@5 waits@2");
-        assert_eq!(store.journal.tails().expect("tails").last, Some(Lsn(last)), "no number is forgotten");
-        assert_eq!(whole_scan(store).len(), if last == 7 { 3 } else { 4 });
-        let rows = store.view.list(&Query { limit: 9, ..Query::default() }).expect("rows");
+        let last = store.journal.tails().wait().expect("tails").last;
+        assert_eq!(last, Some(Lsn(9)), "no number is forgotten");
+        assert_eq!(whole_scan(store).len(), 3);
+        let rows = store.view.list(&Query { limit: 9, ..Query::default() }).wait().expect("rows");
         let names: Vec<&str> = rows.iter().map(|row| row.run.as_str()).collect();
-        assert_eq!(names.iter().filter(|name| ["old", "newest"].contains(name)).count(), 0, "{names:?}");
+        assert_eq!(names, ["reopened", "waits"]);
+        assert_eq!(store.view.get(&old).wait(), Ok(None));
     };
-    expect(&store, 7);
+    expect(&store);
     backend.crash();
     drop(store);
     let store = backend.open();
-    expect(&store, 7);
-    // No number is given twice, and the name of a removed run is free.
-    assert_eq!(push(&store, &waits, "y"), Lsn(8));
-    push(&store, &waits, "end");
-    assert_eq!(forget(&store, &[&waits]), std::slice::from_ref(&waits));
-    assert_eq!(push(&store, &old, "again"), Lsn(10));
-    assert_eq!(history(&store, &old), "10:again");
+    expect(&store);
+    store.journal.reclaim().wait().expect("reclaimed");
+    expect(&store);
     drop(store);
     let store = backend.open();
-    assert_eq!((unfinished(&store).as_str(), history(&store, &waits).as_str()), ("old@10 reopened@5", ""));
+    expect(&store);
+    // No number is used twice, and the id of a removed run is free.
+    assert_eq!(push(&store, &waits, "y"), Lsn(10));
+    assert_eq!(remove(&store, &waits), Appended::At(Lsn(11)));
+    assert_eq!(push(&store, &old, "again"), Lsn(12));
+    assert_eq!(history(&store, &old), "12:again");
+    drop(store);
+    let store = backend.open();
+    assert_eq!((unfinished(&store).as_str(), history(&store, &waits).as_str()), ("old@12 reopened@5", ""));
+    store.journal.reclaim().wait().expect("reclaimed");
     store.journal.compact().wait().expect("compacted");
-    assert_eq!(history(&store, &old), "10:again");
-    assert_eq!(push(&store, &reopened, "z"), Lsn(11));
+    assert_eq!(history(&store, &old), "12:again");
+    assert_eq!(push(&store, &reopened, "z"), Lsn(13));
+    // In one group, too.
+    let removal = Append::removal(old.clone(), Some(Lsn(12))).expect("a record");
+    let begin = record(&old, None, &[noted(1, "third", Value::Null)]);
+    let group = store.journal.append_all(vec![removal, begin]).wait();
+    assert_eq!(group, Ok(vec![Appended::At(Lsn(14)), Appended::At(Lsn(15))]));
     drop(store);
     let store = backend.open();
-    assert_eq!(unfinished(&store), "old@10 reopened@11");
-    // Nothing of the one that had the name before is shown.
-    let fresh = run("fresh");
-    push(&store, &fresh, "again");
-    let status = |run: &RunId| store.view.get(run).expect("a view").map(|row| row.row.status);
-    assert_eq!(status(&old), status(&fresh));
+    assert_eq!(unfinished(&store), "old@15 reopened@13");
+    // The row shows nothing of the run that had the id before.
+    assert_eq!(store.view.get(&old).wait().expect("a view").map(|row| row.row.status), Some("third".into()));
 }
 
-fn removal_beside(backend: &mut dyn Backend) {
+fn plan_removal(backend: &mut dyn Backend) {
     let store = backend.open();
     for digest in ["d1", "d2"] {
         store.plans.put(plan(digest, "{}")).wait().expect("stored");
     }
     assert_eq!(store.plans.forget(vec!["d1".into(), "d3".into()]).wait(), Ok(1));
-    assert_eq!(store.plans.list(), Ok(vec!["d2".to_owned()]));
-    assert_eq!(store.plans.get("d1"), Ok(None));
-    let id = store.blobs.put(&[1; 70_000]).expect("stored");
-    assert_eq!(store.blobs.list(), Ok(vec![(id.clone(), 70_000)]));
-    assert_eq!(store.blobs.forget(&id), Ok(false), "the record that names it may be on its way");
-    let large = Value::text("x".repeat(70_000));
-    let append = Append::apart(run("a"), Prev::At(None), &[noted(1, "k", large)], &*store.blobs);
-    store.journal.append(append.expect("a record")).wait().expect("appended");
-    let record = store.journal.read(&run("a"), None).expect("a history").remove(0);
-    let [named] = <[BlobId; 1]>::try_from(record.names()).expect("one name");
-    assert!(store.blobs.get(&named).expect("an answer").is_some());
+    assert_eq!(store.plans.list().wait(), Ok(vec!["d2".to_owned()]));
+    assert_eq!(store.plans.get("d1").wait(), Ok(None));
+}
+
+/// Also in a process that wrote them itself: only records that are written during the sweep protect a value.
+fn sweeps(backend: &mut dyn Backend) {
+    let store = backend.open();
+    let text = |fill: &str| Value::text(fill.repeat(70_000));
+    for (name, fill) in [("a", "x"), ("b", "y"), ("c", "z")] {
+        let append = record(&run(name), None, &[noted(1, "k", text(fill))]);
+        store.journal.append(append).wait().expect("appended");
+    }
+    let names = |name: &str| store.journal.read(&run(name), None).wait().expect("a history")[0].names();
+    let (x, y, z) = (names("a"), names("b"), names("c"));
+    assert_eq!(store.blobs.sweep(x.clone()).wait(), Ok(Vec::new()), "no sweep has begun");
+    remove(&store, &run("a"));
+    remove(&store, &run("b"));
+    assert_eq!(store.blobs.begin_sweep().wait().expect("values").len(), 3);
+    let append = record(&run("d"), None, &[noted(1, "k", text("y"))]);
+    store.journal.append(append).wait().expect("appended");
+    assert_eq!(store.blobs.sweep([x.clone(), y.clone()].concat()).wait(), Ok(x.clone()));
+    let is_there = |id: &[BlobId]| store.blobs.get(&id[0]).wait().expect("an answer").is_some();
+    assert_eq!([is_there(&x), is_there(&y), is_there(&z)], [false, true, true]);
 }

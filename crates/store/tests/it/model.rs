@@ -5,7 +5,7 @@ use crate::support::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use windlass_engine::{Event, RunId};
 use windlass_ir::Value;
-use windlass_store::{Appended, Lsn, Projection as _, Query, RunRow, Store, StoredPlan};
+use windlass_store::{Appended, Lsn, Projection as _, Query, RunRow, Store, StoredPlan, Wake};
 
 const SEEDS: u64 = 6;
 const STEPS: u64 = 150;
@@ -29,8 +29,8 @@ struct Model {
     records: Vec<(RunId, Option<Lsn>, Vec<Event>)>,
     removed: HashSet<Lsn>,
     tails: BTreeMap<RunId, Lsn>,
+    wakes: HashMap<RunId, Wake>,
     plans: HashMap<String, StoredPlan>,
-    blobs: Vec<Vec<u8>>,
 }
 
 impl Model {
@@ -83,17 +83,22 @@ impl World<'_> {
         self.store.as_ref().expect("open between steps")
     }
 
+    fn whole(&self, record: &windlass_store::Record) -> Vec<Event> {
+        record.whole_events(&*self.store().blobs).wait().expect("events")
+    }
+
     fn step(&mut self) {
         let kind = match self.dice.roll(100) {
             0..60 => self.appends(),
             60..68 => self.read_back(),
             68..72 => self.scan(),
             72..78 => self.tails(),
-            78..84 => self.view(),
-            84..88 => self.plan(),
-            88..90 => self.blob(),
-            90..91 => self.rebuild(),
-            91..93 => self.forget(),
+            78..82 => self.view(),
+            82..85 => self.unfinished(),
+            85..88 => self.plan(),
+            88..89 => self.rebuild(),
+            89..90 => self.reclaim(),
+            90..93 => self.remove(),
             93..95 => self.reopen(),
             95..97 => self.close(),
             _ => self.crash(),
@@ -101,7 +106,8 @@ impl World<'_> {
         *self.done.entry(kind).or_default() += 1;
     }
 
-    /// Several at once, so that they meet in one commit; some with a wrong tail, some that end or reopen their run.
+    /// Several at once, so that they meet in one commit; some with a wrong tail, some that end or reopen their run, some
+    /// with a large value.
     fn appends(&mut self) -> &'static str {
         let mut waiting = Vec::new();
         for _ in 0..=self.dice.roll(6) {
@@ -112,20 +118,28 @@ impl World<'_> {
             let mut events = vec![noted(
                 self.dice.roll(9).cast_signed(),
                 "k",
-                Value::text("x".repeat(self.dice.roll(900) as usize)),
+                Value::text("x".repeat(if self.dice.roll(20) == 0 {
+                    70_000
+                } else {
+                    self.dice.roll(900) as usize
+                })),
             )];
             if self.dice.roll(5) == 0 {
                 events.push(closed(1));
             }
             let reopens = tail.is_some_and(|tail| self.model.ended(tail));
+            let wake = [Wake::Unknown, Wake::Owes, Wake::Never][self.dice.roll(3) as usize];
             let expected = self.model.append(&run, prev, &events);
+            if let Appended::At(_) = expected {
+                self.model.wakes.insert(run.clone(), wake);
+            }
             let kind = match (expected, reopens) {
                 (Appended::Conflict { .. }, _) => "conflict",
                 (Appended::At(_), true) => "append to a finished run",
                 (Appended::At(_), false) => "append",
             };
             *self.done.entry(kind).or_default() += 1;
-            waiting.push((self.store().journal.append(record(&run, prev, &events)), expected));
+            waiting.push((self.store().journal.append(record(&run, prev, &events).resting(wake)), expected));
         }
         for (pending, expected) in waiting {
             assert_eq!(pending.wait(), Ok(expected));
@@ -137,9 +151,8 @@ impl World<'_> {
         let run = run(&format!("r{}", self.dice.roll(10)));
         let limit = self.dice.roll(9) as usize;
         let expected = self.model.history(&run);
-        let records = self.store().journal.back(&run, None, limit).expect("records");
-        let found: Vec<_> =
-            records.iter().map(|record| (record.lsn, record.events().expect("events"))).collect();
+        let records = self.store().journal.back(&run, None, limit).wait().expect("records");
+        let found: Vec<_> = records.iter().map(|record| (record.lsn, self.whole(record))).collect();
         assert_eq!(found, expected.into_iter().rev().take(limit).collect::<Vec<_>>());
         "read back"
     }
@@ -149,14 +162,14 @@ impl World<'_> {
         assert_eq!(found.len(), self.model.there().count());
         for (found, (lsn, (run, prev, events))) in found.iter().zip(self.model.there()) {
             let found = found.as_ref().expect("a record");
-            let events_found = found.events().expect("events");
+            let events_found = self.whole(found);
             assert_eq!((found.lsn, &found.run, &found.prev, &events_found), (lsn, run, prev, events));
         }
         "scan"
     }
 
     fn tails(&mut self) -> &'static str {
-        let found = self.store().journal.tails().expect("tails");
+        let found = self.store().journal.tails().wait().expect("tails");
         let open = self.model.tails.iter().filter(|(_, lsn)| !self.model.ended(**lsn));
         assert_eq!(found.unfinished, open.map(|(run, lsn)| (run.clone(), *lsn)).collect::<Vec<_>>());
         assert_eq!(found.last.map_or(0, |lsn| lsn.0), self.model.records.len() as u64);
@@ -171,7 +184,7 @@ impl World<'_> {
         expected.retain(|row| !(query.unfinished_only && row.ended));
         expected.sort_by(|a, b| b.row.started_at.cmp(&a.row.started_at).then_with(|| a.run.cmp(&b.run)));
         expected.truncate(query.limit);
-        assert_eq!(self.store().view.list(&query).expect("rows"), expected);
+        assert_eq!(self.store().view.list(&query).wait().expect("rows"), expected);
         "view"
     }
 
@@ -179,41 +192,44 @@ impl World<'_> {
         let plan = plan(&format!("d{}", self.dice.roll(5)), format!("[{}]", self.dice.roll(99)));
         self.store().plans.put(plan.clone()).wait().expect("stored");
         let expected = self.model.plans.entry(plan.digest.clone()).or_insert(plan).clone();
-        assert_eq!(self.store().plans.get(&expected.digest), Ok(Some(expected)));
+        assert_eq!(self.store().plans.get(&expected.digest).wait(), Ok(Some(expected)));
         "plan"
     }
 
-    fn blob(&mut self) -> &'static str {
-        let content = vec![self.dice.roll(9) as u8; self.dice.roll(100_000) as usize];
-        self.store().blobs.put(&content).expect("stored");
-        self.model.blobs.push(content);
-        for content in &self.model.blobs {
-            let id = windlass_store::BlobId::of(content);
-            assert_eq!(self.store().blobs.get(&id).expect("an answer").as_ref(), Some(content));
+    /// After a crash only the rows know when a run wakes, and they may be behind.
+    fn unfinished(&mut self) -> &'static str {
+        let found = self.store().view.unfinished().wait().expect("runs");
+        let open = self.model.tails.iter().filter(|(_, lsn)| !self.model.ended(**lsn)).map(|(run, _)| run);
+        assert_eq!(found.iter().map(|(run, _)| run).collect::<Vec<_>>(), open.collect::<Vec<_>>());
+        for (run, wake) in &found {
+            assert!(*wake == Wake::Unknown || *wake == self.model.wakes[run], "{run} {wake:?}");
         }
-        "blob"
+        *self.done.entry("known wake").or_default() +=
+            u32::from(found.iter().any(|(_, wake)| *wake != Wake::Unknown));
+        "unfinished"
     }
 
-    /// Those that are finished go, the others stay.
-    fn forget(&mut self) -> &'static str {
-        let names: Vec<RunId> = (0..3).map(|_| run(&format!("r{}", self.dice.roll(9)))).collect();
-        let mut expected: Vec<RunId> = Vec::new();
-        for run in &names {
-            let tail = self.model.tails.get(run).copied();
-            if let Some(tail) = tail.filter(|tail| self.model.ended(*tail)) {
-                let records: Vec<Lsn> = self.model.history(run).into_iter().map(|(lsn, _)| lsn).collect();
-                assert_eq!(records.last(), Some(&tail));
-                self.model.removed.extend(records);
-                self.model.tails.remove(run);
-                expected.push(run.clone());
-            }
+    fn remove(&mut self) -> &'static str {
+        let run = run(&format!("r{}", self.dice.roll(9)));
+        if self.model.tails.contains_key(&run) {
+            let records: Vec<Lsn> = self.model.history(&run).into_iter().map(|(lsn, _)| lsn).collect();
+            self.model.removed.extend(records);
+            self.model.tails.remove(&run);
+            self.model.records.push((run.clone(), None, Vec::new()));
+            let at = Lsn(self.model.records.len() as u64);
+            self.model.removed.insert(at);
+            assert_eq!(remove(self.store(), &run), Appended::At(at));
         }
-        assert_eq!(forget(self.store(), &names.iter().collect::<Vec<_>>()), expected);
         "removal"
     }
 
+    fn reclaim(&mut self) -> &'static str {
+        self.store().journal.reclaim().wait().expect("reclaimed");
+        "reclaim"
+    }
+
     fn rebuild(&mut self) -> &'static str {
-        self.store().view.rebuild().expect("rebuilt");
+        self.store().view.rebuild().wait().expect("rebuilt");
         "rebuild"
     }
 
@@ -262,18 +278,20 @@ fn check(backend: impl Fn() -> Box<dyn Backend>) {
     let kinds = [
         "append",
         "append to a finished run",
-        "blob",
         "close and open",
         "conflict",
         "crash",
         "drop and open",
         "group of appends",
+        "known wake",
         "plan",
         "read back",
         "rebuild",
+        "reclaim",
         "removal",
         "scan",
         "tails",
+        "unfinished",
         "view",
     ];
     assert_eq!(done.keys().copied().collect::<Vec<_>>(), kinds, "every kind of work has to occur");

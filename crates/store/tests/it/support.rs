@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use windlass_engine::{Event, Path, RunId, Timestamp, What};
 use windlass_ir::Value;
-use windlass_store::{
-    Append, Appended, Error, Forget, Lsn, Options, Projection, Record, Row, Store, StoredPlan,
-};
+use windlass_store::{Append, Appended, Error, Lsn, Options, Projection, Record, Row, Store, StoredPlan};
 
 pub trait Backend {
     /// Opens the store, or opens it again with all that was acknowledged. Stores opened earlier have been dropped.
@@ -78,7 +76,7 @@ mod on_disk {
 
     /// Everything happens often. A copy of the files shows what is written, flushed or not, so nothing waits for the disk.
     pub fn busy() -> Options {
-        let tuning = Tuning { batch_bytes: 2_000, log_bytes: 100_000, mark_records: 20 };
+        let tuning = Tuning { batch_bytes: 2_000, log_bytes: 100_000, row_records: 20 };
         Options { durability: Durability::Process, tuning, ..calm() }
     }
 
@@ -89,7 +87,6 @@ mod on_disk {
             Store::open(self.0.path(), self.1.clone()).expect("a store")
         }
 
-        /// The log is copied first: should a checkpoint come between, the database has what it moved there already.
         fn crash(&mut self) {
             let image = Temp::new();
             copy_journal(self.0.path(), image.path());
@@ -98,10 +95,18 @@ mod on_disk {
         }
     }
 
+    /// Database and log of one moment: the writer may bring its rows up to date meanwhile.
     pub fn copy_journal(from: &Path, to: &Path) {
-        for name in ["journal.db-wal", "journal.db"] {
-            std::fs::copy(from.join(name), to.join(name)).expect("a copy");
-        }
+        let read = |name: &str| std::fs::read(from.join(name)).expect("a file");
+        let (database, log) = loop {
+            let (before, database, after) =
+                (read("journal.db-wal"), read("journal.db"), read("journal.db-wal"));
+            if before == after {
+                break (database, after);
+            }
+        };
+        std::fs::write(to.join("journal.db"), database).expect("a copy");
+        std::fs::write(to.join("journal.db-wal"), log).expect("a copy");
     }
 
     fn copy_folder(from: &Path, to: &Path) {
@@ -167,17 +172,13 @@ pub fn push(store: &Store, run: &RunId, key: &str) -> Lsn {
 }
 
 pub fn tail(store: &Store, run: &RunId) -> Option<Lsn> {
-    store.journal.back(run, None, 1).expect("records").first().map(|record| record.lsn)
+    store.journal.back(run, None, 1).wait().expect("records").first().map(|record| record.lsn)
 }
 
-/// Removes runs that the caller takes for finished; says which ones were.
-pub fn forget(store: &Store, runs: &[&RunId]) -> Vec<RunId> {
-    let of_run = |run: &RunId| {
-        let records: Vec<Lsn> =
-            store.journal.read(run, None).expect("a history").iter().map(|record| record.lsn).collect();
-        (run.clone(), records.last().copied().unwrap_or(Lsn(0)), records)
-    };
-    store.journal.forget(Forget(runs.iter().map(|run| of_run(run)).collect())).wait().expect("an answer")
+/// Removes a run after its last record.
+pub fn remove(store: &Store, run: &RunId) -> Appended {
+    let removal = Append::removal(run.clone(), tail(store, run)).expect("a record");
+    store.journal.append(removal).wait().expect("an answer")
 }
 
 /// A history as text: `1:a 4:b 7:end`.
@@ -195,19 +196,19 @@ pub fn told(records: &[Record]) -> String {
 }
 
 pub fn history(store: &Store, run: &RunId) -> String {
-    told(&store.journal.read(run, None).expect("a history"))
+    told(&store.journal.read(run, None).wait().expect("a history"))
 }
 
 /// The unfinished runs as text: `a@3 b@7`.
 pub fn unfinished(store: &Store) -> String {
-    let tails = store.journal.tails().expect("tails").unfinished;
+    let tails = store.journal.tails().wait().expect("tails").unfinished;
     tails.iter().map(|(run, lsn)| format!("{run}@{lsn}")).collect::<Vec<_>>().join(" ")
 }
 
 pub fn whole_scan(store: &Store) -> Vec<Result<Record, Error>> {
     let (mut all, mut next) = (Vec::new(), 1);
     loop {
-        let part = store.journal.scan(Lsn(next), 7).expect("a scan");
+        let part = store.journal.scan(Lsn(next), 7).wait().expect("a scan");
         if part.is_empty() {
             return all;
         }
