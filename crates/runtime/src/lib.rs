@@ -3,7 +3,7 @@
 //! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `follow` who hears of it, `calls` the runs that it
 //! calls and `library` where their workflows are found, `clock` its time, `host` what
 //! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `ownership` refuses files of other users, `search` says how far up a project goes, `rows` what lists of runs show, `report` a run
-//! as its user sees it, `retry` what a new run takes over of an earlier one, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
+//! as its user sees it, `retry` what a new run takes over of an earlier one, `archive` and `tables` export runs, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
 
 mod archive;
 mod artefacts;
@@ -29,6 +29,7 @@ pub mod report;
 mod retry;
 mod rows;
 mod search;
+mod tables;
 mod triggers;
 
 pub use archive::Carried;
@@ -49,6 +50,7 @@ pub use ownership::{current_user, user_name};
 pub use printed::Output;
 pub use retry::{Again, Fate, Forecast, again, only};
 pub use search::upwards;
+pub use tables::Tables;
 pub use triggers::{Parked, PastFire, Scheduled, Triggers, Unready};
 
 /// The failure classes that Windlass itself uses.

@@ -34,19 +34,23 @@ pub struct Runs {
 
 #[derive(Debug, clap::Subcommand)]
 pub enum RunsCommand {
-    /// Write runs into a folder: definition, plan, events, outputs and logs
+    /// Write runs into a folder, or into a SQLite file
     ///
-    /// Each run gets a folder of its own in DIR, named by its id. Values of secrets are in none of it; what steps were
-    /// given and have printed is.
-    #[command(after_help = EXPORT_EXAMPLES)]
+    /// Each run gets a folder of its own in DIR, named by its id, with definition, plan, events, outputs and logs. With
+    /// `--sqlite` the runs, by default all of them, become rows of the tables `workflows` and `workflow_steps` in a new
+    /// file. Values of secrets are in none of it; what steps were given and have printed is.
+    #[command(
+        after_help = EXPORT_EXAMPLES,
+        override_usage = "windlass runs export [OPTIONS] <RUN>... <DIR>\n       windlass runs export [OPTIONS] [RUN]... --sqlite <FILE>"
+    )]
     Export {
-        /// The runs: their ids, the beginnings of them, or `last`
-        #[arg(value_name = "RUN", required = true, num_args = 1..)]
-        runs: Vec<String>,
-        /// The folder to write to; made if it is not there
-        #[arg(value_name = "DIR", required = true)]
-        folder: PathBuf,
-        /// Print JSON: a list with one object for each run
+        /// The runs: their ids, the beginnings of them, or `last`; then the folder to write to, created if it does not exist
+        #[arg(value_name = "RUN", required_unless_present = "sqlite", num_args = 1..)]
+        names: Vec<String>,
+        /// Write a SQLite file with a row for each run and for each transition of a step
+        #[arg(long, value_name = "FILE")]
+        sqlite: Option<PathBuf>,
+        /// Print JSON: a list with one object for each run, or with `--sqlite` one object
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -161,7 +165,8 @@ EXAMPLES:
 const EXPORT_EXAMPLES: &str = "\
 EXAMPLES:
   windlass runs export last /tmp/runs
-  windlass runs export release-7 release-8 /tmp/runs";
+  windlass runs export release-7 release-8 /tmp/runs
+  windlass runs export --sqlite runs.db";
 
 const IMPORT_EXAMPLES: &str = "\
 EXAMPLES:

@@ -11,7 +11,13 @@ use windlass_runtime::{Engine, Error, RunRow, StoreError};
 
 pub fn run(args: args::Runs, screens: &Screens) -> Answer {
     match args.command {
-        Some(RunsCommand::Export { runs, folder, json, data }) => carry::export(&runs, &folder, json, &data),
+        Some(RunsCommand::Export { names, sqlite: Some(file), json, data }) => {
+            carry::export_tables(&names, &file, json, &data)
+        }
+        Some(RunsCommand::Export { mut names, sqlite: None, json, data }) => {
+            let folder = names.pop().unwrap_or_default();
+            carry::export(&names, folder.as_ref(), json, &data)
+        }
         Some(RunsCommand::Import { folder, json, data }) => carry::import(&folder, json, &data),
         None => one_or_all(args, screens),
     }

@@ -217,6 +217,49 @@ fn runs_are_carried_to_another_folder_whole_or_not_at_all() {
 }
 
 #[test]
+fn runs_are_exported_as_tables() {
+    let world = World::new("tables");
+    assert_eq!(world.call("run tour.yaml --run-id one --data d").status, 1);
+    assert_eq!(world.call("run tour.yaml -p who=moon --run-id two --data d").status, 1);
+    assert!(world.see("runs export --sqlite all.db --data d").starts_with("2 runs and "));
+    let told = world.json("runs export two --sqlite two.db --json --data d");
+    assert_eq!((&told["file"], &told["workflows"]), (&"two.db".into(), &1.into()));
+    world.refused("runs export two --sqlite two.db --data d", "bad_export");
+    world.refused("runs export nothing --sqlite none.db --data d", "no_run");
+    assert!(!world.path().join("none.db").exists());
+    world.refused("runs export two --data d", "bad_export");
+
+    let database = rusqlite::Connection::open(world.path().join("all.db")).expect("a database");
+    let rows = |sql: &str| -> Vec<String> {
+        let mut statement = database.prepare(sql).expect("the tables");
+        let rows = statement.query_map([], |row| row.get(0)).expect("rows");
+        rows.collect::<Result<_, _>>().expect("texts")
+    };
+    let runs = "SELECT workflow_id || ' ' || root_job_id || ' ' || status || ' ' || (created_at < completed_at)
+        || ' ' || json_extract(inputs_json, '$.who') || ' ' || json_extract(step_outputs_json, '$.near.stdout')
+        || ' ' || json_valid(spec_json) || ' ' || (current_step_id IS NULL) FROM workflows WHERE workflow_id = 'one'";
+    assert_eq!(rows(runs), ["one one failed 1 world near\n 1 1"]);
+    let boom = "SELECT step_id || ' ' || status || ' ' || attempt || ' ' || coalesce(json_extract(result_json, '$.code'), '')
+        FROM workflow_steps WHERE workflow_id = 'two' AND step_id IN ('boom', 'far', 'each[0]') ORDER BY rowid";
+    let expected = [
+        "each[0] running 1 ",
+        "far running 1 ",
+        "each[0] success 1 ",
+        "far success 1 ",
+        "boom running 1 ",
+        "boom running 2 ",
+        "boom failed 2 error",
+    ];
+    let mut told = rows(boom);
+    // The item and the branch run side by side.
+    told[..4].sort_unstable_by_key(|row| (row.contains("success"), row.contains("far")));
+    assert_eq!(told, expected);
+    let order = "SELECT count(*) || '' FROM workflow_steps a JOIN workflow_steps b
+        ON a.workflow_id = b.workflow_id AND a.rowid < b.rowid AND a.updated_at > b.updated_at";
+    assert_eq!(rows(order), ["0"]);
+}
+
+#[test]
 fn a_shell_is_offered_runs_and_workflows() {
     let world = World::new("offer");
     assert_eq!(world.call("run tour.yaml --run-id one --data .windlass").status, 1);

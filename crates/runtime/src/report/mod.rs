@@ -8,6 +8,7 @@ mod desk;
 pub mod ids;
 mod speckit;
 mod swdl;
+mod transitions;
 mod tree;
 
 pub use desk::desk;
@@ -15,6 +16,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 pub use speckit::payload as speckit_payload;
 use std::collections::HashMap;
+pub(crate) use transitions::transitions;
 pub use tree::{Node, State, tree};
 use windlass_engine::{
     Asker, Assignment, Decision, DeskState, Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView,

@@ -1,0 +1,75 @@
+//! Every change of status that the steps of a run went through, in the words of its dialect.
+
+use super::{Json, ids, shown, steps};
+use std::collections::HashMap;
+use std::sync::Arc;
+use windlass_engine::{Event, Path, Program, StepPhase, Timestamp, View, What};
+
+/// A step got another status or began another attempt.
+#[derive(Clone, Debug)]
+pub(crate) struct Transition {
+    pub step: String,
+    pub status: &'static str,
+    pub attempt: u32,
+    /// The output of a step that is done, the error of one that failed; null before.
+    pub result: Json,
+    pub at: Timestamp,
+}
+
+/// The run as its events tell it, and its transitions in order.
+pub(crate) fn transitions(program: Arc<Program>, events: &[Event]) -> (View, Vec<Transition>) {
+    let mut view = View::new(program);
+    let (mut last, mut found) = (HashMap::<String, (&str, u32)>::new(), Vec::new());
+    for event in events {
+        view.apply(event);
+        for path in touched(&view, event) {
+            let Some(step) = view.steps.get(&path).filter(|step| step.phase != StepPhase::Dormant) else {
+                continue;
+            };
+            let (id, now) = (ids::name(&view, &path).id, shown(&view, &path, step));
+            // An item shares its id with the step that does its work, which alone counts attempts.
+            let before = last.get(&id).copied();
+            let attempt = before.map_or(0, |(_, attempt)| attempt).max(now.attempts);
+            if before != Some((now.status, attempt)) {
+                last.insert(id.clone(), (now.status, attempt));
+                let result = if now.error.is_null() { now.output } else { now.error };
+                found.push(Transition { step: id, status: now.status, attempt, result, at: event.at });
+            }
+        }
+    }
+    let named = steps(&view);
+    found.retain(|transition| named.contains_key(&transition.step));
+    (view, found)
+}
+
+/// The steps whose status an event may change.
+fn touched(view: &View, event: &Event) -> Vec<Path> {
+    match &event.what {
+        What::Entered { path, .. }
+        | What::Asked { path, .. }
+        | What::Admitted { path, .. }
+        | What::Scheduled { path, .. }
+        | What::AttemptFailed { path, .. }
+        | What::Lost { path, .. }
+        | What::Joined { path, .. }
+        | What::Decided { path, .. }
+        | What::TimerSet { path, .. }
+        | What::TimerFired { path, .. } => vec![path.clone()],
+        What::Settled(settled) => vec![settled.path.clone()],
+        // These change many steps, and happen rarely.
+        What::Reopened { .. } | What::SentBack { .. } | What::Concluded { .. } => {
+            view.steps.keys().cloned().collect()
+        }
+        What::Started { .. }
+        | What::Kept(_)
+        | What::Rebound { .. }
+        | What::Spent { .. }
+        | What::Noted { .. }
+        | What::Signalled { .. }
+        | What::CancelRequested { .. }
+        | What::Paused { .. }
+        | What::Resumed { .. }
+        | What::InputsChanged { .. }
+        | What::Closed => Vec::new(),
+    }
+}

@@ -1,0 +1,110 @@
+//! Runs as two tables of a SQLite file, for programs that query them: a row for each run, and one for each transition of a step.
+
+use crate::engine::{Engine, Error};
+use crate::report::{self, transitions};
+use rusqlite::Connection;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use windlass_engine::{Event, RunId, What};
+use windlass_store::private;
+
+/// The columns that DCC-MCP documents for its own tables. Times are RFC 3339 in UTC.
+const TABLES: &str = "
+    CREATE TABLE workflows (workflow_id TEXT PRIMARY KEY, root_job_id TEXT NOT NULL, spec_json TEXT NOT NULL,
+        inputs_json TEXT NOT NULL, status TEXT NOT NULL, current_step_id TEXT, step_outputs_json TEXT NOT NULL,
+        created_at TEXT, completed_at TEXT);
+    CREATE TABLE workflow_steps (workflow_id TEXT NOT NULL REFERENCES workflows, step_id TEXT NOT NULL,
+        status TEXT NOT NULL, attempt INTEGER NOT NULL, result_json TEXT, updated_at TEXT NOT NULL);
+    CREATE INDEX workflow_steps_by_workflow ON workflow_steps (workflow_id, step_id);";
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Tables {
+    pub file: PathBuf,
+    /// How many rows each table has.
+    pub workflows: usize,
+    pub workflow_steps: usize,
+}
+
+impl Engine {
+    /// Writes runs into a new SQLite file. It appears under its name when it is complete.
+    pub fn export_tables(&self, runs: &[RunId], file: &Path) -> Result<Tables, Error> {
+        if file.exists() {
+            return Err(bad(file, "it exists already: remove it, or choose another name"));
+        }
+        let mut partial = file.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        // One that an earlier export left behind.
+        drop(std::fs::remove_file(&partial));
+        let written = self.write_tables(runs, &partial).and_then(|steps| {
+            std::fs::rename(&partial, file).map_err(|error| bad(file, &error.to_string()))?;
+            Ok(Tables { file: file.to_owned(), workflows: runs.len(), workflow_steps: steps })
+        });
+        if written.is_err() {
+            // The error that matters is already known.
+            drop(std::fs::remove_file(&partial));
+        }
+        written
+    }
+
+    fn write_tables(&self, runs: &[RunId], file: &Path) -> Result<usize, Error> {
+        private::create(file).map_err(|error| bad(file, &error.to_string()))?;
+        let failed = |error: rusqlite::Error| bad(file, &error.to_string());
+        let mut database = Connection::open(file).map_err(failed)?;
+        let transaction = database.transaction().map_err(failed)?;
+        transaction.execute_batch(TABLES).map_err(failed)?;
+        let mut steps = 0;
+        for run in runs {
+            let (stored, program) = (self.stored_plan(run)?, self.program(run)?);
+            let events = self.events(run)?;
+            let (view, transitions) = transitions(program, &events);
+            let result = report::result(run, &view);
+            let outputs = |steps: &serde_json::Map<String, serde_json::Value>| {
+                let done = steps.iter().filter(|(_, step)| !step["output"].is_null());
+                done.map(|(id, step)| (id.clone(), step["output"].clone())).collect()
+            };
+            let outputs: serde_json::Map<_, _> = result["steps"].as_object().map(outputs).unwrap_or_default();
+            transaction
+                .execute(
+                    "INSERT INTO workflows VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                    (
+                        run.as_str(),
+                        root(run, &events).as_str(),
+                        stored.plan,
+                        result["inputs"].to_string(),
+                        result["status"].as_str(),
+                        result["current_step"].as_str(),
+                        serde_json::Value::from(outputs).to_string(),
+                        view.started_at.map(|at| at.to_string()),
+                        view.ended_at.map(|at| at.to_string()),
+                    ),
+                )
+                .map_err(failed)?;
+            for it in &transitions {
+                let result = (!it.result.is_null()).then(|| it.result.to_string());
+                let row = (run.as_str(), &it.step, it.status, it.attempt, result, it.at.to_string());
+                transaction
+                    .execute("INSERT INTO workflow_steps VALUES (?1, ?2, ?3, ?4, ?5, ?6)", row)
+                    .map_err(failed)?;
+            }
+            steps += transitions.len();
+        }
+        transaction.commit().map_err(failed)?;
+        database.close().map_err(|(_, error)| failed(error))?;
+        Ok(steps)
+    }
+}
+
+/// The run that called this one first; its own id if none did.
+fn root(run: &RunId, events: &[Event]) -> RunId {
+    let parents = events.first().and_then(|event| match &event.what {
+        What::Started { shares: Some(shares), .. } => shares.parents.first(),
+        _ => None,
+    });
+    parents.unwrap_or(run).clone()
+}
+
+fn bad(file: &Path, cause: &str) -> Error {
+    Error::Export { folder: file.to_owned(), cause: cause.to_owned() }
+}
