@@ -44,7 +44,7 @@ impl Run {
     pub fn asks(&self) -> impl Iterator<Item = Asker> {
         let start = self.state.applies.filter(|_| self.outcome().is_none());
         let start = start.map(|time| Asker::start(self.id.clone(), time));
-        let steps = self.state.waiting.iter();
+        let steps = self.state.index.waiting.iter();
         let steps =
             steps.filter_map(|place| Some(self.asker(*place, self.state.at(*place).asked.as_ref()?.number)));
         start.into_iter().chain(steps)
@@ -52,7 +52,7 @@ impl Run {
 
     /// What was asked for and not answered.
     pub fn owed_asks(&self) -> Vec<Effect> {
-        let steps = self.state.waiting.iter();
+        let steps = self.state.index.waiting.iter();
         let steps = steps.filter_map(|place| Some(self.ask_of(*place, self.state.at(*place).attempt()?)));
         self.application().into_iter().chain(steps).collect()
     }
@@ -88,7 +88,7 @@ impl Run {
         if self.outcome().is_some() {
             return Vec::new();
         }
-        let waits = self.state.sleeping.iter().filter_map(|place| {
+        let waits = self.state.index.sleeping.iter().filter_map(|place| {
             let Phase::Wait(sleep) = &self.state.at(*place).phase else { return None };
             let signal = sleep.signal.as_ref().filter(|signal| signal.message && sleep.got.is_none())?;
             let path = self.state.at(*place).path.clone();

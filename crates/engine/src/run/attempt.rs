@@ -118,11 +118,11 @@ impl Turn<'_> {
         match before.doing {
             Doing::Asking { .. } => return self.schedule(place, attempt, delivery, None),
             // What a lost call has cost is not known, so that the next one is asked for anew.
-            Doing::Between { lost: true } if self.at(place).asked.is_none() => {
+            Doing::Between { lost: true, .. } if self.at(place).asked.is_none() => {
                 return self.ask_or_schedule(place, attempt, delivery + 1, None);
             }
-            Doing::Between { lost: true } => return self.schedule(place, attempt, delivery + 1, None),
-            Doing::Between { lost: false } | Doing::Running | Doing::Aborting(_) => {}
+            Doing::Between { lost: true, .. } => return self.schedule(place, attempt, delivery + 1, None),
+            Doing::Between { lost: false, .. } | Doing::Running | Doing::Aborting(_) => {}
         }
         let program = self.program(place);
         let over = self.rounds_deadline(place, program.step(self.at(place).step));

@@ -58,7 +58,8 @@ impl Turn<'_> {
         let Some(limit) = self.run.program.plan.policy.timeout else { return false };
         let state = self.state();
         // A gate alone stops the time, and so do a pause and the undoing of what was done.
-        let only_people = state.jobs.is_empty() && state.sleeping.is_empty() && state.delayed.is_empty();
+        let only_people =
+            state.index.jobs.is_empty() && state.index.sleeping.is_empty() && state.index.delayed.is_empty();
         let still = state.paused || only_people || state.has_undone;
         let until = match (state.clock, still) {
             (RunClock::None, false) => self.now.plus(limit),

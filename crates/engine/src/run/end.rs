@@ -113,7 +113,7 @@ impl Turn<'_> {
 
     /// Looks at one instance that something happened to.
     pub(super) fn attend(&mut self) -> bool {
-        let Some(place) = self.state().attention.first().copied() else { return false };
+        let Some(place) = self.state().index.attention.first().copied() else { return false };
         match &self.at(place).phase {
             Phase::Gate(_) => self.gate_timed_out(place),
             Phase::Wait(_) => self.wait_over(place),
@@ -256,7 +256,7 @@ impl Turn<'_> {
 
     /// Settles one thing that will not go on.
     pub(super) fn stop_one(&mut self) -> bool {
-        let Some(place) = self.state().stopping.first().copied() else { return false };
+        let Some(place) = self.state().index.stopping.first().copied() else { return false };
         let why = self.state().stop_of(place).map_or_else(|| "stopped".into(), |stop| stop.why.clone());
         self.settle_as(place, Outcome::Cancelled(why), |_| {});
         true

@@ -119,8 +119,9 @@ impl Turn<'_> {
 
     /// Inputs have changed: gates that look at one look again.
     pub(super) fn look_at_verdicts(&mut self) {
-        for place in self.state().asking.clone() {
-            let Some(gate) = self.gate_at(place).filter(|_| !self.state().stopping.contains(&place)) else {
+        for place in self.state().index.asking.clone() {
+            let Some(gate) = self.gate_at(place).filter(|_| !self.state().index.stopping.contains(&place))
+            else {
                 continue;
             };
             if let Err(failure) = self.ask_anew(place, &gate).and_then(|()| self.take_verdict(place, &gate)) {

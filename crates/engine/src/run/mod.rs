@@ -130,7 +130,7 @@ impl Run {
 
     /// Whether an attempt is under way, or one that failed will be followed by another.
     pub fn is_working(&self) -> bool {
-        !self.state.jobs.is_empty() || !self.state.hooks.is_empty()
+        !self.state.index.jobs.is_empty() || !self.state.hooks.is_empty()
     }
 
     pub fn is_paused(&self) -> bool {
@@ -157,7 +157,7 @@ impl Run {
 
     /// Effects that were decided and not answered yet.
     pub fn outstanding(&self) -> Vec<Effect> {
-        let steps = self.state.jobs.iter().filter_map(|place| {
+        let steps = self.state.index.jobs.iter().filter_map(|place| {
             let attempt = self.state.at(*place).attempt()?;
             match attempt.doing {
                 Doing::Asking { granted: true } => None,
@@ -177,13 +177,19 @@ impl Run {
         let state = &self.state;
         let held = |place: &Place| {
             let attempt = state.at(*place).attempt();
-            attempt.is_some_and(|attempt| !matches!(attempt.doing, Doing::Between { lost: false }))
+            attempt.is_some_and(|attempt| !matches!(attempt.doing, Doing::Between { lost: false, .. }))
         };
-        let ready = [&state.ready, &state.ready_actions, &state.ready_agents, &state.due, &state.attention];
+        let ready = [
+            &state.index.ready,
+            &state.index.ready_actions,
+            &state.index.ready_agents,
+            &state.index.due,
+            &state.index.attention,
+        ];
         self.application().is_some()
             || !state.hooks.is_empty()
             || ready.iter().any(|ready| !ready.is_empty()) && !state.paused
-            || state.jobs.iter().any(held)
+            || state.index.jobs.iter().any(held)
     }
 
     /// Whether time alone moves it on: a sleep, a retry, the next round of a loop, a later start.
@@ -196,9 +202,9 @@ impl Run {
             attempt.is_some_and(|attempt| matches!(attempt.doing, Doing::Between { .. }))
         };
         let moves = state.begins.is_some()
-            || !state.delayed.is_empty()
-            || state.sleeping.iter().any(sleeps)
-            || state.jobs.iter().any(retries);
+            || !state.index.delayed.is_empty()
+            || state.index.sleeping.iter().any(sleeps)
+            || state.index.jobs.iter().any(retries);
         moves && !state.paused && self.outcome().is_none()
     }
 
@@ -549,7 +555,7 @@ impl Turn<'_> {
 
     /// Tells an attempt to stop, and sets the time it may take to do so.
     fn grace_one(&mut self) -> bool {
-        let Some(place) = self.state().ungraced.first().copied() else { return false };
+        let Some(place) = self.state().index.ungraced.first().copied() else { return false };
         if let Some(attempt) = self.at(place).attempt() {
             let key = self.run.job_key(&self.at(place).path, attempt);
             self.answer.effects.push(Effect::Abort(key));

@@ -19,13 +19,13 @@ impl Turn<'_> {
             return false;
         }
         let limits = &self.run.program.plan.policy.concurrency;
-        let room = limits.steps_per_run.is_none_or(|limit| self.state().jobs.len() < limit as usize);
-        let agents = self.state().agents < limits.agents_per_run;
-        let action = self.state().ready_actions.first().filter(|_| room);
-        let agent = self.state().ready_agents.first().filter(|_| room && agents);
-        let due = self.state().due.first();
+        let room = limits.steps_per_run.is_none_or(|limit| self.state().index.jobs.len() < limit as usize);
+        let agents = self.state().index.agents < limits.agents_per_run;
+        let action = self.state().index.ready_actions.first().filter(|_| room);
+        let agent = self.state().index.ready_agents.first().filter(|_| room && agents);
+        let due = self.state().index.due.first();
         let works = || due.into_iter().chain(action).chain(agent).min();
-        let next = self.state().ready.first().or_else(works);
+        let next = self.state().index.ready.first().or_else(works);
         let Some(place) = next.copied() else { return false };
         match &self.at(place).phase {
             Phase::Attempt(_) => self.next_attempt(place),

@@ -133,7 +133,7 @@ impl Turn<'_> {
 
     /// The first wait that such a signal is for, in the order in which they began.
     fn listener(&self, name: &str, value: &Value) -> Option<Place> {
-        let mut sleeping = self.state().sleeping.iter().copied();
+        let mut sleeping = self.state().index.sleeping.iter().copied();
         sleeping.find(|place| self.listens(*place, name, Some(value), false))
     }
 
@@ -155,7 +155,7 @@ impl Run {
             }
             _ => false,
         };
-        let place = self.state.sleeping.iter().find(waits)?;
+        let place = self.state.index.sleeping.iter().find(waits)?;
         Some(self.state.at(*place).path.clone())
     }
 }

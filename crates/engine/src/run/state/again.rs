@@ -55,8 +55,8 @@ impl State {
                 false
             }
         };
-        instance.phase = if entered { Phase::Entered } else { Phase::Waiting };
         let (parent, role) = (instance.parent, instance.role);
+        self.set_phase(place, if entered { Phase::Entered } else { Phase::Waiting });
         if let Some(list) = self.list_mut(parent, role) {
             list.open += 1;
             match entered {
@@ -80,7 +80,7 @@ impl State {
     fn go_on(&mut self, place: Place) {
         self.open_frames(place);
         if self.list(Some(place), Role::Body).is_none_or(|list| list.open == 0) {
-            self.attention.insert(place);
+            self.index.attention.insert(place);
         }
     }
 
@@ -141,8 +141,8 @@ impl State {
             match instance.phase {
                 Phase::Waiting => instance.pending += 1,
                 Phase::Ready => {
-                    (instance.phase, instance.pending) = (Phase::Waiting, 1);
-                    self.unready(waiting);
+                    instance.pending = 1;
+                    self.set_phase(waiting, Phase::Waiting);
                 }
                 _ => {}
             }
@@ -152,10 +152,9 @@ impl State {
     /// A gate that sends back is over without an outcome: another instance stands in its place.
     fn leave_open(&mut self, gate: Place) {
         self.timers.drop_all(gate);
-        self.attention.remove(&gate);
-        self.asking.remove(&gate);
+        self.index.attention.remove(&gate);
         let (parent, role) = (self.at(gate).parent, self.at(gate).role);
-        self.at_mut(gate).phase = Phase::Dormant;
+        self.set_phase(gate, Phase::Dormant);
         if let Some(list) = self.list_mut(parent, role) {
             list.active.remove(&gate);
             list.open -= 1;
@@ -167,7 +166,7 @@ impl State {
         if let Phase::Wait(sleep) = &mut self.at_mut(place).phase {
             sleep.got = Some(value.clone());
             self.timers.cancel(place, Reason::Wait);
-            self.attention.insert(place);
+            self.index.attention.insert(place);
         }
     }
 }

@@ -360,9 +360,9 @@ impl State {
         let instance = self.at(place);
         let next = match &instance.phase {
             Phase::Ready | Phase::Joined(_) if has_work => Some((instance.attempts + 1, 1)),
-            Phase::Attempt(Attempt { attempt, delivery, doing: Doing::Between { lost }, .. }) => {
+            Phase::Attempt(Attempt { attempt, delivery, doing: Doing::Between { lost, due }, .. }) => {
                 let next = if *lost { (*attempt, delivery + 1) } else { (attempt + 1, 1) };
-                self.due.contains(&place).then_some(next)
+                due.then_some(next)
             }
             Phase::Ready
             | Phase::Joined(_)
@@ -380,7 +380,7 @@ impl State {
 
     fn can_set_timer(&self, place: Place, instance: &Instance, reason: Reason) -> Needs {
         let fits = match (&instance.phase, reason) {
-            (Phase::Attempt(_), Reason::Grace) => self.ungraced.contains(&place),
+            (Phase::Attempt(_), Reason::Grace) => self.index.ungraced.contains(&place),
             (Phase::Gate(_), Reason::Wait) => true,
             (Phase::Entered, Reason::Wait) => {
                 let loops = matches!(instance.within.as_deref(), Some(Within::Rounds(_)));
@@ -416,8 +416,8 @@ impl State {
     fn can_settle(&self, place: Place, instance: &Instance, settled: &Settled, at: Timestamp) -> Needs {
         use Outcome::{Cancelled, Continue, Done, Failed, Skipped};
         let is_kept = self.kept.contains_key(&instance.path);
-        let is_stopping = self.stopping.contains(&place);
-        let attended = self.attention.contains(&place);
+        let is_stopping = self.index.stopping.contains(&place);
+        let attended = self.index.attention.contains(&place);
         let takes_over = matches!(instance.within.as_deref(), Some(Within::TakenOver(_)));
         let takes = settled.took.as_ref();
         let fits = match (&instance.phase, &settled.outcome) {

@@ -54,7 +54,7 @@ impl State {
         match self.at_mut(place).within.as_deref_mut() {
             Some(Within::Rounds(rounds)) => {
                 (rounds.begun, rounds.due) = (number + 1, false);
-                self.delayed.remove(&place);
+                self.index.delayed.remove(&place);
             }
             _ => {
                 let within = Rounds { begun: 1, last: None, value: value.clone(), due: false };
@@ -77,9 +77,9 @@ impl State {
         let remembers = self.program(place).remembers(step);
         let is_kept = self.kept.contains_key(&self.at(frame).path);
         let instance = self.at_mut(frame);
-        instance.frame = Some(number);
-        (instance.phase, instance.within) = (Phase::Entered, Some(Box::new(Within::Steps)));
+        (instance.frame, instance.within) = (Some(number), Some(Box::new(Within::Steps)));
         instance.seen = remembers.then(HashMap::new);
+        self.set_phase(frame, Phase::Entered);
         if let Some(list) = self.list_mut(Some(place), Role::Body) {
             list.add_frame(frame);
         }
@@ -90,7 +90,7 @@ impl State {
         };
         // What an earlier run has done is settled as a whole.
         self.open_list(Some(frame), Role::Body, unit, if is_kept { &[] } else { &body });
-        self.attention.remove(&place);
+        self.index.attention.remove(&place);
         frame
     }
 

@@ -207,6 +207,8 @@ pub enum Doing {
     /// Between two attempts. A job that was lost is the same attempt once more.
     Between {
         lost: bool,
+        /// The next one can be handed out.
+        due: bool,
     },
 }
 

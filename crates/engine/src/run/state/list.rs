@@ -4,7 +4,7 @@ use super::{Because, Instance, Misfit, Phase, Place, Settlement, State, Stop, Un
 use crate::event::Settled;
 use crate::keys::{Path, Timestamp};
 use crate::outcome::{Failure, Outcome};
-use crate::run::program::{Compensation, Lane, Program, Unrunnable};
+use crate::run::program::{Compensation, Program, Unrunnable};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
@@ -103,12 +103,10 @@ impl State {
             let place = self.add(unit, *step, around.child(name, None), scope, role);
             // Where a step that takes over is the list itself, it was called for.
             let dormant = program.step(*step).takes_over && matches!(role, Role::Body);
-            let instance = self.at_mut(place);
-            (instance.phase, instance.pending) = match dormant {
-                true => (Phase::Dormant, 0),
-                false => (Phase::Waiting, program.needs(*step)),
-            };
-            if !dormant {
+            if dormant {
+                self.set_phase(place, Phase::Dormant);
+            } else {
+                self.at_mut(place).pending = program.needs(*step);
                 list.open += 1;
                 list.unstarted.insert(place);
             }
@@ -124,7 +122,7 @@ impl State {
             }
         }
         if let (0, Some(scope)) = (open, scope) {
-            self.attention.insert(scope);
+            self.index.attention.insert(scope);
         }
     }
 
@@ -149,28 +147,12 @@ impl State {
     }
 
     pub(super) fn make_ready(&mut self, place: Place) {
-        self.at_mut(place).phase = Phase::Ready;
-        self.make_startable(place);
-    }
-
-    pub(super) fn make_startable(&mut self, place: Place) {
-        let lane = match self.program(place).lane(self.at(place).step) {
-            Lane::Free => &mut self.ready,
-            Lane::Actions => &mut self.ready_actions,
-            Lane::Agents => &mut self.ready_agents,
-        };
-        lane.insert(place);
+        self.set_phase(place, Phase::Ready);
     }
 
     pub(super) fn settle(&mut self, place: Place, settled: &Settled, at: Timestamp) {
         self.begin(place, at);
         self.timers.drop_all(place);
-        self.attention.remove(&place);
-        self.stopping.remove(&place);
-        self.asking.remove(&place);
-        self.sleeping.remove(&place);
-        self.delayed.remove(&place);
-        self.leave_jobs(place);
         self.answer_promise(place, &settled.outcome, at);
         self.answered.retain(|answered| *answered != place);
         if let Some(taken) = &settled.took {
@@ -189,7 +171,7 @@ impl State {
         if matches!(outcome, Outcome::Done(_)) && !looks_back {
             instance.within = None;
         }
-        instance.phase = Phase::Settled(Settlement { outcome, fails, recovered });
+        self.set_phase(place, Phase::Settled(Settlement { outcome, fails, recovered }));
         self.note_seen(place);
         self.leave_list(place, settled);
         self.wake_dependents(place);
@@ -279,11 +261,11 @@ impl State {
                 let waiting = self.undoing.iter().find(|(_, what)| **what == undone).map(|(who, _)| *who);
                 if let Some(who) = waiting {
                     self.undoing.remove(&who);
-                    self.attention.extend(who);
+                    self.index.attention.extend(who);
                 }
             }
             (Role::Body | Role::TakeOver | Role::Finally, Some(parent)) => {
-                self.attention.insert(parent);
+                self.index.attention.insert(parent);
             }
             (_, None) => {}
         }
@@ -330,7 +312,7 @@ impl State {
         self.has_undone = true;
         let waits = self.undo_waits_for(place);
         if let Some(guard) = waits {
-            self.attention.remove(&guard);
+            self.index.attention.remove(&guard);
         }
         self.undoing.insert(waits, place);
         match program.compensation(step) {
@@ -338,7 +320,7 @@ impl State {
                 let unit = self.at(place).unit;
                 self.open_list(Some(place), Role::Undo, unit, list);
                 // Nothing inside a settled step is looked at by itself.
-                self.attention.remove(&place);
+                self.index.attention.remove(&place);
                 let inner: Vec<Place> =
                     self.list(Some(place), Role::Undo).into_iter().flat_map(List::places).collect();
                 let because = Arc::new(because);

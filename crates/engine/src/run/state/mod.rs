@@ -3,13 +3,14 @@
 //! `evolve` is shared by live running and replay, so there is no code that restores a run. It never evaluates an
 //! expression, reads a clock or consults a policy: whatever was decided is in the event.
 //!
-//! `instance` is one step at one path, `instances` all of them, `list` holds steps that stand side by side and settles them, `frame` makes items and rounds, `stop` ends what is under way,
+//! `instance` is one step at one path, `instances` all of them, `index` which of them can move on, `list` holds steps that stand side by side and settles them, `frame` makes items and rounds, `stop` ends what is under way,
 //! `again` opens what was settled, `promise` shares work by key, `timer` knows what time brings, `sight` finds the instance
 //! that a name stands for, `fits` lists which events a run can take.
 
 mod again;
 mod fits;
 mod frame;
+mod index;
 mod instance;
 mod instances;
 mod list;
@@ -18,13 +19,14 @@ mod sight;
 mod stop;
 mod timer;
 
-use super::program::{Lane, Program};
+use super::program::Program;
 use crate::event::{Assignment, Decision, Event, Kept, Question, Reach, Shares, What};
 use crate::input::Lineage;
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::Outcome;
 pub use fits::Contradiction;
 use fits::Misfit;
+use index::Index;
 pub use instance::{
     Abort, Asked, Asking, Attempt, Because, Doing, Instance, Items, Phase, Place, Rounds, Settlement, Sleep,
     Within,
@@ -32,7 +34,7 @@ pub use instance::{
 pub use instances::Instances;
 pub use list::{List, Role, failure_value};
 pub use promise::Held;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 pub use stop::Stop;
 use timer::Timers;
@@ -110,29 +112,7 @@ pub struct State {
     /// The item that was done last.
     done_item: Option<Place>,
     pub roots: List,
-    /// Instances that can start, in the order in which they came into being, by what they wait for.
-    pub ready: BTreeSet<Place>,
-    pub ready_actions: BTreeSet<Place>,
-    pub ready_agents: BTreeSet<Place>,
-    /// Steps whose next attempt is due. They keep their place among those at work, so they wait for no other.
-    pub due: BTreeSet<Place>,
-    /// Attempts in flight, and those between two attempts.
-    pub jobs: BTreeSet<Place>,
-    /// Those of them that wait for what runs share.
-    pub waiting: BTreeSet<Place>,
-    pub agents: u32,
-    /// Instances that will not go on: each is settled as cancelled.
-    pub stopping: BTreeSet<Place>,
-    /// Attempts that were told to stop and have no grace yet.
-    pub ungraced: BTreeSet<Place>,
-    /// Instances that something happened to: scopes that are complete, gates and waits whose time is up, attempts whose grace is
-    /// over.
-    pub attention: BTreeSet<Place>,
-    /// Gates that ask, and waits that listen or sleep.
-    pub asking: BTreeSet<Place>,
-    pub sleeping: BTreeSet<Place>,
-    /// Loops between two rounds.
-    pub delayed: BTreeSet<Place>,
+    pub index: Index,
     pub timers: Timers,
     pub paused: bool,
     /// The run was told to stop.
@@ -203,19 +183,7 @@ impl State {
             by_path: HashMap::new(),
             done_item: None,
             roots: List::default(),
-            ready: BTreeSet::new(),
-            ready_actions: BTreeSet::new(),
-            ready_agents: BTreeSet::new(),
-            due: BTreeSet::new(),
-            jobs: BTreeSet::new(),
-            waiting: BTreeSet::new(),
-            agents: 0,
-            stopping: BTreeSet::new(),
-            ungraced: BTreeSet::new(),
-            attention: BTreeSet::new(),
-            asking: BTreeSet::new(),
-            sleeping: BTreeSet::new(),
-            delayed: BTreeSet::new(),
+            index: Index::default(),
             timers: Timers::default(),
             paused: false,
             stop: None,
@@ -399,12 +367,12 @@ fn apply(state: &mut State, event: &Event) -> Result<(), Misfit> {
             let place = state.target(path, event)?;
             state.timers.set(place, *reason, *until);
             if *reason == Reason::Grace {
-                state.ungraced.remove(&place);
+                state.index.ungraced.remove(&place);
             }
             let loops = matches!(state.at(place).within.as_deref(), Some(Within::Rounds(_)));
             if loops && *reason == Reason::Wait {
-                state.delayed.insert(place);
-                state.attention.remove(&place);
+                state.index.delayed.insert(place);
+                state.index.attention.remove(&place);
             }
         }
         What::TimerFired { path, reason: Reason::Wait } if path.is_run() => {
@@ -493,7 +461,7 @@ fn apply(state: &mut State, event: &Event) -> Result<(), Misfit> {
 impl State {
     fn entered(&mut self, place: Place, decision: &Decision, at: Timestamp) -> Result<(), Misfit> {
         let unit = self.at(place).unit;
-        self.attention.remove(&place);
+        self.index.attention.remove(&place);
         match decision {
             Decision::Steps => {
                 let list = match self.kind(place) {
@@ -526,8 +494,7 @@ impl State {
                     self.timers.set(place, Reason::Wait, until);
                 }
                 let signal = waiting.signal.clone();
-                self.at_mut(place).phase = Phase::Wait(Sleep { signal, got: None });
-                self.sleeping.insert(place);
+                self.set_phase(place, Phase::Wait(Sleep { signal, got: None }));
             }
             Decision::Fragment { plan, inputs, env } => {
                 self.enter_fragment(place, plan, inputs, &env.0, at)?;
@@ -559,13 +526,11 @@ impl State {
             self.units[unit].inputs = super::merged(&self.units[unit].inputs, &emptied);
         }
         let (question, votes) = (Box::new(question.clone()), Vec::new());
-        self.at_mut(place).phase = Phase::Gate(Asking { question, votes });
-        self.asking.insert(place);
+        self.set_phase(place, Phase::Gate(Asking { question, votes }));
     }
 
     /// The instance is no longer waiting to be started, and has not settled.
     fn begin(&mut self, place: Place, at: Timestamp) {
-        self.unready(place);
         let instance = self.at_mut(place);
         instance.started_at.get_or_insert(at);
         let (parent, role) = (instance.parent, instance.role);
@@ -575,20 +540,10 @@ impl State {
         }
     }
 
-    fn unready(&mut self, place: Place) {
-        self.ready.remove(&place);
-        self.ready_actions.remove(&place);
-        self.ready_agents.remove(&place);
-        self.due.remove(&place);
-    }
-
     fn enter(&mut self, place: Place, within: Within, at: Timestamp) {
         self.begin(place, at);
-        self.leave_jobs(place);
-        self.asking.remove(&place);
-        self.sleeping.remove(&place);
-        let instance = self.at_mut(place);
-        (instance.phase, instance.within) = (Phase::Entered, Some(Box::new(within)));
+        self.set_phase(place, Phase::Entered);
+        self.at_mut(place).within = Some(Box::new(within));
         self.note_seen(place);
     }
 
@@ -603,13 +558,7 @@ impl State {
 
     /// What an attempt has asked for is there: it can be handed out.
     fn admitted(&mut self, place: Place) {
-        if let Phase::Attempt(Attempt { doing: Doing::Asking { granted }, .. }) =
-            &mut self.at_mut(place).phase
-        {
-            *granted = true;
-            self.waiting.remove(&place);
-            self.due.insert(place);
-        }
+        self.set_doing(place, Doing::Asking { granted: true });
     }
 
     fn count_hook(&mut self) {
@@ -635,22 +584,12 @@ impl State {
     ) {
         self.begin(place, at);
         self.timers.drop_all(place);
-        self.attention.remove(&place);
+        self.index.attention.remove(&place);
         let before = self.at(place).attempt();
         let known = before.map(|before| before.assignment.clone());
         let same = before.filter(|before| before.attempt == attempt);
         let losses = same.map_or(0, |before| before.losses);
-        let lane = self.program(place).lane(self.at(place).step);
-        if self.jobs.insert(place) && lane == Lane::Agents {
-            self.agents += 1;
-        }
         let Some(assignment) = assignment.cloned().or(known) else { return };
-        match doing {
-            Doing::Asking { granted: false } => self.waiting.insert(place),
-            Doing::Asking { granted: true } | Doing::Running | Doing::Aborting(_) | Doing::Between { .. } => {
-                self.waiting.remove(&place)
-            }
-        };
         self.own_promise(place, &assignment);
         let instance = self.at_mut(place);
         instance.attempts = attempt;
@@ -665,26 +604,23 @@ impl State {
                 }
             }
         }
-        instance.phase =
-            Phase::Attempt(Attempt { attempt, delivery, assignment, doing, losses, again: None });
+        let attempt = Attempt { attempt, delivery, assignment, doing, losses, again: None };
+        self.set_phase(place, Phase::Attempt(attempt));
     }
 
     /// An attempt is over and another one will follow.
     fn between(&mut self, place: Place) {
         self.timers.drop_all(place);
-        self.attention.remove(&place);
-        if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
-            attempt.doing = Doing::Between { lost: false };
-        }
+        self.index.attention.remove(&place);
+        self.set_doing(place, Doing::Between { lost: false, due: false });
     }
 
     /// A job was lost: its attempt can be handed out again at once.
     fn redeliver(&mut self, place: Place, started: bool) {
         if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
             attempt.losses += u32::from(started);
-            attempt.doing = Doing::Between { lost: true };
-            self.due.insert(place);
         }
+        self.set_doing(place, Doing::Between { lost: true, due: true });
     }
 
     /// A round of a task is over and the next one follows.
@@ -699,16 +635,6 @@ impl State {
         match delay {
             Duration::ZERO => self.timer_fired(place, Reason::Retry),
             delay => self.timers.set(place, Reason::Retry, at.plus(delay)),
-        }
-    }
-
-    /// An attempt came to its end.
-    fn leave_jobs(&mut self, place: Place) {
-        self.ungraced.remove(&place);
-        self.waiting.remove(&place);
-        let lane = self.program(place).lane(self.at(place).step);
-        if self.jobs.remove(&place) && lane == Lane::Agents {
-            self.agents -= 1;
         }
     }
 

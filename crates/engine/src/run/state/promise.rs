@@ -39,8 +39,8 @@ impl State {
         let last_at = self.last_at;
         self.begin(place, last_at);
         // Should it do the work itself in the end, that is when it starts.
-        let instance = self.at_mut(place);
-        (instance.phase, instance.started_at) = (Phase::Joined(key.clone()), None);
+        self.at_mut(place).started_at = None;
+        self.set_phase(place, Phase::Joined(key.clone()));
         if let Some(Held::Pending { waiting, .. }) = self.promises.get_mut(key) {
             waiting.retain(|waiter| *waiter != place);
             waiting.push_back(place);

@@ -80,24 +80,24 @@ impl State {
         }
         match &mut instance.phase {
             Phase::Waiting | Phase::Ready | Phase::Gate(_) | Phase::Wait(_) | Phase::Joined(_) => {
-                self.stopping.insert(place);
+                self.index.stopping.insert(place);
             }
             Phase::Attempt(Attempt { doing, .. }) if stop.unwind => match doing {
                 Doing::Running => {
-                    *doing = Doing::Aborting(Abort::Cancel);
+                    self.set_doing(place, Doing::Aborting(Abort::Cancel));
                     self.timers.cancel(place, Reason::Timeout);
-                    self.ungraced.insert(place);
                 }
+                // Its grace has begun or is about to.
                 Doing::Aborting(abort) => *abort = Abort::Cancel,
                 Doing::Asking { .. } | Doing::Between { .. } => {
-                    self.stopping.insert(place);
+                    self.index.stopping.insert(place);
                 }
             },
             Phase::Attempt(Attempt { doing: Doing::Asking { .. }, .. })
                 if instance.rounds == 0 && instance.attempts == instance.attempts_before + 1 =>
             {
                 // However long it has waited for its turn, it has not begun.
-                self.stopping.insert(place);
+                self.index.stopping.insert(place);
             }
             Phase::Attempt(_) => {}
             Phase::Entered => {
@@ -106,7 +106,7 @@ impl State {
                 self.stop_scope(Some(place), &Stop { timed_out: false, ..stop.clone() });
                 let idle = self.list(Some(place), Role::Body).is_none_or(|list| list.open == 0);
                 if waits && idle {
-                    self.attention.insert(place);
+                    self.index.attention.insert(place);
                 }
             }
             Phase::Dormant | Phase::Settled(_) => {}

@@ -46,23 +46,23 @@ impl Timers {
 impl State {
     pub(super) fn timer_fired(&mut self, place: Place, reason: Reason) {
         self.timers.cancel(place, reason);
-        let instance = self.at_mut(place);
-        match (&mut instance.phase, reason) {
-            (Phase::Attempt(Attempt { doing: Doing::Between { .. }, .. }), Reason::Retry) => {
-                self.due.insert(place);
+        let instance = self.instances.at_mut(place);
+        match (&instance.phase, reason) {
+            (Phase::Attempt(Attempt { doing: Doing::Between { lost, .. }, .. }), Reason::Retry) => {
+                let due = Doing::Between { lost: *lost, due: true };
+                self.set_doing(place, due);
             }
-            (Phase::Attempt(Attempt { doing: doing @ Doing::Running, .. }), Reason::Timeout) => {
-                *doing = Doing::Aborting(Abort::Timeout);
-                self.ungraced.insert(place);
+            (Phase::Attempt(Attempt { doing: Doing::Running, .. }), Reason::Timeout) => {
+                self.set_doing(place, Doing::Aborting(Abort::Timeout));
             }
             (Phase::Attempt(Attempt { doing: Doing::Aborting(_), .. }), Reason::Grace)
             | (Phase::Gate(_) | Phase::Wait(_), Reason::Wait) => {
-                self.attention.insert(place);
+                self.index.attention.insert(place);
             }
             (Phase::Entered, Reason::Wait) => {
                 if let Some(Within::Rounds(rounds)) = instance.within.as_deref_mut() {
                     rounds.due = true;
-                    self.attention.insert(place);
+                    self.index.attention.insert(place);
                 }
             }
             (Phase::Entered, Reason::Timeout) => {
