@@ -26,7 +26,8 @@ pub struct Tuning {
     pub batch_bytes: usize,
     /// The write-ahead log is folded into the database when it has grown by this much.
     pub log_bytes: u64,
-    /// The rows of lists may be this many records behind while the store is busy. Opening a journal reads as many.
+    /// The rows of lists may be this many records behind while the store is busy, and up to eight times as many with many runs
+    /// at work. Opening a journal reads as many.
     pub row_records: u64,
     /// With this set the journal is full when it has so many pages.
     #[cfg(all(test, feature = "sqlite"))]

@@ -38,6 +38,10 @@ const READERS: Duration = Duration::from_millis(100);
 /// Records of removed runs that are deleted in one transaction, and records that a rebuild reads at once.
 const CHUNK: usize = 1_000;
 
+/// Records for each run with new ones, up to so many times the number that is set, before rows are brought up to date.
+const RECORDS_PER_RUN: usize = 10;
+const BEHIND_MAX: usize = 8;
+
 /// Rows are brought up to date when the records in memory reach this many bytes.
 const FRESH_BYTES_MAX: usize = 4 << 20;
 
@@ -215,8 +219,7 @@ impl<'c> Writer<'c> {
                         close.send(self.tidy());
                         return;
                     }
-                    let records = usize::try_from(self.shared.tuning.row_records).unwrap_or(usize::MAX);
-                    if self.fresh.len() >= records.max(1) || self.fresh_bytes >= FRESH_BYTES_MAX {
+                    if self.fresh.len() >= self.fresh_max() || self.fresh_bytes >= FRESH_BYTES_MAX {
                         drop(self.apply());
                     }
                     if !self.reclaiming.is_empty() {
@@ -239,6 +242,12 @@ impl<'c> Writer<'c> {
                 Taken::Closed => return,
             }
         }
+    }
+
+    /// Rows cost something for each run, so with many runs at work they stay further behind.
+    fn fresh_max(&self) -> usize {
+        let records = usize::try_from(self.shared.tuning.row_records).unwrap_or(usize::MAX).max(1);
+        (self.tails().recent.len() * RECORDS_PER_RUN).clamp(records, records.saturating_mul(BEHIND_MAX))
     }
 
     /// Whether there are records newer than the rows.
