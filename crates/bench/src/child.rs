@@ -4,12 +4,11 @@
 use crate::setting::{Echo, beginning, fan_out, in_flight, items, no_inputs, plan, runtime, strict};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
-use windlass::{Context, Environment, Executor, Host, Job, Outcome, Patience, Plan, Value};
+use windlass::{BoxFuture, Context, Environment, Executor, Host, Job, Outcome, Plan, Returned, Value};
 use windlass_runtime::{Durability, Engine, Handle};
 
 const AT_ONCE: usize = 256;
@@ -116,11 +115,11 @@ fn listen() {
 fn open(folder: &Path, executor: impl Executor + 'static) -> (Arc<Engine>, Host) {
     let engine = Engine::open(folder, Durability::Disk).expect("a data folder");
     let host = Host::new(Environment::default()).with_others(executor);
-    engine.set_house(host.clone(), Patience::Work);
+    engine.set_house(host.clone());
     (engine, host)
 }
 
-async fn start(engine: &Engine, plan: &Plan, inputs: Value, host: &Host) -> Handle {
+async fn start(engine: &Arc<Engine>, plan: &Plan, inputs: Value, host: &Host) -> Handle {
     engine.start(plan, beginning(host, inputs)).await.expect("a start")
 }
 
@@ -204,18 +203,18 @@ async fn long(folder: &Path, count: usize) {
 /// first steps of runs were done at all.
 async fn recover(folder: &Path, count: usize) {
     let seen = Arc::new(Seen { expected: count, jobs: AtomicUsize::new(0), repeated: AtomicUsize::new(0) });
-    let (engine, _) = open(folder, Recovers(seen.clone()));
-    let left_alone = engine.drive_all().await.expect("runs to go on with");
+    let (engine, host) = open(folder, Recovers(seen.clone()));
+    let left_alone = engine.serve_all(host).await.expect("runs to go on with");
     assert!(left_alone.is_empty(), "a run that can go on: {left_alone:?}");
-    engine.idle().await;
+    engine.idle(false).await;
     say(&format!("repeated {}", seen.repeated.load(Ordering::Relaxed)));
     listen();
 }
 
-type Done<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+type Done<'a> = BoxFuture<'a, Returned>;
 
 fn at_once<'a>() -> Done<'a> {
-    Box::pin(std::future::ready(Outcome::Done(Value::Null)))
+    Box::pin(std::future::ready(Outcome::Done(Value::Null).into()))
 }
 
 /// Never ends a second step.
@@ -225,7 +224,7 @@ struct Hangs {
 }
 
 impl Executor for Hangs {
-    fn run(&self, job: Job, _: Context) -> Done<'_> {
+    fn start(&self, job: Job, _: Context) -> Done<'_> {
         if &*job.step == FIRST {
             return at_once();
         }
@@ -239,7 +238,7 @@ impl Executor for Hangs {
 struct Says;
 
 impl Executor for Says {
-    fn run(&self, job: Job, _: Context) -> Done<'_> {
+    fn start(&self, job: Job, _: Context) -> Done<'_> {
         say(&job.step);
         at_once()
     }
@@ -254,7 +253,7 @@ struct Seen {
 struct Recovers(Arc<Seen>);
 
 impl Executor for Recovers {
-    fn run(&self, job: Job, _: Context) -> Done<'_> {
+    fn start(&self, job: Job, _: Context) -> Done<'_> {
         let before = self.0.jobs.fetch_add(1, Ordering::Relaxed);
         if before == 0 {
             say(&format!("next {}", job.step));

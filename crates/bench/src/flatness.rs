@@ -4,10 +4,9 @@
 use crate::report::{Row, Target, Unit};
 use crate::setting::{Setting, beginning, no_inputs, strict};
 use crate::stats::{Compared, median};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use windlass::{Context, Environment, Executor, Host, Job, Outcome, Value};
+use windlass::{BoxFuture, Context, Environment, Executor, Host, Job, Outcome, Returned, Value};
 use windlass_runtime::{Durability, Engine};
 
 const STEPS: usize = 100_000;
@@ -48,8 +47,8 @@ fn costs(setting: &Setting) -> Vec<f64> {
 struct Notes(Arc<Mutex<Vec<Instant>>>);
 
 impl Executor for Notes {
-    fn run(&self, _: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+    fn start(&self, _: Job, _: Context) -> BoxFuture<'_, Returned> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-        Box::pin(std::future::ready(Outcome::Done(Value::Null)))
+        Box::pin(std::future::ready(Outcome::Done(Value::Null).into()))
     }
 }

@@ -3,9 +3,11 @@
 use rusqlite::{Connection, OpenFlags};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use tokio::runtime::Runtime;
-use windlass::{Clock, Context, Engine, Executor, Host, Job, Outcome, Patience, Plan, Value, Work, Workflow};
+use windlass::{
+    BoxFuture, Clock, Context, Engine, Executor, Host, Job, Outcome, Patience, Plan, Returned, Value, Work,
+    Workflow,
+};
 use windlass_runtime::{Beginning, Lineage, Start};
 
 /// What an `echo` step is given and gives back.
@@ -52,12 +54,12 @@ pub fn runtime() -> Runtime {
 pub struct Echo;
 
 impl Executor for Echo {
-    fn run(&self, job: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+    fn start(&self, job: Job, _: Context) -> BoxFuture<'_, Returned> {
         let given = match &job.work.work {
             Work::Task { input, .. } => input.clone(),
             other => unreachable!("the bench has only tasks, not {other:?}"),
         };
-        Box::pin(std::future::ready(Outcome::Done(given)))
+        Box::pin(std::future::ready(Outcome::Done(given).into()))
     }
 }
 

@@ -6,10 +6,9 @@ use crate::report::{Row, Unit};
 use crate::sequential;
 use crate::setting::{Setting, no_inputs, strict};
 use crate::stats::{interleaved, per_second};
-use std::pin::Pin;
 use std::time::Instant;
 use windlass::report::Standing;
-use windlass::{Context, Engine, Executor, Job, Outcome, Value};
+use windlass::{BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Value};
 
 const ROUNDS: usize = 3;
 const AT_ONCE: usize = 64;
@@ -41,9 +40,9 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
 struct Fat(usize);
 
 impl Executor for Fat {
-    fn run(&self, job: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+    fn start(&self, job: Job, _: Context) -> BoxFuture<'_, Returned> {
         let text = format!("{}{}", job.step, "x".repeat(self.0));
-        Box::pin(std::future::ready(Outcome::Done(Value::map([("text", Value::text(text))]))))
+        Box::pin(std::future::ready(Outcome::Done(Value::map([("text", Value::text(text))])).into()))
     }
 }
 

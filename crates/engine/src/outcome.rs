@@ -1,5 +1,6 @@
 //! What became of a step, of an attempt, or of a run.
 
+use crate::keys::RunId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use windlass_ir::{Duration, Value};
@@ -13,6 +14,25 @@ pub enum Outcome {
     Failed(Failure),
     Skipped(Skip),
     Cancelled(Arc<str>),
+}
+
+impl Outcome {
+    /// What the result of a called run means for the step that called it.
+    #[must_use]
+    pub fn of_called(self, run: &RunId, workflow: &str) -> Self {
+        match self {
+            Self::Done(value) | Self::Continue(value) => Self::Done(value),
+            Self::Skipped(_) => Self::Done(Value::Null),
+            Self::Cancelled(why) => {
+                let message = format!("the run {run} of `{workflow}` was cancelled: {why}");
+                Self::Failed(Failure::new(class::CANCELLED, message))
+            }
+            Self::Failed(failure) => {
+                let message = format!("the run {run} of `{workflow}` failed: {}", failure.message);
+                Self::Failed(Failure { message: message.into(), field: None, ..failure })
+            }
+        }
+    }
 }
 
 /// Why an attempt or a step failed. `class` is one word of the list in the documentation, or the executor's own.

@@ -2,12 +2,13 @@
 
 use crate::secrets::Secrets;
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use windlass_engine::JobKey;
+use windlass_engine::{Amount, JobKey};
 use windlass_ir::Value;
 
 #[derive(Clone)]
@@ -43,10 +44,13 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stream {
     Stdout,
     Stderr,
+    /// Pieces of an answer as it comes in: shown live, never kept in the log.
+    Answer,
 }
 
 /// A line as it was printed, secrets redacted. It ends with its newline, unless it is the last one without or a piece of a
@@ -58,7 +62,7 @@ pub struct Line {
     pub bytes: Vec<u8>,
 }
 
-/// Where lines go while a job runs. A full channel slows the job down; one that nobody reads any more takes everything.
+/// Where a job shows what it does. A full channel slows the job down; one that no one reads any more takes everything.
 #[derive(Clone, Debug)]
 pub struct Output(Option<mpsc::Sender<Line>>);
 
@@ -75,42 +79,67 @@ impl Output {
 
     pub async fn send(&self, line: Line) {
         if let Some(sender) = &self.0 {
-            // Live output is for whoever looks; that nobody does is no reason to stop the work.
+            // Live output is for people who look; that no one does is no reason to stop the work.
             let _ = sender.send(line).await;
         }
     }
+
+    /// Streams a piece of an answer as it comes in.
+    pub async fn delta(&self, job: &JobKey, text: &str) {
+        self.send(Line { job: job.clone(), stream: Stream::Answer, bytes: text.into() }).await;
+    }
 }
 
-/// Something a job wants remembered, and whom to tell once it is durable.
+/// Something that a job wants recorded, and whom to tell once it is durable.
 #[derive(Debug)]
-pub struct Note {
+pub struct Recorded {
     pub job: JobKey,
-    pub key: Arc<str>,
-    pub value: Value,
-    /// Dropped unsent when the note is refused, because the job is not outstanding any more.
+    pub what: ToRecord,
+    /// Dropped unsent if it is refused, because the job is not outstanding any more.
     pub durable: oneshot::Sender<()>,
 }
 
-/// The durable memory of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToRecord {
+    /// The durable memory of the step, by key.
+    Notes(Vec<(Arc<str>, Value)>),
+    /// What the job has cost, beside what it said before.
+    Spent(Amount),
+}
+
+/// The way from a job to the journal of its run.
 #[derive(Clone, Debug)]
-pub struct Notes(mpsc::Sender<Note>);
+pub struct Notes(mpsc::UnboundedSender<Recorded>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the note was not kept: the job has been given up or its owner is going away")]
 pub struct NotKept;
 
 impl Notes {
-    pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<Note>) {
-        let (sender, receiver) = mpsc::channel(capacity);
+    pub fn channel() -> (Self, mpsc::UnboundedReceiver<Recorded>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
     }
 
     /// Returns when the note is durable: only then may the job go on to what relies on it. On an error the job should end;
     /// its report will not be taken.
     pub async fn keep(&self, job: &JobKey, key: impl Into<Arc<str>>, value: Value) -> Result<(), NotKept> {
+        self.keep_all(job, vec![(key.into(), value)]).await
+    }
+
+    /// The same for several notes, which become durable together.
+    pub async fn keep_all(&self, job: &JobKey, notes: Vec<(Arc<str>, Value)>) -> Result<(), NotKept> {
+        self.record(job, ToRecord::Notes(notes)).await
+    }
+
+    /// Adds to what the job has cost. Budgets count it when this returns.
+    pub async fn spent(&self, job: &JobKey, used: Amount) -> Result<(), NotKept> {
+        self.record(job, ToRecord::Spent(used)).await
+    }
+
+    async fn record(&self, job: &JobKey, what: ToRecord) -> Result<(), NotKept> {
         let (durable, told) = oneshot::channel();
-        let note = Note { job: job.clone(), key: key.into(), value, durable };
-        self.0.send(note).await.map_err(|_| NotKept)?;
+        self.0.send(Recorded { job: job.clone(), what, durable }).map_err(|_| NotKept)?;
         told.await.map_err(|_| NotKept)
     }
 }
@@ -125,24 +154,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_note_is_kept_when_the_owner_says_so() {
-        let (notes, mut taken) = Notes::channel(1);
+    async fn notes_are_kept_when_the_owner_says_so() {
+        let (notes, mut taken) = Notes::channel();
+        let expected = vec![("turn".into(), Value::Int(1)), ("session".into(), Value::Int(2))];
         let owner = async {
-            let note = taken.recv().await.expect("a note");
-            assert_eq!((&*note.key, &note.value), ("turn", &Value::Int(1)));
-            note.durable.send(()).expect("the job waits");
+            let recorded = taken.recv().await.expect("two notes");
+            assert_eq!(recorded.what, ToRecord::Notes(expected.clone()));
+            recorded.durable.send(()).expect("the job waits");
         };
         let key = job();
-        let (kept, ()) = tokio::join!(notes.keep(&key, "turn", Value::Int(1)), owner);
+        let (kept, ()) = tokio::join!(notes.keep_all(&key, expected.clone()), owner);
         assert_eq!(kept, Ok(()));
     }
 
     #[tokio::test]
     async fn a_refused_note_and_a_gone_owner_are_errors() {
-        let (notes, mut taken) = Notes::channel(1);
+        let (notes, mut taken) = Notes::channel();
         let key = job();
         let refuses = async { drop(taken.recv().await) };
-        let (kept, ()) = tokio::join!(notes.keep(&key, "turn", Value::Null), refuses);
+        let (kept, ()) = tokio::join!(notes.spent(&key, Amount::default()), refuses);
         assert_eq!(kept, Err(NotKept));
         drop(taken);
         assert_eq!(notes.keep(&key, "turn", Value::Null).await, Err(NotKept));

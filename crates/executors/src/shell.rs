@@ -2,7 +2,7 @@
 
 use crate::children::Children;
 use crate::context::Context;
-use crate::executor::{BoxFuture, Executor};
+use crate::executor::{BoxFuture, Executor, Returned, Traits};
 use crate::process::{Ended, Exited, GRACE, Prepared, Printed, check_directory, stopped, surround};
 use crate::secrets::Unsealer;
 use std::sync::Arc;
@@ -46,8 +46,16 @@ impl Default for Shell {
 }
 
 impl Executor for Shell {
-    fn run(&self, job: Job, context: Context) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed) })
+    fn takes(&self, work: &Work) -> bool {
+        matches!(work, Work::Shell { .. })
+    }
+
+    fn traits(&self, _: &Work) -> Traits {
+        Traits { process: true, ..Traits::default() }
+    }
+
+    fn start(&self, job: Job, context: Context) -> BoxFuture<'_, Returned> {
+        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed).into() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::children::Children;
 use crate::context::{Context, Environment};
-use crate::executor::{BoxFuture, Executor};
+use crate::executor::{BoxFuture, Executor, Returned, Traits};
 use crate::process::{
     Ended, Exited, GRACE, METADATA, NOTES, Prepared, ROUND, ROUNDS_MAX, check_directory, found, stopped,
     surround,
@@ -63,8 +63,16 @@ impl Default for Tasks {
 }
 
 impl Executor for Tasks {
-    fn run(&self, job: Job, context: Context) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed) })
+    fn takes(&self, work: &Work) -> bool {
+        self.does(work)
+    }
+
+    fn traits(&self, _: &Work) -> Traits {
+        Traits { process: true, ..Traits::default() }
+    }
+
+    fn start(&self, job: Job, context: Context) -> BoxFuture<'_, Returned> {
+        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed).into() })
     }
 }
 

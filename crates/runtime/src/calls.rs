@@ -1,23 +1,22 @@
 //! Calls of other workflows: the runs that they start, and how these come back.
 //!
-//! The run of a call has an id that follows from who calls it, so that it is started once however often it is asked for. Who calls
-//! waits until it has ended, or rests with it while it waits for people, and asks again when something has happened to it.
+//! The run of a call has an id that follows from its caller, so that it is started once however often it is asked for. The caller
+//! rests meanwhile; the scheduler tells it when the called run has a result.
 
 use crate::clock::Clock;
-use crate::drive::Patience;
-use crate::engine::{Beginning, Engine, Error, Handle, Start, nothing};
+use crate::engine::{Beginning, Engine, Error, FILE, Start};
 use crate::host::Host;
 use crate::library::{Definition, Unfound, find};
 use crate::report::{self, Dialect};
+use crate::scheduler::Patience;
 use indexmap::IndexMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use tokio_util::sync::CancellationToken;
 use windlass_engine::{
-    CHILD, Failure, Input, Job, JobKey, Lineage, Outcome, Path, RunBudget, RunId, RunPhase, Timestamp, Work,
-    class,
+    CHILD, Failure, Input, Job, JobKey, Lineage, Outcome, Path, Resume, Run, RunBudget, RunId, RunPhase,
+    Work, class,
 };
-use windlass_executors::{Context, Notes};
+use windlass_executors::{BoxFuture, Context, Executor, Notes, Returned, Traits};
 use windlass_ir::plan::Given;
 use windlass_ir::workflow::CallMode;
 use windlass_ir::{Code, Diagnostic, Plan, Value};
@@ -27,131 +26,120 @@ const CALLER: &str = "caller";
 
 /// Who calls, and from where.
 #[derive(Debug)]
-pub(crate) struct Caller {
+struct Caller {
     /// The folder of its file.
-    pub folder: PathBuf,
-    pub dialect: Dialect,
+    folder: PathBuf,
+    dialect: Dialect,
     /// The runs that wait for what is called, the caller last.
-    pub parents: Vec<RunId>,
-    pub budgets: Vec<RunBudget>,
-    pub by: Option<Arc<str>>,
-    /// The call has failed before, and is made once more because somebody wants to go on: its run goes on where it was.
-    pub reopened: bool,
-    pub host: Host,
-    pub clock: Clock,
-    pub patience: Patience,
+    parents: Vec<RunId>,
+    budgets: Vec<RunBudget>,
+    by: Option<Arc<str>>,
+    /// The call has failed before and is made again because someone resumed the caller: its run continues where it was.
+    reopened: bool,
+    host: Host,
 }
 
-/// What became of a job.
+/// The executor of one call. A called run outlives the process that started it, and reports by itself when it ends.
 #[derive(Debug)]
-pub(crate) enum Ended {
-    Reported(Outcome),
-    /// The run that was called has ended, by its own time, or waits for people.
-    Called {
-        run: RunId,
-        outcome: Option<Outcome>,
-        at: Option<Timestamp>,
-    },
-    /// Nobody can say.
-    Lost,
+pub(crate) struct Call {
+    engine: Weak<Engine>,
+    run: RunId,
+    caller: Caller,
+}
+
+impl Call {
+    pub fn of(engine: &Arc<Engine>, host: &Host, run: &Run, job: &Job) -> Self {
+        let before = job.notes.get(CHILD).and_then(Value::as_str).and_then(RunId::written);
+        let reopened = run.is_reopened(&job.key);
+        // A call that failed before continues with the run that it had.
+        let called = before.filter(|_| reopened).unwrap_or_else(|| run_of(&job.key));
+        let file = run.about().get(FILE).and_then(Value::as_str).map(PathBuf::from);
+        let folder = file.and_then(|file| file.parent().map(Into::into));
+        let mut host = host.clone();
+        if let Some(from) = &mut host.virtual_from {
+            *from = (*from).max(run.last_at());
+        }
+        let caller = Caller {
+            folder: folder.unwrap_or_else(|| host.environment.directory.clone()),
+            dialect: Dialect::of_run(run),
+            parents: run.parents().iter().cloned().chain([run.id().clone()]).collect(),
+            budgets: run.budgets().collect(),
+            by: run.by().cloned(),
+            reopened,
+            host,
+        };
+        Self { engine: Arc::downgrade(engine), run: called, caller }
+    }
+
+    async fn call(&self, job: &Job, context: Context) -> Option<Returned> {
+        let Work::Call { workflow, input, mode, lineage } = &job.work.work else { return None };
+        let Some(name) = workflow.as_str() else {
+            let message = format!("the name of a workflow is text, not {}", workflow.kind());
+            return Some(failed(Failure::new(class::EXPRESSION_ERROR, message).in_field("workflow")));
+        };
+        let engine = self.engine.upgrade()?;
+        let called = Called { name, input, lineage: lineage.clone(), caller: &self.caller };
+        if *mode == CallMode::Inline {
+            return Some(match called.definition(&engine) {
+                Ok((definition, inputs)) => called.inline(&definition, inputs),
+                Err(failure) => failed(failure),
+            });
+        }
+        let detached = *mode == CallMode::Detached;
+        let note = Note { job: &job.key, notes: &context.notes };
+        match engine.begin_called(&self.run, &called, detached, &note).await {
+            Ok(_) if detached => {
+                let started = Value::map([("child_run_id", Value::text(self.run.as_str()))]);
+                Some(Outcome::Done(started).into())
+            }
+            Ok(None) => Some(Returned::Elsewhere),
+            Ok(Some(outcome)) => Some(outcome.of_called(&self.run, name).into()),
+            Err(Begin::Failed(failure)) => Some(failed(failure)),
+            Err(Begin::Lost) => None,
+        }
+    }
+}
+
+impl Executor for Call {
+    fn traits(&self, _: &Work) -> Traits {
+        Traits { outlives: true, ..Traits::default() }
+    }
+
+    fn start(&self, job: Job, context: Context) -> BoxFuture<'_, Returned> {
+        Box::pin(async move {
+            let lost = || failed(Failure::new(class::LOST, "the called run could not be started"));
+            self.call(&job, context).await.unwrap_or_else(lost)
+        })
+    }
+
+    /// A called run has an id that follows from its caller, so starting it again finds it.
+    fn adopt(&self, job: Job, context: Context) -> BoxFuture<'_, Option<Returned>> {
+        Box::pin(async move { self.call(&job, context).await })
+    }
+
+    fn recall(&self, job: Job) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(engine) = self.engine.upgrade() else { return };
+            let called = job.notes.get(CHILD).and_then(Value::as_str).and_then(RunId::written);
+            let called = called.unwrap_or_else(|| self.run.clone());
+            let why = "the run that called it has stopped waiting for it".into();
+            let cancel = Input::Cancel { path: Path::default(), why, by: CALLER.into() };
+            if let Err(Error::NoRun(_)) = engine.tell(&called, cancel).await {
+                let outcome = Outcome::Cancelled("it was not started".into());
+                engine.report(job.key, outcome);
+            }
+        })
+    }
 }
 
 /// The run of a call: the same for all deliveries of an attempt.
-pub(crate) fn run_of(job: &JobKey) -> RunId {
+fn run_of(job: &JobKey) -> RunId {
     let hash = blake3::hash(format!("{}:{}#{}", job.run, job.path, job.attempt).as_bytes());
     RunId::new(&hash.to_hex()[..24]).expect("hexadecimal digits are allowed")
 }
 
-/// Makes a call and waits for what comes of it.
-pub(crate) async fn call(
-    engine: Weak<Engine>,
-    run: RunId,
-    job: Job,
-    caller: Caller,
-    context: Context,
-) -> Ended {
-    let Work::Call { workflow, input, mode, lineage } = &job.work.work else { return Ended::Lost };
-    let Some(name) = workflow.as_str() else {
-        let message = format!("the name of a workflow is text, not {}", workflow.kind());
-        return failed(Failure::new(class::EXPRESSION_ERROR, message).in_field("workflow"));
-    };
-    let Some(owner) = engine.upgrade() else { return Ended::Lost };
-    let called = Called { name, input, lineage: lineage.clone(), caller: &caller };
-    if *mode == CallMode::Inline {
-        return match called.definition(&owner) {
-            Ok((definition, inputs)) => called.inline(&definition, inputs),
-            Err(failure) => failed(failure),
-        };
-    }
-    let detached = *mode == CallMode::Detached;
-    let note = Note { job: &job.key, notes: &context.notes };
-    let handle = match owner.begin(&run, &called, detached, &note).await {
-        Ok(handle) => handle,
-        Err(Begin::Failed(failure)) => return failed(failure),
-        Err(Begin::Lost) => return Ended::Lost,
-    };
-    drop(owner);
-    if detached {
-        let started = Value::map([("child_run_id", Value::text(handle.id.as_str()))]);
-        return Ended::Reported(Outcome::Done(started));
-    }
-    follow(engine, handle, name, context.abort).await
-}
-
-/// Ends the run of a call that is not wanted any more and that nobody drives.
-pub(crate) async fn end(engine: Weak<Engine>, run: RunId, caller: Caller) -> Ended {
-    let Some(owner) = engine.upgrade() else { return Ended::Lost };
-    let Ok(handle) = owner.take_up_called(&run, &caller).await else { return Ended::Lost };
-    drop(owner);
-    let abort = CancellationToken::new();
-    abort.cancel();
-    follow(engine, handle, run.as_str(), abort).await
-}
-
-fn failed(failure: Failure) -> Ended {
-    Ended::Reported(Outcome::Failed(failure))
-}
-
-/// Waits for a run, and passes on that it is to stop.
-async fn follow(engine: Weak<Engine>, handle: Handle, name: &str, abort: CancellationToken) -> Ended {
-    let Handle { id, mut done, updates, .. } = handle;
-    // Nobody here listens to what it tells.
-    drop(updates);
-    let mut told = false;
-    let standing = loop {
-        tokio::select! {
-            standing = &mut done => break standing,
-            () = abort.cancelled(), if !told => {
-                told = true;
-                if let Some(engine) = engine.upgrade() {
-                    engine.stop_called(&id).await;
-                }
-            }
-        }
-    };
-    let (Ok(Ok(_)), Some(engine)) = (standing, engine.upgrade()) else { return Ended::Lost };
-    let Ok(view) = engine.view(&id) else { return Ended::Lost };
-    let outcome = match view.phase {
-        RunPhase::Ended(outcome) => Some(as_seen_by_caller(&id, name, outcome, told)),
-        RunPhase::Pending | RunPhase::Running => None,
-    };
-    Ended::Called { run: id, outcome, at: view.ended_at }
-}
-
-fn as_seen_by_caller(run: &RunId, name: &str, outcome: Outcome, told: bool) -> Outcome {
-    match outcome {
-        Outcome::Done(value) | Outcome::Continue(value) => Outcome::Done(value),
-        Outcome::Skipped(_) => Outcome::Done(Value::Null),
-        Outcome::Cancelled(why) if told => Outcome::Cancelled(why),
-        Outcome::Cancelled(why) => {
-            let message = format!("the run {run} of `{name}` was cancelled: {why}");
-            Outcome::Failed(Failure::new(class::CANCELLED, message))
-        }
-        Outcome::Failed(failure) => {
-            let message = format!("the run {run} of `{name}` failed: {}", failure.message);
-            Outcome::Failed(Failure { message: message.into(), field: None, ..failure })
-        }
-    }
+fn failed(failure: Failure) -> Returned {
+    Outcome::Failed(failure).into()
 }
 
 /// Where a step writes down which run it has called, so that it can be found from outside.
@@ -161,7 +149,7 @@ struct Note<'c> {
 }
 
 /// A workflow that is called.
-pub(crate) struct Called<'c> {
+struct Called<'c> {
     name: &'c str,
     input: &'c Value,
     lineage: Lineage,
@@ -169,7 +157,7 @@ pub(crate) struct Called<'c> {
 }
 
 /// Why there is no run.
-pub(crate) enum Begin {
+enum Begin {
     Failed(Failure),
     Lost,
 }
@@ -268,24 +256,24 @@ impl Called<'_> {
     }
 
     /// Its steps become steps of the calling run.
-    fn inline(&self, definition: &Definition, inputs: Value) -> Ended {
+    fn inline(&self, definition: &Definition, inputs: Value) -> Returned {
         let plan = serde_json::to_value(&definition.plan).expect("a plan holds no key but text");
         let found = Value::map([("plan", Value::from(&plan)), ("inputs", inputs)]);
-        Ended::Reported(Outcome::Done(found))
+        Outcome::Done(found).into()
     }
 }
 
 impl Engine {
-    /// Starts the run of a call, or takes it up, or finds that it has ended.
-    async fn begin(
-        &self,
+    /// Starts the run of a call, or continues it. The outcome if it has ended already.
+    async fn begin_called(
+        self: &Arc<Self>,
         run: &RunId,
         called: &Called<'_>,
         detached: bool,
         note: &Note<'_>,
-    ) -> Result<Handle, Begin> {
+    ) -> Result<Option<Outcome>, Begin> {
         loop {
-            let found = match self.exists(run)? {
+            let found = match self.exists(run).await? {
                 true => None,
                 false => Some(called.definition(self).map_err(Begin::Failed)?),
             };
@@ -295,9 +283,9 @@ impl Engine {
             let noted = note.notes.keep(note.job, CHILD, Value::text(run.as_str())).await;
             noted.map_err(|_| Begin::Lost)?;
             let Some((definition, inputs)) = found else {
-                return Ok(self.take_up_called(run, called.caller).await?);
+                return Ok(self.continue_called(run, called.caller).await?);
             };
-            let Caller { parents, budgets, by, host, clock, patience, .. } = called.caller;
+            let Caller { parents, budgets, by, host, .. } = called.caller;
             let start = Start {
                 run: Some(run.clone()),
                 inputs,
@@ -306,45 +294,36 @@ impl Engine {
                 overrides: definition.overrides,
                 file: Some(definition.file),
                 host: host.clone(),
-                clock: *clock,
-                patience: *patience,
+                clock: host.virtual_from.map_or(Clock::Real, Clock::Virtual),
+                patience: if host.patient { Patience::Everything } else { Patience::Work },
                 claims: Vec::new(),
                 lineage: called.lineage.clone(),
-                // Nobody waits for one that is only started, and it has an account of its own.
+                // A detached run has no one waiting for it, and a budget of its own.
                 parents: if detached { Vec::new() } else { parents.clone() },
                 budgets: if detached { Vec::new() } else { budgets.clone() },
                 beginning: Beginning::default(),
             };
-            match self.start(&definition.plan, start).await {
-                // Somebody else was faster.
+            match self.begin(&definition.plan, start, None).await {
+                // Another delivery of the same call was faster.
                 Err(Error::RunExists(_)) => {}
-                started => return Ok(started?),
+                begun => return begun.map(|_| None).map_err(Begin::from),
             }
         }
     }
 
-    async fn take_up_called(&self, run: &RunId, caller: &Caller) -> Result<Handle, Error> {
-        let _claimed = self.claim(run).await;
-        if let Some(driven) = self.driven(run) {
-            return Ok(driven);
-        }
-        let replayed = self.replayed(run)?;
-        let view = &replayed.view;
-        let goes_on = match &view.phase {
-            RunPhase::Ended(Outcome::Failed(_)) if caller.reopened && report::is_resumable(view) => {
-                Some((nothing(), Arc::from(CALLER)))
-            }
-            RunPhase::Ended(_) => return Ok(crate::engine::standing_still(run, view)),
-            RunPhase::Pending | RunPhase::Running => None,
+    async fn continue_called(
+        self: &Arc<Self>,
+        run: &RunId,
+        caller: &Caller,
+    ) -> Result<Option<Outcome>, Error> {
+        let id = run.clone();
+        let view = self.looking(move |engine| engine.view(&id)).await?;
+        let reopens = match &view.phase {
+            RunPhase::Ended(Outcome::Failed(_)) if caller.reopened && report::is_resumable(&view) => true,
+            RunPhase::Ended(outcome) => return Ok(Some(outcome.clone())),
+            RunPhase::Pending | RunPhase::Running => false,
         };
-        self.take_up(replayed, goes_on, caller.host.clone(), caller.clock, caller.patience).await
-    }
-
-    /// Tells the run of a call that nobody waits for it any more.
-    async fn stop_called(&self, run: &RunId) {
-        let why = "the run that called it has stopped waiting for it".into();
-        let cancel = Input::Cancel { path: Path::default(), why, by: CALLER.into() };
-        // One that has ended needs no telling.
-        let _ = self.tell(run, cancel).await;
+        let resume = Resume { wanted: None, reopens };
+        self.continue_run(run, resume, caller.host.clone(), None).await.map(|()| None)
     }
 }

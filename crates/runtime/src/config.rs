@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use windlass_engine::View;
 use windlass_executors::TaskCommand;
+use windlass_ir::Value;
 use windlass_ir::source::{Position, Source};
 use windlass_ir::suggest::nearest;
 
@@ -75,8 +75,8 @@ impl Config {
     }
 
     /// The file that a run was started with, if it is still there.
-    pub fn recorded(view: &View) -> Option<PathBuf> {
-        let file = PathBuf::from(view.about.get(RECORDED)?.as_str()?);
+    pub fn recorded(about: &Value) -> Option<PathBuf> {
+        let file = PathBuf::from(about.get(RECORDED)?.as_str()?);
         file.is_file().then_some(file)
     }
 

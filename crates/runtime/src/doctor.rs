@@ -148,7 +148,7 @@ impl Checkup {
         let runs: BTreeSet<RunId> = rows.into_iter().map(|row| row.run).chain(unfinished).collect();
         self.runs = runs.len();
         for run in runs {
-            let Err(error) = engine.replayed(&run) else { continue };
+            let Err(error) = engine.check(&run) else { continue };
             let help = match &error {
                 Error::Store(StoreError::Unreadable { .. } | StoreError::UnreadablePlan { .. }) => NEWER,
                 _ => PARKED,
@@ -241,7 +241,7 @@ pub fn accept_older(folder: &Path) -> Result<(), Error> {
 pub fn renew_desk(folder: &Path) -> Result<(), Error> {
     let lock = own(folder)?;
     let store = Store::open(folder, options(Durability::default()))?;
-    crate::desk::renew(&store)?;
+    crate::coordinator::renew(&store)?;
     store.close()?;
     drop(lock);
     Ok(())

@@ -2,12 +2,12 @@
 //! small. What jobs print is neither: so much of it waits for whoever is slow, then the jobs do for a moment, and then
 //! lines are left out, which is said.
 
-use crate::drive::Update;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Notify, mpsc};
+use windlass_engine::Event;
 use windlass_executors::Line;
 
 /// So much output waits for one follower.
@@ -19,15 +19,36 @@ const LINE_BYTES: usize = 256;
 /// Whoever has heard nothing for so long is not waited for any more until it has caught up.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Nobody has to follow.
+/// What followers of a run are told.
+#[derive(Clone, Debug)]
+pub enum Update {
+    /// Something happened, and is durable.
+    Event { seq: u64, event: Event },
+    /// A job printed something. Live, and never an event.
+    Line(Line),
+    /// Something a person should know that changes nothing.
+    Notice(String),
+}
+
+/// The followers of one run; there may be none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Followers(Arc<Mutex<Vec<Follower>>>);
 
 impl Followers {
-    pub fn add(&self) -> Updates {
+    pub fn add(&self) -> (Follower, Updates) {
         let (follower, updates) = pair();
-        self.list().push(follower);
-        updates
+        self.list().push(follower.clone());
+        (follower, updates)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list().is_empty()
+    }
+
+    /// This one has seen enough: it comes to the end of what it was told.
+    pub fn remove(&self, follower: &Follower) {
+        follower.say_left_out();
+        self.list().retain(|other| !Arc::ptr_eq(&other.behind, &follower.behind));
     }
 
     pub fn tell(&self, update: &Update) {
@@ -40,11 +61,6 @@ impl Followers {
         for follower in all {
             follower.room().await;
         }
-    }
-
-    /// Nobody hears anything any more: every follower comes to the end of what it was told.
-    pub fn dismiss(&self) {
-        self.list().drain(..).for_each(|follower| follower.say_left_out());
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<Follower>> {
@@ -192,7 +208,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_reads_misses_nothing() {
         let followers = Followers::default();
-        let mut updates = followers.add();
+        let (follower, mut updates) = followers.add();
         let reader = tokio::spawn(async move {
             let mut lines = 0;
             while let Some(update) = updates.recv().await {
@@ -206,14 +222,15 @@ mod tests {
             followers.room().await;
             followers.tell(&line(BYTES_MAX / 4));
         }
-        followers.dismiss();
+        followers.remove(&follower);
+        drop(follower);
         assert_eq!(reader.await.expect("no panic"), 100);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_does_not_read_holds_nobody_up_for_long_and_is_told_what_it_missed() {
         let followers = Followers::default();
-        let mut updates = followers.add();
+        let (_follower, mut updates) = followers.add();
         let begun = tokio::time::Instant::now();
         for _ in 0..10_000 {
             followers.room().await;
@@ -231,10 +248,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn even_without_waiting_only_so_much_is_held() {
         let followers = Followers::default();
-        let mut updates = followers.add();
+        let (follower, mut updates) = followers.add();
         (0..100).for_each(|_| followers.tell(&line(BYTES_MAX / 4)));
         followers.tell(&Update::Notice("something else".to_owned()));
-        followers.dismiss();
+        followers.remove(&follower);
+        drop(follower);
         let (lines, notices) = heard(&mut updates);
         assert!((4..=8).contains(&lines), "{lines}");
         let left_out =
@@ -245,7 +263,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_is_gone_is_not_waited_for() {
         let followers = Followers::default();
-        drop(followers.add());
+        drop(followers.add().1);
         (0..100).for_each(|_| followers.tell(&line(BYTES_MAX / 4)));
         let begun = tokio::time::Instant::now();
         followers.room().await;

@@ -62,7 +62,7 @@ const COMPACT_BYTES_MIN: u64 = 1 << 20;
 
 impl Engine {
     /// Removes what is not needed. Only the owner can.
-    pub async fn sweep(&self, sweep: Sweep) -> Result<Swept, Error> {
+    pub async fn sweep(self: &Arc<Self>, sweep: Sweep) -> Result<Swept, Error> {
         let failed = |error: std::io::Error| Error::Folder {
             folder: self.folder().to_owned(),
             cause: error.to_string(),
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     async fn sweep_from(
-        &self,
+        self: &Arc<Self>,
         sweep: &Sweep,
         logs: Vec<PathBuf>,
         values: Vec<(BlobId, u64)>,
@@ -99,7 +99,7 @@ impl Engine {
             let cause = "the journal is damaged, so nothing is removed: see `windlass doctor`".to_owned();
             return Err(Error::Folder { folder: self.folder().to_owned(), cause });
         }
-        let Chosen { going, kept } = self.choose(sweep, &rows, &journal);
+        let Chosen { going, kept } = self.choose(sweep, &rows, &journal).await?;
         if !sweep.dry_run && self.close(&going, &rows).await? {
             rows = self.all_runs().await?;
             journal = Seen::of(self.store()).await?;
@@ -127,7 +127,7 @@ impl Engine {
         if !sweep.dry_run {
             self.store().journal.reclaim().await?;
             let (_, free) = self.store().room().await?;
-            if free >= COMPACT_BYTES_MIN && free >= size / 4 && !self.is_driving() {
+            if free >= COMPACT_BYTES_MIN && free >= size / 4 && !self.is_driving().await {
                 self.store().journal.compact().await?;
             }
         }
@@ -160,17 +160,17 @@ impl Engine {
         Ok(removed)
     }
 
-    fn choose(&self, sweep: &Sweep, rows: &[RunRow], journal: &Seen) -> Chosen {
-        let desk = self.desk().look(DeskState::clone);
-        chosen(sweep, rows, crate::Clock::Real.now(), |going| {
+    async fn choose(&self, sweep: &Sweep, rows: &[RunRow], journal: &Seen) -> Result<Chosen, Error> {
+        let desk = self.coordinator(DeskState::clone).await?;
+        Ok(chosen(sweep, rows, crate::Clock::Real.now(), |going| {
             let live = going.iter().filter(|run| self.is_live(run));
             let live = live.map(|run| (run.clone(), "it is being executed".to_owned()));
             referred(&desk, rows, journal, going).into_iter().chain(live).collect()
-        })
+        }))
     }
 
     /// Closes the failed runs among these, which could still be resumed until now. Whether there was any.
-    async fn close(&self, going: &HashSet<RunId>, rows: &[RunRow]) -> Result<bool, Error> {
+    async fn close(self: &Arc<Self>, going: &HashSet<RunId>, rows: &[RunRow]) -> Result<bool, Error> {
         let mut closed = false;
         for row in rows.iter().filter(|row| !row.ended && going.contains(&row.run)) {
             match self.tell(&row.run, Input::Close).await {
@@ -195,7 +195,7 @@ impl Engine {
         let rows = self.all_runs().await?;
         let pinned = rows.iter().filter(|row| !dry_run || !removed.contains(&row.run));
         used.extend(pinned.map(|row| row.row.plan.clone()));
-        used.extend(self.desk().orders().into_iter().map(|order| order.plan.to_string()));
+        used.extend(self.orders().await?.into_iter().map(|order| order.plan.to_string()));
         // If the beginning of a run cannot be read, its plan is unknown.
         if rows.iter().any(|row| row.broken.is_some() && row.row.plan.is_empty()) {
             return Ok(0);

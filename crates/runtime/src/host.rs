@@ -1,13 +1,19 @@
 //! What the jobs of a run are done with: executors, a script in place of some of them, and the caller's surroundings.
 
+use crate::calls::Call;
+use crate::clock::Clock;
 use crate::config::{Config, Limits};
+use crate::engine::Engine;
+use crate::mock::Mock;
+use crate::report::ids::{self, Name, Steps as _};
+use crate::scheduler::Patience;
 use std::ffi::OsStr;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
-use windlass_engine::{Failure, Job, Outcome, View, Work, class};
+use windlass_engine::{Failure, Job, Outcome, Run, Timestamp, Work, class};
 use windlass_executors::{
-    Answer, Asker, Assistants, BoxFuture, Builtins, Children, Context, Environment, Executor, Script, Shell,
-    Tasks,
+    Answer, Asker, Assistants, BoxFuture, Builtins, Children, Context, Environment, Executor, Returned,
+    Script, Shell, Tasks,
 };
 use windlass_ir::Value;
 
@@ -28,6 +34,10 @@ pub struct Host {
     /// The `windlass.toml` that the tasks and the limits are from.
     pub config: Option<PathBuf>,
     pub limits: Limits,
+    /// The instant that the time of its runs starts at, if that is virtual.
+    pub virtual_from: Option<Timestamp>,
+    /// Whether virtual time also jumps over long waits for people.
+    pub patient: bool,
 }
 
 impl std::fmt::Debug for Host {
@@ -49,6 +59,8 @@ impl Host {
             environment: Arc::new(environment),
             config: None,
             limits: Limits::default(),
+            virtual_from: None,
+            patient: false,
         }
     }
 
@@ -56,6 +68,16 @@ impl Host {
     #[must_use]
     pub fn with_others(self, others: impl Executor + 'static) -> Self {
         Self { others: Arc::new(others), assistants: None, builtins: None, ..self }
+    }
+
+    /// Executes runs in this time. A virtual clock jumps over waits for people only if its follower waits for them too.
+    #[must_use]
+    pub(crate) fn in_time(self, clock: Clock, patience: Patience) -> Self {
+        let virtual_from = match clock {
+            Clock::Real => None,
+            Clock::Virtual(from) => Some(from),
+        };
+        Self { virtual_from, patient: patience != Patience::Work, ..self }
     }
 
     /// Takes over what a `windlass.toml` says.
@@ -79,8 +101,8 @@ impl Host {
     }
 
     /// Where a run was started its steps run, whoever goes on with it from wherever.
-    pub(crate) fn where_started(self, view: &View) -> Self {
-        match view.about.get("directory").and_then(Value::as_str) {
+    pub(crate) fn where_started(self, about: &Value) -> Self {
+        match about.get("directory").and_then(Value::as_str) {
             Some(directory) if self.environment.directory != FilePath::new(directory) => {
                 self.in_directory(directory.into())
             }
@@ -105,11 +127,14 @@ impl Host {
         }
     }
 
-    /// What the script answers. It comes first where it mentions a step; what it does not mention and nobody else does has no
-    /// answer at all.
-    pub(crate) fn answer(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
+    /// What the mock file answers. It comes first for a step that it mentions; a step that it does not mention and no executor takes
+    /// has no answer at all.
+    pub(crate) fn mocked(&self, run: &Run, job: &Job) -> Option<Answer> {
         let script = self.script.as_ref()?;
-        match self.tasks.does(&job.work.work) {
+        let Name { id, plain } = ids::scripted(run, &job.key.path);
+        let attempt = job.key.attempt + run.attempts_before(&job.key.path);
+        let asker = Asker { id: &id, plain: &plain, attempt };
+        match self.tasks.takes(&job.work.work) {
             true => script.entry(job, asker),
             false if !self.runs_commands && matches!(job.work.work, Work::Shell { .. }) => {
                 Some(script.entry_or_none(job, asker))
@@ -119,41 +144,34 @@ impl Host {
     }
 
     /// Whether a job is done by a process of this machine.
-    pub(crate) fn starts_process(&self, job: &Job) -> bool {
+    pub(crate) fn starts_process(&self, run: &Run, job: &Job) -> bool {
         let work = &job.work.work;
-        match work {
-            Work::Shell { .. } => true,
-            Work::Assistant(_) => self.assistants.is_some(),
-            Work::Builtin { .. } => self.builtins.is_some() && Builtins::does(work),
-            Work::Task { .. } => self.tasks.does(work),
-            Work::Agent { .. }
-            | Work::Tool { .. }
-            | Work::Http(_)
-            | Work::Call { .. }
-            | Work::Notify { .. } => false,
-        }
+        self.mocked(run, job).is_none()
+            && self.table().any(|executor| executor.takes(work) && executor.traits(work).process)
     }
 
-    pub(crate) fn executor(&self, job: &Job) -> Arc<dyn Executor> {
+    /// The executor for a job: the first of the table that takes it.
+    pub(crate) fn executor(&self, engine: &Arc<Engine>, run: &Run, job: &Job) -> Arc<dyn Executor> {
         let work = &job.work.work;
-        match (work, &self.assistants, &self.builtins) {
-            (Work::Shell { .. }, _, _) => self.shell.clone(),
-            (Work::Assistant(_), Some(assistants), _) => Arc::new(assistants.clone()),
-            (Work::Builtin { .. }, _, Some(builtins)) if Builtins::does(work) => Arc::new(builtins.clone()),
-            (Work::Task { .. }, _, _) if self.tasks.does(work) => Arc::new(self.tasks.clone()),
-            (
-                Work::Agent { .. }
-                | Work::Tool { .. }
-                | Work::Task { .. }
-                | Work::Http(_)
-                | Work::Call { .. }
-                | Work::Assistant(_)
-                | Work::Builtin { .. }
-                | Work::Notify { .. },
-                _,
-                _,
-            ) => self.others.clone(),
+        if let Some(answer) = self.mocked(run, job).filter(|_| !job.key.path.is_hook()) {
+            return Arc::new(Mock(answer));
         }
+        if let Work::Call { .. } = work
+            && engine.reads()
+        {
+            return Arc::new(Call::of(engine, self, run, job));
+        }
+        self.table().find(|executor| executor.takes(work)).unwrap_or_else(|| self.others.clone())
+    }
+
+    fn table(&self) -> impl Iterator<Item = Arc<dyn Executor>> {
+        let own: [Option<Arc<dyn Executor>>; 4] = [
+            Some(self.shell.clone()),
+            Some(Arc::new(self.tasks.clone())),
+            self.assistants.clone().map(|assistants| Arc::new(assistants) as _),
+            self.builtins.clone().map(|builtins| Arc::new(builtins) as _),
+        ];
+        own.into_iter().flatten()
     }
 }
 
@@ -161,7 +179,7 @@ impl Host {
 struct Nobody;
 
 impl Executor for Nobody {
-    fn run(&self, job: Job, _: Context) -> BoxFuture<'_, Outcome> {
+    fn start(&self, job: Job, _: Context) -> BoxFuture<'_, Returned> {
         let nothing = match &job.work.work {
             Work::Agent { .. } => "nothing here does agents",
             Work::Tool { .. } => "nothing here does tools",
@@ -185,6 +203,6 @@ impl Executor for Nobody {
             | Work::Notify { .. } => String::new(),
         };
         let message = format!("{nothing}: answer for `{}` with a script{command}", job.step);
-        Box::pin(async move { Outcome::Failed(Failure::new(class::NO_SCRIPTED_ANSWER, message)) })
+        Box::pin(async move { Outcome::Failed(Failure::new(class::NO_SCRIPTED_ANSWER, message)).into() })
     }
 }

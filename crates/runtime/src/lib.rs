@@ -11,23 +11,25 @@ mod backup;
 mod calls;
 mod clock;
 mod config;
-mod desk;
+mod coordinator;
 mod doctor;
-mod drive;
 mod engine;
 mod follow;
 mod gc;
 mod heads;
+mod history;
 mod host;
 mod library;
 mod lock;
+mod mock;
 mod owner;
 mod ownership;
 mod printed;
-mod rates;
+mod printing;
 pub mod report;
 mod retry;
 mod rows;
+mod scheduler;
 mod search;
 mod tables;
 mod triggers;
@@ -37,9 +39,8 @@ pub use backup::{Copied, backup};
 pub use clock::Clock;
 pub use config::{BadConfig, Config, Fault, Limits};
 pub use doctor::{Checkup, Finding, accept_older, examine, rebuild, renew_desk};
-pub use drive::{Fatal, Patience, Update};
 pub use engine::{Beginning, Engine, Error, Handle, RETRY_OF, Start, new_id};
-pub use follow::Updates;
+pub use follow::{Update, Updates};
 pub use gc::{KeptRun, Sweep, Swept, SweptRun};
 pub use heads::keep_heads_in;
 pub use host::Host;
@@ -49,6 +50,7 @@ pub use owner::{Client, Door, Following, Listener, Order, Report, Request, Surro
 pub use ownership::{current_user, user_name};
 pub use printed::Output;
 pub use retry::{Again, Fate, Forecast, again, only};
+pub use scheduler::Patience;
 pub use search::upwards;
 pub use tables::Tables;
 pub use triggers::{Parked, PastFire, Scheduled, Triggers, Unready};
@@ -61,7 +63,9 @@ pub use windlass_engine::{
     Kept, Lineage, Outcome, Path, Program, Reach, Refused, RunId, RunPhase, StepPhase, StepView, Timestamp,
     View, What, Work, says_no,
 };
-pub use windlass_executors::{Context, Environment, Executor, FINDS_ORPHANS, Line, Problem, Script, Stream};
+pub use windlass_executors::{
+    BoxFuture, Context, Environment, Executor, FINDS_ORPHANS, Line, Problem, Returned, Script, Stream, Traits,
+};
 pub use windlass_store::{
     Durability, Error as StoreError, LogReader, Logs, Lsn, Printed, Printing, Query, RunRow, glance, private,
     to_hex,

@@ -4,13 +4,14 @@
 use crate::archive::Carried;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::drive::{Patience, Update};
 use crate::engine::{Beginning, Engine, Error, Handle, Start};
+use crate::follow::Update;
 use crate::follow::{Updates, pair};
 use crate::gc::{Sweep, Swept};
 use crate::host::Host;
 use crate::ownership;
 use crate::report::Standing;
+use crate::scheduler::Patience;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -164,7 +165,7 @@ pub enum Order {
 enum Reply {
     Driving { run: RunId },
     Event { seq: u64, event: Event },
-    Line { job: windlass_engine::JobKey, error_stream: bool, text: String },
+    Line { job: windlass_engine::JobKey, stream: Stream, text: String },
     Notice { text: String },
     Done { standing: Standing },
     Published { listeners: usize },
@@ -292,7 +293,7 @@ impl Door {
     /// Follows a run that somebody drives.
     pub async fn follow(&self, run: &RunId) -> Result<Following, Error> {
         match self {
-            Self::Owner(engine) => engine.watch(run).map(following),
+            Self::Owner(engine) => engine.watch(run, Patience::Work).await.map(following),
             Self::Client(client) => client.follow(&Request::Follow { run: run.clone() }).await,
         }
     }
@@ -579,8 +580,7 @@ impl Client {
                     | Reply::Swept(_) => continue,
                     Reply::Event { seq, event } => Update::Event { seq, event },
                     Reply::Notice { text } => Update::Notice(text),
-                    Reply::Line { job, error_stream, text } => {
-                        let stream = if error_stream { Stream::Stderr } else { Stream::Stdout };
+                    Reply::Line { job, stream, text } => {
                         Update::Line(Line { job, stream, bytes: text.into_bytes() })
                     }
                 };
@@ -613,7 +613,7 @@ fn reply_of(update: Update) -> Reply {
         Update::Notice(text) => Reply::Notice { text },
         Update::Line(line) => Reply::Line {
             job: line.job,
-            error_stream: line.stream == Stream::Stderr,
+            stream: line.stream,
             text: String::from_utf8_lossy(&line.bytes).into_owned(),
         },
     }
@@ -627,9 +627,7 @@ async fn send(writing: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> std:
 
 async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error> {
     match request {
-        Request::Start { plan, source, overrides, file, inputs, by, run, from, beginning, detach } => {
-            // Every timer of a run that no command follows is the owner's to wait for.
-            let patience = if detach { Patience::Deadlines } else { from.patience() };
+        Request::Start { plan, source, overrides, file, inputs, by, run, from, beginning, .. } => {
             let start = Start {
                 run,
                 inputs,
@@ -639,7 +637,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
                 file,
                 host: from.host()?,
                 clock: from.clock(),
-                patience,
+                patience: from.patience(),
                 claims: Vec::new(),
                 lineage: Lineage::default(),
                 parents: Vec::new(),
@@ -651,7 +649,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
         Request::Resume { run, changes, by, from } => {
             engine.resume(&run, changes, &by, from.host()?, from.clock(), from.patience()).await
         }
-        Request::Follow { run } => engine.watch(&run),
+        Request::Follow { run } => engine.watch(&run, Patience::Work).await,
         Request::Tell { run, .. } => Err(Error::NoRun(run.to_string())),
         Request::Publish { name, .. } | Request::Budget { account: name, .. } => Err(Error::NoRun(name)),
         Request::Sweep(_) | Request::Rebuild => Err(Error::NoRun(String::new())),
@@ -659,10 +657,11 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
     }
 }
 
-async fn give(engine: &Engine, run: &RunId, order: Order) -> Result<(), Error> {
+async fn give(engine: &Arc<Engine>, run: &RunId, order: Order) -> Result<(), Error> {
     let input = match order {
         Order::Decide { id, step, choice, by, reason, form } => {
-            let path = engine.gate(run, step.as_deref())?;
+            let whose = run.clone();
+            let path = engine.looking(move |engine| engine.gate(&whose, step.as_deref())).await?;
             let decision = GateDecision { choice, by: by.into(), reason: reason.map(Into::into), form };
             Input::Decide { id: id.into(), path, decision }
         }
@@ -678,15 +677,9 @@ async fn give(engine: &Engine, run: &RunId, order: Order) -> Result<(), Error> {
 }
 
 fn following(handle: Handle) -> Following {
-    let (id, updates) = (handle.id.clone(), handle.updates);
-    let done = tokio::spawn(async move {
-        match handle.done.await {
-            Ok(Ok(standing)) => Ok(standing),
-            Ok(Err(fatal)) => Err(Error::Store(fatal.0)),
-            Err(_) => Err(Error::OwnerGone(handle.id)),
-        }
-    });
-    Following { id, updates, done }
+    let id = handle.id.clone();
+    let (updates, done) = handle.split();
+    Following { id, updates, done: tokio::spawn(done) }
 }
 
 async fn next(lines: &mut Lines) -> Option<Reply> {

@@ -1,7 +1,9 @@
 //! A program that runs a workflow itself: its own function does the tasks, and a crash loses nothing that was done.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what happens")]
 
-use windlass::{Context, Engine, Executor, Job, Outcome, Update, Value, Work, Workflow, report};
+use windlass::{
+    BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Update, Value, Work, Workflow, report,
+};
 
 const FILE: &str = r#"
 workflow: {id: greeting, name: Greeting}
@@ -15,12 +17,12 @@ outputs: {line: {type: string, source: "${{ stages.greet.outputs.line }}"}}
 struct UpperCase;
 
 impl Executor for UpperCase {
-    fn run(&self, job: Job, _: Context) -> std::pin::Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+    fn start(&self, job: Job, _: Context) -> BoxFuture<'_, Returned> {
         let text = match &job.work.work {
             Work::Task { input, .. } => input.as_str().unwrap_or_default().to_uppercase(),
             _ => String::new(),
         };
-        Box::pin(async move { Outcome::Done(Value::map([("text", Value::text(text))])) })
+        Box::pin(async move { Outcome::Done(Value::map([("text", Value::text(text))])).into() })
     }
 }
 

@@ -13,8 +13,9 @@ use windlass_runtime as runtime;
 pub use windlass_ir::{Code, Diagnostic, Duration, Plan, Severity, Sources, Value};
 pub use windlass_runtime::report;
 pub use windlass_runtime::{
-    BadConfig, Choice, Clock, Config, Context, Definition, Environment, Error, Event, Executor, Failure,
-    GateDecision, Host, Input, Job, Outcome, Patience, Reader, RunId, Script, Update, Updates, View, Work,
+    BadConfig, BoxFuture, Choice, Clock, Config, Context, Definition, Environment, Error, Event, Executor,
+    Failure, GateDecision, Host, Input, Job, Outcome, Patience, Reader, Returned, RunId, Script, Traits,
+    Update, Updates, View, Work,
 };
 
 /// A workflow file, read and checked.
@@ -179,6 +180,11 @@ impl Engine {
         self.engine.resume(run, changes, "host", self.host.clone(), clock, patience).await.map(RunHandle::of)
     }
 
+    /// Follows a run until it does nothing any more.
+    pub async fn watch(&self, run: &RunId) -> Result<RunHandle, Error> {
+        self.engine.watch(run, Patience::Work).await.map(RunHandle::of)
+    }
+
     /// A run as it stands.
     pub fn view(&self, run: &RunId) -> Result<View, Error> {
         self.engine.view(run)
@@ -205,18 +211,18 @@ impl RunHandle {
     }
 
     /// Stops the run: what is at work is told to end, nothing new is started.
-    pub async fn cancel(&self, why: &str) -> Result<(), runtime::Refused> {
+    pub async fn cancel(&self, why: &str) -> Result<(), Error> {
         let path = runtime::Path::default();
         self.handle.tell(Input::Cancel { path, why: why.into(), by: "host".into() }).await
     }
 
     /// Tells the run something else.
-    pub async fn tell(&self, input: Input) -> Result<(), runtime::Refused> {
+    pub async fn tell(&self, input: Input) -> Result<(), Error> {
         self.handle.tell(input).await
     }
 
     /// Waits until the run has ended, or until only people could move it and nobody waits for them.
-    pub async fn outcome(self) -> Result<report::Standing, runtime::Fatal> {
+    pub async fn outcome(self) -> Result<report::Standing, Error> {
         drop(self.events);
         self.handle.outcome().await
     }

@@ -197,7 +197,7 @@ async fn run_case(
         }
     }
     let ended = handle.done.await.map_err(|error| wrong(case, case.span.head(), &error.to_string()))?;
-    ended.map_err(|fatal| at(&Error::Store(fatal.0)))?;
+    ended.map_err(|error| at(&error))?;
     let seen = engine.result(&handle.id).map_err(|error| at(&error))?;
     Ok((seen, notices))
 }

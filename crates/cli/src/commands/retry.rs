@@ -103,7 +103,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
         Ok(from) => from,
         Err(answer) => return *answer,
     };
-    from.config = Config::recorded(&view).or_else(|| data::config(args.plan.as_deref(), folder));
+    from.config = Config::recorded(&view.about).or_else(|| data::config(args.plan.as_deref(), folder));
     // What was done in a folder is done there again.
     let directory = recorded(&view, "directory").filter(|directory| directory.is_dir());
     from.directory = directory.unwrap_or(from.directory);

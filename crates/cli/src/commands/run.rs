@@ -359,7 +359,7 @@ fn go_on(args: args::Resume, screens: &Screens) -> Answer {
         Ok(from) => from,
         Err(answer) => return *answer,
     };
-    from.config = Config::recorded(&view).or_else(|| data::config(None, &folder));
+    from.config = Config::recorded(&view.about).or_else(|| data::config(None, &folder));
     let by = data::login(args.by);
     let request = Request::Resume { run, changes, by: by.clone(), from };
     drive(&folder, request, &args.driving, &by, &screens.stderr)
@@ -554,11 +554,11 @@ async fn follow_to_the_end(
             if let Some((engine, listening)) = listening {
                 // Clients follow their runs in this process. Whoever comes after the last of them is not let in.
                 let left = async {
-                    engine.idle().await;
+                    engine.idle(false).await;
                     listening.abort();
                     // Ends with the word that it was told to end.
                     let _ = listening.await;
-                    engine.idle().await;
+                    engine.idle(false).await;
                 };
                 tokio::select! {
                     () = left => {}

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 use windlass_runtime::report::Standing;
-use windlass_runtime::{Clock, Door, Durability, Engine, Error, Listener, Patience, Query, Triggers};
+use windlass_runtime::{Clock, Door, Durability, Engine, Error, Listener, Query, Triggers};
 
 /// How long an owner that has nothing to do waits for the first who wants something of it.
 const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
@@ -23,7 +23,7 @@ pub fn run(args: args::Serve, screen: &Screen) -> Answer {
         until_idle: args.until_idle,
         for_guests: true,
         serves_all: !args.asked_only,
-        patience: Patience::Deadlines,
+        timers: true,
         schedules: args.schedules,
     };
     drive(&folder, args.script.as_deref(), how, screen)
@@ -36,7 +36,7 @@ pub fn resume_all(args: &args::Resume, screen: &Screen) -> Answer {
         until_idle: true,
         for_guests: false,
         serves_all: true,
-        patience: Patience::Work,
+        timers: false,
         schedules: args.schedules.clone(),
     };
     drive(&folder, args.driving.script.as_deref(), how, screen)
@@ -48,7 +48,8 @@ struct How {
     for_guests: bool,
     /// Execute every unfinished run, not only those that clients ask for.
     serves_all: bool,
-    patience: Patience,
+    /// Stay while a run waits for time.
+    timers: bool,
     schedules: Vec<PathBuf>,
 }
 
@@ -87,14 +88,11 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     };
     from.config = data::config(None, folder);
     engine.read_with(Arc::new(crate::load::Files));
-    if how.serves_all {
-        engine.set_house(from.host()?, how.patience);
-    }
     let mut listening = listen(&engine)?;
     let stop_listening = listening.abort_handle();
     let before = if how.for_guests { Vec::new() } else { unfinished(&engine)? };
     if how.serves_all {
-        for (run, error) in engine.drive_all().await? {
+        for (run, error) in engine.serve_all(from.host()?).await? {
             answer::remark(&format!("run {run} is left alone: {error}"));
         }
     }
@@ -108,15 +106,15 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     }
     let firing = tokio::spawn(triggers.run());
     let idle = async {
-        if how.for_guests && !engine.is_driving() {
+        if how.for_guests && !engine.is_driving().await {
             // Whoever started this process is about to come.
             let _ = tokio::time::timeout(FIRST_GUEST, engine.asked()).await;
         }
-        engine.idle().await;
+        engine.idle(how.timers).await;
         firing.abort();
         stop_listening.abort();
         // Whoever came at the last moment is served.
-        engine.idle().await;
+        engine.idle(how.timers).await;
     };
     if how.until_idle {
         tokio::select! {

@@ -47,7 +47,8 @@ pub use state::{Contradiction, Role};
 use std::sync::Arc;
 use values::{Sight, check_size};
 pub use wait::fits;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::{ResultShapes, StepId};
+use windlass_ir::plan::PlanStep;
 use windlass_ir::value::{Sealable, VALUE_BYTES_MAX};
 use windlass_ir::workflow::RunInput;
 use windlass_ir::{Duration, Value};
@@ -220,6 +221,40 @@ impl Run {
         let calls = matches!(instance.attempt()?.assignment.work, Work::Call { .. });
         let note = instance.notes.get(crate::view::CHILD).filter(|_| calls)?;
         note.as_str().and_then(RunId::written)
+    }
+
+    /// What was recorded about the run when it was started.
+    pub fn about(&self) -> &Value {
+        &self.state.about
+    }
+
+    pub fn started_at(&self) -> Timestamp {
+        self.state.started_at
+    }
+
+    /// The step of the plan at a path.
+    pub fn plan_step(&self, path: &Path) -> Option<(StepId, &PlanStep)> {
+        let place = self.state.find(path)?;
+        let id = self.state.at(place).step;
+        Some((id, self.state.program(place).step(id)))
+    }
+
+    /// How many attempts were made at the same step before a gate sent it back.
+    pub fn attempts_in_earlier_passes(&self, path: &Path) -> u32 {
+        let Some(place) = self.state.find(path) else { return 0 };
+        let (pass, step) =
+            (self.state.at(place).pass, self.state.program(place).step(self.state.at(place).step));
+        let around = path.parent().unwrap_or_default();
+        let earlier = (1..pass).filter_map(|pass| {
+            let name = if pass == 1 { step.id.clone() } else { format!("{}#{pass}", step.id).into() };
+            self.state.find(&around.child(name, None))
+        });
+        earlier.map(|place| self.state.at(place).attempts).sum()
+    }
+
+    /// The gates that wait for a decision.
+    pub fn open_gates(&self) -> impl Iterator<Item = &Path> {
+        self.state.index.asking.iter().map(|place| &self.state.at(*place).path)
     }
 
     /// Whether resuming this run asks its open gates again.

@@ -29,7 +29,7 @@ pub(super) struct Live {
     pub told: u64,
     pub jobs: HashMap<JobKey, Holder>,
     /// Mail for later, in the run's own time. The number keeps mail of one instant in order.
-    pub agenda: BTreeMap<(Timestamp, u64), Mail>,
+    pub agenda: BTreeMap<(Timestamp, u64), (Mail, Option<ReplyTo>)>,
     planned: u64,
     /// Mail that waits until the last record is durable.
     pub waiting: VecDeque<(Mail, Option<ReplyTo>)>,
@@ -43,6 +43,8 @@ pub(super) struct Live {
     pub is_still: bool,
     /// Nothing has happened since it was loaded.
     pub is_fresh: bool,
+    /// It contradicts itself, which is our bug: it is parked.
+    pub is_broken: bool,
 }
 
 /// Who has a job.
@@ -77,6 +79,7 @@ impl Live {
             rates: None,
             is_still: false,
             is_fresh: true,
+            is_broken: false,
         }
     }
 
@@ -124,20 +127,21 @@ impl Live {
         let execution = self.execution.as_ref().filter(|_| self.clock.is_virtual() && !self.stopping)?;
         let due = self.due().filter(|_| self.is_at_rest())?;
         let planned = self.agenda.keys().next().is_some_and(|(at, _)| *at == due);
-        let worth =
-            execution.patient || planned || self.run.moves_by_itself() || self.rate_due() == Some(due);
+        let works = self.jobs.values().any(|holder| *holder == Holder::Planned);
+        let moves = planned || works || self.run.moves_by_itself() || self.rate_due() == Some(due);
+        let worth = execution.patient || moves;
         let Clock::Virtual(now) = self.clock else { return None };
         (worth || due <= now.plus(SHORT)).then_some(due)
     }
 
-    pub fn plan(&mut self, at: Timestamp, mail: Mail) {
+    pub fn plan(&mut self, at: Timestamp, mail: Mail, reply: Option<ReplyTo>) {
         if let Mail::Input(Input::Reported { job, .. }) = &mail
             && let Some(holder) = self.jobs.get_mut(job)
         {
             *holder = Holder::Planned;
         }
         self.planned += 1;
-        self.agenda.insert((at, self.planned), mail);
+        self.agenda.insert((at, self.planned), (mail, reply));
     }
 
     pub fn still(&self) -> Still {
@@ -221,6 +225,8 @@ impl Turn<'_> {
             (_, clock) => clock.not_before(at, self.now),
         };
         self.live.jobs.remove(&job);
+        let name = self.live.run.job_at(&job).and_then(|job| job.work.work.name().map(str::to_owned));
+        let outcome = outcome.of_called(child, name.as_deref().unwrap_or_default());
         let input = Input::Reported { job, outcome };
         let retry = Some(To::Run(self.id(), Mail::Input(input.clone())));
         self.offer(input, None, None, retry);
@@ -294,6 +300,7 @@ impl Turn<'_> {
             };
             match (handled, granted) {
                 (Ok(answer), _) => self.decided(answer, needs, reply.take(), retry.take(), &mut inputs),
+                (Err(Refused::Broken(_)), _) => self.live.is_broken = true,
                 (Err(_), Some(asker)) if !self.live.run.needs(&asker) => self.work.give_back(asker, self.now),
                 (Err(refused), _) if first => self.answer(reply.take(), Err(refused)),
                 (Err(_), _) => {}
@@ -356,7 +363,7 @@ impl Turn<'_> {
             return;
         }
         if let (Some(execution), Some(job)) = (&self.live.execution, job) {
-            execution.policy.add_claims(job, &mut ask);
+            execution.policy.add_claims(&self.live.run, job, &mut ask);
         }
         let asker = ask.asker.clone();
         if let Clock::Virtual(now) = self.live.clock {
@@ -416,7 +423,6 @@ impl Turn<'_> {
             }
         }
         self.ask_again();
-        self.work.pass_on_owed(Some(&self.id()));
     }
 
     /// After a failed write: everything durable that was not carried out is.
@@ -439,8 +445,8 @@ impl Turn<'_> {
     pub fn wake(&mut self) {
         let now = self.live.clock.read(self.now);
         while let Some(entry) = self.live.agenda.first_entry().filter(|entry| entry.key().0 <= now) {
-            let mail = entry.remove();
-            self.take(mail, None);
+            let (mail, reply) = entry.remove();
+            self.take(mail, reply);
             if self.live.held || self.live.clock.is_virtual() {
                 return;
             }
@@ -482,10 +488,10 @@ impl Turn<'_> {
             Some(Holder::Planned) => {
                 let planned =
                     |mail: &Mail| matches!(mail, Mail::Input(Input::Reported { job, .. }) if job == key);
-                self.live.agenda.retain(|_, mail| !planned(mail));
+                self.live.agenda.retain(|_, (mail, _)| !planned(mail));
                 let outcome = Outcome::Cancelled("told to stop".into());
                 let now = self.live.clock.read(self.now);
-                self.live.plan(now, Mail::Input(Input::Reported { job: key.clone(), outcome }));
+                self.live.plan(now, Mail::Input(Input::Reported { job: key.clone(), outcome }), None);
             }
             None => {}
         }

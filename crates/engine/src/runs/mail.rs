@@ -109,7 +109,7 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
     }
 
     /// Adds the limits of this machine to what a job asks for.
-    fn add_claims(&self, _job: &Job, _ask: &mut Ask) {}
+    fn add_claims(&self, _run: &Run, _job: &Job, _ask: &mut Ask) {}
 }
 
 /// A machine without limits of its own.

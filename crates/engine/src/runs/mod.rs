@@ -215,9 +215,9 @@ impl Runs {
     }
 
     /// The same, at an instant of the run's own time. Forgotten if the run leaves memory before.
-    pub fn send_at(&mut self, run: &RunId, at: Timestamp, mail: Mail) {
+    pub fn send_at(&mut self, run: &RunId, at: Timestamp, mail: Mail, reply: Option<ReplyTo>) {
         if let Some(Entry::Live(live)) = self.known.get_mut(run) {
-            live.plan(at, mail);
+            live.plan(at, mail, reply);
             live.is_still = false;
             self.work.touched.insert(run.clone());
         }
@@ -288,6 +288,11 @@ impl Runs {
     pub fn next_alarm(&self, now: Now) -> Option<u64> {
         let runs = self.alarms.first().map(|(alarm, _)| *alarm);
         runs.into_iter().chain(self.work.desk_alarm(now)).min().filter(|_| self.stall.is_none())
+    }
+
+    /// Whether a run that this process executes waits for an instant.
+    pub fn waits_for_time(&self) -> bool {
+        !self.alarms.is_empty()
     }
 
     /// Lets the clocks of virtual runs jump to whatever comes next. Says whether any did; call it when nothing else is left to do.
@@ -544,6 +549,10 @@ impl Runs {
             self.work.post(id.clone(), mail, reply);
         }
         self.known.insert(id.clone(), Entry::Live(live));
+        // After the mail: whoever resumes a run hears what became of it, also if a message cancels it.
+        if executes {
+            self.work.pass_on_owed(Some(&id));
+        }
         self.work.touched.insert(id);
     }
 
@@ -562,6 +571,9 @@ impl Runs {
     /// Sets the alarm of a run that something happened to, says if it has come to rest, and lets it leave memory if it can.
     fn look_at(&mut self, run: RunId, now: Now) {
         let Some(Entry::Live(live)) = self.known.get_mut(&run) else { return };
+        if live.is_broken {
+            return self.park(&run);
+        }
         if !live.held
             && let Some((mail, reply)) = live.waiting.pop_front()
         {
@@ -610,6 +622,11 @@ impl Runs {
         let Some(Entry::Live(live)) = self.known.get_mut(run) else { return };
         let over = live.run.outcome().is_some() || live.execution.is_none() || live.stopping;
         if over && live.is_at_rest() {
+            if live.stopping {
+                let still =
+                    Still { by_itself: live.run.moves_by_itself() || live.run.owes(), ..live.still() };
+                self.work.orders.push(Order::Still { run: run.clone(), still });
+            }
             self.forget(run);
         }
     }
@@ -654,8 +671,20 @@ impl Runs {
             if let (Serves::Named(named), Some(_)) = (&mut self.serves, live.run.outcome()) {
                 named.remove(run);
             }
+            let planned = live.agenda.into_values().filter_map(|(_, reply)| reply);
+            self.work.orders.extend(planned.map(|to| Order::Reply(to, Reply::NoRun)));
             self.work.orders.push(Order::Evicted { run: run.clone() });
         }
+    }
+
+    /// Leaves a run alone that contradicts itself.
+    fn park(&mut self, run: &RunId) {
+        if let Some(Entry::Live(live)) = self.known.get_mut(run) {
+            let held = std::mem::take(&mut live.waiting).into_iter().filter_map(|(_, reply)| reply);
+            self.work.orders.extend(held.map(|to| Order::Reply(to, Reply::Unusable)));
+        }
+        self.forget(run);
+        self.work.orders.push(Order::Parked { run: run.clone() });
     }
 
     fn clear_alarm(&mut self, run: &RunId) {

@@ -7,8 +7,9 @@ use super::work::{Landing, Post, To};
 use super::{Entry, Loading, Now, Runs};
 use crate::desk::Desk;
 use crate::event::Event;
-use crate::input::{Effect, Input};
+use crate::input::{Effect, Input, Refused};
 use crate::keys::RunId;
+use crate::outcome::{Failure, Outcome};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -48,6 +49,38 @@ impl Runs {
             self.read_again();
         }
         self.advance(now);
+    }
+
+    /// The batch from one record through another cannot be written, because one record of it is too large. The attempt that it
+    /// reports fails instead.
+    pub fn unstorable(
+        &mut self,
+        from: u64,
+        through: u64,
+        culprit: u64,
+        failure: &Failure,
+        handed_over: u64,
+        now: Now,
+    ) {
+        let landing = self
+            .work
+            .landings
+            .iter_mut()
+            .find(|landing| landing.number == culprit && landing.events.is_some());
+        if let Some(landing) = landing {
+            match &mut landing.retry {
+                Some(To::Run(_, Mail::Input(Input::Reported { outcome, .. }))) => {
+                    *outcome = Outcome::Failed(failure.clone());
+                }
+                _ => {
+                    landing.retry = None;
+                    let refused = Refused::BadInput(failure.message.to_string());
+                    let reply = landing.reply.take().map(|(to, _)| Order::Reply(to, Reply::Refused(refused)));
+                    self.work.orders.extend(reply);
+                }
+            }
+        }
+        self.failed(from, through, handed_over.max(through), now);
     }
 
     /// The batch from one record through another was not written. `handed_over` is the last record of the last batch that was handed

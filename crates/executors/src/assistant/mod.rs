@@ -9,7 +9,7 @@ pub(crate) use integrations::said;
 
 use crate::children::Children;
 use crate::context::{Context, Environment};
-use crate::executor::{BoxFuture, Executor};
+use crate::executor::{BoxFuture, Executor, Returned, Traits};
 use crate::process::{
     Ended, GRACE, Prepared, Printed, check_directory, located, not_installed, stopped, surround,
 };
@@ -49,8 +49,16 @@ impl Default for Assistants {
 }
 
 impl Executor for Assistants {
-    fn run(&self, job: Job, context: Context) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed) })
+    fn takes(&self, work: &Work) -> bool {
+        matches!(work, Work::Assistant(_))
+    }
+
+    fn traits(&self, _: &Work) -> Traits {
+        Traits { process: true, ..Traits::default() }
+    }
+
+    fn start(&self, job: Job, context: Context) -> BoxFuture<'_, Returned> {
+        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed).into() })
     }
 }
 

@@ -5,7 +5,7 @@ mod init;
 
 use crate::children::Children;
 use crate::context::Context;
-use crate::executor::{BoxFuture, Executor};
+use crate::executor::{BoxFuture, Executor, Returned, Traits};
 use crate::process::{Ended, GRACE, Prepared, check_directory, surround};
 use crate::secrets::Unsealer;
 use std::path::Path;
@@ -37,8 +37,16 @@ impl Default for Builtins {
 }
 
 impl Executor for Builtins {
-    fn run(&self, job: Job, context: Context) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed) })
+    fn takes(&self, work: &Work) -> bool {
+        Self::does(work)
+    }
+
+    fn traits(&self, _: &Work) -> Traits {
+        Traits { process: true, ..Traits::default() }
+    }
+
+    fn start(&self, job: Job, context: Context) -> BoxFuture<'_, Returned> {
+        Box::pin(async move { self.perform(&job, &context).await.unwrap_or_else(Outcome::Failed).into() })
     }
 }
 

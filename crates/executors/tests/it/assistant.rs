@@ -95,7 +95,9 @@ impl Case {
             abort,
             overdue,
             lines,
-            outcome: tokio::spawn(async move { agents.run(job, context).await }),
+            outcome: tokio::spawn(
+                async move { agents.start(job, context).await.outcome().expect("a report") },
+            ),
         }
     }
 

@@ -37,7 +37,10 @@ async fn run(folder: &Path, what: BuiltinKind, args: &str, more: &[(&str, &str)]
         results: ResultShapes::Speckit,
     };
     let (abort, overdue) = (context.abort.clone(), context.overdue.clone());
-    let outcome = tokio::spawn(async move { Builtins::default().run(job, context).await });
+    let outcome =
+        tokio::spawn(
+            async move { Builtins::default().start(job, context).await.outcome().expect("a report") },
+        );
     crate::support::Running { abort, overdue, lines, outcome }.finish().await
 }
 

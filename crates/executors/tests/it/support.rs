@@ -71,7 +71,7 @@ pub struct Running {
 /// A caller with these variables and a `PATH`, and what its jobs print.
 pub fn context(variables: &[(&str, &str)], directory: &Path) -> (Context, Receiver<Line>) {
     let (output, lines) = Output::channel(16);
-    let (notes, _) = Notes::channel(1);
+    let (notes, _) = Notes::channel();
     let mut variables: IndexMap<_, _> =
         variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
     variables.entry("PATH".into()).or_insert_with(|| std::env::var_os("PATH").expect("there is a PATH"));
@@ -91,7 +91,8 @@ impl Case {
             children: self.children.clone(),
         };
         let job = self.job();
-        let outcome = tokio::spawn(async move { shell.run(job, context).await });
+        let outcome =
+            tokio::spawn(async move { shell.start(job, context).await.outcome().expect("a report") });
         Running { abort, overdue, lines, outcome }
     }
 

@@ -67,7 +67,8 @@ impl Case {
         let (context, lines) = context(&self.variables, "/proc".as_ref());
         let (abort, overdue) = (context.abort.clone(), context.overdue.clone());
         let job = self.job();
-        let outcome = tokio::spawn(async move { tasks.run(job, context).await });
+        let outcome =
+            tokio::spawn(async move { tasks.start(job, context).await.outcome().expect("a report") });
         Running { abort, overdue, lines, outcome }
     }
 

@@ -1,10 +1,10 @@
 //! How runs are looked at, whoever drives them: what is true of them is what was written down.
 
 use super::{Engine, Error, finished};
-use crate::drive::{History, Replayed};
+use crate::history::History;
 use crate::report::{Standing, ids};
 use std::sync::Arc;
-use windlass_engine::{Event, Path, Program, RunId, StepPhase, View};
+use windlass_engine::{Event, Path, Program, Run, RunId, StepPhase, View};
 use windlass_ir::plan::FORMAT;
 use windlass_store::{Logs, Query, RunRow, StoredPlan};
 
@@ -65,17 +65,22 @@ impl Engine {
         Ok(View::of(self.program_of(id, &history)?, &history.events))
     }
 
-    pub(crate) fn replayed(&self, id: &RunId) -> Result<Replayed, Error> {
+    /// Whether a run can be read and fits its plan.
+    pub(crate) fn check(&self, id: &RunId) -> Result<(), Error> {
         let history = self.history(id)?;
-        Ok(Replayed::of(id, &self.program_of(id, &history)?, &history)?)
+        let replayed = Run::replay(id.clone(), self.program_of(id, &history)?, &history.events);
+        replayed.map(drop).map_err(|contradiction| {
+            windlass_store::Error::Contradictory { run: id.clone(), contradiction: Box::new(contradiction) }
+                .into()
+        })
     }
 
-    fn history(&self, id: &RunId) -> Result<History, Error> {
+    pub(crate) fn history(&self, id: &RunId) -> Result<History, Error> {
         let history = History::read(&self.store, id)?;
         if history.events.is_empty() { Err(Error::NoRun(id.to_string())) } else { Ok(history) }
     }
 
-    fn program_of(&self, id: &RunId, history: &History) -> Result<Arc<Program>, Error> {
+    pub(crate) fn program_of(&self, id: &RunId, history: &History) -> Result<Arc<Program>, Error> {
         self.program_at(id, history.plan().ok_or_else(|| Error::NoPlan(id.clone()))?)
     }
 

@@ -1,73 +1,89 @@
-//! A data folder, opened: runs are started and told things here. `looking` reads them, `take_up` takes up what was left, `opened` puts a
-//! driver to work, and `error` says what can go wrong.
+//! A data folder, opened: runs are started and told things here. `looking` reads them, and `error` says what can go wrong.
 
 use crate::clock::Clock;
 use crate::config::{Config, RECORDED};
-use crate::desk::Keeper;
-use crate::drive::{Fatal, Live, Mail, Patience, Replayed, Told};
-use crate::follow::{Followers, Updates};
+use crate::coordinator::{Budgets, Machine};
+use crate::follow::Updates;
 use crate::host::Host;
 use crate::library::Reader;
 use crate::lock::Lock;
 use crate::ownership;
 use crate::report::Standing;
 use crate::rows::Rows;
-use std::collections::{BTreeSet, HashMap};
+use crate::scheduler::{Message, Patience, Scheduler, Sender, Watch, Watching};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use windlass_engine::{
-    BadRunId, Claim, DeskEvent, DeskInput, DeskState, Full, Input, Kept, Lineage, Order, Program, Reach,
-    Refused, Run, RunBudget, RunId, Timestamp, View,
+    BadRunId, Begin, Claim, Desk, DeskEvent, DeskInput, DeskState, Full, Input, JobKey, Kept, Lineage, Mail,
+    Order, Outcome, Program, Reach, Refused, Reply, Resume, Run, RunBudget, RunId, Runs, Timestamp, View,
 };
-use windlass_executors::Children;
+use windlass_executors::{Children, Notes, Recorded, end_orphans, orphaned_runs};
 use windlass_ir::plan::FORMAT;
 use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Plan, Value};
 use windlass_store::{Durability, Options, Store, StoredPlan};
 
-mod claims;
 mod error;
 mod looking;
-mod opened;
-mod take_up;
 
-use claims::Claims;
 pub use error::Error;
 
 /// The owner of a data folder, or a process that only looks at it.
 #[derive(Debug)]
 pub struct Engine {
     store: Store,
-    /// None for a process that only looks.
-    desk: Option<Keeper>,
-    house: Mutex<Option<(Host, Patience)>>,
+    folder: PathBuf,
+    /// Itself, for the tasks that it starts.
+    this: Weak<Self>,
+    scheduler: OnceLock<Sender>,
+    /// What the scheduler starts with; none for a process that only looks.
+    opening: Mutex<Option<Opening>>,
+    /// Where jobs record notes and costs, and the other end until the scheduler takes it.
+    pub(crate) notes: Notes,
+    recorded: Mutex<Option<mpsc::UnboundedReceiver<Recorded>>>,
+    /// This many tasks read runs at a time.
+    pub(crate) reading: Semaphore,
+    house: Mutex<Option<Host>>,
+    budgets: Budgets,
     /// Reads the workflows that others call.
     reader: OnceLock<Arc<dyn Reader>>,
-    /// Whether a client has asked for anything.
-    served: AtomicBool,
-    folder: PathBuf,
     children: Option<Arc<Children>>,
-    live: Live,
-    /// Programs by the digest of their plan, which is stored before its program stands here.
-    programs: Mutex<HashMap<String, Arc<Program>>>,
-    claims: Claims,
     /// The runs that an earlier owner of the folder has left processes of, once that was looked for.
     orphaned: OnceLock<BTreeSet<RunId>>,
-    /// Held by whoever starts what a trigger has ordered.
+    /// Runs that were started or resumed here and have no result.
+    active: Mutex<HashSet<RunId>>,
+    /// Programs by the digest of their plan, which is stored before its program is here.
+    programs: Mutex<HashMap<String, Arc<Program>>>,
+    /// Held while something is started that a trigger has ordered.
     ordered: tokio::sync::Mutex<()>,
-    /// Told whenever a run is not driven any more.
-    ended: Arc<Notify>,
-    /// Shared with everybody who is being served.
-    guests: Arc<()>,
-    /// Why this process must not go on with the folder, once that is so.
+    guests: Guests,
+    /// Why this process must not use the folder any more, once that is so.
     broken: watch::Sender<Option<windlass_store::Error>>,
-    /// Held by whoever stores a plan, and alone by whoever removes those that nobody uses.
+    /// Held while a plan is stored, and alone while unused ones are removed.
     storing: tokio::sync::RwLock<()>,
     /// None for a process that only looks.
     _lock: Option<Lock>,
+}
+
+/// What the scheduler starts with.
+#[derive(Debug)]
+struct Opening {
+    /// The coordinator, the number of its last record, and how many events it has.
+    coordinator: (Desk, Option<u64>, usize),
+    /// Runs with a result that still hold something at the coordinator.
+    settle: Vec<RunId>,
+}
+
+/// The clients that are being served.
+#[derive(Debug, Default)]
+struct Guests {
+    here: Arc<()>,
+    /// Whether a client has asked for anything.
+    asked: AtomicBool,
+    changed: Arc<Notify>,
 }
 
 /// How long starts with the same key are the same run.
@@ -75,18 +91,10 @@ const START_KEY_TTL: Duration = Duration::from_secs(24 * 3600);
 
 /// What a run knows the digest of its plan by, and the file of its workflow.
 pub(crate) const PLAN: &str = "plan";
-const FILE: &str = "file";
-
-/// The file that a run was read from, where that is known.
-pub(crate) fn file_of(view: &View) -> Option<PathBuf> {
-    view.about.get(FILE).and_then(Value::as_str).map(PathBuf::from)
-}
+pub(crate) const FILE: &str = "file";
 
 /// Under which word a run knows the one that it takes over from.
 pub const RETRY_OF: &str = "retry_of";
-
-/// Who takes up a run that was started before.
-const DESK: &str = "desk";
 
 /// A client that neither listens nor goes away is not waited for longer than this.
 const GUEST_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
@@ -147,30 +155,48 @@ pub struct Beginning {
     pub seed: Option<u64>,
 }
 
-/// A run under way in this process.
+/// A run that is followed.
 #[derive(Debug)]
 pub struct Handle {
     pub id: RunId,
     pub updates: Updates,
-    /// How it stands when this process is done with it.
-    pub done: JoinHandle<Result<Standing, Fatal>>,
-    mail: mpsc::UnboundedSender<Mail>,
+    /// How it stands when its follower has seen enough.
+    pub done: oneshot::Receiver<Result<Standing, Error>>,
+    engine: Arc<Engine>,
 }
 
 impl Handle {
     /// Tells the run something and waits until that is durable.
-    pub async fn tell(&self, input: Input) -> Result<(), Refused> {
-        let (reply, answer) = oneshot::channel();
-        if self.mail.send(Mail { told: Told::Input(input, None), reply: Some(reply) }).is_err() {
-            return Err(Refused::Finished);
-        }
-        answer.await.unwrap_or(Err(Refused::Finished))
+    pub async fn tell(&self, input: Input) -> Result<(), Error> {
+        self.engine.tell(&self.id, input).await
     }
 
-    /// Waits until this process is done with it. Nothing is kept for who does not listen any more.
-    pub async fn outcome(self) -> Result<Standing, Fatal> {
+    /// What happens, and how it stands in the end.
+    pub(crate) fn split(self) -> (Updates, impl Future<Output = Result<Standing, Error>>) {
+        let (done, id, engine) = (self.done, self.id, self.engine);
+        (self.updates, async move { ended(done, id, &engine).await })
+    }
+
+    /// Waits until it has ended, or until its follower would wait for nothing else.
+    pub async fn outcome(self) -> Result<Standing, Error> {
         drop(self.updates);
-        self.done.await.unwrap_or(Ok(Standing::Going))
+        ended(self.done, self.id, &self.engine).await
+    }
+}
+
+/// How a run stands when its follower has seen enough. A run that was parked says why when it is read.
+async fn ended(
+    done: oneshot::Receiver<Result<Standing, Error>>,
+    id: RunId,
+    engine: &Arc<Engine>,
+) -> Result<Standing, Error> {
+    match done.await {
+        Ok(standing) => standing,
+        Err(_) => {
+            let run = id.clone();
+            engine.looking(move |engine| engine.check(&run)).await?;
+            Err(Error::OwnerGone(id))
+        }
     }
 }
 
@@ -182,9 +208,7 @@ impl Engine {
         let lock = Lock::take(folder)?;
         let store = Store::open(folder, options(durability))?;
         let children = Children::open(folder).map_err(failed)?;
-        let engine = Self::of(store, folder, Some(Arc::new(children)), Some(lock), false)?;
-        engine.settle_accounts()?;
-        Ok(engine)
+        Self::of(store, folder, Some(Arc::new(children)), Some(lock), false)
     }
 
     fn of(
@@ -194,47 +218,101 @@ impl Engine {
         lock: Option<Lock>,
         looks: bool,
     ) -> Result<Arc<Self>, Error> {
-        let live = Live::default();
-        let read = |store: &Store| match crate::desk::read(store) {
-            Err(error) if error.is_of_one_run() => Err(Error::Desk(error)),
-            found => Ok(found?),
-        };
-        let found = if looks { None } else { Some(read(&store)?) };
-        let engine = Arc::new_cyclic(|engine| {
-            let desk = found.map(|found| Keeper::open(store.clone(), live.clone(), engine.clone(), found));
-            Self {
-                desk,
-                house: Mutex::default(),
-                reader: OnceLock::new(),
-                served: AtomicBool::new(false),
-                store,
-                folder: folder.to_owned(),
-                children,
-                live,
-                programs: Mutex::default(),
-                claims: Claims::default(),
-                orphaned: OnceLock::new(),
-                ordered: tokio::sync::Mutex::default(),
-                ended: Arc::default(),
-                guests: Arc::default(),
-                broken: watch::Sender::new(None),
-                storing: tokio::sync::RwLock::default(),
-                _lock: lock,
-            }
-        });
-        Ok(engine)
+        let opening = if looks { None } else { Some(Opening::of(&store)?) };
+        let budgets = Budgets::default();
+        if let Some(opening) = &opening {
+            budgets.note(opening.coordinator.0.state());
+        }
+        let (notes, recorded) = Notes::channel();
+        Ok(Arc::new_cyclic(|this| Self {
+            store,
+            folder: folder.to_owned(),
+            this: this.clone(),
+            scheduler: OnceLock::new(),
+            opening: Mutex::new(opening),
+            notes,
+            recorded: Mutex::new(Some(recorded)),
+            reading: Semaphore::new(READERS),
+            house: Mutex::default(),
+            budgets,
+            reader: OnceLock::new(),
+            children,
+            orphaned: OnceLock::new(),
+            active: Mutex::default(),
+            programs: Mutex::default(),
+            ordered: tokio::sync::Mutex::default(),
+            guests: Guests::default(),
+            broken: watch::Sender::new(None),
+            storing: tokio::sync::RwLock::default(),
+            _lock: lock,
+        }))
     }
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The desk, which everybody has who may write.
-    pub(crate) fn desk(&self) -> &Keeper {
-        self.desk.as_ref().expect("whoever only looks drives nothing")
+    /// The scheduler, which is started when something needs it.
+    fn scheduler(&self) -> &Sender {
+        self.scheduler.get_or_init(|| {
+            let opening = lock(&self.opening).take().expect("a process that only looks executes nothing");
+            let sender = Scheduler::start(self.this.clone(), opening.coordinator);
+            for run in opening.settle {
+                // It is listening.
+                let _ = sender.send(Message::Send { run, mail: Mail::Settle, reply: None });
+            }
+            if let Some(mut recorded) = lock(&self.recorded).take() {
+                let sender = sender.downgrade();
+                tokio::spawn(async move {
+                    while let (Some(recorded), Some(sender)) = (recorded.recv().await, sender.upgrade()) {
+                        // A scheduler that has ended records nothing more.
+                        let _ = sender.send(Message::Recorded(recorded));
+                    }
+                });
+            }
+            sender
+        })
     }
 
-    /// Everything that has happened at the desk, also what has been told anew since.
+    /// Asks the scheduler something and waits for the answer.
+    async fn ask(&self, message: impl FnOnce(oneshot::Sender<Reply>) -> Message) -> Result<Reply, Error> {
+        let (reply, answer) = oneshot::channel();
+        // If it is gone the answer says so.
+        let _ = self.scheduler().send(message(reply));
+        answer.await.map_err(|_| Error::Store(windlass_store::Error::Stopped))
+    }
+
+    /// Looks at the runs in memory.
+    async fn look_at<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Runs) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let look = Box::new(move |runs: &Runs| drop(reply.send(look(runs))));
+        // If it is gone the answer says so.
+        let _ = self.scheduler().send(Message::Look(look));
+        answer.await.map_err(|_| Error::Store(windlass_store::Error::Stopped))
+    }
+
+    /// Looks at the coordinator of this process.
+    pub(crate) async fn coordinator<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&DeskState) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        self.look_at(move |runs| look(runs.coordinator())).await
+    }
+
+    /// Does something that blocks, off tokio's workers.
+    pub(crate) async fn looking<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let engine = self.clone();
+        let looked = tokio::task::spawn_blocking(move || look(&engine)).await;
+        looked.unwrap_or(Err(Error::Store(windlass_store::Error::Stopped)))
+    }
+
+    /// Everything that has happened in the coordinator's stream, also what it repeated since.
     pub fn shared_events(&self) -> Result<Vec<DeskEvent>, Error> {
         let mut events = Vec::new();
         for record in self.store.journal.read(&RunId::desk(), None).wait()? {
@@ -243,32 +321,13 @@ impl Engine {
         Ok(events)
     }
 
-    /// What runs share, as it stands.
+    /// What runs share, as the journal tells it.
     pub fn shared(&self) -> Result<DeskState, Error> {
-        match &self.desk {
-            Some(desk) => Ok(desk.look(DeskState::clone)),
-            None => match crate::desk::read(&self.store) {
-                Err(error) if error.is_of_one_run() => Err(Error::Desk(error)),
-                found => Ok(found?.0.state().clone()),
-            },
-        }
+        Ok(read_coordinator(&self.store)?.0.state().clone())
     }
 
-    /// Runs that have ended hold nothing, even if whoever drove them died before it could say so.
-    fn settle_accounts(&self) -> Result<(), Error> {
-        for run in self.desk().runs() {
-            let row = self.store.view.get(&run).wait()?;
-            if row.is_none_or(|row| row.row.ended_at.is_none()) {
-                continue;
-            }
-            match self.replayed(&run) {
-                Ok(ended) => self.desk().settle_accounts(&ended.run),
-                // It has ended, and nobody can say what it used. One that is hurt keeps nobody waiting.
-                Err(Error::Store(error)) if !error.is_of_one_run() => return Err(error.into()),
-                Err(_) => drop(self.desk().tell(DeskInput::Gone { run }, None, None)),
-            }
-        }
-        Ok(())
+    pub(crate) fn note_budgets(&self, state: &DeskState) {
+        self.budgets.note(state);
     }
 
     /// Looks at a data folder that another process may own.
@@ -284,54 +343,51 @@ impl Engine {
         Self::of(store, FilePath::new(""), None, None, false).expect("an empty store can be read")
     }
 
-    /// Starts a run of a plan. It is durable when this returns.
-    pub async fn start(&self, plan: &Plan, mut start: Start) -> Result<Handle, Error> {
-        start.host = start.host.in_project_of(&plan.dialect);
-        let config = start.host.config.as_ref().and_then(|file| file.to_str());
-        let config = config.map(|file| (RECORDED, Value::text(file)));
-        let about = [
-            (PLAN, Value::text(plan.digest.as_str())),
-            ("workflow", Value::Text(plan.header.id.clone())),
-            ("dialect", Value::Text(plan.dialect.clone())),
-            ("directory", Value::text(start.host.environment.directory.to_string_lossy())),
-            ("scripted", Value::Bool(start.host.script.is_some())),
-        ];
-        let file = start.file.as_deref().and_then(FilePath::to_str).map(|file| (FILE, Value::text(file)));
-        let folder = start.file.as_deref().and_then(FilePath::parent).and_then(FilePath::to_str);
-        let folder = folder.map(|folder| ("folder", Value::text(folder)));
-        let of = start.beginning.of.as_ref().map(|of| (RETRY_OF, Value::text(of.as_str())));
-        let about = Value::map(about.into_iter().chain(config).chain(file).chain(folder).chain(of));
-        self.desk().attend();
-        let program = self.stored(plan, start.source, start.overrides).await?;
-        let mut id = self.free_id(start.run.as_ref(), &start.clock)?;
-        // Who starts a run once more means another one, whatever it was started with.
-        if start.beginning.of.is_none()
-            && let Some(key) = Run::new(id.clone(), program.clone()).start_key(&start.inputs)?
-            && let Some(earlier) = self.desk().start_once(&key, &id, START_KEY_TTL)
-        {
-            if self.exists(&earlier)? {
-                return self.started_before(&earlier, start.host, start.clock, start.patience).await;
-            }
-            // Whoever wanted to start it died before it did.
-            id = earlier;
+    /// Starts a run of a plan and follows it. It is durable when this returns.
+    pub async fn start(self: &Arc<Self>, plan: &Plan, start: Start) -> Result<Handle, Error> {
+        let (host, clock, patience) = (start.host.clone(), start.clock, start.patience);
+        let (reply, watching) = oneshot::channel();
+        match self.begin(plan, start, Some(Watch { patience, reply })).await? {
+            Begun::New(id) => self.handle(id, watching.await),
+            Begun::Before(id) => self.started_before(&id, host, clock, patience).await,
         }
-        // From its first record on others could find it, before it is known to be driven here.
-        let _claimed = self.claims.claim(&id).await;
+    }
+
+    fn handle(
+        self: &Arc<Self>,
+        id: RunId,
+        watching: Result<Watching, oneshot::error::RecvError>,
+    ) -> Result<Handle, Error> {
+        let Watching { updates, done } = watching.map_err(|_| Error::OwnerGone(id.clone()))?;
+        Ok(Handle { id, updates, done, engine: self.clone() })
+    }
+
+    /// Starts a run of a plan. It is durable when this returns.
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        plan: &Plan,
+        mut start: Start,
+        watch: Option<Watch>,
+    ) -> Result<Begun, Error> {
+        start.host = self.equip(start.host.in_project_of(&plan.dialect).in_time(start.clock, start.patience));
+        let about = about(plan, &start);
+        let program = self.stored(plan, start.source, start.overrides).await?;
+        let (id, is_new) = match start.run {
+            Some(id) => (id, false),
+            None => (new_id(&start.clock)?, true),
+        };
         let mut claims = start.claims;
-        // Whoever waits for a run has a place for both.
+        // A run that others wait for has a slot with them.
         if let Some(limit) = start.host.limits.runs.filter(|_| start.parents.is_empty()) {
             let (key, full) = ("house:runs".into(), Full::Wait);
             claims.push(Claim::Slot { key, limit, full, turns: true });
         }
-        let fresh = Replayed {
-            run: Run::new(id, program.clone()),
-            view: View::of_driver(program, []),
-            tail: None,
-            last_at: None,
-            decided: HashMap::new(),
+        let Beginning { at, reach, keep, seed, of } = start.beginning;
+        // A run that is started once more means another one, whatever it was started with.
+        let once = match of {
+            None => Run::new(id.clone(), program.clone()).start_key(&start.inputs)?,
+            Some(_) => None,
         };
-        let mut opened = self.driver(fresh, start.host, start.clock, start.patience);
-        let Beginning { at, reach, keep, seed, .. } = start.beginning;
         let beginning = windlass_engine::Start {
             inputs: start.inputs,
             seed: seed.unwrap_or_else(rand::random),
@@ -345,62 +401,167 @@ impl Engine {
             at,
             reach,
         };
-        match opened.driver.offer(Input::Start(Box::new(beginning))).await {
-            Ok(Ok(())) => Ok(opened.go()),
-            // Another start with the same id came between.
-            Ok(Err(Refused::AlreadyStarted)) => Err(Error::RunExists(opened.driver.run.id().clone())),
-            Ok(Err(refused)) => Err(Error::Refused(refused)),
-            Err(Fatal(error)) => Err(Error::Store(error)),
+        let begin = Begin {
+            run: Run::new(id.clone(), program),
+            start: beginning,
+            execution: self.execution(&start.host),
+            is_new,
+            once: once.map(|key| (key, START_KEY_TTL)),
+        };
+        self.begin_once(begin, start.host, watch).await
+    }
+
+    async fn begin_once(&self, begin: Begin, host: Host, watch: Option<Watch>) -> Result<Begun, Error> {
+        let id = begin.run.id().clone();
+        self.note_active(&id);
+        let again = begin.once.is_some().then(|| begin.clone());
+        let message =
+            |reply| Message::Begin { begin: Box::new(begin), host: Box::new(host.clone()), watch, reply };
+        let reply = self.ask(message).await;
+        if !matches!(reply, Ok(Reply::Done)) {
+            self.note_ended(&id);
+        }
+        match (reply?, again) {
+            (Reply::Done, _) => Ok(Begun::New(id)),
+            (Reply::Refused(Refused::AlreadyStarted), _) => Err(Error::RunExists(id)),
+            (Reply::Refused(refused), _) => Err(Error::Refused(refused)),
+            (Reply::Earlier(earlier), Some(begin)) => match self.exists(&earlier).await? {
+                true => Ok(Begun::Before(earlier)),
+                // The process that wanted to start it died before it did.
+                false => {
+                    let run = Run::new(earlier, begin.run.program().clone());
+                    Box::pin(self.begin_once(Begin { run, once: None, is_new: false, ..begin }, host, None))
+                        .await
+                }
+            },
+            (
+                Reply::NoRun
+                | Reply::Unusable
+                | Reply::Published(_)
+                | Reply::NotShared(_)
+                | Reply::Earlier(_),
+                _,
+            ) => Err(Error::Store(windlass_store::Error::Stopped)),
         }
     }
 
-    /// The run that was started with the same key before: it is followed, or taken up where nobody drives it.
+    /// The run that was started with the same key before: it is followed, or continued.
     async fn started_before(
-        &self,
+        self: &Arc<Self>,
         id: &RunId,
         host: Host,
         clock: Clock,
         patience: Patience,
     ) -> Result<Handle, Error> {
-        let unchanged = nothing();
-        let view = self.view(id)?;
+        let run = id.clone();
+        let view = self.looking(move |engine| engine.view(&run)).await?;
         if view.ended_at.is_none() {
-            return self.resume(id, unchanged, DESK, host, clock, patience).await;
+            return self.resume(id, nothing(), BEFORE, host, clock, patience).await;
         }
-        Ok(standing_still(id, &view))
+        Ok(self.standing_still(id, &view))
     }
 
-    pub(crate) fn exists(&self, id: &RunId) -> Result<bool, Error> {
-        Ok(!self.store.journal.back(id, None, 1).wait()?.is_empty())
+    /// Continues a run, whatever stopped it: a crash, a pause, a failure. `changes` are laid over its first inputs.
+    pub async fn resume(
+        self: &Arc<Self>,
+        id: &RunId,
+        changes: Value,
+        by: &str,
+        host: Host,
+        clock: Clock,
+        patience: Patience,
+    ) -> Result<Handle, Error> {
+        let resume = Resume { wanted: Some((by.into(), changes)), reopens: false };
+        let (reply, watching) = oneshot::channel();
+        let host = host.in_time(clock, patience);
+        self.continue_run(id, resume, host, Some(Watch { patience, reply })).await?;
+        self.handle(id.clone(), watching.await)
+    }
+
+    pub(crate) async fn continue_run(
+        self: &Arc<Self>,
+        id: &RunId,
+        resume: Resume,
+        host: Host,
+        watch: Option<Watch>,
+    ) -> Result<(), Error> {
+        let host = Box::new(self.equip(host));
+        let run = id.clone();
+        self.note_active(id);
+        let reply = self.ask(|reply| Message::Resume { run, resume, host, watch, reply }).await;
+        if !matches!(reply, Ok(Reply::Done)) {
+            self.note_ended(id);
+        }
+        match reply? {
+            Reply::Refused(Refused::NotFailed | Refused::Finished | Refused::Undoing) => {
+                let run = id.clone();
+                let view = self.looking(move |engine| engine.view(&run)).await?;
+                Err(finished(id, &view))
+            }
+            reply => self.done(id, reply).await,
+        }
+    }
+
+    /// What an answer means for whoever asked.
+    async fn done(self: &Arc<Self>, id: &RunId, reply: Reply) -> Result<(), Error> {
+        match reply {
+            Reply::Done | Reply::Published(_) | Reply::Earlier(_) => Ok(()),
+            Reply::NoRun => Err(Error::NoRun(id.to_string())),
+            Reply::NotShared(refused) => Err(Error::Budget(refused)),
+            Reply::Refused(Refused::Finished) => {
+                let run = id.clone();
+                let view = self.looking(move |engine| engine.view(&run)).await?;
+                Err(finished(id, &view))
+            }
+            Reply::Refused(refused) => Err(Error::Refused(refused)),
+            // Reading it says what is wrong with it.
+            Reply::Unusable => {
+                let run = id.clone();
+                self.looking(move |engine| engine.check(&run)).await
+            }
+        }
+    }
+
+    /// What the jobs of a run are executed with, here.
+    pub(crate) fn equip(&self, mut host: Host) -> Host {
+        if let Some(children) = &self.children {
+            host.note_children(children);
+        }
+        host
+    }
+
+    pub(crate) fn policy(&self, host: &Host) -> Machine {
+        Machine { host: host.clone(), budgets: self.budgets.clone() }
+    }
+
+    pub(crate) async fn exists(&self, id: &RunId) -> Result<bool, Error> {
+        Ok(!self.store.journal.back(id, None, 1).await?.is_empty())
     }
 
     /// Starts a run that a trigger has ordered, unless it has begun already.
-    pub(crate) async fn start_ordered(&self, order: Order) {
+    pub(crate) async fn start_ordered(self: &Arc<Self>, order: Order) {
         let _one_at_a_time = self.ordered.lock().await;
         let run = order.run.clone();
-        let begun = match self.exists(&run) {
+        let begun = match self.exists(&run).await {
             Ok(true) => Ok(run.clone()),
             Ok(false) => self.begin_ordered(order).await,
             Err(error) => Err(error),
         };
         if let Ok(begun) = begun {
-            // It stands in the journal; that nobody has to start it any more is only noted.
-            let _ = self.desk().tell(DeskInput::Arrived { run: run.clone() }, None, None);
+            self.share(DeskInput::Arrived { run: run.clone() });
             if begun != run {
                 // Its key was taken, so there is no such run that could give back what it holds.
-                let _ = self.desk().tell(DeskInput::Gone { run }, None, None);
+                self.share(DeskInput::Gone { run });
             }
         }
     }
 
-    async fn begin_ordered(&self, order: Order) -> Result<RunId, Error> {
+    async fn begin_ordered(self: &Arc<Self>, order: Order) -> Result<RunId, Error> {
         let Order { run, plan, inputs, claims } = order;
         let missing = || Error::NoPlan(run.clone());
         let stored = self.store.plans.get(&plan).await?.ok_or_else(missing)?;
         let (source, overrides) = (stored.source.clone(), stored.overrides.clone());
         let plan = stored.read(FORMAT)?;
-        let nowhere = || (Host::new(windlass_executors::Environment::default()), Patience::Work);
-        let (host, patience) = self.house().unwrap_or_else(nowhere);
         let start = Start {
             run: Some(run),
             inputs,
@@ -408,16 +569,31 @@ impl Engine {
             source,
             overrides,
             file: None,
-            host,
+            host: self.house().unwrap_or_else(|| Host::new(windlass_executors::Environment::default())),
             clock: Clock::Real,
-            patience,
+            patience: Patience::Work,
             claims,
             lineage: Lineage::default(),
             parents: Vec::new(),
             budgets: Vec::new(),
             beginning: Beginning::default(),
         };
-        self.start(&plan, start).await.map(|handle| handle.id)
+        match self.begin(&plan, start, None).await? {
+            Begun::New(id) | Begun::Before(id) => Ok(id),
+        }
+    }
+
+    /// Tells the coordinator something; no one waits until that is durable.
+    pub(crate) fn share(&self, input: DeskInput) {
+        // A scheduler that has ended owes it again after the next start.
+        let _ = self.scheduler().send(Message::Share { input, reply: None });
+    }
+
+    /// A job that is elsewhere has ended.
+    pub(crate) fn report(&self, job: JobKey, outcome: Outcome) {
+        let mail = Mail::Input(Input::Reported { job: job.clone(), outcome });
+        // A scheduler that has ended asks again after the next start.
+        let _ = self.scheduler().send(Message::Send { run: job.run, mail, reply: None });
     }
 
     /// Reads the workflows that others call with this, from now on.
@@ -434,38 +610,57 @@ impl Engine {
         self.reader.get().map(|reader| &**reader)
     }
 
-    /// Serves every run of the folder from now on: `host` executes the jobs of runs that no client stands behind, and `patience`
-    /// says how long such a run stays in memory while it waits for people.
-    pub fn set_house(&self, host: Host, patience: Patience) {
-        self.desk().drive_all();
-        *self.house.lock().unwrap_or_else(PoisonError::into_inner) = Some((host, patience));
+    /// Executes the runs that triggers order with this.
+    pub fn set_house(&self, host: Host) {
+        *lock(&self.house) = Some(host);
     }
 
-    fn house(&self) -> Option<(Host, Patience)> {
-        self.house.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Executes every run of the folder from now on; `host` executes the jobs of runs that no client stands behind. Says which runs
+    /// cannot be executed, once all others have been loaded.
+    pub async fn serve_all(self: &Arc<Self>, host: Host) -> Result<Vec<(RunId, Error)>, Error> {
+        self.set_house(host);
+        let unfinished = self.store.view.unfinished().await?;
+        let (reply, answer) = oneshot::channel();
+        // If it is gone the answer says so.
+        let _ = self.scheduler().send(Message::ServeAll { unfinished, reply });
+        answer.await.map_err(|_| Error::Store(windlass_store::Error::Stopped))
     }
 
-    /// What a run that was left is done with: the house, where the run was started. None when nobody could go on with it.
-    fn house_for(&self, view: &View) -> Option<(Host, Patience)> {
-        let (mut host, patience) = self.house()?;
-        let scripted = view.about.get("scripted") == Some(&Value::Bool(true));
-        if scripted && host.script.is_none() {
+    fn house(&self) -> Option<Host> {
+        lock(&self.house).clone()
+    }
+
+    /// What a run that no client stands behind is executed with. None if that is not possible here.
+    pub(crate) fn house_for(&self, about: &Value) -> Option<Host> {
+        let mut host = self.house()?;
+        let mocked = about.get("scripted") == Some(&Value::Bool(true));
+        if mocked && host.script.is_none() {
             return None;
         }
         let limits = host.limits;
-        if let Some(config) = Config::recorded(view).and_then(|file| Config::read(&file).ok()) {
+        if let Some(config) = Config::recorded(about).and_then(|file| Config::read(&file).ok()) {
             host = host.with_config(config);
             host.limits = limits;
         }
-        Some((host, patience))
+        Some(host)
     }
 
-    /// Goes on with a run that something has happened to, where all runs are driven.
-    pub(crate) async fn wake(&self, id: &RunId) {
-        if self.house().is_some() {
-            // Whoever looks at the run sees why it does not go on.
-            let _ = self.drive(id).await;
+    /// What an earlier owner left running must be gone before its step starts again. Blocks.
+    pub(crate) fn end_orphans(&self, run: &RunId) -> Result<(), Error> {
+        if self.children.is_none() {
+            return Ok(());
         }
+        let orphaned = match self.orphaned.get() {
+            Some(orphaned) => orphaned,
+            None => {
+                let found = orphaned_runs(&self.folder)?;
+                self.orphaned.get_or_init(|| found)
+            }
+        };
+        if orphaned.contains(run) {
+            end_orphans(&self.folder, |other| other == run)?;
+        }
+        Ok(())
     }
 
     /// The program of a plan, which is durable when this returns.
@@ -490,12 +685,12 @@ impl Engine {
         Ok(program)
     }
 
-    /// Nobody stores a plan while this is held.
+    /// No plan is stored while this is held.
     pub(crate) async fn storing_nothing(&self) -> tokio::sync::RwLockWriteGuard<'_, ()> {
         self.storing.write().await
     }
 
-    /// Waits until this process must not go on with the folder, and says why.
+    /// Waits until this process must not use the folder any more, and says why.
     pub async fn broken(&self) -> Error {
         let mut broken = self.broken.subscribe();
         match broken.wait_for(Option::is_some).await.map(|error| error.clone()) {
@@ -504,123 +699,115 @@ impl Engine {
         }
     }
 
-    /// What is true stands on the disk, and another process has to read it.
+    /// What is true is on the disk, and another process has to read it.
     pub(crate) fn must_end(&self, error: &windlass_store::Error) {
         self.broken.send_replace(Some(error.clone()));
     }
 
     pub(crate) fn programs(&self) -> MutexGuard<'_, HashMap<String, Arc<Program>>> {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The id that was asked for, if it is not taken, or a new one.
-    fn free_id(&self, wanted: Option<&RunId>, clock: &Clock) -> Result<RunId, Error> {
-        match wanted {
-            None => Ok(new_id(clock)?),
-            Some(id) if self.exists(id)? => Err(Error::RunExists(id.clone())),
-            Some(id) => Ok(id.clone()),
-        }
+        lock(&self.programs)
     }
 
     pub fn folder(&self) -> &FilePath {
         &self.folder
     }
 
+    /// Whether a run was started or resumed here and has no result.
     pub fn is_live(&self, id: &RunId) -> bool {
-        lock(&self.live).contains_key(id)
+        lock(&self.active).contains(id)
     }
 
-    /// Waits until this process drives no run, and everybody who was told about one has heard the end of it.
-    pub async fn idle(&self) {
+    fn note_active(&self, id: &RunId) {
+        lock(&self.active).insert(id.clone());
+    }
+
+    pub(crate) fn note_ended(&self, id: &RunId) {
+        lock(&self.active).remove(id);
+    }
+
+    /// Waits until no run does anything, with `timers` until none waits for time either, and until every client has heard the end of
+    /// its run.
+    pub async fn idle(&self, timers: bool) {
         loop {
-            let ended = self.ended.notified();
-            if !lock(&self.live).is_empty() {
-                ended.await;
-            } else if Arc::strong_count(&self.guests) == 1
-                || tokio::time::timeout(GUEST_WAIT, ended).await.is_err()
+            let (reply, answer) = oneshot::channel();
+            // A scheduler that has ended does nothing any more.
+            let _ = self.scheduler().send(Message::Idle { timers, reply });
+            let _ = answer.await;
+            let left = self.guests.changed.notified();
+            if Arc::strong_count(&self.guests.here) == 1
+                || tokio::time::timeout(GUEST_WAIT, left).await.is_err()
             {
                 return;
             }
         }
     }
 
-    /// Stops driving: nothing new is started, what is at work is ended, and what became of it is durable when this returns.
+    /// Stops executing: nothing new is started, jobs are ended, and what became of them is durable when this returns.
     pub async fn stop(&self) {
-        loop {
-            let ended = self.ended.notified();
-            let drivers: Vec<_> = lock(&self.live).values().map(|(sender, _)| sender.clone()).collect();
-            if drivers.is_empty() {
-                return;
-            }
-            for driver in drivers {
-                // One that has just come to its end needs no telling.
-                let _ = driver.send(Mail { told: Told::Stop, reply: None });
-            }
-            ended.await;
-        }
+        let (reply, answer) = oneshot::channel();
+        // A scheduler that has ended does nothing any more.
+        let _ = self.scheduler().send(Message::Stop(reply));
+        let _ = answer.await;
     }
 
-    /// Whether runs are driven here.
-    pub fn is_driving(&self) -> bool {
-        !lock(&self.live).is_empty()
+    /// Whether runs do something here.
+    pub async fn is_driving(&self) -> bool {
+        self.look_at(|runs| runs.present().any(|run| runs.is_busy(run))).await.unwrap_or(false)
     }
 
-    /// Waits until somebody has asked for something.
+    /// Waits until a client has asked for something.
     pub async fn asked(&self) {
         loop {
-            let ended = self.ended.notified();
-            if self.served.load(Ordering::Acquire) {
+            let changed = self.guests.changed.notified();
+            if self.guests.asked.load(Ordering::Acquire) {
                 return;
             }
-            ended.await;
+            changed.await;
         }
     }
 
-    /// Somebody has asked for something.
+    /// A client has asked for something.
     pub(crate) fn was_asked(&self) {
-        self.served.store(true, Ordering::Release);
-        self.ended.notify_waiters();
+        self.guests.asked.store(true, Ordering::Release);
+        self.guests.changed.notify_waiters();
     }
 
-    /// Somebody is being served as long as this lives.
+    /// A client is being served as long as this lives.
     pub(crate) fn guest(&self) -> Guest {
-        Guest { here: Some(self.guests.clone()), left: self.ended.clone() }
+        Guest { here: Some(self.guests.here.clone()), left: self.guests.changed.clone() }
     }
 
-    /// Tells a run something: the one that is driven here, or one that only has a journal.
-    pub async fn tell(&self, id: &RunId, input: Input) -> Result<(), Error> {
-        let sender = lock(&self.live).get(id).map(|(sender, _)| sender.clone());
-        if let Some(sender) = sender {
-            let (reply, answer) = oneshot::channel();
-            let told = Told::Input(input.clone(), None);
-            let sent = sender.send(Mail { told, reply: Some(reply) }).is_ok();
-            if sent && let Ok(answered) = answer.await {
-                return answered.map_err(|refused| self.refusal(id, refused));
+    /// Tells a run something, whatever state it is in, and waits until that is durable.
+    pub async fn tell(self: &Arc<Self>, id: &RunId, input: Input) -> Result<(), Error> {
+        let (run, mail) = (id.clone(), Mail::Input(input));
+        let reply = self.ask(|reply| Message::Send { run, mail, reply: Some(reply) }).await?;
+        self.done(id, reply).await
+    }
+
+    /// Follows a run without a word in it. One that does nothing stands as its journal says.
+    pub async fn watch(self: &Arc<Self>, id: &RunId, patience: Patience) -> Result<Handle, Error> {
+        let (reply, watching) = oneshot::channel();
+        let message = Message::Watch { run: id.clone(), watch: Watch { patience, reply } };
+        // If it is gone there is no answer.
+        let _ = self.scheduler().send(message);
+        match watching.await {
+            Ok(watching) => self.handle(id.clone(), Ok(watching)),
+            Err(_) => {
+                let run = id.clone();
+                let view = self.looking(move |engine| engine.view(&run)).await?;
+                Ok(self.standing_still(id, &view))
             }
         }
-        // Nobody drives it, or whoever did has just left it.
-        let claimed = self.claims.claim(id).await;
-        let caller = self.write(id, input).await.map_err(|error| match error {
-            Error::Refused(refused) => self.refusal(id, refused),
-            other => other,
-        })?;
-        drop(claimed);
-        self.desk().wake(id);
-        if let Some(caller) = caller {
-            self.desk().stir(&caller, id);
-        }
-        Ok(())
     }
 
-    /// Why a run did not take something; that it is finished is told with its name.
-    fn refusal(&self, id: &RunId, refused: Refused) -> Error {
-        match (&refused, self.view(id)) {
-            (Refused::Finished, Ok(view)) => finished(id, &view),
-            (_, _) => Error::Refused(refused),
-        }
+    /// A run that does nothing: its follower hears nothing more.
+    fn standing_still(self: &Arc<Self>, id: &RunId, view: &View) -> Handle {
+        let (sender, done) = oneshot::channel();
+        let _ = sender.send(Ok(crate::report::standing(view)));
+        Handle { id: id.clone(), updates: Updates::default(), done, engine: self.clone() }
     }
 
-    /// Publishes a message that names no run. Says how many listened, once that is durable.
+    /// Publishes a message that names no run. Says how many subscribers it has, once that is durable.
     pub async fn publish(
         &self,
         id: Arc<str>,
@@ -628,39 +815,93 @@ impl Engine {
         by: Arc<str>,
         value: Value,
     ) -> Result<usize, Error> {
-        let (id, name, by) = (id.clone(), name.clone(), by.clone());
-        let input = DeskInput::Published { id, name, by, value };
-        Ok(self.desk().told(input).await?.delivered)
+        match self.told(DeskInput::Published { id, name, by, value }).await? {
+            Reply::Published(delivered) => Ok(delivered),
+            _ => Ok(0),
+        }
     }
 
-    /// Sets the cap of an account; with a zone it begins anew every day.
+    pub(crate) async fn told(&self, input: DeskInput) -> Result<Reply, Error> {
+        match self.ask(|reply| Message::Share { input, reply: Some(reply) }).await? {
+            Reply::NotShared(refused) => Err(Error::Budget(refused)),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Sets the cap of a budget; with a zone it starts over every day.
     pub async fn set_budget(
         &self,
         account: Arc<str>,
         cap: Budget,
         zone: Option<Arc<str>>,
     ) -> Result<(), Error> {
-        self.desk().told(DeskInput::Cap { account, cap, zone }).await.map(drop)
+        self.told(DeskInput::Cap { account, cap, zone }).await.map(drop)
     }
 
-    /// What was spent from an account is forgotten.
+    /// Forgets what was spent from a budget.
     pub async fn reset_budget(&self, account: Arc<str>) -> Result<(), Error> {
-        self.desk().told(DeskInput::Reset { account }).await.map(drop)
-    }
-
-    /// Writes one input of a run down without driving it, and says which run waits for it.
-    async fn write(&self, id: &RunId, input: Input) -> Result<Option<RunId>, Error> {
-        let replayed = self.replayed(id)?;
-        let host = Host::new(windlass_executors::Environment::default());
-        let mut opened = self.driver(replayed, host, Clock::Real, Patience::Work);
-        opened.driver.only_record = true;
-        match opened.driver.offer(input).await {
-            Ok(Ok(())) => Ok(opened.driver.run.parents().last().cloned()),
-            Ok(Err(refused)) => Err(Error::Refused(refused)),
-            Err(Fatal(error)) => Err(Error::Store(error)),
-        }
+        self.told(DeskInput::Reset { account }).await.map(drop)
     }
 }
+
+/// A run that was begun, or the one that was started with the same key before.
+pub(crate) enum Begun {
+    New(RunId),
+    Before(RunId),
+}
+
+impl Opening {
+    /// Blocks.
+    fn of(store: &Store) -> Result<Self, Error> {
+        let coordinator = read_coordinator(store)?;
+        let state = coordinator.0.state();
+        let askers = coordinator.0.askers().map(|asker| asker.run.clone());
+        let runs: BTreeSet<RunId> =
+            askers.chain(state.ears.keys().map(|address| address.run.clone())).collect();
+        let mut settle = Vec::new();
+        for run in runs {
+            let row = store.view.get(&run).wait()?;
+            if row.is_some_and(|row| row.row.ended_at.is_some()) {
+                settle.push(run);
+            }
+        }
+        Ok(Self { coordinator, settle })
+    }
+}
+
+fn read_coordinator(store: &Store) -> Result<(Desk, Option<u64>, usize), Error> {
+    match crate::coordinator::read(store) {
+        Err(error) if error.is_of_one_run() => Err(Error::Desk(error)),
+        found => Ok(found?),
+    }
+}
+
+/// What is recorded about a run when it is started.
+fn about(plan: &Plan, start: &Start) -> Value {
+    let text = |path: Option<&FilePath>| path.and_then(FilePath::to_str).map(Value::text);
+    let file = start.file.as_deref();
+    let always = [
+        (PLAN, Value::text(plan.digest.as_str())),
+        ("workflow", Value::Text(plan.header.id.clone())),
+        ("dialect", Value::Text(plan.dialect.clone())),
+        ("directory", Value::text(start.host.environment.directory.to_string_lossy())),
+        ("scripted", Value::Bool(start.host.script.is_some())),
+    ];
+    let known = [
+        (RECORDED, text(start.host.config.as_deref())),
+        (FILE, text(file)),
+        ("folder", text(file.and_then(FilePath::parent))),
+        (RETRY_OF, start.beginning.of.as_ref().map(|of| Value::text(of.as_str()))),
+    ];
+    let known = known.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    Value::map(always.into_iter().chain(known))
+}
+
+/// This many tasks read runs at a time.
+const READERS: usize = 4;
+
+/// Who continues a run that was started before.
+const BEFORE: &str = "desk";
 
 /// How a folder is opened.
 pub(crate) fn options(durability: Durability) -> Options {
@@ -668,21 +909,13 @@ pub(crate) fn options(durability: Durability) -> Options {
     Options { durability, projection, heads, ..Options::default() }
 }
 
-fn lock(live: &Live) -> MutexGuard<'_, HashMap<RunId, (mpsc::UnboundedSender<Mail>, Followers)>> {
-    live.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn finished(id: &RunId, view: &View) -> Error {
     let result = crate::report::result(id, view);
     Error::RunFinished { run: id.clone(), status: result["status"].as_str().unwrap_or_default().to_owned() }
-}
-
-/// A run that nobody drives: nothing more is heard of it.
-pub(crate) fn standing_still(id: &RunId, view: &View) -> Handle {
-    let (mail, _) = mpsc::unbounded_channel();
-    let updates = Updates::default();
-    let done = tokio::spawn(std::future::ready(Ok(crate::report::standing(view))));
-    Handle { id: id.clone(), updates, done, mail }
 }
 
 /// No change of inputs.

@@ -3,8 +3,59 @@
 
 use super::Dialect;
 use std::sync::Arc;
-use windlass_engine::{Path, StepView, View};
+use windlass_engine::{Path, Run, View};
+use windlass_ir::expr::StepId;
+use windlass_ir::plan::PlanStep;
 use windlass_ir::workflow::{Action, Kind};
+
+/// What names are made of: a run in memory, or a view of one.
+pub trait Steps {
+    fn dialect(&self) -> &str;
+
+    /// The step of the plan that an instance belongs to.
+    fn step(&self, path: &Path) -> Option<(StepId, &PlanStep)>;
+
+    /// How many attempts were made at the same step before a gate sent it back.
+    fn attempts_before(&self, path: &Path) -> u32;
+}
+
+impl Steps for Run {
+    fn dialect(&self) -> &str {
+        &self.program().plan.dialect
+    }
+
+    fn step(&self, path: &Path) -> Option<(StepId, &PlanStep)> {
+        self.plan_step(path)
+    }
+
+    fn attempts_before(&self, path: &Path) -> u32 {
+        self.attempts_in_earlier_passes(path)
+    }
+}
+
+impl Steps for View {
+    fn dialect(&self) -> &str {
+        &self.program().plan.dialect
+    }
+
+    fn step(&self, path: &Path) -> Option<(StepId, &PlanStep)> {
+        let step = self.steps.get(path)?;
+        Some((step.step, self.plan_step(step)))
+    }
+
+    fn attempts_before(&self, path: &Path) -> u32 {
+        let Some(step) = self.steps.get(path) else { return 0 };
+        if last(path) == self.plan_step(step).id {
+            return 0;
+        }
+        let around = path.parent();
+        let earlier = self.steps.iter().take_while(|(other, _)| *other != path);
+        let passes = earlier.filter(|(other, before)| {
+            (before.unit, before.step) == (step.unit, step.step) && other.parent() == around
+        });
+        passes.map(|(_, before)| before.attempts).sum()
+    }
+}
 
 /// What an instance is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +66,9 @@ pub struct Name {
     pub plain: Arc<str>,
 }
 
-pub fn name(view: &View, path: &Path) -> Name {
+pub fn name(view: &(impl Steps + ?Sized), path: &Path) -> Name {
     let plain: Arc<str> = label(view, path).into();
-    let id = match Dialect::of(view) {
+    let id = match Dialect::named(view.dialect()) {
         Dialect::Swdl => format!("{plain}{}", ordinals(path)),
         Dialect::Speckit => qualified(view, path),
         Dialect::Dagnats => match path.frames().last() {
@@ -34,17 +85,17 @@ pub fn name(view: &View, path: &Path) -> Name {
 }
 
 /// What an instance is called in the workflow that it belongs to, whoever called that.
-pub fn within(view: &View, path: &Path) -> String {
-    match Dialect::of(view) {
+pub fn within(view: &(impl Steps + ?Sized), path: &Path) -> String {
+    match Dialect::named(view.dialect()) {
         Dialect::Speckit => qualified(view, path),
         Dialect::Swdl | Dialect::Dagnats | Dialect::Dcc => name(view, path).id,
     }
 }
 
 /// What a script calls an instance. DCC-MCP shows a step once, whichever iteration this is; a script can tell them apart.
-pub fn scripted(view: &View, path: &Path) -> Name {
+pub fn scripted(view: &(impl Steps + ?Sized), path: &Path) -> Name {
     let name = name(view, path);
-    match Dialect::of(view) {
+    match Dialect::named(view.dialect()) {
         Dialect::Dcc => Name { id: format!("{}{}", name.plain, ordinals(path)), ..name },
         Dialect::Swdl | Dialect::Speckit | Dialect::Dagnats => name,
     }
@@ -68,19 +119,18 @@ fn outwards(path: &Path) -> impl Iterator<Item = Path> {
 }
 
 /// The id; a handler that has none is called after the step that it belongs to.
-fn label(view: &View, path: &Path) -> String {
-    let Some(step) = view.steps.get(path) else { return last(path).to_string() };
-    let known = view.plan_step(step);
+fn label(view: &(impl Steps + ?Sized), path: &Path) -> String {
+    let Some((id, known)) = view.step(path) else { return last(path).to_string() };
     match path.parent().filter(|_| known.implicit) {
-        Some(around) => label(view, &around) + handler(view, &around, step).unwrap_or_default(),
+        Some(around) => label(view, &around) + handler(view, &around, id).unwrap_or_default(),
         None => known.id.to_string(),
     }
 }
 
 /// Which handler of the guard around it a step is.
-fn handler(view: &View, around: &Path, step: &StepView) -> Option<&'static str> {
-    let Kind::Guard(guard) = &view.plan_step(view.steps.get(around)?).kind else { return None };
-    let within = |list: &Option<Vec<_>>| list.as_ref().is_some_and(|list| list.contains(&step.step));
+fn handler(view: &(impl Steps + ?Sized), around: &Path, step: StepId) -> Option<&'static str> {
+    let Kind::Guard(guard) = &view.step(around)?.1.kind else { return None };
+    let within = |list: &Option<Vec<_>>| list.as_ref().is_some_and(|list| list.contains(&step));
     match (within(&guard.compensate), within(&guard.finally)) {
         (true, _) => Some(".compensate"),
         (_, true) => Some(".finally"),
@@ -89,20 +139,20 @@ fn handler(view: &View, around: &Path, step: &StepView) -> Option<&'static str> 
 }
 
 /// Whether an instance is a handler that has no name of its own.
-pub fn is_handler(view: &View, path: &Path) -> bool {
-    let around = path.parent().zip(view.steps.get(path));
-    around.is_some_and(|(around, step)| handler(view, &around, step).is_some())
+pub fn is_handler(view: &(impl Steps + ?Sized), path: &Path) -> bool {
+    let around = path.parent().zip(view.step(path));
+    around.is_some_and(|(around, (step, _))| handler(view, &around, step).is_some())
 }
 
 /// Spec Kit's ids: `loop:step:2` is `step` in the third round of `loop`. The first round has plain ids, and so has everything
 /// that does not stand in the loop directly.
-fn qualified(view: &View, path: &Path) -> String {
+fn qualified(view: &(impl Steps + ?Sized), path: &Path) -> String {
     let plain = || label(view, path);
     let Some((frame, owner, number)) = path.parent().and_then(|around| innermost(&around)) else {
         return plain();
     };
-    let Some(around) = view.steps.get(&frame) else { return plain() };
-    let first = match view.plan_step(around).kind {
+    let Some((_, around)) = view.step(&frame) else { return plain() };
+    let first = match around.kind {
         Kind::ForEach(_) => 0,
         _ => 1,
     };
@@ -118,28 +168,13 @@ fn innermost(path: &Path) -> Option<(Path, Path, u32)> {
 }
 
 /// The call of another workflow that an instance is inside of.
-fn call_around(view: &View, path: &Path) -> Option<Path> {
+fn call_around(view: &(impl Steps + ?Sized), path: &Path) -> Option<Path> {
     outwards(path).skip(1).find(|path| {
-        let step = view.steps.get(path);
-        step.is_some_and(|step| matches!(view.plan_step(step).kind, Kind::Action(Action::Call(_))))
+        view.step(path).is_some_and(|(_, step)| matches!(step.kind, Kind::Action(Action::Call(_))))
     })
 }
 
 /// Whether an instance belongs to another workflow, which shows nothing but its outputs.
-pub fn is_called(view: &View, path: &Path) -> bool {
+pub fn is_called(view: &(impl Steps + ?Sized), path: &Path) -> bool {
     call_around(view, path).is_some()
-}
-
-/// How many attempts were made at the same step before a gate has sent it back.
-pub fn attempts_before(view: &View, path: &Path) -> u32 {
-    let Some(step) = view.steps.get(path) else { return 0 };
-    if last(path) == view.plan_step(step).id {
-        return 0;
-    }
-    let around = path.parent();
-    let earlier = view.steps.iter().take_while(|(other, _)| *other != path);
-    let passes = earlier.filter(|(other, before)| {
-        (before.unit, before.step) == (step.unit, step.step) && other.parent() == around
-    });
-    passes.map(|(_, before)| before.attempts).sum()
 }

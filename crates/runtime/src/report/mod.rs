@@ -18,6 +18,7 @@ pub use speckit::payload as speckit_payload;
 use std::collections::HashMap;
 pub(crate) use transitions::transitions;
 pub use tree::{Node, State, tree};
+use windlass_engine::Run;
 use windlass_engine::{
     Asker, Assignment, Decision, DeskState, Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView,
     View, Work, is_abort,
@@ -112,6 +113,10 @@ pub(crate) enum Dialect {
 impl Dialect {
     pub fn of(view: &View) -> Self {
         Self::named(&view.program().plan.dialect)
+    }
+
+    pub fn of_run(run: &Run) -> Self {
+        Self::named(&run.program().plan.dialect)
     }
 
     /// What is not known is told in the words of the house.

@@ -11,14 +11,14 @@ mod scheduled;
 mod tests;
 
 use crate::clock::Clock;
-use crate::engine::Engine;
+use crate::engine::{Engine, Error};
 use due::Doing;
 pub use history::PastFire;
 use scheduled::Ready;
 pub use scheduled::{Scheduled, Unready};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use windlass_engine::{DeskInput, Timestamp};
+use windlass_engine::{DeskInput, Order, Timestamp};
 
 /// Why a trigger that is seen for the first time does not fire for what was before.
 const LOADED: &str = "loaded";
@@ -44,10 +44,16 @@ pub struct Parked {
 
 impl Engine {
     /// Starts what triggers have ordered and nobody has begun; all of it has when this returns, as far as it can.
-    pub async fn start_orders(&self) {
-        for order in self.desk().orders() {
+    pub async fn start_orders(self: &Arc<Self>) {
+        // Without a scheduler there is nothing to start.
+        for order in self.orders().await.unwrap_or_default() {
             self.start_ordered(order).await;
         }
+    }
+
+    /// Runs that triggers have ordered and that have not begun.
+    pub(crate) async fn orders(&self) -> Result<Vec<Order>, Error> {
+        self.coordinator(|state| state.orders.values().map(|(_, order)| order.clone()).collect()).await
     }
 }
 
@@ -55,7 +61,6 @@ impl Triggers {
     /// Takes up triggers. Those that could not fire are parked; the others go on. What was due before `now` was missed: that is
     /// decided, and what the desk owes has been started, when this returns.
     pub async fn load(engine: &Arc<Engine>, entries: Vec<Scheduled>, now: Timestamp) -> (Self, Vec<Parked>) {
-        engine.desk().attend();
         let (mut ready, mut parked, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
         for entry in entries {
             let trigger = entry.id.clone();
@@ -69,7 +74,7 @@ impl Triggers {
             }
         }
         let triggers = Self { engine: engine.clone(), ready, since: now };
-        triggers.look(now);
+        triggers.look(now).await;
         engine.start_orders().await;
         (triggers, parked)
     }
@@ -82,29 +87,28 @@ impl Triggers {
     pub async fn run(self) {
         loop {
             let now = Clock::Real.now();
-            let Some(next) = self.look(now) else { return std::future::pending().await };
+            let Some(next) = self.look(now).await else { return std::future::pending().await };
             let left = next.since(now).min(SLEEP_MAX);
             tokio::time::sleep(std::time::Duration::from_micros(left.0)).await;
         }
     }
 
     /// Has everything decided that is due, and says when to look again. [`Triggers::run`] does this at the right times.
-    pub fn look(&self, now: Timestamp) -> Option<Timestamp> {
-        self.ready.iter().filter_map(|one| self.look_at(one, now)).min()
+    pub async fn look(&self, now: Timestamp) -> Option<Timestamp> {
+        let mut next = None;
+        for one in &self.ready {
+            next = next.into_iter().chain(self.look_at(one, now).await).min();
+        }
+        next
     }
 
-    fn look_at(&self, one: &Ready, now: Timestamp) -> Option<Timestamp> {
-        let desk = self.engine.desk();
-        let tell = |due, skip| {
-            let input = DeskInput::Fire(Box::new(one.fire(due, skip)));
-            desk.tell(input, None, None).map(drop)
-        };
-        let last = desk.look(|state| state.fires.get(&one.due.trigger).copied());
+    async fn look_at(&self, one: &Ready, now: Timestamp) -> Option<Timestamp> {
+        let trigger = one.due.trigger.clone();
+        let last = self.engine.coordinator(move |state| state.fires.get(&trigger).copied()).await.ok()?;
         let last = match last {
             Some(last) => last,
             None => {
-                // Fires are refused by nobody.
-                let _ = tell(now, Some(LOADED.into()));
+                self.decide(one, now, Some(LOADED.into())).await;
                 now
             }
         };
@@ -114,9 +118,14 @@ impl Triggers {
                 Doing::Fire => None,
                 Doing::Skip(because) => Some(because),
             };
-            // As above.
-            let _ = tell(due, skip);
+            self.decide(one, due, skip).await;
         }
         agenda.next
+    }
+
+    /// Has an instant decided; it is durable when this returns.
+    async fn decide(&self, one: &Ready, due: Timestamp, skip: Option<Arc<str>>) {
+        // A scheduler that has ended decides it after the next start.
+        let _ = self.engine.told(DeskInput::Fire(Box::new(one.fire(due, skip)))).await;
     }
 }

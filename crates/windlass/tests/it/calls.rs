@@ -118,10 +118,8 @@ async fn a_run_that_waits_for_people_lets_its_caller_rest() {
         GateDecision { choice: Choice::Approve, by: "ann".into(), reason: None, form: Value::Null };
     run.tell(Input::Decide { id: "d".into(), path, decision }).await.expect("it is taken");
     assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
-    let run = engine
-        .resume(&played.id, Value::Null, Clock::starting_now(), Patience::Work)
-        .await
-        .expect("it goes on");
+    // The caller continues by itself: it was started in this process.
+    let run = engine.watch(&played.id).await.expect("a run");
     assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
     assert_eq!(steps(&worker), ["before", "first", "last", "after"]);
 }

@@ -1,8 +1,7 @@
 //! A large value is written once, however many steps pass it on, and is whole again when the folder is opened anew.
 
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use windlass::{Context, Engine, Executor, Job, Outcome, Value, View, Workflow, report};
+use windlass::{BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Value, View, Workflow, report};
 
 const FILE: &str = r#"
 workflow: {id: large, name: Large}
@@ -15,8 +14,8 @@ outputs: {text: {type: string, source: "${{ stages.pass.outputs.text }}"}}
 struct Make;
 
 impl Executor for Make {
-    fn run(&self, _: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
-        Box::pin(async { Outcome::Done(Value::map([("text", Value::text("x".repeat(300_000)))])) })
+    fn start(&self, _: Job, _: Context) -> BoxFuture<'_, Returned> {
+        Box::pin(async { Outcome::Done(Value::map([("text", Value::text("x".repeat(300_000)))])).into() })
     }
 }
 

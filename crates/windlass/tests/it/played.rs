@@ -2,11 +2,11 @@
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass::report::Standing;
 use windlass::{
-    Clock, Context, Engine, Executor, Failure, Job, Outcome, Patience, RunId, Value, Work, Workflow, report,
+    BoxFuture, Clock, Context, Engine, Executor, Failure, Job, Outcome, Patience, Returned, RunId, Value,
+    Work, Workflow, report,
 };
 
 /// The folder of a dialect's cases.
@@ -51,7 +51,7 @@ impl Worker {
 }
 
 impl Executor for Worker {
-    fn run(&self, job: Job, _: Context) -> Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+    fn start(&self, job: Job, _: Context) -> BoxFuture<'_, Returned> {
         let seen = Seen { step: job.step.to_string(), input: given(&job.work.work), job };
         let count = {
             let mut all = self.seen();
@@ -60,7 +60,7 @@ impl Executor for Worker {
             all.push(seen.clone());
             before
         };
-        Box::pin(async move { (self.answer)(&seen, count) })
+        Box::pin(async move { (self.answer)(&seen, count).into() })
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use windlass::{
-    Choice, Context, Environment, Executor, GateDecision, Host, Input, Job, Outcome, RunId, Value,
+    BoxFuture, Choice, Context, Environment, Executor, GateDecision, Host, Input, Job, Outcome, Returned,
+    RunId, Value,
 };
 use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::trigger::TriggerSource;
@@ -24,10 +25,10 @@ fn hour(number: i64) -> Timestamp {
 struct Teller(mpsc::UnboundedSender<(RunId, Value)>);
 
 impl Executor for Teller {
-    fn run(&self, job: Job, _: Context) -> std::pin::Pin<Box<dyn Future<Output = Outcome> + Send + '_>> {
+    fn start(&self, job: Job, _: Context) -> BoxFuture<'_, Returned> {
         let windlass::Work::Task { input, .. } = &job.work.work else { panic!("only tasks: {job:?}") };
         let _ = self.0.send((job.key.run.clone(), input.clone()));
-        Box::pin(async { Outcome::Done(Value::Null) })
+        Box::pin(async { Outcome::Done(Value::Null).into() })
     }
 }
 
@@ -42,7 +43,7 @@ impl World {
         let (sender, began) = mpsc::unbounded_channel();
         let mut host = Host::new(Environment::default());
         host.others = Arc::new(Teller(sender));
-        engine.set_house(host, Patience::Work);
+        engine.set_house(host);
         Self { engine, began }
     }
 
@@ -80,7 +81,7 @@ impl World {
     /// Decides at the gate of a run, which is its end.
     async fn approve(&self, run: &RunId) {
         // A run that only people can move is left by whoever drove it.
-        let left = self.engine.watch(run).expect("a run").done.await;
+        let left = self.engine.watch(run, Patience::Work).await.expect("a run").done.await;
         left.expect("nobody stops it").expect("a good store");
         let path = self.engine.gate(run, None).expect("it waits there");
         let decision =
@@ -138,15 +139,15 @@ triggers:
 async fn an_instant_starts_one_run_with_what_the_trigger_gives() {
     let mut world = World::in_memory();
     let triggers = world.load(hourly("max_concurrent: 1"), NOW).await;
-    assert_eq!(triggers.look(NOW), Some(hour(1)));
-    assert_eq!(triggers.look(hour(1)), Some(hour(2)));
+    assert_eq!(triggers.look(NOW).await, Some(hour(1)));
+    assert_eq!(triggers.look(hour(1)).await, Some(hour(2)));
     let (run, input) = world.began.recv().await.expect("it begins");
     assert!(run.as_str().starts_with("hourly-20260329-100000-"), "{run}");
     assert_eq!(input, Value::text("2026-03-29T10:00:00Z you"));
     // Whoever looks again, or comes anew, finds it decided.
-    assert_eq!(triggers.look(hour(1)), Some(hour(2)));
+    assert_eq!(triggers.look(hour(1)).await, Some(hour(2)));
     let others = world.load(hourly("max_concurrent: 1"), hour(1)).await;
-    assert_eq!(others.look(hour(1)), Some(hour(2)));
+    assert_eq!(others.look(hour(1)).await, Some(hour(2)));
     world.engine.start_orders().await;
     assert_eq!(world.runs(), 1);
     assert_eq!(
@@ -168,16 +169,16 @@ fn what_was_decided_and_not_started_is_started_once() {
     process(&|world| {
         Box::pin(async move {
             let triggers = world.load(hourly("max_concurrent: 1"), NOW).await;
-            triggers.look(NOW);
-            // Where nobody can start anything the decision is all that remains.
-            let decided = std::thread::spawn(move || triggers.look(hour(1))).join().expect("a decision");
-            assert_eq!((decided, world.runs()), (Some(hour(2)), 0));
+            triggers.look(NOW).await;
+            // The process ends as soon as the decision is made.
+            assert_eq!(triggers.look(hour(1)).await, Some(hour(2)));
+            assert_eq!(triggers.look(hour(1)).await, Some(hour(2)));
         })
     });
     process(&|mut world| {
         Box::pin(async move {
             let triggers = world.load(hourly("max_concurrent: 1"), hour(1)).await;
-            triggers.look(hour(1));
+            triggers.look(hour(1)).await;
             let run = world.began().await;
             assert_eq!(world.history()[1], format!("{} {run}", hour(1)));
         })
@@ -185,7 +186,7 @@ fn what_was_decided_and_not_started_is_started_once() {
     process(&|world| {
         Box::pin(async move {
             let triggers = world.load(hourly("max_concurrent: 1"), hour(1)).await;
-            triggers.look(hour(1));
+            triggers.look(hour(1)).await;
             world.engine.start_orders().await;
             assert_eq!((world.history().len(), world.runs()), (2, 1));
         })
@@ -206,14 +207,14 @@ fn folder(name: &str) -> PathBuf {
 async fn overlap_skip_starts_nothing_while_one_is_under_way() {
     let mut world = World::in_memory();
     let triggers = world.load(hourly("max_concurrent: 1"), NOW).await;
-    triggers.look(NOW);
-    triggers.look(hour(1));
+    triggers.look(NOW).await;
+    triggers.look(hour(1)).await;
     let first = world.began().await;
-    triggers.look(hour(2));
+    triggers.look(hour(2)).await;
     let because = format!("{} skipped: 1 at once, and {first} is still under way", hour(2));
     assert_eq!(world.history().last(), Some(&because));
     world.approve(&first).await;
-    triggers.look(hour(3));
+    triggers.look(hour(3)).await;
     let third = world.began().await;
     assert_eq!(world.history().last(), Some(&format!("{} {third}", hour(3))));
     assert_eq!(world.runs(), 2);
@@ -223,10 +224,10 @@ async fn overlap_skip_starts_nothing_while_one_is_under_way() {
 async fn overlap_queue_lets_the_next_run_wait_for_its_turn() {
     let mut world = World::in_memory();
     let triggers = world.load(hourly("max_concurrent: 1, overlap: queue"), NOW).await;
-    triggers.look(NOW);
-    triggers.look(hour(1));
+    triggers.look(NOW).await;
+    triggers.look(hour(1)).await;
     let first = world.began().await;
-    triggers.look(hour(2));
+    triggers.look(hour(2)).await;
     world.engine.start_orders().await;
     assert_eq!(world.runs(), 2);
     assert!(world.began.try_recv().is_err(), "the second one waits");
@@ -239,10 +240,10 @@ async fn overlap_queue_lets_the_next_run_wait_for_its_turn() {
 async fn overlap_cancel_takes_the_place_of_what_is_under_way() {
     let mut world = World::in_memory();
     let triggers = world.load(hourly("max_concurrent: 1, overlap: cancel"), NOW).await;
-    triggers.look(NOW);
-    triggers.look(hour(1));
+    triggers.look(NOW).await;
+    triggers.look(hour(1)).await;
     let first = world.began().await;
-    triggers.look(hour(2));
+    triggers.look(hour(2)).await;
     let second = world.began().await;
     assert_ne!(first, second);
     let view = world.engine.view(&first).expect("a run");
@@ -253,9 +254,9 @@ async fn overlap_cancel_takes_the_place_of_what_is_under_way() {
 #[tokio::test]
 async fn missed_instants_are_made_up_for_when_somebody_comes() {
     let mut world = World::in_memory();
-    world.load(hourly("catch_up: all, catch_up_max: 2"), NOW).await.look(NOW);
+    world.load(hourly("catch_up: all, catch_up_max: 2"), NOW).await.look(NOW).await;
     let later = Timestamp(hour(5).0 + 1);
-    world.load(hourly("catch_up: all, catch_up_max: 2"), later).await.look(later);
+    world.load(hourly("catch_up: all, catch_up_max: 2"), later).await.look(later).await;
     let runs = [world.began().await, world.began().await];
     let history = world.history();
     assert_eq!(history[1], format!("{} skipped: 3 missed while nobody was there", hour(3)));
@@ -280,7 +281,7 @@ async fn a_trigger_that_cannot_fire_is_parked_and_the_others_go_on() {
     assert_eq!(told[0], "mars: there is no time zone `Mars/Olympus`");
     assert!(told[1].starts_with("nothing: its input does not fit: "), "{}", told[1]);
     assert_eq!(told[2], "hourly: another trigger has the same id");
-    assert_eq!(triggers.look(NOW), Some(hour(1)));
+    assert_eq!(triggers.look(NOW).await, Some(hour(1)));
 }
 
 #[tokio::test]
@@ -289,8 +290,8 @@ async fn a_dagnats_run_is_given_the_envelope() {
         "triggers": [{"id": "t", "enabled": true, "cron": {"expression": "0 * * * *"}}]}"#;
     let mut world = World::in_memory();
     let triggers = world.load(scheduled("w.json", text), NOW).await;
-    triggers.look(NOW);
-    triggers.look(hour(1));
+    triggers.look(NOW).await;
+    triggers.look(hour(1)).await;
     let (_, input) = world.began.recv().await.expect("it begins");
     let expected = [
         ("trigger", Value::text("cron")),

@@ -46,18 +46,21 @@ pub fn shared_test(windlass: &Path, folder: &Path, runs: u64, kills: u64) -> Res
     folder.prepare();
     let begun = Instant::now();
     let mut killed = 0;
+    folder.serve();
     for number in 0..runs {
         folder.start(number)?;
         // Spread evenly over the starts, and one after the last.
         if killed < kills && (number + 1) * kills / runs > killed {
             folder.let_some_end()?;
             killed += folder.kill_owner();
+            folder.serve();
         }
     }
     while killed < kills && !folder.all_ended()? {
         folder.command(&["run", "wf.json", "--detach", "--run-id", "last-0", "-i", "p=low"]);
         folder.let_some_end()?;
         killed += folder.kill_owner();
+        folder.serve();
     }
     let ends = begun + PATIENCE;
     while !folder.all_ended()? {
@@ -94,6 +97,14 @@ impl Folder {
         for (name, content) in [("wf.json", &*workflow), ("task.sh", &*script), ("windlass.toml", config)] {
             std::fs::write(self.work.join(name), content).expect("a file of the test");
         }
+    }
+
+    /// Starts an owner that executes every run of the folder, also those that a killed one left.
+    fn serve(&self) {
+        let mut command = Command::new(&self.windlass);
+        command.args(["serve", "--until-idle", "--data"]).arg(&self.data).current_dir(&self.work);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        drop(command.spawn().expect("the program was built before"));
     }
 
     fn command(&self, words: &[&str]) -> Output {

@@ -104,6 +104,8 @@ pub struct State {
     pub applied: u32,
     pub applied_at: Timestamp,
     pub started_at: Timestamp,
+    /// What was recorded when it was started; for whoever executes it.
+    pub about: Value,
     /// The time of the last event: `now` is never less.
     pub last_at: Timestamp,
     pub units: Vec<Unit>,
@@ -169,6 +171,7 @@ impl State {
             applied: 0,
             applied_at: Timestamp::default(),
             started_at: Timestamp::default(),
+            about: Value::Null,
             last_at: Timestamp(i64::MIN),
             units: vec![Unit {
                 program,
@@ -296,6 +299,7 @@ fn apply(state: &mut State, event: &Event) -> Result<(), Misfit> {
             state.stage = Stage::Running;
             (state.units[0].inputs, state.units[0].env) = (inputs.clone(), env.0.clone());
             state.units[0].folder = folder_in(about);
+            state.about = about.clone();
             (state.seed, state.by, state.lineage) = (*seed, by.clone(), lineage.clone());
             state.started_at = at;
             let roots = state.units[0].program.plan.roots.clone();

@@ -1,0 +1,37 @@
+//! What the journal says about a run.
+
+use crate::engine::PLAN;
+use windlass_engine::{Event, RunId, What};
+use windlass_ir::Value;
+use windlass_store::{Error, Lsn, Store};
+
+/// All events of a run.
+pub(crate) struct History {
+    pub events: Vec<Event>,
+    pub tail: Option<Lsn>,
+}
+
+impl History {
+    /// Blocks.
+    pub fn read(store: &Store, id: &RunId) -> Result<Self, Error> {
+        let records = store.journal.read(id, None).wait()?;
+        let mut events: Vec<Event> = Vec::with_capacity(2 * records.len());
+        for record in &records {
+            events.extend(record.whole_events(&*store.blobs).wait()?);
+        }
+        Ok(Self { events, tail: records.last().map(|record| record.lsn) })
+    }
+
+    /// The digest of the plan that it was started with.
+    pub fn plan(&self) -> Option<&str> {
+        about(&self.events).get(PLAN).and_then(Value::as_str)
+    }
+}
+
+/// What was recorded about a run when it was started.
+pub(crate) fn about(events: &[Event]) -> &Value {
+    match events.first().map(|event| &event.what) {
+        Some(What::Started { about, .. }) => about,
+        _ => &Value::Null,
+    }
+}

@@ -1,0 +1,160 @@
+//! Mock responses: an executor that answers for jobs, and a client that decides at gates and sends signals.
+
+use crate::report::{Dialect, ids};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use windlass_engine::{Decision, Event, GateDecision, Input, Job, Path, Run, Timestamp, What, Work};
+use windlass_executors::{Answer, BoxFuture, Context, Executor, GateAnswer, Returned, Script, Traits};
+use windlass_ir::{Duration, Value};
+
+/// What the ids of mocked decisions and signals begin with.
+const MOCK: &str = "script-";
+
+/// Answers one job from a file.
+#[derive(Debug)]
+pub(crate) struct Mock(pub Answer);
+
+impl Executor for Mock {
+    fn traits(&self, _: &Work) -> Traits {
+        Traits { immediate: true, ..Traits::default() }
+    }
+
+    fn start(&self, _: Job, _: Context) -> BoxFuture<'_, Returned> {
+        let Answer { outcome, after, hangs, used, .. } = self.0.clone();
+        // A job that hangs loses against whatever falls due at the same instant.
+        let after = after.plus(Duration(u64::from(hangs)));
+        Box::pin(std::future::ready(Returned::Later { after, outcome, used }))
+    }
+}
+
+/// Something that the client does at an instant of the run's own time.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub at: Timestamp,
+    pub input: Input,
+    /// The gate, for a decision.
+    pub gate: Option<Path>,
+}
+
+/// How many decisions of a script each gate has had, by the id that the user sees.
+pub(crate) fn decided(run: &Run, events: &[Event]) -> HashMap<String, usize> {
+    let mut decided = HashMap::new();
+    for event in events {
+        if let What::Decided { id, path, .. } = &event.what
+            && id.starts_with(MOCK)
+        {
+            *decided.entry(ids::name(run, path).id).or_default() += 1;
+        }
+    }
+    decided
+}
+
+/// Plays the people of one run.
+#[derive(Debug)]
+pub(crate) struct Player {
+    script: Arc<Script>,
+    /// How many decisions each gate has had, by the id that the user sees.
+    decided: HashMap<String, usize>,
+    /// What the gates are called that were seen.
+    names: HashMap<Path, Gate>,
+    /// Gates whose next decision is on its way.
+    pending: HashSet<Path>,
+    has_signalled: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Gate {
+    id: String,
+    plain: Arc<str>,
+    /// Every iteration has the same name, so that each takes one decision.
+    takes_one: bool,
+}
+
+impl Player {
+    pub fn new(script: Arc<Script>) -> Self {
+        let (decided, names, pending) = (HashMap::new(), HashMap::new(), HashSet::new());
+        Self { script, decided, names, pending, has_signalled: false }
+    }
+
+    /// The run was loaded: the decisions that its script made before are not made again.
+    pub fn resumed(&mut self, run: &Run, decided: HashMap<String, usize>, now: Timestamp) -> Vec<Planned> {
+        self.decided = decided;
+        self.pending.clear();
+        let open: Vec<Path> = run.open_gates().cloned().collect();
+        let mut planned = self.signals(run.started_at());
+        for path in open {
+            self.learn(run, &path);
+            planned.extend(self.next(&path, now));
+        }
+        planned
+    }
+
+    /// Learns the names of gates while the run is in memory.
+    pub fn learn(&mut self, run: &Run, path: &Path) {
+        let ids::Name { id, plain } = ids::name(run, path);
+        let takes_one = Dialect::of_run(run) == Dialect::Dcc && path.frames().next().is_some();
+        self.names.insert(path.clone(), Gate { id, plain, takes_one });
+    }
+
+    pub fn heard(&mut self, events: &[Event], now: Timestamp) -> Vec<Planned> {
+        let mut planned = Vec::new();
+        for event in events {
+            match &event.what {
+                What::Started { .. } => planned.extend(self.signals(event.at)),
+                What::Entered { path, decision: Decision::Gate(_) } => planned.extend(self.next(path, now)),
+                What::Decided { id, path, .. } if id.starts_with(MOCK) => {
+                    planned.extend(self.after_one(path, now));
+                }
+                // The next instance of the gate takes the next decision.
+                What::SentBack { gate, .. } => {
+                    self.pending.remove(gate);
+                    planned.retain(|planned: &Planned| planned.gate.as_ref() != Some(gate));
+                }
+                _ => {}
+            }
+        }
+        planned
+    }
+
+    /// A decision was made or refused: the next one for the same gate follows.
+    pub fn after_one(&mut self, path: &Path, now: Timestamp) -> Option<Planned> {
+        let gate = self.names.get(path)?.clone();
+        self.pending.remove(path);
+        *self.decided.entry(gate.id).or_default() += 1;
+        if gate.takes_one { None } else { self.next(path, now) }
+    }
+
+    /// Signals count from the start of the run. One that came before is recognized by its id.
+    fn signals(&mut self, started: Timestamp) -> Vec<Planned> {
+        if std::mem::replace(&mut self.has_signalled, true) {
+            return Vec::new();
+        }
+        let planned = |(number, signal): (usize, &windlass_executors::Signal)| Planned {
+            at: started.plus(signal.at),
+            input: Input::Signal {
+                id: format!("{MOCK}signal-{number}").into(),
+                name: signal.name.clone(),
+                by: "script".into(),
+                value: signal.value.clone(),
+                to: None,
+            },
+            gate: None,
+        };
+        self.script.signals.iter().enumerate().map(planned).collect()
+    }
+
+    fn next(&mut self, path: &Path, now: Timestamp) -> Option<Planned> {
+        if self.pending.contains(path) {
+            return None;
+        }
+        let Gate { id, plain, .. } = self.names.get(path)?;
+        let number = self.decided.get(id).copied().unwrap_or_default();
+        let GateAnswer { choice, by, reason, after } = self.script.gates.decision(id, plain, number)?.clone();
+        let by = by.unwrap_or_else(|| "script".into());
+        let decision = GateDecision { choice, by, reason, form: Value::Null };
+        let id = format!("{MOCK}{id}-{number}").into();
+        let input = Input::Decide { id, path: path.clone(), decision };
+        self.pending.insert(path.clone());
+        Some(Planned { at: now.plus(after), input, gate: Some(path.clone()) })
+    }
+}

@@ -1,0 +1,298 @@
+//! Jobs of this process: which executor has each, how it is told to stop, and what it returns.
+
+use super::{Message, Scheduler};
+use crate::artefacts::Artefacts;
+use crate::clock::now;
+use crate::report::ids;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+use windlass_engine::{Failure, Input, Job, JobKey, Mail, Now, Outcome, RunId, Work, class};
+use windlass_executors::{Asker, Context, Executor, Output, Returned};
+
+/// How long a hook may take: nothing waits longer for what changes nothing.
+const HOOK_MAX: Duration = Duration::from_secs(60);
+
+/// What a task of a job ends with.
+type Done = Result<(Id, Returned), JoinError>;
+
+#[derive(Default)]
+pub(super) struct Jobs {
+    /// Dropping it ends what the jobs started.
+    work: JoinSet<Returned>,
+    keys: HashMap<Id, JobKey>,
+    tokens: HashMap<JobKey, Tokens>,
+}
+
+struct Tokens {
+    abort: CancellationToken,
+    overdue: CancellationToken,
+}
+
+impl Jobs {
+    pub async fn next(&mut self) -> Option<Done> {
+        self.work.join_next_with_id().await
+    }
+
+    pub fn try_next(&mut self) -> Option<Done> {
+        self.work.try_join_next_with_id()
+    }
+
+    /// The run left memory: nothing waits for its jobs any more.
+    pub fn forget(&mut self, run: &RunId) {
+        let left: Vec<JobKey> = self.tokens.keys().filter(|job| job.run == *run).cloned().collect();
+        left.iter().filter_map(|job| self.tokens.remove(job)).for_each(|tokens| tokens.abort.cancel());
+    }
+}
+
+impl Scheduler {
+    pub(super) fn start_job(&mut self, mut job: Job) {
+        if job.key.path.is_hook() {
+            return self.start_hook(job);
+        }
+        let Some((executor, context)) = self.prepare(&mut job) else { return self.lose(job.key, false) };
+        let traits = executor.traits(&job.work.work);
+        let artefacts = self.artefacts(&job);
+        let key = job.key.clone();
+        let work = async move {
+            let returned = executor.start(job, context).await;
+            kept(artefacts, returned).await
+        };
+        match traits.immediate {
+            true => self.start_at_once(key, work),
+            false => self.spawn(key, work),
+        }
+    }
+
+    fn spawn(&mut self, key: JobKey, work: impl Future<Output = Returned> + Send + 'static) {
+        let task = self.jobs.work.spawn(work);
+        self.jobs.keys.insert(task.id(), key);
+    }
+
+    /// An executor that answers without blocking is asked right here, so that answers keep the order of the questions.
+    fn start_at_once(&mut self, key: JobKey, work: impl Future<Output = Returned> + Send + 'static) {
+        let mut work = Box::pin(work);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match work.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(returned) => self.take_returned(key, Some(returned), now()),
+            std::task::Poll::Pending => self.spawn(key, work),
+        }
+    }
+
+    /// The executor for a job, and what it is given.
+    fn prepare(&mut self, job: &mut Job) -> Option<(Arc<dyn Executor>, Context)> {
+        let engine = self.engine()?;
+        let live = self.runs.live(&job.key.run)?;
+        job.step = ids::name(live, &job.key.path).id.into();
+        let hosted = self.hosts.get(&job.key.run)?;
+        let executor = hosted.host.executor(&engine, live, job);
+        let environment = hosted.host.environment.clone();
+        let overdue = CancellationToken::new();
+        let abort = overdue.child_token();
+        let run = job.key.run.clone();
+        let output = match executor.traits(&job.work.work).immediate {
+            true => Output::nowhere(),
+            false => {
+                let log = engine.logs().map(|logs| logs.writer(&run, false));
+                let watched = self.watched.entry(run).or_default();
+                watched.output(|followers| crate::printing::channel(followers, log))
+            }
+        };
+        let context = Context {
+            abort: abort.clone(),
+            overdue: overdue.clone(),
+            output,
+            notes: engine.notes.clone(),
+            secrets: environment.clone(),
+            environment,
+        };
+        self.jobs.tokens.insert(job.key.clone(), Tokens { abort, overdue });
+        Some((executor, context))
+    }
+
+    fn artefacts(&self, job: &Job) -> Option<Artefacts> {
+        let (engine, hosted) = (self.engine()?, self.hosts.get(&job.key.run)?);
+        let directory = &hosted.host.environment.directory;
+        Artefacts::concern(job).then(|| Artefacts::new(engine.folder(), directory))
+    }
+
+    fn lose(&mut self, job: JobKey, started: bool) {
+        self.runs.send(job.run.clone(), Mail::Input(Input::Lost { job, started }), None, now());
+    }
+
+    pub(super) fn returned(&mut self, done: Done) {
+        let (id, returned) = match done {
+            Ok((id, returned)) => (id, Some(returned)),
+            // Its executor broke down, and with it the job.
+            Err(error) => (error.id(), None),
+        };
+        if let Some(key) = self.jobs.keys.remove(&id) {
+            self.take_returned(key, returned, now());
+        }
+    }
+
+    fn take_returned(&mut self, job: JobKey, returned: Option<Returned>, now: Now) {
+        let run = job.run.clone();
+        let hook = job.path.is_hook();
+        match returned {
+            Some(Returned::Reported(outcome)) => {
+                self.jobs.tokens.remove(&job);
+                if hook {
+                    self.hook_ended(&job, &outcome);
+                }
+                self.runs.send(run.clone(), Mail::Input(Input::Reported { job, outcome }), None, now);
+            }
+            Some(Returned::Elsewhere) => {
+                let aborted = self.jobs.tokens.remove(&job).is_some_and(|tokens| tokens.abort.is_cancelled());
+                self.runs.send(run.clone(), Mail::Elsewhere { job: job.clone() }, None, now);
+                if aborted && let Some(job) = self.runs.live(&run).and_then(|live| live.job_at(&job)) {
+                    self.recall(job);
+                }
+            }
+            Some(Returned::Later { after, outcome, used }) => {
+                let at = self.runs.time_of(&run, now).unwrap_or(now.wall).plus(after);
+                if let Some(used) = used {
+                    let spent = Input::Spent { job: job.clone(), used };
+                    self.runs.send_at(&run, at, Mail::Input(spent), None);
+                }
+                self.jobs.tokens.remove(&job);
+                self.runs.send_at(&run, at, Mail::Input(Input::Reported { job, outcome }), None);
+            }
+            None => {
+                self.jobs.tokens.remove(&job);
+                self.runs.send(run.clone(), Mail::Input(Input::Lost { job, started: true }), None, now);
+            }
+        }
+        if hook && let Some(outcome) = self.runs.live(&run).and_then(|live| live.outcome().cloned()) {
+            self.concluded(&run, &outcome);
+        }
+    }
+
+    pub(super) fn abort(&mut self, job: &JobKey, overdue: bool) {
+        match self.jobs.tokens.get(job) {
+            Some(tokens) if overdue => tokens.overdue.cancel(),
+            Some(tokens) => tokens.abort.cancel(),
+            // Its executor has just handed it to something that outlives this process.
+            None => {
+                if let Some(job) = self.runs.live(&job.run).and_then(|live| live.job_at(job)) {
+                    self.recall(job);
+                }
+            }
+        }
+    }
+
+    pub(super) fn recall(&mut self, job: Job) {
+        let Some(engine) = self.engine() else { return };
+        let Some((live, hosted)) = self.runs.live(&job.key.run).zip(self.hosts.get(&job.key.run)) else {
+            return;
+        };
+        let executor = hosted.host.executor(&engine, live, &job);
+        tokio::spawn(async move { executor.recall(job).await });
+    }
+
+    /// Asks the executor of a job about it. Most jobs die with their owner, which needs no asking.
+    pub(super) fn adopt(&mut self, mut job: Job) {
+        let outlives = match self.prepare(&mut job) {
+            Some((executor, context)) if executor.traits(&job.work.work).outlives => {
+                Some((executor, context))
+            }
+            Some(_) | None => None,
+        };
+        let Some((executor, context)) = outlives else {
+            self.jobs.tokens.remove(&job.key);
+            return self.lose(job.key, true);
+        };
+        let (key, sender) = (job.key.clone(), self.sender.clone());
+        tokio::spawn(async move {
+            let found = executor.adopt(job, context).await;
+            if let Some(sender) = sender.upgrade() {
+                // A scheduler that has ended asks again after the next start.
+                let _ = sender.send(Message::Adopted { job: key, found });
+            }
+        });
+    }
+
+    pub(super) fn adopted(&mut self, job: JobKey, found: Option<Returned>, now: Now) {
+        self.take_returned(job, found, now);
+    }
+
+    /// Starts a command around the run, or finds out at once what comes of it.
+    fn start_hook(&mut self, mut job: Job) {
+        let moment = moment(&job.key);
+        let asker = Asker { id: &moment, plain: &moment, attempt: 1 };
+        let script = self.hosts.get(&job.key.run).and_then(|hosted| hosted.host.script.clone());
+        let answer = script.and_then(|script| script.entry(&job, asker));
+        let outcome = match (answer, &job.work.work) {
+            (Some(answer), _) => answer.outcome,
+            (None, Work::Shell { .. }) => {
+                let Some((executor, context)) = self.prepare(&mut job) else {
+                    return self.lose(job.key, false);
+                };
+                job.step = moment.into();
+                // Followers follow the steps of a run.
+                let context = Context { output: Output::nowhere(), ..context };
+                let (key, stop) = (job.key.clone(), context.abort.clone());
+                return self.spawn(key, async move {
+                    let mut work = executor.start(job, context);
+                    tokio::select! {
+                        returned = &mut work => returned,
+                        () = tokio::time::sleep(HOOK_MAX) => {
+                            stop.cancel();
+                            work.await
+                        }
+                    }
+                });
+            }
+            (None, Work::Notify { .. }) => not_yet("notify"),
+            (None, Work::Http(_)) => not_yet("webhook"),
+            (
+                None,
+                Work::Agent { .. }
+                | Work::Tool { .. }
+                | Work::Task { .. }
+                | Work::Call { .. }
+                | Work::Assistant(_)
+                | Work::Builtin { .. },
+            ) => not_yet("this"),
+        };
+        self.take_returned(job.key, Some(Returned::Reported(outcome)), now());
+    }
+
+    /// Says what became of a hook, if it is worth a word.
+    fn hook_ended(&self, job: &JobKey, outcome: &Outcome) {
+        let why = match outcome {
+            Outcome::Failed(failure) => &failure.message,
+            Outcome::Cancelled(why) => why,
+            Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => return,
+        };
+        self.notice(&job.run, &format!("the hook `{}` failed: {why}; the run stays as it is", moment(job)));
+    }
+}
+
+/// Stores the files that an outcome hands over, off tokio's workers.
+async fn kept(artefacts: Option<Artefacts>, returned: Returned) -> Returned {
+    let Some(artefacts) = artefacts else { return returned };
+    let keep = move |outcome| artefacts.keep(outcome, now().wall);
+    match returned {
+        Returned::Reported(outcome) => {
+            let fallback = Outcome::Failed(Failure::new(class::LOST, "its files could not be stored"));
+            tokio::task::spawn_blocking(move || keep(outcome)).await.unwrap_or(fallback).into()
+        }
+        // A mocked result, which must keep its place among the others.
+        Returned::Later { after, outcome, used } => Returned::Later { after, outcome: keep(outcome), used },
+        Returned::Elsewhere => Returned::Elsewhere,
+    }
+}
+
+fn not_yet(what: &str) -> Outcome {
+    Outcome::Failed(Failure::new(class::ERROR, format!("{what} is not carried out yet")))
+}
+
+/// When a hook is executed, in the word of the file.
+fn moment(job: &JobKey) -> String {
+    let name = job.path.segments().first().map(|segment| segment.name.to_string());
+    name.map(|name| name.rsplit_once(':').map_or(name.clone(), |(_, moment)| moment.to_owned()))
+        .unwrap_or_default()
+}

@@ -1,0 +1,122 @@
+//! Reading runs: off the scheduler's task and off tokio's workers, many at a time.
+
+use super::{Hosted, Message, Scheduler};
+use crate::engine::{Engine, Error};
+use crate::history::{History, about};
+use crate::host::Host;
+use crate::mock::Player;
+use std::collections::HashMap;
+use std::sync::Arc;
+use windlass_engine::{Execution, Found, Loaded, Now, Run, RunId};
+
+/// This many runs are read by one task.
+const CHUNK: usize = 64;
+
+/// What reading a run found.
+pub(crate) struct Reading {
+    found: Found,
+    /// What its jobs are executed with; none if it is only recorded.
+    host: Option<Host>,
+    error: Option<Error>,
+    /// The decisions that its mock file has made before.
+    decided: HashMap<String, usize>,
+}
+
+impl Scheduler {
+    /// Reads the runs that were asked for.
+    pub(super) fn load(&mut self) {
+        let Some(engine) = self.engine().filter(|_| !self.loads.is_empty()) else { return };
+        let hosted = |(run, execute): (RunId, bool)| {
+            let host = self.hosts.get(&run).map(|hosted| hosted.host.clone());
+            (run, execute, host)
+        };
+        let mut loads: Vec<_> = self.loads.drain(..).map(hosted).collect();
+        while !loads.is_empty() {
+            let rest = loads.split_off(loads.len().min(CHUNK));
+            let chunk = std::mem::replace(&mut loads, rest);
+            let (engine, sender) = (engine.clone(), self.sender.clone());
+            tokio::spawn(async move {
+                let Ok(_turn) = engine.reading.acquire().await else { return };
+                let reader = engine.clone();
+                let read = move || {
+                    let read = |(run, execute, host): (RunId, bool, Option<Host>)| {
+                        let reading = reader.read_run(&run, execute, host);
+                        (run, reading)
+                    };
+                    chunk.into_iter().map(read).collect()
+                };
+                if let (Ok(read), Some(sender)) = (tokio::task::spawn_blocking(read).await, sender.upgrade())
+                {
+                    // A scheduler that has ended needs none of them.
+                    let _ = sender.send(Message::Loaded(read));
+                }
+            });
+        }
+    }
+
+    pub(super) fn loaded(&mut self, run: &RunId, reading: Reading, now: Now) {
+        let Reading { found, host, error, decided } = reading;
+        if let Some(host) = host {
+            let player = self.hosts.remove(run).and_then(|hosted| hosted.player);
+            let player = player.or_else(|| host.script.clone().map(Player::new));
+            self.hosts.insert(run.clone(), Hosted { host, player });
+        }
+        if let Some(error) = error.filter(|_| self.recovery.waiting.contains(run)) {
+            self.recovery.parked.push((run.clone(), error));
+        }
+        self.runs.loaded(run, found, now);
+        self.recovery.waiting.remove(run);
+        self.play_on(run, decided, now);
+        self.tell_recovered();
+    }
+}
+
+impl Engine {
+    /// Reads a run and replays it. If it is to be executed, what an earlier owner left running is ended first. Blocks.
+    fn read_run(&self, run: &RunId, execute: bool, host: Option<Host>) -> Reading {
+        match self.try_read_run(run, execute, host) {
+            Ok(reading) => reading,
+            Err(Error::NoRun(_)) => {
+                Reading { found: Found::Nothing, host: None, error: None, decided: HashMap::new() }
+            }
+            Err(error) => {
+                Reading { found: Found::Unusable, host: None, error: Some(error), decided: HashMap::new() }
+            }
+        }
+    }
+
+    fn try_read_run(&self, run: &RunId, execute: bool, host: Option<Host>) -> Result<Reading, Error> {
+        let history = self.history(run)?;
+        let program = self.program_of(run, &history)?;
+        let about = about(&history.events);
+        let host = host.or_else(|| self.house_for(about)).filter(|_| execute);
+        let host = host.map(|host| self.equip(host.where_started(about)));
+        if host.is_some() {
+            self.end_orphans(run)?;
+        }
+        let History { events, tail } = &history;
+        let replayed = Run::replay(run.clone(), program, events).map_err(|contradiction| {
+            windlass_store::Error::Contradictory { run: run.clone(), contradiction: Box::new(contradiction) }
+        })?;
+        let execution = host.as_ref().map(|host| self.execution(host));
+        let mocked = host.as_ref().is_some_and(|host| host.script.is_some());
+        let decided = if mocked { crate::mock::decided(&replayed, events) } else { HashMap::new() };
+        let loaded = Loaded {
+            last_at: replayed.last_at(),
+            run: replayed,
+            tail: tail.map_or(0, |lsn| lsn.0),
+            events: events.len() as u64,
+            execution,
+        };
+        Ok(Reading { found: Found::Run(Box::new(loaded)), host, error: None, decided })
+    }
+
+    /// How a run with this host is executed.
+    pub(crate) fn execution(&self, host: &Host) -> Execution {
+        Execution {
+            policy: Arc::new(self.policy(host)),
+            virtual_from: host.virtual_from,
+            patient: host.patient,
+        }
+    }
+}
