@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::keys::{JobKey, RunId, Timestamp};
 use crate::outcome::Outcome;
 use crate::run::{Answer, Run};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use windlass_ir::{Duration, Value};
 
@@ -24,10 +24,14 @@ pub(super) struct Live {
     pub clock: Clock,
     /// None while the run only records what it is told.
     pub execution: Option<Execution>,
+    /// This process knows how to execute the run.
+    pub can_execute: bool,
     pub tail: After,
     /// How many of its events are durable.
     pub told: u64,
-    pub jobs: HashMap<JobKey, Holder>,
+    pub jobs: BTreeMap<JobKey, Holder>,
+    /// The jobs that were told to stop. The run may have given them up before an executor hears it.
+    pub aborted: BTreeMap<JobKey, Job>,
     /// Mail for later, in the run's own time. The number keeps mail of one instant in order.
     pub agenda: BTreeMap<(Timestamp, u64), (Mail, Option<ReplyTo>)>,
     planned: u64,
@@ -65,10 +69,12 @@ impl Live {
         Self {
             run,
             clock,
+            can_execute: execution.is_some(),
             execution,
             tail,
             told,
-            jobs: HashMap::new(),
+            jobs: BTreeMap::new(),
+            aborted: BTreeMap::new(),
             agenda: BTreeMap::new(),
             planned: 0,
             waiting: VecDeque::new(),
@@ -87,6 +93,11 @@ impl Live {
     pub fn reload(&mut self, loaded: Loaded) {
         (self.run, self.tail, self.told) = (loaded.run, After::Stored(Some(loaded.tail)), loaded.events);
         (self.underway, self.held) = (0, false);
+    }
+
+    /// Whether this mail asks to execute a run that only records what it is told.
+    pub fn is_reloaded_by(&self, mail: &Mail) -> bool {
+        self.execution.is_none() && self.can_execute && matches!(mail, Mail::Resume(_))
     }
 
     pub fn is_quiet(&self) -> bool {
@@ -170,8 +181,8 @@ impl Turn<'_> {
     pub fn take(&mut self, mail: Mail, reply: Option<ReplyTo>) {
         let retry = Some(To::Run(self.id(), mail.clone()));
         match mail {
-            Mail::Begin(_) => self.answer(reply, Err(Refused::AlreadyStarted)),
-            Mail::Resume(resume) => self.resume(resume, reply),
+            Mail::Begin(_) => self.answer(reply, Err(Refused::AlreadyStarted), retry),
+            Mail::Resume(resume) => self.resume(resume, reply, retry),
             Mail::Input(Input::Signal { id, name, by, value, to: None }) => {
                 let to = self.live.run.subscriber(&name, &value);
                 self.offer(Input::Signal { id, name, by, value, to }, None, reply, retry);
@@ -195,7 +206,7 @@ impl Turn<'_> {
             }
             Mail::Ended { child, outcome, at } => self.ended(&child, outcome, at),
             Mail::Elsewhere { job } => self.elsewhere(&job),
-            Mail::Settle => self.answer(reply, Ok(())),
+            Mail::Settle => self.answer(reply, Ok(()), retry),
         }
     }
 
@@ -209,6 +220,7 @@ impl Turn<'_> {
             _ => return self.offer(input, None, reply, retry),
         };
         let held = self.live.jobs.remove(job);
+        self.live.aborted.remove(job);
         // A job that this process told to stop because it is about to end is outstanding for the next owner.
         if self.live.stopping && held == Some(Holder::Here) && !done {
             return;
@@ -217,14 +229,18 @@ impl Turn<'_> {
     }
 
     fn ended(&mut self, child: &RunId, outcome: Outcome, at: Timestamp) {
-        let job = self.live.jobs.keys().find(|job| self.live.run.called(&job.path).as_ref() == Some(child));
-        let Some(job) = job.cloned() else { return };
+        let run = &self.live.run;
+        // A job that the run gave up may be there beside the one that it waits for.
+        let waits =
+            |job: &&JobKey| run.called(&job.path).as_ref() == Some(child) && run.job_at(job).is_some();
+        let Some(job) = self.live.jobs.keys().find(waits).cloned() else { return };
         let began = self.live.clock;
         self.live.clock = match (planted(Bug::CallerClock), began) {
             (true, Clock::Steady { began, at: read }) => Clock::Steady { began: began.max(at), at: read },
             (_, clock) => clock.not_before(at, self.now),
         };
         self.live.jobs.remove(&job);
+        self.live.aborted.remove(&job);
         let name = self.live.run.job_at(&job).and_then(|job| job.work.work.name().map(str::to_owned));
         let outcome = outcome.of_called(child, name.as_deref().unwrap_or_default());
         let input = Input::Reported { job, outcome };
@@ -242,7 +258,7 @@ impl Turn<'_> {
     }
 
     /// Continues the run for someone who asked for it, or as it is.
-    fn resume(&mut self, resume: Resume, reply: Option<ReplyTo>) {
+    fn resume(&mut self, resume: Resume, reply: Option<ReplyTo>, retry: Option<To>) {
         let ended = self.live.run.outcome().is_some();
         let failed = matches!(self.live.run.outcome(), Some(Outcome::Failed(_)));
         let Resume { wanted, reopens } = resume;
@@ -260,7 +276,7 @@ impl Turn<'_> {
             }
         };
         if inputs.is_empty() {
-            return self.answer(reply, Ok(()));
+            return self.answer(reply, Ok(()), retry);
         }
         let last = inputs.len() - 1;
         for (number, input) in inputs.into_iter().enumerate() {
@@ -269,13 +285,13 @@ impl Turn<'_> {
         }
     }
 
-    /// Answers when everything before is durable.
-    fn answer(&mut self, reply: Option<ReplyTo>, result: Result<(), Refused>) {
-        if let Some(to) = reply {
-            let reply = Some((to, result.map_or_else(Reply::Refused, |()| Reply::Done)));
-            let run = Some(self.id());
-            let (number, effects) = (self.work.number, Vec::new());
-            let landing = Landing { number, run, retry: None, reply, events: None, effects, again: false };
+    /// Answers when everything before is durable. Until then the mail may be needed again, even if no one waits for the answer: a
+    /// report that is too late is not if the records are lost that made it so.
+    fn answer(&mut self, reply: Option<ReplyTo>, result: Result<(), Refused>, retry: Option<To>) {
+        if reply.is_some() || self.live.underway > 0 {
+            let reply = reply.map(|to| (to, result.map_or_else(Reply::Refused, |()| Reply::Done)));
+            let (number, run, effects) = (self.live.tail.number(), Some(self.id()), Vec::new());
+            let landing = Landing { number, run, retry, reply, events: None, effects, again: false };
             self.live.underway += 1;
             self.work.landings.push_back(landing);
         }
@@ -302,7 +318,7 @@ impl Turn<'_> {
                 (Ok(answer), _) => self.decided(answer, needs, reply.take(), retry.take(), &mut inputs),
                 (Err(Refused::Broken(_)), _) => self.live.is_broken = true,
                 (Err(_), Some(asker)) if !self.live.run.needs(&asker) => self.work.give_back(asker, self.now),
-                (Err(refused), _) if first => self.answer(reply.take(), Err(refused)),
+                (Err(refused), _) if first => self.answer(reply.take(), Err(refused), retry.take()),
                 (Err(_), _) => {}
             }
             first = false;
@@ -325,14 +341,15 @@ impl Turn<'_> {
             let number = self.work.record(run, self.live.tail, needs, body, self.live.wake());
             self.live.tail = After::Record(number);
         }
-        let rests_on = match self.live.tail {
-            After::Record(number) => Some(number),
-            After::Stored(_) => None,
-        };
-        let (mut outside, number) = (Vec::new(), self.work.number);
+        let (mut outside, number) = (Vec::new(), self.live.tail.number());
+        let rests_on = Some(number).filter(|number| *number > 0);
         for effect in effects {
             match effect {
-                Effect::Dispatch(_) | Effect::Abort(_) => outside.push(effect),
+                Effect::Dispatch(_) => outside.push(effect),
+                Effect::Abort(ref key) => {
+                    self.live.aborted.extend(self.live.run.job_at(key).map(|job| (key.clone(), job)));
+                    outside.push(effect);
+                }
                 Effect::Conclude(_) => {
                     self.share(DeskInput::Gone { run: self.id() }, rests_on, inputs);
                     outside.push(effect);
@@ -402,11 +419,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes over a run that an earlier owner left: executors are asked about its jobs before these count as lost.
-    pub fn recover(&mut self) {
+    /// Takes over a run that an earlier owner or this one left: executors are asked about its jobs before these count as lost. Its
+    /// time limit counts the time out of memory only if this process has executed it before.
+    pub fn recover(&mut self, executed: bool) {
         self.work.settle(&self.live.run, self.now);
         let outstanding = self.live.run.outstanding();
-        self.offer(Input::TakenUp, None, None, None);
+        if !executed {
+            let retry = To::Run(self.id(), Mail::Input(Input::TakenUp));
+            self.offer(Input::TakenUp, None, None, Some(retry));
+        }
         for effect in outstanding {
             let (job, abort) = match effect {
                 Effect::Dispatch(job) => (Some(*job), false),
@@ -419,10 +440,29 @@ impl Turn<'_> {
             };
             if let Some(job) = job {
                 self.live.jobs.insert(job.key.clone(), Holder::Asked { abort });
+                if abort {
+                    self.live.aborted.insert(job.key.clone(), job.clone());
+                }
                 self.work.orders.push(Order::Adopt(Box::new(job)));
             }
         }
         self.ask_again();
+    }
+
+    /// The process is about to end: jobs here are told to stop, and those elsewhere stay there.
+    pub fn stop(&mut self) {
+        self.live.stopping = true;
+        self.live.agenda.clear();
+        self.live.jobs.retain(|_, holder| *holder != Holder::Planned);
+        let jobs: Vec<(JobKey, Holder)> = self.live.jobs.clone().into_iter().collect();
+        for (job, holder) in jobs {
+            match holder {
+                Holder::Here => self.work.orders.push(Order::Abort { job, overdue: false }),
+                // No one waits for the executor's answer any more.
+                Holder::Asked { .. } => self.elsewhere(&job),
+                Holder::Elsewhere | Holder::Planned => {}
+            }
+        }
     }
 
     /// After a failed write: everything durable that was not carried out is.
@@ -430,7 +470,10 @@ impl Turn<'_> {
         for effect in self.live.run.outstanding() {
             match effect {
                 Effect::Dispatch(job) if !self.live.jobs.contains_key(&job.key) => self.start(job),
-                Effect::Abort(key) => self.abort(&key),
+                Effect::Abort(key) => {
+                    self.live.aborted.extend(self.live.run.job_at(&key).map(|job| (key.clone(), job)));
+                    self.abort(&key);
+                }
                 Effect::Dispatch(_)
                 | Effect::Ask { .. }
                 | Effect::Release { .. }
@@ -498,8 +541,8 @@ impl Turn<'_> {
     }
 
     fn recall(&mut self, key: &JobKey) {
-        if let Some(job) = self.live.run.job_at(key) {
-            self.work.orders.push(Order::Recall(Box::new(job)));
+        if let Some(job) = self.live.aborted.get(key) {
+            self.work.orders.push(Order::Recall(Box::new(job.clone())));
         }
     }
 

@@ -50,6 +50,11 @@ pub enum Mail {
 }
 
 impl Mail {
+    /// Whether the coordinator said this. After a failed write that may not be true any more, and is asked for again.
+    pub(super) fn is_from_the_coordinator(&self) -> bool {
+        matches!(self, Self::Answered { .. } | Self::Letter { .. })
+    }
+
     /// Whether this is lost without harm when nothing executes the run: the run learns it when it is resumed.
     pub(super) fn is_for_the_living(&self) -> bool {
         match self {
@@ -244,6 +249,16 @@ pub enum After {
     Stored(Option<u64>),
     /// Its number in this process; it may not be durable yet.
     Record(u64),
+}
+
+impl After {
+    /// The number in this process; 0 for a record that was durable before.
+    pub(super) fn number(self) -> u64 {
+        match self {
+            Self::Record(number) => number,
+            Self::Stored(_) => 0,
+        }
+    }
 }
 
 /// When a run that is not in memory has to be loaded.

@@ -35,7 +35,7 @@ pub use planted::Bug;
 #[cfg(feature = "planted-bugs")]
 pub use planted::plant;
 use planted::planted;
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use windlass_ir::{Duration, Value};
 use work::{Post, To, Work};
@@ -44,7 +44,8 @@ use writing::Stall;
 /// A scheduler for every run of a process. See the module's documentation.
 #[derive(Debug)]
 pub struct Runs {
-    known: HashMap<RunId, Entry>,
+    /// In the order of ids, so that the same mail leads to the same records.
+    known: BTreeMap<RunId, Entry>,
     /// When a run has to hear that time has passed, by the steady clock.
     alarms: BTreeSet<(u64, RunId)>,
     /// Runs in memory that do nothing, the least recently used first. An entry may be outdated.
@@ -68,15 +69,24 @@ pub enum Serves {
 
 #[derive(Debug)]
 enum Entry {
-    Resting { alarm: u64 },
+    Resting { alarm: u64, time: Kept },
     Loading(Box<Loading>),
     Live(Box<Live>),
+}
+
+/// The time of a run that this process serves and that is not in memory. It continues when the run is loaded.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    clock: Clock,
+    /// This process has executed the run before.
+    executed: bool,
 }
 
 #[derive(Debug)]
 struct Loading {
     mail: VecDeque<(Mail, Option<ReplyTo>)>,
     execute: bool,
+    time: Option<Kept>,
     /// The run before a write failed.
     was: Option<Box<Live>>,
 }
@@ -90,6 +100,8 @@ pub struct Left {
     pub closed: bool,
     /// None if the row does not know when the run must wake: then it is loaded to find out.
     pub wake: Option<Wake>,
+    /// The time of its last event. Its timers count from there if the wall clock was set back since.
+    pub last_at: Timestamp,
 }
 
 /// The state that a run is in, as far as memory is concerned.
@@ -104,7 +116,7 @@ impl Runs {
     /// `desk` is the coordinator as its stream tells it, with the number of its last record and of its events.
     pub fn new(desk: Desk, tail: Option<u64>, events: usize, serves: Serves, now: Now) -> Self {
         Self {
-            known: HashMap::new(),
+            known: BTreeMap::new(),
             alarms: BTreeSet::new(),
             still: VecDeque::new(),
             serves,
@@ -189,17 +201,20 @@ impl Runs {
         match left.wake {
             None | Some(Wake::Owes) => self.send(run.clone(), Mail::Resume(Resume::default()), None, now),
             Some(Wake::At(due)) => {
-                self.rest(run.clone(), Some(now.steady.saturating_add(due.since(now.wall).0)));
+                let clock = Clock::starting(now).not_before(left.last_at, now);
+                let time = Kept { clock, executed: false };
+                self.rest(run.clone(), time.clock.alarm(due), time);
             }
             Some(Wake::Never) => {}
         }
     }
 
     /// Everything that is left to do when a process opens a folder: what the coordinator owes, and, if not every run is served here,
-    /// the places in queues of runs that no process executes. A run that is resumed asks again and keeps its place.
+    /// the places in queues of runs that no process executes.
     pub fn open(&mut self, now: Now) {
         if matches!(self.serves, Serves::Named(_)) {
-            let waiting: Vec<Asker> = self.coordinator().waiting.keys().cloned().collect();
+            let waiting = self.coordinator().waiting.keys().filter(|asker| !self.serves(&asker.run));
+            let waiting: Vec<Asker> = waiting.cloned().collect();
             waiting.into_iter().for_each(|asker| self.work.give_back(asker, now));
         }
         if self.serves == Serves::All {
@@ -321,19 +336,15 @@ impl Runs {
     pub fn stop(&mut self, now: Now) {
         self.stopping = true;
         let runs: Vec<RunId> = self.known.keys().cloned().collect();
-        for run in runs {
-            if let Some(Entry::Live(live)) = self.known.get_mut(&run) {
-                live.stopping = true;
-                live.agenda.clear();
-                let here = live.jobs.iter().filter(|(_, holder)| **holder == live::Holder::Here);
-                let here: Vec<_> = here.map(|(job, _)| job.clone()).collect();
-                let abort = |job| Order::Abort { job, overdue: false };
-                self.work.orders.extend(here.into_iter().map(abort));
-                live.jobs.retain(|_, holder| *holder == live::Holder::Here);
-                self.work.touched.insert(run);
-            }
-        }
+        runs.into_iter().for_each(|run| self.stop_run(run, now));
         self.advance(now);
+    }
+
+    fn stop_run(&mut self, run: RunId, now: Now) {
+        if let Some(Entry::Live(live)) = self.known.get_mut(&run) {
+            Turn { live, work: &mut self.work, now }.stop();
+            self.work.touched.insert(run);
+        }
     }
 
     /// Whether a run does something at the moment, or a run that it has called does.
@@ -404,23 +415,13 @@ impl Runs {
     }
 
     fn deliver_to(&mut self, run: RunId, mail: Mail, reply: Option<ReplyTo>, now: Now) {
-        let mail = match mail {
-            Mail::Begin(mut begin) => match begin.once.take() {
-                Some((key, ttl)) => match self.started_with(&key, &run, ttl, now) {
-                    Some(earlier) => return self.reply(reply, Reply::Earlier(earlier)),
-                    None => Mail::Begin(begin),
-                },
-                None => Mail::Begin(begin),
-            },
-            mail => mail,
-        };
         if matches!(mail, Mail::Resume(_)) {
             self.serve(&run);
         }
         match self.known.get_mut(&run) {
             Some(Entry::Loading(loading)) => loading.mail.push_back((mail, reply)),
             Some(Entry::Live(live)) => {
-                let reload = live.execution.is_none() && matches!(mail, Mail::Resume(_));
+                let reload = live.is_reloaded_by(&mail) && !self.stopping;
                 match live.held || reload {
                     true => live.waiting.push_back((mail, reply)),
                     false => Turn { live, work: &mut self.work, now }.take(mail, reply),
@@ -432,11 +433,10 @@ impl Runs {
     }
 
     /// Answers when everything before is durable.
-    fn reply(&mut self, to: Option<ReplyTo>, reply: Reply) {
-        let (number, effects) = (self.work.number, Vec::new());
+    fn reply(&mut self, to: Option<ReplyTo>, reply: Reply, retry: To) {
+        let (number, effects, retry) = (self.work.desk_tail.number(), Vec::new(), Some(retry));
         let reply = to.map(|to| (to, reply));
-        let landing =
-            work::Landing { number, run: None, retry: None, reply, events: None, effects, again: false };
+        let landing = work::Landing { number, run: None, retry, reply, events: None, effects, again: false };
         self.work.landings.push_back(landing);
     }
 
@@ -456,8 +456,12 @@ impl Runs {
                 self.clear_alarm(&run);
                 let execute = self.serves(&run) && !self.stopping;
                 let mail = VecDeque::from([(mail, reply)]);
-                self.known
-                    .insert(run.clone(), Entry::Loading(Box::new(Loading { mail, execute, was: None })));
+                let time = match self.known.get(&run) {
+                    Some(Entry::Resting { time, .. }) => Some(*time),
+                    Some(Entry::Live(_) | Entry::Loading(_)) | None => None,
+                };
+                let loading = Loading { mail, execute, time, was: None };
+                self.known.insert(run.clone(), Entry::Loading(Box::new(loading)));
                 self.work.orders.push(Order::Load { run, execute });
             }
         }
@@ -466,8 +470,15 @@ impl Runs {
     fn begin(&mut self, begin: Begin, reply: Option<ReplyTo>, now: Now) {
         let Begin { run, start, execution, .. } = begin.clone();
         let (id, clock) = (run.id().clone(), execution.clock(now));
+        if let Some((key, ttl)) = &begin.once
+            && let Some(earlier) = self.started_with(key, &id, *ttl, now)
+        {
+            let retry = To::Run(id, Mail::Begin(Box::new(begin)));
+            return self.reply(reply, Reply::Earlier(earlier), retry);
+        }
         self.serve(&id);
         let mut live = Box::new(Live::new(run, Some(execution), After::Stored(None), 0, clock));
+        live.stopping = self.stopping;
         let retry = Some(To::Run(id.clone(), Mail::Begin(Box::new(begin))));
         Turn { live: &mut live, work: &mut self.work, now }.offer(
             Input::Start(Box::new(start)),
@@ -486,14 +497,17 @@ impl Runs {
             return stall.loads.push((run.clone(), found));
         }
         let (mail, was) = (std::mem::take(&mut loading.mail), loading.was.take());
-        let execute = loading.execute && !self.stopping;
+        let (execute, time) = (loading.execute && !self.stopping, loading.time);
         match (found, was) {
             (Found::Run(loaded), Some(mut live)) => {
                 live.reload(*loaded);
                 live.waiting.extend(mail);
                 self.known.insert(run.clone(), Entry::Live(live));
+                if self.stopping {
+                    self.stop_run(run.clone(), now);
+                }
             }
-            (Found::Run(loaded), None) => self.take_over(*loaded, mail, execute, now),
+            (Found::Run(loaded), None) => self.take_over(*loaded, mail, time, execute, now),
             (Found::Nothing, was) => {
                 self.known.remove(run);
                 // A run whose first record was not written begins again.
@@ -508,10 +522,15 @@ impl Runs {
             }
             (Found::Unusable, was) => {
                 self.known.remove(run);
-                let held = was.into_iter().flat_map(|live| live.waiting).chain(mail);
-                let replies = held.filter_map(|(_, reply)| reply);
+                let (jobs, waiting) = was.map_or_else(Default::default, |live| (live.jobs, live.waiting));
+                let here = jobs.into_iter().filter(|(_, holder)| *holder == live::Holder::Here);
+                self.work.orders.extend(here.map(|(job, _)| Order::Abort { job, overdue: false }));
+                let replies = waiting.into_iter().chain(mail).filter_map(|(_, reply)| reply);
                 self.work.orders.extend(replies.map(|to| Order::Reply(to, Reply::Unusable)));
                 self.work.orders.push(Order::Parked { run: run.clone() });
+                // No other run waits for something that this one holds.
+                let gone = To::Coordinator(DeskInput::Gone { run: run.clone() });
+                self.work.post.push_back(Post { to: gone, reply: None });
             }
         }
         self.recovered(run, now);
@@ -522,18 +541,21 @@ impl Runs {
         &mut self,
         loaded: Loaded,
         mail: VecDeque<(Mail, Option<ReplyTo>)>,
+        time: Option<Kept>,
         execute: bool,
         now: Now,
     ) {
         let Loaded { run, tail, last_at, events, execution } = loaded;
-        let (id, execution) = (run.id().clone(), execution.filter(|_| execute));
+        let (id, can_execute) = (run.id().clone(), execution.is_some());
+        let execution = execution.filter(|_| execute);
         let clock = execution.as_ref().map_or_else(|| Clock::starting(now), |how| how.clock(now));
-        let clock = clock.not_before(last_at, now);
+        let clock = time.map_or(clock, |time| time.clock).not_before(last_at, now);
         let executes = execution.is_some();
         let mut live = Box::new(Live::new(run, execution, After::Stored(Some(tail)), events, clock));
+        live.can_execute = can_execute;
         let mut turn = Turn { live: &mut live, work: &mut self.work, now };
         match executes {
-            true => turn.recover(),
+            true => turn.recover(time.is_some_and(|time| time.executed)),
             false => turn.work.settle(&turn.live.run, now),
         }
         for (mail, reply) in mail {
@@ -563,7 +585,7 @@ impl Runs {
             (Err(refused), Some(to)) => Some((to, Reply::NotShared(refused))),
             (_, None) => None,
         };
-        let (number, effects) = (self.work.number, Vec::new());
+        let (number, effects) = (self.work.desk_tail.number(), Vec::new());
         let landing = work::Landing { number, run: None, retry, reply, events: None, effects, again: false };
         self.work.landings.push_back(landing);
     }
@@ -577,7 +599,7 @@ impl Runs {
         if !live.held
             && let Some((mail, reply)) = live.waiting.pop_front()
         {
-            if live.execution.is_none() && matches!(mail, Mail::Resume(_)) {
+            if live.is_reloaded_by(&mail) && !self.stopping {
                 if live.underway == 0 {
                     let rest = std::mem::take(&mut live.waiting);
                     self.forget(&run);
@@ -653,15 +675,16 @@ impl Runs {
             }
             let alarm =
                 live.due().and_then(|due| live.clock.alarm(due)).map(|alarm| alarm.max(now.steady + 1));
+            let time = Kept { clock: live.clock, executed: true };
             self.forget(&run);
-            self.rest(run, alarm);
+            self.rest(run, alarm, time);
         }
     }
 
-    fn rest(&mut self, run: RunId, alarm: Option<u64>) {
+    fn rest(&mut self, run: RunId, alarm: Option<u64>, time: Kept) {
         if let Some(alarm) = alarm {
             self.alarms.insert((alarm, run.clone()));
-            self.known.insert(run, Entry::Resting { alarm });
+            self.known.insert(run, Entry::Resting { alarm, time });
         }
     }
 
@@ -690,7 +713,7 @@ impl Runs {
     fn clear_alarm(&mut self, run: &RunId) {
         let alarm = match self.known.get_mut(run) {
             Some(Entry::Live(live)) => live.alarm.take(),
-            Some(Entry::Resting { alarm }) => Some(*alarm),
+            Some(Entry::Resting { alarm, .. }) => Some(*alarm),
             Some(Entry::Loading(_)) | None => None,
         };
         if let Some(alarm) = alarm {

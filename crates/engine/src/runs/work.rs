@@ -35,7 +35,7 @@ pub(super) enum To {
 /// Something that happens as soon as a record is durable.
 #[derive(Debug)]
 pub(super) struct Landing {
-    /// The last record that it rests on.
+    /// The last record that it rests on: of its run, or of the coordinator. 0 if that was durable before.
     pub number: u64,
     /// None for the coordinator.
     pub run: Option<RunId>,
@@ -146,10 +146,7 @@ impl Work {
                 (self.desk_events, self.desk_began_with) = (0, count);
             }
         }
-        let rests_on = match self.desk_tail {
-            After::Record(number) => Some(number),
-            After::Stored(_) => None,
-        };
+        let rests_on = Some(self.desk_tail.number()).filter(|number| *number > 0);
         let mut said = Said { rests_on, ..Said::default() };
         for effect in turn.effects {
             match effect {

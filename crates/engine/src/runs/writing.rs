@@ -1,6 +1,6 @@
 //! What happens when records are durable, and when they are not.
 
-use super::live::Turn;
+use super::live::{Holder, Turn};
 use super::mail::{Found, Mail, Order, Reply};
 use super::planted::{Bug, planted};
 use super::work::{Landing, Post, To};
@@ -32,9 +32,8 @@ pub(super) struct Stall {
 }
 
 impl Stall {
-    /// What the coordinator said may not be true any more, and is asked for again.
     pub fn keep(&mut self, post: Post) {
-        if !matches!(post.to, To::Run(_, Mail::Answered { .. } | Mail::Letter { .. })) {
+        if !matches!(&post.to, To::Run(_, mail) if mail.is_from_the_coordinator()) {
             self.mail.push_back(post);
         }
     }
@@ -102,7 +101,15 @@ impl Runs {
         while let Some(post) = self.work.post.pop_front() {
             stall.keep(post);
         }
+        for entry in self.known.values_mut() {
+            match entry {
+                Entry::Loading(loading) => loading.mail.retain(|(mail, _)| !mail.is_from_the_coordinator()),
+                Entry::Live(live) => live.waiting.retain(|(mail, _)| !mail.is_from_the_coordinator()),
+                Entry::Resting { .. } => {}
+            }
+        }
         self.stall = Some(stall);
+        self.land(now);
         self.read_again();
         self.advance(now);
     }
@@ -112,6 +119,12 @@ impl Runs {
             stall.runs.insert(run.clone());
             if let Some(Entry::Live(live)) = self.known.get_mut(run) {
                 live.underway = live.underway.saturating_sub(1);
+                // Its job was started, and its report is delivered again.
+                if let Some(To::Run(_, Mail::Input(Input::Reported { job, .. } | Input::Lost { job, .. }))) =
+                    &landing.retry
+                {
+                    live.jobs.insert(job.clone(), Holder::Here);
+                }
             }
         }
         if planted(Bug::EarlyAck) && landing.run.is_none() && landing.reply.is_some() {
@@ -138,7 +151,7 @@ impl Runs {
                 if let Some(alarm) = live.alarm {
                     self.alarms.remove(&(alarm, run.clone()));
                 }
-                let loading = Loading { mail: VecDeque::new(), execute: false, was: Some(live) };
+                let loading = Loading { mail: VecDeque::new(), execute: false, time: None, was: Some(live) };
                 self.known.insert(run.clone(), Entry::Loading(Box::new(loading)));
                 self.work.orders.push(Order::Load { run: run.clone(), execute: false });
             }

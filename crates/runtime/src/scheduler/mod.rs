@@ -265,7 +265,7 @@ impl Scheduler {
             if matches!(wake, None | Some(Wake::Owes)) && self.runs.live(&run).is_none() {
                 self.recovery.waiting.insert(run.clone());
             }
-            self.runs.recover(&run, Left { ended: false, closed: false, wake }, now);
+            self.runs.recover(&run, Left { ended: false, closed: false, wake, last_at: now.wall }, now);
         }
         self.recovery.reply = Some(reply);
         self.runs.open(now);
