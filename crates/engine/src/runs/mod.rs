@@ -14,6 +14,7 @@
 //! the simulator must find.
 
 mod clock;
+mod known;
 mod live;
 mod mail;
 mod planted;
@@ -26,6 +27,7 @@ use crate::input::{Input, Refused};
 use crate::keys::{RunId, Timestamp};
 use crate::run::Run;
 pub use clock::{Clock, Now, Onward};
+use known::Known;
 use live::{Live, Turn, waits_in_vain};
 pub use mail::{
     After, Begin, Body, Execution, Found, Loaded, Mail, NoLimits, Order, Policy, Record, Reply, ReplyTo,
@@ -35,7 +37,7 @@ pub use planted::Bug;
 #[cfg(feature = "planted-bugs")]
 pub use planted::plant;
 use planted::planted;
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use windlass_ir::{Duration, Value};
 use work::{Post, To, Work};
@@ -45,7 +47,7 @@ use writing::Stall;
 #[derive(Debug)]
 pub struct Runs {
     /// In the order of ids, so that the same mail leads to the same records.
-    known: BTreeMap<RunId, Entry>,
+    known: Known,
     /// When a run has to hear that time has passed, by the steady clock.
     alarms: BTreeSet<(u64, RunId)>,
     /// Runs in memory that do nothing, the least recently used first. An entry may be outdated.
@@ -116,7 +118,7 @@ impl Runs {
     /// `desk` is the coordinator as its stream tells it, with the number of its last record and of its events.
     pub fn new(desk: Desk, tail: Option<u64>, events: usize, serves: Serves, now: Now) -> Self {
         Self {
-            known: BTreeMap::new(),
+            known: Known::default(),
             alarms: BTreeSet::new(),
             still: VecDeque::new(),
             serves,
@@ -165,7 +167,7 @@ impl Runs {
 
     /// The runs in memory and those on their way there.
     pub fn present(&self) -> impl Iterator<Item = &RunId> {
-        self.known.iter().filter(|(_, entry)| !matches!(entry, Entry::Resting { .. })).map(|(run, _)| run)
+        self.known.present()
     }
 
     pub fn coordinator(&self) -> &DeskState {
@@ -315,12 +317,13 @@ impl Runs {
         if self.stall.is_some() {
             return false;
         }
-        let due = |(run, entry): (&RunId, &Entry)| match entry {
-            Entry::Live(live) => Some((live.jump()?, run.clone())),
+        let due = |run: &RunId| match self.known.get(run)? {
+            Entry::Live(live) => {
+                live.jump().filter(|_| !self.waits_for_others(run)).map(|due| (due, run.clone()))
+            }
             Entry::Loading(_) | Entry::Resting { .. } => None,
         };
-        let jumps: Vec<(Timestamp, RunId)> = self.known.iter().filter_map(due).collect();
-        let jumps: Vec<_> = jumps.into_iter().filter(|(_, run)| !self.waits_for_others(run)).collect();
+        let jumps: Vec<(Timestamp, RunId)> = self.known.virtuals().filter_map(due).collect();
         for (due, run) in &jumps {
             if let Some(Entry::Live(live)) = self.known.get_mut(run) {
                 live.clock = live.clock.not_before(*due, now);
@@ -335,7 +338,7 @@ impl Runs {
     /// The process is about to end: nothing new starts, and jobs are told to stop. What has no result stays outstanding.
     pub fn stop(&mut self, now: Now) {
         self.stopping = true;
-        let runs: Vec<RunId> = self.known.keys().cloned().collect();
+        let runs: Vec<RunId> = self.known.present().cloned().collect();
         runs.into_iter().for_each(|run| self.stop_run(run, now));
         self.advance(now);
     }

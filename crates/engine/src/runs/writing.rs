@@ -101,11 +101,14 @@ impl Runs {
         while let Some(post) = self.work.post.pop_front() {
             stall.keep(post);
         }
-        for entry in self.known.values_mut() {
-            match entry {
-                Entry::Loading(loading) => loading.mail.retain(|(mail, _)| !mail.is_from_the_coordinator()),
-                Entry::Live(live) => live.waiting.retain(|(mail, _)| !mail.is_from_the_coordinator()),
-                Entry::Resting { .. } => {}
+        let present: Vec<RunId> = self.known.present().cloned().collect();
+        for run in present {
+            match self.known.get_mut(&run) {
+                Some(Entry::Loading(loading)) => {
+                    loading.mail.retain(|(mail, _)| !mail.is_from_the_coordinator())
+                }
+                Some(Entry::Live(live)) => live.waiting.retain(|(mail, _)| !mail.is_from_the_coordinator()),
+                Some(Entry::Resting { .. }) | None => {}
             }
         }
         self.stall = Some(stall);
@@ -184,9 +187,8 @@ impl Runs {
     fn go_on(&mut self, now: Now) {
         let done = |stall: &Stall| stall.reading && !stall.coordinator && stall.runs.is_empty();
         let Some(stall) = self.stall.take_if(|stall| done(stall)) else { return };
-        let live = self.known.iter().filter(|(_, entry)| matches!(entry, Entry::Live(_)));
-        let live: Vec<RunId> = live.map(|(run, _)| run.clone()).collect();
-        for run in live {
+        let present: Vec<RunId> = self.known.present().cloned().collect();
+        for run in present {
             if let Some(Entry::Live(live)) = self.known.get_mut(&run) {
                 live.alarm = None;
                 let mut turn = Turn { live, work: &mut self.work, now };
