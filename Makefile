@@ -9,6 +9,7 @@ SHELL := bash
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
 SEEDS ?= 0..100000
+PROCESS_SEEDS ?= 0..200000
 # Of the differential test: what its random numbers come from, and how much it tries.
 SEED ?= 1
 EXPRESSIONS ?= 200000
@@ -61,8 +62,10 @@ $(ORACLES)/installed:
 	$(ORACLES)/bin/pip install --quiet specify-cli==1.2.3 dcc-mcp-core==0.20.49
 	@touch $@
 
-simulate: toolchain ## Live SEEDS (0..100000) random runs badly and see that every promise is kept
+simulate: toolchain ## Simulate runs (SEEDS, 0..100000), the coordinator and processes (PROCESS_SEEDS, 0..200000) in a hostile world
 	$(CARGO) run --release -p windlass-sim -- --seeds $(SEEDS)
+	$(CARGO) run --release -p windlass-sim -- --desk --seeds $(SEEDS)
+	$(CARGO) run --release -p windlass-sim -- --runs --seeds $(PROCESS_SEEDS)
 
 instructions: toolchain ## Count the instructions of the core with callgrind
 	$(CARGO) build --profile profiling -p windlass-sim --example core_bench

@@ -7,7 +7,7 @@ pub mod exhaustive;
 mod oracle;
 mod plan;
 mod random;
-pub mod shared;
+pub mod runs;
 mod sketch;
 pub mod story;
 mod tally;

@@ -1,17 +1,19 @@
-//! `windlass-sim --seeds 0..1000 [--plan FILE | --desk | --shared]`: lives the run of each seed, of a random plan or of the workflow in a file,
-//! or a desk with many runs, and prints totals, or the first seed that broke a promise with the smallest plan or world that
-//! breaks it.
+//! `windlass-sim --seeds 0..1000 [--plan FILE | --desk | --runs]`: simulates the run of each seed, of a random plan or of the workflow
+//! in a file, or the coordinator with many runs, or every run of a process. Prints totals, or the first seed that fails and how to
+//! repeat it. `windlass-sim --runs --planted` plants each known bug and says which seed finds it.
 
 use std::process::ExitCode;
 use windlass_ir::Plan;
-use windlass_sim::{Tally, desk, live, live_plan, shared, story};
+use windlass_sim::{Tally, desk, live, live_plan, runs, story};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {
     let Arguments { range, what } = match arguments() {
         Ok(found) => found,
         Err(problem) => {
-            eprintln!("{problem}\nusage: windlass-sim --seeds FROM..TO [--plan FILE | --desk | --shared]");
+            eprintln!(
+                "{problem}\nusage: windlass-sim --seeds FROM..TO [--plan FILE | --desk | --runs [--planted]]"
+            );
             return ExitCode::from(2);
         }
     };
@@ -19,10 +21,11 @@ fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let count = range.end.saturating_sub(range.start);
     let lived = match what {
-        What::Plan(plan) => totals(range, |seed| live_plan((*plan).clone(), seed), Tally::add),
-        What::Plans => totals(range, live, Tally::add),
-        What::Desk => totals(range, desk::live, desk::Tally::add),
-        What::Shared => totals(range, shared::live, shared::Tally::add),
+        What::Plan(plan) => totals(range, |seed| live_plan((*plan).clone(), seed), Tally::add).map(debug),
+        What::Plans => totals(range, live, Tally::add).map(debug),
+        What::Desk => totals(range, desk::live, desk::Tally::add).map(debug),
+        What::Runs => totals(range, runs::live, runs::Tally::add).map(|all| format!("\n{all}")),
+        What::Planted => runs::planted(range).map(|table| format!("\n{table}")),
     };
     match lived {
         Ok(all) => {
@@ -36,17 +39,29 @@ fn main() -> ExitCode {
     }
 }
 
-/// What happened over a range of seeds, or what the first of them broke.
-fn totals<T: Default + std::fmt::Debug>(
+fn debug(all: impl std::fmt::Debug) -> String {
+    format!("{all:#?}")
+}
+
+/// Progress is shown after this many seeds.
+const SHOWN: u64 = 20_000;
+
+/// What happened over a range of seeds, or the report about the first that fails.
+#[expect(clippy::print_stderr, reason = "a program for people")]
+fn totals<T: Default>(
     range: std::ops::Range<u64>,
     live: impl Fn(u64) -> Result<T, String>,
     add: fn(&mut T, &T),
-) -> Result<String, String> {
+) -> Result<T, String> {
     let mut all = T::default();
-    for seed in range {
+    for seed in range.clone() {
         add(&mut all, &live(seed)?);
+        let done = seed + 1 - range.start;
+        if done.is_multiple_of(SHOWN) {
+            eprintln!("{done} of {} seeds", range.end - range.start);
+        }
     }
-    Ok(format!("{all:#?}"))
+    Ok(all)
 }
 
 struct Arguments {
@@ -54,12 +69,14 @@ struct Arguments {
     what: What,
 }
 
-/// What is lived: a random plan for each seed, the plan of a file, or a desk.
+/// What is simulated for each seed: a random plan, the plan of a file, the coordinator, or every run of a process.
 enum What {
     Plans,
     Plan(Box<Plan>),
     Desk,
-    Shared,
+    Runs,
+    /// The same with each known bug in turn, until a seed finds it.
+    Planted,
 }
 
 fn arguments() -> Result<Arguments, String> {
@@ -69,7 +86,8 @@ fn arguments() -> Result<Arguments, String> {
         let mut value = || args.next().ok_or_else(|| format!("{flag} wants a value"));
         match flag.as_str() {
             "--desk" => what = What::Desk,
-            "--shared" => what = What::Shared,
+            "--runs" => what = What::Runs,
+            "--planted" => (what, range) = (What::Planted, range.or(Some(0..20_000))),
             "--seeds" => range = parse(&value()?),
             "--plan" => what = What::Plan(Box::new(story::plan_in(&value()?)?)),
             _ => return Err(format!("{flag} is not known")),

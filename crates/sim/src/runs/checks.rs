@@ -1,0 +1,208 @@
+//! Everything that must hold: after every step, with every order, and when nothing is on its way.
+
+use super::process::Seen;
+use super::workflows::{CALLS, LIMITS, SPENDS, WORKFLOWS};
+use super::world::World;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use windlass_engine::{
+    Body, Desk, Effect, Event, Job, JobKey, Record, Run, RunId, Timestamp, What, account_of,
+};
+
+impl World {
+    /// Records of a run are durable: its time has come at least as far as they say.
+    pub fn see(&mut self, run: &RunId) {
+        if self.runs.serves(run) && !self.process.stopping && !self.process.recorded.contains(run) {
+            let own = self.last_at(run);
+            self.process.seen.insert(run.clone(), Seen { passed: self.time.passed, own });
+        }
+    }
+
+    /// A caller's time may be moved to the time at which a called run ended.
+    pub fn caller_may_catch_up(&mut self, child: &RunId) {
+        let at = self.last_at(child).0 - self.time.passed as i64;
+        if let Some(caller) = self.specs.get(child).and_then(|spec| spec.parents.last()) {
+            let ahead = self.process.called.entry(caller.clone()).or_insert(at);
+            *ahead = (*ahead).max(at);
+        }
+    }
+
+    fn is_served(&self, run: &RunId) -> bool {
+        self.process.serves.as_ref().is_none_or(|serves| serves.contains(run))
+    }
+
+    /// No time runs ahead of the machine, and no timer of a run fires that this process does not serve.
+    pub fn check_record(&mut self, record: &Record) {
+        let (Some(run), Body::Run(events)) = (&record.run, &record.body) else { return };
+        let spec = &self.specs[run];
+        let began = matches!(events.first(), Some(Event { what: What::Started { .. }, .. }));
+        if began {
+            let ahead = self.time.now().wall.0 - self.time.passed as i64;
+            let before = self.process.ahead.entry(run.clone()).or_insert(ahead);
+            *before = (*before).max(ahead);
+        }
+        let ahead = self.process.ahead.get(run).max(self.process.called.get(run));
+        let latest = ahead.map(|ahead| Timestamp(self.time.passed as i64 + ahead));
+        for event in events.iter() {
+            let fired = matches!(event.what, What::TimerFired { .. });
+            self.tally.timers += u64::from(fired);
+            assert!(
+                !fired || self.is_served(run),
+                "a timer of {run} fired, which this process does not serve"
+            );
+            let latest = latest.filter(|_| !spec.is_virtual);
+            assert!(
+                latest.is_none_or(|latest| event.at <= latest),
+                "{run} is ahead of its time by {} µs: {event:?}",
+                latest.map_or(0, |latest| event.at.0 - latest.0)
+            );
+        }
+    }
+
+    /// Events are shown once they are durable, without a gap and without a repetition.
+    pub fn check_shown(&mut self, run: &RunId, seq: u64, events: &Arc<Vec<Event>>) {
+        let shown = self.process.shown.entry(run.clone()).or_default();
+        assert_eq!(seq, *shown + 1, "{run} shows other events than those that follow");
+        *shown += events.len() as u64;
+        let durable = self.store.events(run).skip(seq as usize - 1);
+        assert!(durable.take(events.len()).eq(events.iter()), "{run} shows events that are not durable");
+    }
+
+    /// A run is read when none of its records are on their way, and at the start only if it has no result.
+    pub fn check_load(&self, run: &RunId) {
+        assert!(!self.store.is_writing(run), "{run} is read while records of it are being written");
+        let ended = self.process.recovering && self.store.result(run).is_some();
+        assert!(!ended, "{run} is loaded at the start, although it has a result");
+    }
+
+    pub fn check_served(&self, job: &JobKey) {
+        assert!(self.is_served(&job.run), "{job} is executed, and this process does not serve its run");
+    }
+
+    /// A job starts once, after its record is durable, and later deliveries have higher numbers.
+    pub fn check_start(&mut self, job: &Job) {
+        let JobKey { run, path, attempt, delivery } = &job.key;
+        self.check_served(&job.key);
+        assert!(!self.process.stopping, "{} starts, and the process is about to end", job.key);
+        let scheduled = self.store.events(run).any(|event| {
+            let What::Scheduled { path: at, attempt: number, delivery: time, .. } = &event.what else {
+                return false;
+            };
+            at == path && number == attempt && time == delivery
+        });
+        assert!(scheduled, "{} starts before its record is durable", job.key);
+        let first = JobKey { attempt: 0, delivery: 0, ..job.key.clone() };
+        let same = |key: &&JobKey| key.run == *run && key.path == *path;
+        let before = self.executors.started.range(first..).take_while(same).last();
+        assert!(before.is_none_or(|before| *before < job.key), "{} starts after {before:?}", job.key);
+        self.executors.started.insert(job.key.clone());
+    }
+
+    /// No limit is exceeded and no budget is overspent.
+    pub fn check_limits(&self) {
+        let coordinator = self.runs.coordinator();
+        for (key, limit) in LIMITS {
+            let holders = coordinator.slots.get(key).map_or(0, BTreeSet::len);
+            assert!(holders <= limit, "{holders} hold {key}, and {limit} may");
+        }
+        for (run, spec) in self.specs.iter().filter(|(_, spec)| WORKFLOWS[spec.workflow].name == SPENDS) {
+            let account = coordinator.accounts.get(&account_of(run));
+            let calls = account.map_or(0, |account| account.committed().calls);
+            assert!(calls <= CALLS, "{run} of {spec:?} has made {calls} calls");
+        }
+    }
+
+    /// Nothing is on its way: memory and journal agree, and nothing that is due was forgotten.
+    pub fn check_quiet(&mut self) {
+        self.tally.quiet += 1;
+        assert!(self.process.replies.is_empty(), "never answered: {:?}", self.process.replies);
+        let desk = Desk::replay(self.store.coordinator());
+        assert!(desk.state() == self.runs.coordinator(), "the coordinator is not what its journal says");
+        for run in self.store.runs() {
+            let replayed = self.replayed(&run);
+            if let Some(live) = self.runs.live(&run) {
+                assert!(*live == replayed, "{run} is not what its journal says");
+            }
+            self.check_jobs(&run, &replayed);
+            if self.is_in_use(&run) && replayed.outcome().is_none() {
+                self.check_owed(&run, &replayed);
+                if let Some(by) = self.due(&run, &replayed) {
+                    assert!(
+                        self.time.passed <= by,
+                        "a timer of {run} ({:?}) is late by {} µs",
+                        self.runs.presence(&run),
+                        self.time.passed - by
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whether this process executes the run and can read it.
+    pub fn is_in_use(&self, run: &RunId) -> bool {
+        self.runs.serves(run) && !self.damaged.contains(run)
+    }
+
+    /// The latest moment, in true time, at which the next timer of a run must have fired.
+    pub fn due(&self, run: &RunId, replayed: &Run) -> Option<u64> {
+        let Seen { passed, own } = self.process.seen.get(run).filter(|_| !self.specs[run].is_virtual)?;
+        Some(passed + replayed.next_deadline()?.since(*own).0)
+    }
+
+    /// A job that its run does not wait for any more, or wants to end, was told to stop.
+    fn check_jobs(&self, run: &RunId, replayed: &Run) {
+        if !self.is_in_use(run) {
+            return;
+        }
+        let aborts = replayed.outstanding().into_iter().filter_map(|effect| match effect {
+            Effect::Abort(job) => Some(job),
+            _ => None,
+        });
+        let aborts: Vec<JobKey> = aborts.collect();
+        let own = self.executors.jobs.iter().filter(|(job, _)| job.run == *run);
+        for (job, held) in own.filter(|(_, held)| !held.reported) {
+            let wanted = match held.is_call() {
+                // A person may have reopened a called run after its caller heard its result.
+                true => !aborts.contains(job) && !self.is_abandoned(job),
+                false => replayed.dispatched(job).is_some() || job.path.is_hook(),
+            };
+            assert!(wanted || held.told, "{job} ({:?}) was not told to stop", held.stage);
+        }
+    }
+
+    fn is_abandoned(&self, job: &JobKey) -> bool {
+        let is_start = |event: &&Event| match &event.what {
+            What::Scheduled { path, attempt, delivery, .. } => {
+                (path, attempt, delivery) == (&job.path, &job.attempt, &job.delivery)
+            }
+            _ => false,
+        };
+        let mut later = self.store.events(&job.run).skip_while(|event| !is_start(event));
+        later.any(|event| {
+            matches!(&event.what, What::Settled(settled) if settled.abandoned && settled.path == job.path)
+        })
+    }
+
+    /// Everything that a run waits for is under way.
+    fn check_owed(&self, run: &RunId, replayed: &Run) {
+        if self.specs[run].is_virtual {
+            return;
+        }
+        for effect in replayed.outstanding() {
+            let key = match effect {
+                Effect::Dispatch(job) => job.key,
+                Effect::Abort(key) => key,
+                Effect::Ask { .. }
+                | Effect::Release { .. }
+                | Effect::Listen(_)
+                | Effect::Deaf(_)
+                | Effect::Conclude(_) => continue,
+            };
+            assert!(self.executors.jobs.contains_key(&key), "{key} is owed, and no executor has it");
+        }
+        for asker in replayed.asks() {
+            let waits = self.runs.coordinator().waiting.contains_key(&asker);
+            assert!(waits, "{asker} waits for the coordinator, which does not know it");
+        }
+    }
+}
