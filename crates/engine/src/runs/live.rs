@@ -502,14 +502,14 @@ impl Turn<'_> {
         }
     }
 
-    /// What follows outside of this process from a record that is durable.
-    pub fn carry_out(&mut self, effects: Vec<Effect>) {
+    /// What follows outside of this process from a record that is durable. The run may be further than `at` by now.
+    pub fn carry_out(&mut self, effects: Vec<Effect>, at: Timestamp) {
         for effect in effects {
             match effect {
                 Effect::Dispatch(_) if self.live.is_quiet() => {}
                 Effect::Dispatch(job) => self.start(job),
                 Effect::Abort(key) => self.abort(&key),
-                Effect::Conclude(outcome) => self.conclude(outcome),
+                Effect::Conclude(outcome) => self.conclude(outcome, at),
                 Effect::Ask { .. } | Effect::Release { .. } | Effect::Listen(_) | Effect::Deaf(_) => {}
             }
         }
@@ -546,9 +546,9 @@ impl Turn<'_> {
         }
     }
 
-    fn conclude(&mut self, outcome: Outcome) {
+    fn conclude(&mut self, outcome: Outcome, at: Timestamp) {
         if let Some(caller) = self.live.run.parents().last().cloned() {
-            let (child, at) = (self.id(), self.live.run.last_at());
+            let child = self.id();
             self.work.post(caller, Mail::Ended { child, outcome: outcome.clone(), at }, None);
         }
         self.work.orders.push(Order::Concluded { run: self.id(), outcome });

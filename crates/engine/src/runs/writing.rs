@@ -235,13 +235,15 @@ impl Runs {
     ) {
         let Some(Entry::Live(live)) = self.known.get_mut(&run) else { return };
         live.underway = live.underway.saturating_sub(1);
+        let at =
+            events.as_ref().and_then(|events| events.last()).map_or(live.run.last_at(), |event| event.at);
         if let Some(events) = events {
             let seq = live.told + 1;
             live.told += events.len() as u64;
             self.work.orders.push(Order::Happened { run: run.clone(), seq, events });
         }
         let mut turn = Turn { live, work: &mut self.work, now };
-        turn.carry_out(effects);
+        turn.carry_out(effects, at);
         if again {
             turn.live.held = false;
             self.work.post(run.clone(), Mail::Input(Input::Tick), None);
