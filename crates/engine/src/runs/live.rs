@@ -37,6 +37,8 @@ pub(super) struct Live {
     planned: u64,
     /// Mail that waits until the last record is durable.
     pub waiting: VecDeque<(Mail, Option<ReplyTo>)>,
+    /// The last record when it told the coordinator what it waits for. That must be durable before it leaves memory.
+    pub shared: u64,
     /// How many landings are to come.
     pub underway: u32,
     pub held: bool,
@@ -78,6 +80,7 @@ impl Live {
             agenda: BTreeMap::new(),
             planned: 0,
             waiting: VecDeque::new(),
+            shared: 0,
             underway: 0,
             held: false,
             stopping: false,
@@ -414,6 +417,7 @@ impl Turn<'_> {
                 self.ask(ask, job.as_deref(), None, &mut answers);
             }
         }
+        self.live.shared = self.work.number;
         for (input, needs) in answers {
             self.offer(input, needs, None, None);
         }

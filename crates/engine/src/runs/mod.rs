@@ -676,6 +676,9 @@ impl Runs {
             if !live.is_still || !live.agenda.is_empty() || self.still.contains(&run) {
                 continue;
             }
+            if live.shared > self.resolved {
+                return self.still.push_front(run);
+            }
             let alarm =
                 live.due().and_then(|due| live.clock.alarm(due)).map(|alarm| alarm.max(now.steady + 1));
             let time = Kept { clock: live.clock, executed: true };

@@ -105,7 +105,7 @@ impl Runs {
         for run in present {
             match self.known.get_mut(&run) {
                 Some(Entry::Loading(loading)) => {
-                    loading.mail.retain(|(mail, _)| !mail.is_from_the_coordinator())
+                    loading.mail.retain(|(mail, _)| !mail.is_from_the_coordinator());
                 }
                 Some(Entry::Live(live)) => live.waiting.retain(|(mail, _)| !mail.is_from_the_coordinator()),
                 Some(Entry::Resting { .. }) | None => {}
