@@ -146,8 +146,8 @@ impl Host {
     /// Whether a job is done by a process of this machine.
     pub(crate) fn starts_process(&self, run: &Run, job: &Job) -> bool {
         let work = &job.work.work;
-        self.mocked(run, job).is_none()
-            && self.table().any(|executor| executor.takes(work) && executor.traits(work).process)
+        let taken = self.table().into_iter().flatten().find(|executor| executor.takes(work));
+        taken.is_some_and(|executor| executor.traits(work).process) && self.mocked(run, job).is_none()
     }
 
     /// The executor for a job: the first of the table that takes it.
@@ -161,17 +161,21 @@ impl Host {
         {
             return Arc::new(Call::of(engine, self, run, job));
         }
-        self.table().find(|executor| executor.takes(work)).unwrap_or_else(|| self.others.clone())
+        let taken = self.table().iter().position(|own| own.is_some_and(|executor| executor.takes(work)));
+        match (taken, &self.assistants, &self.builtins) {
+            (Some(0), _, _) => self.shell.clone(),
+            (Some(1), _, _) => Arc::new(self.tasks.clone()),
+            (Some(2), Some(assistants), _) => Arc::new(assistants.clone()),
+            (Some(3), _, Some(builtins)) => Arc::new(builtins.clone()),
+            (_, _, _) => self.others.clone(),
+        }
     }
 
-    fn table(&self) -> impl Iterator<Item = Arc<dyn Executor>> {
-        let own: [Option<Arc<dyn Executor>>; 4] = [
-            Some(self.shell.clone()),
-            Some(Arc::new(self.tasks.clone())),
-            self.assistants.clone().map(|assistants| Arc::new(assistants) as _),
-            self.builtins.clone().map(|builtins| Arc::new(builtins) as _),
-        ];
-        own.into_iter().flatten()
+    /// The executors of this machine, in the order in which they are asked.
+    fn table(&self) -> [Option<&dyn Executor>; 4] {
+        let assistants = self.assistants.as_ref().map(|assistants| assistants as &dyn Executor);
+        let builtins = self.builtins.as_ref().map(|builtins| builtins as &dyn Executor);
+        [Some(&*self.shell), Some(&self.tasks), assistants, builtins]
     }
 }
 

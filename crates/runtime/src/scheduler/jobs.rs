@@ -95,9 +95,11 @@ impl Scheduler {
         let output = match executor.traits(&job.work.work).immediate {
             true => Output::nowhere(),
             false => {
-                let log = engine.logs().map(|logs| logs.writer(&run, false));
-                let watched = self.watched.entry(run).or_default();
-                watched.output(|followers| crate::printing::channel(followers, log))
+                let watched = self.watched.entry(run.clone()).or_default();
+                watched.output(|followers| {
+                    let log = engine.logs().map(|logs| logs.writer(&run, false));
+                    crate::printing::channel(followers, log)
+                })
             }
         };
         let context = Context {
