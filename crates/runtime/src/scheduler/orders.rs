@@ -144,7 +144,8 @@ impl Scheduler {
     fn evicted(&mut self, run: &RunId) {
         self.writing.forget(run);
         self.jobs.forget(run);
-        if !self.runs.serves(run) {
+        // A client's host is needed again until the run has a result; that of the process can always be made again.
+        if !self.engine().is_some_and(|engine| engine.is_live(run)) {
             self.hosts.remove(run);
         }
         if let Some(watched) = self.watched.get_mut(run) {

@@ -157,12 +157,16 @@ impl Scheduler {
     /// A follower that came late sees a run that has come to rest already.
     fn look_at_followers(&mut self, run: &RunId) {
         let Some(live) = self.runs.live(run) else { return };
-        if let Some(outcome) = live.outcome().cloned() {
-            return self.concluded(run, &outcome);
+        // What is not durable yet is told when it is.
+        if self.runs.is_busy(run) {
+            return;
         }
-        if !self.runs.is_busy(run) {
-            let still = Still { due: live.next_deadline(), by_itself: live.moves_by_itself() };
-            self.come_to_rest(run, still);
+        match live.outcome().cloned() {
+            Some(outcome) => self.concluded(run, &outcome),
+            None => {
+                let still = Still { due: live.next_deadline(), by_itself: live.moves_by_itself() };
+                self.come_to_rest(run, still);
+            }
         }
     }
 
