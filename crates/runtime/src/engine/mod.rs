@@ -619,7 +619,16 @@ impl Engine {
     /// cannot be executed, once all others have been loaded.
     pub async fn serve_all(self: &Arc<Self>, host: Host) -> Result<Vec<(RunId, Error)>, Error> {
         self.set_house(host);
-        let unfinished = self.store.view.unfinished().await?;
+        // The process may have run out of file descriptors for a moment.
+        let mut pause = UNREADABLE_FIRST;
+        let unfinished = loop {
+            match self.store.view.unfinished().await {
+                Ok(unfinished) => break unfinished,
+                Err(error) if pause > UNREADABLE_MAX => return Err(error.into()),
+                Err(_) => tokio::time::sleep(pause).await,
+            }
+            pause *= 2;
+        };
         let (reply, answer) = oneshot::channel();
         // If it is gone the answer says so.
         let _ = self.scheduler().send(Message::ServeAll { unfinished, reply });
@@ -896,6 +905,10 @@ fn about(plan: &Plan, start: &Start) -> Value {
     let known = known.into_iter().filter_map(|(name, value)| Some((name, value?)));
     Value::map(always.into_iter().chain(known))
 }
+
+/// How long a folder whose runs cannot be read is tried again: the first wait, and the longest.
+const UNREADABLE_FIRST: std::time::Duration = std::time::Duration::from_millis(50);
+const UNREADABLE_MAX: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// This many tasks read runs at a time.
 const READERS: usize = 4;
