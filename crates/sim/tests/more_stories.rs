@@ -378,6 +378,30 @@ stages:
 }
 
 #[test]
+fn a_rejection_that_is_sent_again_does_not_decide_a_gate_that_was_reopened() {
+    let plan = swdl(
+        "
+workflow: { id: gate, name: Gate }
+stages:
+  - { id: ask, type: gate, gate: { timeout: none, on_reject: fail } }
+",
+    );
+    let decide = |id: &str, choice: Choice| Input::Decide {
+        id: id.into(),
+        path: Path::default().child("ask".into(), None),
+        decision: GateDecision { choice, by: "ann".into(), reason: None, form: Value::Null },
+    };
+    let mut hand = Hand::start(plan, Start::with(json("{}")));
+    hand.offer(decide("1", Choice::Reject));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Failed(_))));
+    hand.offer(Input::Reopen { inputs: json("{}"), by: "bob".into() });
+    hand.offer(decide("1", Choice::Reject));
+    assert_eq!(hand.run.outcome(), None, "the gate still asks");
+    hand.offer(decide("2", Choice::Approve));
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))));
+}
+
+#[test]
 fn an_answer_to_a_call_that_is_no_plan_fails() {
     let mut hand = Hand::start(plan_of("speckit", CALLER).expect("good"), Start::with(json("{}")));
     hand.done("/call", json(r#"{"plan": {"roots": [17]}}"#));

@@ -146,8 +146,8 @@ impl Turn<'_> {
         if known.iter().any(|(known, _)| known == id) {
             return Ok(Some(()));
         }
-        let open =
-            self.state().find(path).is_some_and(|place| matches!(self.at(place).phase, Phase::Gate(_)));
+        // A gate that was reopened asks again, but a decision that it has heard does not count twice.
+        let open = self.state().find(path).is_some_and(|place| !self.at(place).is_settled());
         match known.last() {
             Some((_, by)) if !open => Err(Refused::AlreadyDecided { path: path.clone(), by: by.clone() }),
             Some(_) | None => Ok(None),

@@ -50,7 +50,7 @@ pub struct Oracle {
     heard: BTreeSet<Arc<str>>,
     /// The run was told to stop more than once: nothing is undone any more.
     told_again: bool,
-    /// The decisions that were taken since the run was opened last.
+    /// The decisions that were taken.
     decisions: BTreeSet<(Path, Arc<str>)>,
     /// What steps with a key have done, in order.
     kept_keys: Vec<KeptKey>,
@@ -227,7 +227,6 @@ impl Oracle {
                 self.inputs = laid_over(&self.inputs, inputs);
                 self.outcome = None;
                 (self.over_at, self.left) = (None, None);
-                self.decisions.clear();
                 self.told_again = false;
                 self.reopen(RUN);
             }

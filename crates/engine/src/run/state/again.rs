@@ -16,7 +16,6 @@ impl State {
         self.units[0].inputs = inputs.clone();
         (self.stop, self.clock, self.hooked) = (None, RunClock::None, false);
         self.roots.clear_ends();
-        paths.iter().for_each(|path| drop(self.decisions.remove(path)));
         places.iter().for_each(|place| self.reopen_one(*place));
         self.look_for_cancelled(None);
         places.iter().for_each(|place| self.look_for_cancelled(Some(*place)));
