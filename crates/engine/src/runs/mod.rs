@@ -233,7 +233,13 @@ impl Runs {
 
     /// The same, at an instant of the run's own time. Forgotten if the run leaves memory before.
     pub fn send_at(&mut self, run: &RunId, at: Timestamp, mail: Mail, reply: Option<ReplyTo>) {
-        if let Some(Entry::Live(live)) = self.known.get_mut(run) {
+        let live = match self.known.get_mut(run) {
+            Some(Entry::Live(live)) => Some(live),
+            // It is read again after a failed write, and its agenda continues.
+            Some(Entry::Loading(loading)) => loading.was.as_mut(),
+            Some(Entry::Resting { .. }) | None => None,
+        };
+        if let Some(live) = live {
             live.plan(at, mail, reply);
             live.is_still = false;
             self.work.touched.insert(run.clone());
@@ -244,7 +250,8 @@ impl Runs {
     pub fn time_of(&self, run: &RunId, now: Now) -> Option<Timestamp> {
         match self.known.get(run) {
             Some(Entry::Live(live)) => Some(live.clock.read(now)),
-            Some(Entry::Loading(_) | Entry::Resting { .. }) | None => None,
+            Some(Entry::Loading(loading)) => loading.was.as_ref().map(|live| live.clock.read(now)),
+            Some(Entry::Resting { .. }) | None => None,
         }
     }
 
