@@ -155,6 +155,10 @@ pub enum What {
     Resumed {
         by: Arc<str>,
     },
+    /// The process that executed the run is gone, and the next one did not continue it.
+    Interrupted,
+    /// A process executes the interrupted run again.
+    Continued,
     /// What the run was started with is different from here on.
     InputsChanged {
         inputs: Value,
@@ -211,6 +215,8 @@ impl What {
             Self::CancelRequested { .. } => "cancel_requested",
             Self::Paused { .. } => "paused",
             Self::Resumed { .. } => "resumed",
+            Self::Interrupted => "interrupted",
+            Self::Continued => "continued",
             Self::InputsChanged { .. } => "inputs_changed",
             Self::Rebound { .. } => "rebound",
             Self::Reopened { .. } => "reopened",
@@ -245,6 +251,8 @@ impl What {
             Self::Started { .. }
             | Self::Paused { .. }
             | Self::Resumed { .. }
+            | Self::Interrupted
+            | Self::Continued
             | Self::InputsChanged { .. }
             | Self::Reopened { .. }
             | Self::Concluded { .. }

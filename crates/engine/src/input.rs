@@ -54,8 +54,12 @@ pub enum Input {
         value: Value,
         to: Option<Path>,
     },
-    /// Somebody drives the run again after nobody did: the time in between does not count as its own.
+    /// A process executes the run again after none did: the time in between does not count as its own.
     TakenUp,
+    /// The process that executed the run is gone, and the next one leaves it alone until someone resumes it.
+    Interrupt,
+    /// Continue a run that was interrupted.
+    Continue,
     /// Time has passed.
     Tick,
     /// Stop what is below a path; that of the run itself is all of it.

@@ -26,6 +26,8 @@ pub struct View {
     pub has_failures: bool,
     pub undone: Option<Undone>,
     pub paused: bool,
+    /// No process continues it before someone resumes it.
+    pub interrupted: bool,
     /// It is paused because it has come as far as it was to go.
     pub reached: bool,
     /// The instant that it waits for before it begins.
@@ -139,6 +141,7 @@ impl View {
             has_failures: false,
             undone: None,
             paused: false,
+            interrupted: false,
             reached: false,
             begins_at: None,
             cancel_requested: false,
@@ -258,9 +261,12 @@ impl View {
             What::CancelRequested { path, .. } => {
                 self.cancel_requested |= path.is_run();
                 self.paused &= !path.is_run();
+                self.interrupted &= !path.is_run();
             }
             What::Paused { reached, .. } => (self.paused, self.reached) = (true, *reached),
             What::Resumed { .. } => (self.paused, self.reached) = (false, false),
+            What::Interrupted => self.interrupted = true,
+            What::Continued => self.interrupted = false,
             What::InputsChanged { inputs, .. } => {
                 self.inputs = inputs.clone();
                 self.steps.values_mut().for_each(|step| step.decided = None);

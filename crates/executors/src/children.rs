@@ -1,7 +1,7 @@
 //! Children of a crashed owner: a plain file of the groups that were started, the marks that every child carries, and how
 //! whatever is left of them is ended before anything is delivered again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +29,9 @@ pub enum EndError {
 pub struct Children {
     /// As the mark shows it.
     folder: PathBuf,
+    /// The jobs that the last owner started a process for. None if the machine has restarted since: then the list may have lost
+    /// its last lines.
+    earlier: Option<HashSet<String>>,
     #[cfg(target_os = "linux")]
     list: std::sync::Mutex<list::List>,
 }
@@ -36,11 +39,21 @@ pub struct Children {
 impl Children {
     /// Only the owner of the data folder may do this.
     pub fn open(folder: &Path) -> std::io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        let earlier = list::started(folder)?;
+        #[cfg(not(target_os = "linux"))]
+        let earlier = None;
         Ok(Self {
             folder: folder.canonicalize()?,
+            earlier,
             #[cfg(target_os = "linux")]
             list: list::List::open(folder)?.into(),
         })
+    }
+
+    /// Whether an earlier owner may have started a process for this delivery. It says no only if it knows.
+    pub fn may_have_started(&self, job: &JobKey) -> bool {
+        self.earlier.as_ref().is_none_or(|started| started.contains(&in_one_line(job)))
     }
 
     /// Remembers the group that a process leads. It must not have been waited for yet.
@@ -128,6 +141,11 @@ impl Strays {
     }
 }
 
+/// A job key, as the list shows it.
+fn in_one_line(job: &JobKey) -> String {
+    job.to_string().replace(['\n', '\r'], " ")
+}
+
 /// The run that a job key, as it is shown, belongs to.
 #[cfg(target_os = "linux")]
 fn run_of(job: &str) -> Option<RunId> {
@@ -137,8 +155,9 @@ fn run_of(job: &str) -> Option<RunId> {
 /// The file: a line for each group, with the id of its leader, when that was started, the boot, and the job.
 #[cfg(target_os = "linux")]
 mod list {
-    use super::run_of;
+    use super::{in_one_line, run_of};
     use crate::proc::{self, Identity};
+    use std::collections::HashSet;
     use std::fs::{File, OpenOptions};
     use std::io::{self, Write};
     use std::os::unix::fs::OpenOptionsExt;
@@ -146,6 +165,9 @@ mod list {
     use windlass_engine::{JobKey, RunId};
 
     const NAME: &str = "children";
+
+    /// Stands in the place of a job in the line that says that an owner opened the list during this boot.
+    const OPENED: &str = "opened";
 
     /// So large the file may get before lines about groups that are gone are taken out.
     const COMPACT_BYTES: u64 = 64 * 1024;
@@ -171,14 +193,16 @@ mod list {
             let file = append_to(&path)?;
             let mut list = Self { path, file, boot, bytes: 0, compact_at: COMPACT_BYTES };
             list.compact()?;
+            let opened = format!("0 0 {} {OPENED}\n", list.boot);
+            list.file.write_all(opened.as_bytes())?;
             Ok(list)
         }
 
         pub fn add(&mut self, leader: i32, job: &JobKey) -> io::Result<()> {
             // Gone already: there is nothing to end.
             let Some(process) = proc::process(leader) else { return Ok(()) };
-            let job = job.to_string().replace(['\n', '\r'], " ");
-            let line = format!("{leader} {} {} {job}\n", process.identity.start_time, self.boot);
+            let (since, job) = (process.identity.start_time, in_one_line(job));
+            let line = format!("{leader} {since} {} {job}\n", self.boot);
             self.file.write_all(line.as_bytes())?;
             self.bytes += line.len() as u64;
             if self.bytes >= self.compact_at { self.compact() } else { Ok(()) }
@@ -214,15 +238,30 @@ mod list {
         options
     }
 
+    /// The jobs in the list, if an owner opened it during this boot. Jobs whose processes are gone may be missing.
+    pub fn started(folder: &Path) -> io::Result<Option<HashSet<String>>> {
+        let boot = proc::boot_id()?;
+        let text = read(folder)?;
+        let line = |line: &str| -> Option<String> {
+            let mut parts = line.splitn(4, ' ').skip(2);
+            (parts.next()? == boot).then(|| parts.next().map(str::to_owned))?
+        };
+        let jobs: HashSet<String> = text.lines().filter_map(line).collect();
+        Ok(jobs.contains(OPENED).then_some(jobs))
+    }
+
+    fn read(folder: &Path) -> io::Result<String> {
+        match std::fs::read(folder.join(NAME)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            read => Ok(String::from_utf8_lossy(&read?).into_owned()),
+        }
+    }
+
     /// The groups in the list that belong to this boot and whose leader is there; it keeps the id of the group from being
     /// given to anybody else.
     pub fn living(folder: &Path) -> io::Result<Vec<Entry>> {
         let boot = proc::boot_id()?;
-        let text = match std::fs::read(folder.join(NAME)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            read => read?,
-        };
-        let text = String::from_utf8_lossy(&text);
+        let text = read(folder)?;
         // A line that cannot be read was being written when the machine stopped.
         let entries = text.lines().filter_map(parse);
         Ok(entries.filter(|entry| entry.boot == boot && is_running(entry.leader)).collect())

@@ -100,6 +100,8 @@ fn recorded(events: &[Event]) -> Vec<Printed> {
             | What::CancelRequested { .. }
             | What::Paused { .. }
             | What::Resumed { .. }
+            | What::Interrupted
+            | What::Continued
             | What::InputsChanged { .. }
             | What::Rebound { .. }
             | What::Reopened { .. }

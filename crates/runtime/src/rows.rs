@@ -10,12 +10,15 @@ use windlass_store::{Projection, Row};
 /// What a run waits for that was started for later.
 const BEGINNING: &str = "its time";
 
+/// The status of a run that no process continues before someone resumes it.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 #[derive(Debug)]
 pub struct Rows;
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        4
+        5
     }
 
     fn apply(&self, _: &RunId, row: &mut Row, events: &[Event]) {
@@ -60,7 +63,13 @@ fn apply(row: &mut Row, event: &Event) {
             row.status = "paused".into();
         }
         What::Paused { .. } => {}
-        What::Resumed { .. } => row.status = waiting_word(row).into(),
+        What::Resumed { .. } | What::Continued => row.status = waiting_word(row).into(),
+        What::Interrupted => row.status = INTERRUPTED.into(),
+        What::CancelRequested { path, .. } => {
+            if path.is_run() && row.status == INTERRUPTED {
+                row.status = waiting_word(row).into();
+            }
+        }
         What::Reopened { inputs, .. } => {
             row.inputs = searchable(inputs);
             row.status = "running".into();
@@ -106,7 +115,6 @@ fn apply(row: &mut Row, event: &Event) {
         | What::TimerFired { .. }
         | What::Decided { .. }
         | What::Signalled { .. }
-        | What::CancelRequested { .. }
         | What::Closed => {}
     }
 }
@@ -153,7 +161,7 @@ fn wait(row: &mut Row, path: &Path) {
 fn go_on(row: &mut Row, path: &Path) {
     let name = ids::rough(path);
     row.waiting.retain(|waiting| *waiting != name);
-    if row.ended_at.is_none() {
+    if row.ended_at.is_none() && row.status != INTERRUPTED {
         row.status = waiting_word(row).into();
     }
 }

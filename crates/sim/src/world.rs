@@ -624,6 +624,8 @@ fn shown(input: &Input) -> String {
             format!("signal    {name} {id} {}{to}", value.to_json_text().unwrap_or_default())
         }
         Input::TakenUp => "taken up".into(),
+        Input::Interrupt => "interrupt".into(),
+        Input::Continue => "continue".into(),
         Input::Tick => "tick".into(),
         Input::Cancel { path, .. } => format!("cancel    {path}"),
         Input::Pause { .. } => "pause".into(),

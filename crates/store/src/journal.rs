@@ -7,6 +7,7 @@ use crate::pending::Pending;
 use crate::record::{self, Values};
 use crate::view::Wake;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use windlass_engine::{DeskEvent, Event, RunId};
@@ -68,6 +69,8 @@ pub struct Append {
     /// Values above 64 KiB that the frame refers to. They are written before the record.
     values: Arc<Values>,
     wake: Wake,
+    /// What the frame holds, where the caller shared it.
+    events: Option<Arc<Vec<Event>>>,
 }
 
 impl Append {
@@ -92,7 +95,15 @@ impl Append {
 
     fn of(run: RunId, prev: Prev, (frame, values): (Arc<[u8]>, Values)) -> Self {
         let (ticket, values) = (Ticket::default(), Arc::new(values));
-        Self { run, prev, needs: None, ticket, frame, values, wake: Wake::Unknown }
+        Self { run, prev, needs: None, ticket, frame, values, wake: Wake::Unknown, events: None }
+    }
+
+    /// The same as [`Append::new`], and the rows of lists need not parse the record again.
+    pub fn sharing(run: RunId, prev: impl Into<Prev>, events: Arc<Vec<Event>>) -> Result<Self, Error> {
+        let append = Self::new(run, prev, &events)?;
+        // Parsed, such a record has references in the place of large values.
+        let events = append.values.is_empty().then_some(events);
+        Ok(Self { events, ..append })
     }
 
     /// It is written only if this other record is, and after it.
@@ -153,7 +164,8 @@ impl Append {
 
     /// The record that this becomes, its checksum left out.
     pub(crate) fn record(&self, lsn: Lsn, prev: Option<Lsn>) -> Record {
-        Record { lsn, run: self.run.clone(), prev, frame: self.frame.clone() }
+        let (frame, events) = (self.frame.clone(), self.events.clone());
+        Record { lsn, run: self.run.clone(), prev, frame, events }
     }
 }
 
@@ -167,18 +179,26 @@ pub enum Appended {
 }
 
 /// A record as it was written, its checksum verified.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Record {
     pub lsn: Lsn,
     pub run: RunId,
     pub prev: Option<Lsn>,
     frame: Arc<[u8]>,
+    /// What the frame holds, if this process wrote it.
+    events: Option<Arc<Vec<Event>>>,
+}
+
+impl PartialEq for Record {
+    fn eq(&self, other: &Self) -> bool {
+        (self.lsn, self.prev) == (other.lsn, other.prev) && self.run == other.run && self.frame == other.frame
+    }
 }
 
 impl Record {
     pub(crate) fn verified(lsn: Lsn, run: RunId, prev: Option<Lsn>, frame: &[u8]) -> Result<Self, Error> {
         if record::is_whole(&run, prev, frame) {
-            Ok(Self { lsn, run, prev, frame: frame.into() })
+            Ok(Self { lsn, run, prev, frame: frame.into(), events: None })
         } else {
             Err(Error::Corrupt { run, lsn })
         }
@@ -207,8 +227,11 @@ impl Record {
     }
 
     /// The events; a large value is represented by a reference.
-    pub fn events(&self) -> Result<Vec<Event>, Error> {
-        record::decode(&self.frame).map_err(|cause| self.unreadable(cause))
+    pub fn events(&self) -> Result<Cow<'_, [Event]>, Error> {
+        match &self.events {
+            Some(events) => Ok(Cow::Borrowed(events)),
+            None => record::decode(&self.frame).map(Cow::Owned).map_err(|cause| self.unreadable(cause)),
+        }
     }
 
     fn unreadable(&self, cause: String) -> Error {

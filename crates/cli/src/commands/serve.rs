@@ -92,7 +92,14 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     let stop_listening = listening.abort_handle();
     let before = if how.for_guests { Vec::new() } else { unfinished(&engine)? };
     if how.serves_all {
-        for (run, error) in engine.serve_all(from.host()?).await? {
+        let left_alone = tokio::select! {
+            left_alone = engine.serve_all(from.host()?) => left_alone?,
+            _ = signals.next() => {
+                stop(&engine, &mut signals).await;
+                return Ok(Answer::new(Status::Stopped));
+            }
+        };
+        for (run, error) in left_alone {
             answer::remark(&format!("run {run} is left alone: {error}"));
         }
     }

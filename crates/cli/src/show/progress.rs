@@ -59,6 +59,8 @@ fn path_of(what: &What) -> Option<&Path> {
         What::Started { .. }
         | What::Paused { .. }
         | What::Resumed { .. }
+        | What::Interrupted
+        | What::Continued
         | What::InputsChanged { .. }
         | What::Reopened { .. }
         | What::Concluded { .. }
@@ -101,6 +103,8 @@ pub fn event_line(event: &Event) -> String {
         | What::InputsChanged { by, .. }
         | What::Reopened { by, .. } => format!(" by {by}"),
         What::Started { .. }
+        | What::Interrupted
+        | What::Continued
         | What::Kept(_)
         | What::Noted { .. }
         | What::TimerFired { .. }
@@ -208,6 +212,8 @@ fn progress(event: &Event) -> Option<String> {
         | What::CancelRequested { .. }
         | What::Paused { .. }
         | What::Resumed { .. }
+        | What::Interrupted
+        | What::Continued
         | What::InputsChanged { .. }
         | What::Rebound { .. }
         | What::Reopened { .. }

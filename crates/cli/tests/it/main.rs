@@ -20,6 +20,7 @@ mod look;
 mod plan;
 mod programs;
 mod pty;
+mod recover;
 mod schema;
 mod scratch;
 mod support;

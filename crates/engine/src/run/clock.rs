@@ -12,7 +12,7 @@ impl Turn<'_> {
     /// The time has come that the run was to begin at: now it asks for what it shares.
     pub(super) fn begin(&mut self) -> bool {
         let Some(at) = self.state().begins else { return false };
-        if at > self.now || !self.ticking || self.state().paused || self.state().stop.is_some() {
+        if at > self.now || !self.ticking || self.state().stands_still() || self.state().stop.is_some() {
             return false;
         }
         self.emit(What::TimerFired { path: Path::default(), reason: Reason::Wait });
@@ -37,7 +37,7 @@ impl Turn<'_> {
         if self.state().timers.next().is_some_and(|(other, ..)| other < until) {
             return false;
         }
-        if until > self.now || !self.ticking || self.state().paused || self.state().stop.is_some() {
+        if until > self.now || !self.ticking || self.state().stands_still() || self.state().stop.is_some() {
             return false;
         }
         self.emit(What::TimerFired { path: Path::default(), reason: Reason::Timeout });
@@ -60,7 +60,7 @@ impl Turn<'_> {
         // A gate alone stops the time, and so do a pause and the undoing of what was done.
         let only_people =
             state.index.jobs.is_empty() && state.index.sleeping.is_empty() && state.index.delayed.is_empty();
-        let still = state.paused || only_people || state.has_undone;
+        let still = state.stands_still() || only_people || state.has_undone;
         let until = match (state.clock, still) {
             (RunClock::None, false) => self.now.plus(limit),
             (RunClock::Still { left }, false) => self.now.plus(left),

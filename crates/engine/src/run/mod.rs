@@ -138,9 +138,13 @@ impl Run {
         self.state.paused
     }
 
+    pub fn is_interrupted(&self) -> bool {
+        self.state.interrupted
+    }
+
     /// The earliest instant at which time alone changes something.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        if self.state.paused {
+        if self.state.stands_still() {
             return None;
         }
         let run = match self.state.clock {
@@ -189,7 +193,7 @@ impl Run {
         ];
         self.application().is_some()
             || !state.hooks.is_empty()
-            || ready.iter().any(|ready| !ready.is_empty()) && !state.paused
+            || ready.iter().any(|ready| !ready.is_empty()) && !state.stands_still()
             || state.index.jobs.iter().any(held)
     }
 
@@ -206,7 +210,7 @@ impl Run {
             || !state.index.delayed.is_empty()
             || state.index.sleeping.iter().any(sleeps)
             || state.index.jobs.iter().any(retries);
-        moves && !state.paused && self.outcome().is_none()
+        moves && !state.stands_still() && self.outcome().is_none()
     }
 
     /// The time of its last event.
@@ -449,6 +453,18 @@ impl Turn<'_> {
                 Ok(())
             }
             Input::Tick => Ok(()),
+            Input::Interrupt => {
+                if !self.state().interrupted {
+                    self.emit(What::Interrupted);
+                }
+                Ok(())
+            }
+            Input::Continue => {
+                if self.state().interrupted {
+                    self.emit(What::Continued);
+                }
+                Ok(())
+            }
             Input::Cancel { path, why, by } => self.cancel(path, why, by),
             Input::Pause { .. } if self.state().paused => Err(Refused::AlreadyPaused),
             Input::Pause { by } => {
@@ -479,7 +495,7 @@ impl Turn<'_> {
             | Input::Noted { job, .. }
             | Input::Spent { job, .. } => Err(Refused::StaleJob(job)),
             Input::Answered { asker, .. } => Err(Refused::NotAsked(asker)),
-            Input::Tick | Input::TakenUp => Ok(()),
+            Input::Tick | Input::TakenUp | Input::Interrupt | Input::Continue => Ok(()),
             Input::Decide { id, path, .. } => self.known_decision(&id, &path)?.ok_or(Refused::Finished),
             Input::Reopen { inputs, by } => self.reopen(&inputs, by),
             Input::Close => self.close(),
@@ -580,7 +596,7 @@ impl Turn<'_> {
     /// Fires one timer that is due, once nothing is left to do about the one before. While the run is paused none does; they act when it goes on.
     fn fire_timer(&mut self) -> bool {
         let Some((until, place, reason)) = self.state().timers.next() else { return false };
-        if until > self.now || !self.ticking || self.state().paused {
+        if until > self.now || !self.ticking || self.state().stands_still() {
             return false;
         }
         let path = self.path(place);

@@ -98,9 +98,9 @@ impl Live {
         (self.underway, self.held) = (0, false);
     }
 
-    /// Whether this mail asks to execute a run that only records what it is told.
-    pub fn is_reloaded_by(&self, mail: &Mail) -> bool {
-        self.execution.is_none() && self.can_execute && matches!(mail, Mail::Resume(_))
+    /// Whether the run only records what it is sent, and could be executed instead.
+    pub fn only_records(&self) -> bool {
+        self.execution.is_none() && self.can_execute
     }
 
     pub fn is_quiet(&self) -> bool {
@@ -110,7 +110,7 @@ impl Live {
     /// When a resting run has to be loaded again.
     pub fn wake(&self) -> Wake {
         match self.run.next_deadline() {
-            _ if self.run.owes() => Wake::Owes,
+            _ if self.run.owes() || self.run.is_interrupted() => Wake::Owes,
             Some(due) => Wake::At(due),
             None => Wake::Never,
         }
@@ -265,9 +265,10 @@ impl Turn<'_> {
         let ended = self.live.run.outcome().is_some();
         let failed = matches!(self.live.run.outcome(), Some(Outcome::Failed(_)));
         let Resume { wanted, reopens } = resume;
+        let interrupted = self.live.run.is_interrupted().then_some(Input::Continue);
         let inputs = match wanted {
             None if failed && reopens => vec![Input::Reopen { inputs: nothing(), by: CALLER.into() }],
-            None => Vec::new(),
+            None => interrupted.into_iter().collect(),
             Some((by, inputs)) if ended => vec![Input::Reopen { inputs, by }],
             Some((by, inputs)) => {
                 let changes = matches!(&inputs, Value::Map(map) if !map.is_empty());
@@ -275,7 +276,7 @@ impl Turn<'_> {
                     || self.live.run.asks_again_on_resume() && (self.live.is_fresh || self.live.is_still);
                 let change = changes.then(|| Input::Change { inputs, by: by.clone() });
                 let paused = self.live.run.is_paused().then_some(Input::Resume { by });
-                change.into_iter().chain(paused).collect()
+                interrupted.into_iter().chain(change).chain(paused).collect()
             }
         };
         if inputs.is_empty() {

@@ -7,7 +7,7 @@ use crate::input::{Input, Refused, Start};
 use crate::job::Job;
 use crate::keys::{JobKey, RunId, Timestamp};
 use crate::outcome::Outcome;
-use crate::run::Run;
+use crate::run::{Program, Run};
 use std::sync::Arc;
 use windlass_ir::{Duration, Value};
 
@@ -71,7 +71,8 @@ impl Mail {
 /// A run that does not exist yet.
 #[derive(Clone, Debug)]
 pub struct Begin {
-    pub run: Run,
+    pub run: RunId,
+    pub program: Arc<Program>,
     pub start: Start,
     pub execution: Execution,
     /// Nothing can have this id yet, so the journal is not asked.
@@ -84,7 +85,7 @@ pub struct Begin {
 #[derive(Clone, Debug, Default)]
 pub struct Resume {
     /// Who wants it, and the inputs to lay over the first ones. None continues the run as it is: a paused run stays paused, and a
-    /// failed one is not reopened.
+    /// failed one is not reopened. An interrupted run continues either way.
     pub wanted: Option<(Arc<str>, Value)>,
     /// Reopen the run if it has failed, although no one changed anything: a caller that was reopened calls again.
     pub reopens: bool,

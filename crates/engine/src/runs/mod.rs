@@ -65,8 +65,24 @@ pub struct Runs {
 /// Which runs this process executes. Others only record what they are told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Serves {
-    All,
     Named(HashSet<RunId>),
+    /// Every run but these: they were interrupted, and no one has resumed them.
+    AllBut(HashSet<RunId>),
+}
+
+impl Serves {
+    pub fn all() -> Self {
+        Self::AllBut(HashSet::new())
+    }
+
+    /// Whether a run is executed because of this mail. To cancel an interrupted run is to end it, so no one has to resume it first.
+    fn executes(&self, mail: &Mail) -> bool {
+        match mail {
+            Mail::Resume(_) => true,
+            Mail::Input(Input::Cancel { path, .. }) => path.is_run() && matches!(self, Self::AllBut(_)),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -177,21 +193,32 @@ impl Runs {
     /// Whether this process executes the run.
     pub fn serves(&self, run: &RunId) -> bool {
         match &self.serves {
-            Serves::All => true,
             Serves::Named(named) => named.contains(run),
+            Serves::AllBut(others) => !others.contains(run),
         }
     }
 
     /// Executes this run too. Its mail does the rest.
     pub fn serve(&mut self, run: &RunId) {
-        if let Serves::Named(named) = &mut self.serves {
-            named.insert(run.clone());
-        }
+        match &mut self.serves {
+            Serves::Named(named) => named.insert(run.clone()),
+            Serves::AllBut(others) => others.remove(run),
+        };
     }
 
     /// Executes every run from now on. The caller names the unfinished ones with [`Runs::recover`].
     pub fn serve_all(&mut self) {
-        self.serves = Serves::All;
+        self.serves = Serves::all();
+    }
+
+    /// Executes every run from now on but these, which an earlier process left: they are marked as interrupted.
+    pub fn serve_all_but(&mut self, mut unfinished: Vec<RunId>, now: Now) {
+        unfinished.retain(|run| !self.known.contains_key(run));
+        self.serves = Serves::AllBut(unfinished.iter().cloned().collect());
+        for run in unfinished {
+            self.work.post(run, Mail::Input(Input::Interrupt), None);
+        }
+        self.advance(now);
     }
 
     /// Tells about a run that a process finds when it opens a folder.
@@ -214,12 +241,10 @@ impl Runs {
     /// Everything that is left to do when a process opens a folder: what the coordinator owes, and, if not every run is served here,
     /// the places in queues of runs that no process executes.
     pub fn open(&mut self, now: Now) {
-        if matches!(self.serves, Serves::Named(_)) {
-            let waiting = self.coordinator().waiting.keys().filter(|asker| !self.serves(&asker.run));
-            let waiting: Vec<Asker> = waiting.cloned().collect();
-            waiting.into_iter().for_each(|asker| self.work.give_back(asker, now));
-        }
-        if self.serves == Serves::All {
+        let waiting = self.coordinator().waiting.keys().filter(|asker| !self.serves(&asker.run));
+        let waiting: Vec<Asker> = waiting.cloned().collect();
+        waiting.into_iter().for_each(|asker| self.work.give_back(asker, now));
+        if matches!(self.serves, Serves::AllBut(_)) {
             self.work.pass_on_owed(None);
         }
         self.advance(now);
@@ -425,13 +450,14 @@ impl Runs {
     }
 
     fn deliver_to(&mut self, run: RunId, mail: Mail, reply: Option<ReplyTo>, now: Now) {
-        if matches!(mail, Mail::Resume(_)) {
+        let executes = self.serves.executes(&mail);
+        if executes {
             self.serve(&run);
         }
         match self.known.get_mut(&run) {
             Some(Entry::Loading(loading)) => loading.mail.push_back((mail, reply)),
             Some(Entry::Live(live)) => {
-                let reload = live.is_reloaded_by(&mail) && !self.stopping;
+                let reload = executes && live.only_records() && !self.stopping;
                 match live.held || reload {
                     true => live.waiting.push_back((mail, reply)),
                     false => Turn { live, work: &mut self.work, now }.take(mail, reply),
@@ -478,8 +504,8 @@ impl Runs {
     }
 
     fn begin(&mut self, begin: Begin, reply: Option<ReplyTo>, now: Now) {
-        let Begin { run, start, execution, .. } = begin.clone();
-        let (id, clock) = (run.id().clone(), execution.clock(now));
+        let (id, execution) = (begin.run.clone(), begin.execution.clone());
+        let clock = execution.clock(now);
         if let Some((key, ttl)) = &begin.once
             && let Some(earlier) = self.started_with(key, &id, *ttl, now)
         {
@@ -487,15 +513,12 @@ impl Runs {
             return self.reply(reply, Reply::Earlier(earlier), retry);
         }
         self.serve(&id);
+        let run = Run::new(id.clone(), begin.program.clone());
+        let start = Box::new(begin.start.clone());
         let mut live = Box::new(Live::new(run, Some(execution), After::Stored(None), 0, clock));
         live.stopping = self.stopping;
         let retry = Some(To::Run(id.clone(), Mail::Begin(Box::new(begin))));
-        Turn { live: &mut live, work: &mut self.work, now }.offer(
-            Input::Start(Box::new(start)),
-            None,
-            reply,
-            retry,
-        );
+        Turn { live: &mut live, work: &mut self.work, now }.offer(Input::Start(start), None, reply, retry);
         self.known.insert(id.clone(), Entry::Live(live));
         self.work.touched.insert(id);
     }
@@ -609,7 +632,7 @@ impl Runs {
         if !live.held
             && let Some((mail, reply)) = live.waiting.pop_front()
         {
-            if live.is_reloaded_by(&mail) && !self.stopping {
+            if self.serves.executes(&mail) && live.only_records() && !self.stopping {
                 if live.underway == 0 {
                     let rest = std::mem::take(&mut live.waiting);
                     self.forget(&run);

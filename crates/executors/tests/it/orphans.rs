@@ -160,3 +160,16 @@ fn a_folder_that_is_not_there_is_an_error() {
     assert!(matches!(end(&gone, "r"), Err(EndError::Look(_))));
     assert!(Children::open(&gone).is_err());
 }
+
+#[test]
+fn a_new_owner_knows_which_jobs_an_earlier_one_started() {
+    let folder = folder("orphan_started");
+    let first = Children::open(&folder).expect("a writable folder");
+    assert!(first.may_have_started(&key("r")), "no owner was here during this boot");
+    let (child, _) = group("echo; exec sleep 1000", &[]);
+    first.started(child.id(), &key("r"));
+    let second = Children::open(&folder).expect("a writable folder");
+    assert!(second.may_have_started(&key("r")));
+    assert!(!second.may_have_started(&key("other")));
+    stop(child);
+}

@@ -248,6 +248,10 @@ impl Engine {
         }))
     }
 
+    pub(crate) fn children(&self) -> Option<&Arc<Children>> {
+        self.children.as_ref()
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
@@ -402,7 +406,8 @@ impl Engine {
             reach,
         };
         let begin = Begin {
-            run: Run::new(id.clone(), program),
+            run: id,
+            program,
             start: beginning,
             execution: self.execution(&start.host),
             is_new,
@@ -412,7 +417,7 @@ impl Engine {
     }
 
     async fn begin_once(&self, begin: Begin, host: Host, watch: Option<Watch>) -> Result<Begun, Error> {
-        let id = begin.run.id().clone();
+        let id = begin.run.clone();
         self.note_active(&id);
         let again = begin.once.is_some().then(|| begin.clone());
         let message =
@@ -429,9 +434,8 @@ impl Engine {
                 true => Ok(Begun::Before(earlier)),
                 // The process that wanted to start it died before it did.
                 false => {
-                    let run = Run::new(earlier, begin.run.program().clone());
-                    Box::pin(self.begin_once(Begin { run, once: None, is_new: false, ..begin }, host, None))
-                        .await
+                    let begin = Begin { run: earlier, once: None, is_new: false, ..begin };
+                    Box::pin(self.begin_once(begin, host, None)).await
                 }
             },
             (
@@ -619,20 +623,37 @@ impl Engine {
     /// cannot be executed, once all others have been loaded.
     pub async fn serve_all(self: &Arc<Self>, host: Host) -> Result<Vec<(RunId, Error)>, Error> {
         self.set_house(host);
-        // The process may have run out of file descriptors for a moment.
-        let mut pause = UNREADABLE_FIRST;
-        let unfinished = loop {
-            match self.store.view.unfinished().await {
-                Ok(unfinished) => break unfinished,
-                Err(error) if pause > UNREADABLE_MAX => return Err(error.into()),
-                Err(_) => tokio::time::sleep(pause).await,
-            }
-            pause *= 2;
-        };
+        let unfinished = self.unfinished().await?;
         let (reply, answer) = oneshot::channel();
         // If it is gone the answer says so.
         let _ = self.scheduler().send(Message::ServeAll { unfinished, reply });
         answer.await.map_err(|_| Error::Store(windlass_store::Error::Stopped))
+    }
+
+    /// Executes every run of the folder from now on except those that an earlier process left unfinished: these are marked as
+    /// interrupted, and what they left running is ended. Says how many they are.
+    pub async fn serve_new(self: &Arc<Self>, host: Host) -> Result<usize, Error> {
+        self.set_house(host);
+        let unfinished: Vec<RunId> = self.unfinished().await?.into_iter().map(|(run, _)| run).collect();
+        let left = unfinished.clone();
+        self.looking(move |engine| left.iter().try_for_each(|run| engine.end_orphans(run))).await?;
+        let count = unfinished.len();
+        // If it is gone, the next question says so.
+        let _ = self.scheduler().send(Message::ServeAllBut(unfinished));
+        Ok(count)
+    }
+
+    /// The runs without a result. The process may have run out of file descriptors for a moment, so it tries more than once.
+    async fn unfinished(&self) -> Result<Vec<(RunId, windlass_store::Wake)>, Error> {
+        let mut pause = UNREADABLE_FIRST;
+        loop {
+            match self.store.view.unfinished().await {
+                Ok(unfinished) => return Ok(unfinished),
+                Err(error) if pause > UNREADABLE_MAX => return Err(error.into()),
+                Err(_) => tokio::time::sleep(pause).await,
+            }
+            pause *= 2;
+        }
     }
 
     fn house(&self) -> Option<Host> {

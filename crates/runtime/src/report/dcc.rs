@@ -1,6 +1,7 @@
 //! The words of DCC-MCP. Every step is listed once, as its last iteration left it.
 
 use super::Shown;
+use crate::rows::INTERRUPTED;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 use windlass_engine::{Decision, Outcome, Path, RunPhase, StepPhase, StepView, View, status_word};
@@ -43,6 +44,7 @@ pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
         | StepPhase::Queued { .. }
         | StepPhase::Settled(Outcome::Skipped(_)) => "pending",
         StepPhase::Settled(outcome) => status_word(StatusWords::Dcc, outcome),
+        _ if view.interrupted => INTERRUPTED,
         StepPhase::Running
         | StepPhase::Backoff { .. }
         | StepPhase::Asking { .. }

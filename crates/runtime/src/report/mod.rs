@@ -46,6 +46,9 @@ pub fn standing(view: &View) -> Standing {
         RunPhase::Ended(Outcome::Failed(_)) => Standing::Failed,
         RunPhase::Ended(Outcome::Cancelled(_)) => Standing::Cancelled,
         RunPhase::Pending | RunPhase::Running => {
+            if view.interrupted {
+                return Standing::Going;
+            }
             let pending = view.phase == RunPhase::Pending && view.started_at.is_some();
             let waiting = view.paused || pending || view.steps.values().any(is_for_others);
             if waiting && !moves_by_itself(view) { Standing::Waiting } else { Standing::Going }
@@ -131,6 +134,9 @@ impl Dialect {
 }
 
 fn run_status(view: &View) -> &'static str {
+    if view.interrupted {
+        return crate::rows::INTERRUPTED;
+    }
     match Dialect::of(view) {
         Dialect::Swdl => swdl::run_status(view),
         Dialect::Speckit => speckit::run_status(view),

@@ -69,6 +69,8 @@ fn touched(view: &View, event: &Event) -> Vec<Path> {
         | What::CancelRequested { .. }
         | What::Paused { .. }
         | What::Resumed { .. }
+        | What::Interrupted
+        | What::Continued
         | What::InputsChanged { .. }
         | What::Closed => Vec::new(),
     }

@@ -24,6 +24,8 @@ pub(super) struct Jobs {
     work: JoinSet<Returned>,
     keys: HashMap<Id, JobKey>,
     tokens: HashMap<JobKey, Tokens>,
+    /// Jobs were started that have not had a chance to run.
+    started: bool,
 }
 
 struct Tokens {
@@ -34,6 +36,11 @@ struct Tokens {
 impl Jobs {
     pub async fn next(&mut self) -> Option<Done> {
         self.work.join_next_with_id().await
+    }
+
+    /// Whether jobs were started since the last call.
+    pub fn take_started(&mut self) -> bool {
+        std::mem::take(&mut self.started)
     }
 
     pub fn try_next(&mut self) -> Option<Done> {
@@ -69,6 +76,7 @@ impl Scheduler {
     fn spawn(&mut self, key: JobKey, work: impl Future<Output = Returned> + Send + 'static) {
         let task = self.jobs.work.spawn(work);
         self.jobs.keys.insert(task.id(), key);
+        self.jobs.started = true;
     }
 
     /// An executor that answers without blocking is asked right here, so that answers keep the order of the questions.
@@ -196,16 +204,14 @@ impl Scheduler {
 
     /// Asks the executor of a job about it. Most jobs die with their owner, which needs no asking.
     pub(super) fn adopt(&mut self, mut job: Job) {
-        let outlives = match self.prepare(&mut job) {
-            Some((executor, context)) if executor.traits(&job.work.work).outlives => {
-                Some((executor, context))
-            }
-            Some(_) | None => None,
-        };
-        let Some((executor, context)) = outlives else {
+        let Some((executor, context)) = self.prepare(&mut job) else { return self.lose(job.key, true) };
+        let traits = executor.traits(&job.work.work);
+        if !traits.outlives {
             self.jobs.tokens.remove(&job.key);
-            return self.lose(job.key, true);
-        };
+            let children = self.engine().and_then(|engine| engine.children().cloned());
+            let started = children.is_none_or(|children| children.may_have_started(&job.key));
+            return self.lose(job.key, !traits.process || started);
+        }
         let (key, sender) = (job.key.clone(), self.sender.clone());
         tokio::spawn(async move {
             let found = executor.adopt(job, context).await;

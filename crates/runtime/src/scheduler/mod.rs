@@ -61,6 +61,8 @@ pub(crate) enum Message {
         unfinished: Vec<(RunId, windlass_store::Wake)>,
         reply: oneshot::Sender<Vec<(RunId, Error)>>,
     },
+    /// Execute every run but these, and mark these as interrupted.
+    ServeAllBut(Vec<RunId>),
     Look(Box<dyn FnOnce(&Runs) + Send>),
     Stop(oneshot::Sender<()>),
     /// Answered when no run does anything, and with `timers` when no timer is left either.
@@ -151,8 +153,15 @@ impl Scheduler {
     async fn work(mut self) {
         let mut messages = Vec::with_capacity(AT_ONCE);
         self.runs.open(now());
+        self.settle();
         loop {
-            self.settle();
+            self.finish();
+            if self.jobs.take_started() {
+                // The reports of jobs that end at once share a commit.
+                tokio::task::yield_now().await;
+                self.take_arrived(&mut messages);
+                self.finish();
+            }
             let alarm = self.runs.next_alarm(now());
             tokio::select! {
                 count = self.inbox.recv_many(&mut messages, AT_ONCE) => if count == 0 { return },
@@ -163,14 +172,25 @@ impl Scheduler {
             if self.engine.strong_count() == 0 {
                 return;
             }
-            messages.drain(..).for_each(|message| self.take(message));
-            while let Some(done) = self.jobs.try_next() {
-                self.returned(done);
-            }
+            self.take_arrived(&mut messages);
         }
     }
 
-    /// Carries out everything that was decided, lets virtual clocks jump, and hands over what is to be written.
+    /// Takes everything that has arrived: these messages, those behind them, and the jobs that have ended.
+    fn take_arrived(&mut self, messages: &mut Vec<Message>) {
+        while messages.len() < AT_ONCE
+            && let Ok(message) = self.inbox.try_recv()
+        {
+            messages.push(message);
+        }
+        messages.drain(..).for_each(|message| self.take(message));
+        while let Some(done) = self.jobs.try_next() {
+            self.returned(done);
+        }
+        self.settle();
+    }
+
+    /// Carries out everything that was decided and lets virtual clocks jump.
     fn settle(&mut self) {
         loop {
             let now = now();
@@ -179,9 +199,13 @@ impl Scheduler {
             }
             self.carry_out();
             if !self.runs.jump(now) {
-                break;
+                return;
             }
         }
+    }
+
+    /// Hands over what is to be written and read, and answers those who wait for that.
+    fn finish(&mut self) {
         self.hand_over();
         self.load();
         self.tell_idle();
@@ -195,7 +219,7 @@ impl Scheduler {
                 self.runs.send(run, mail, reply, now);
             }
             Message::Begin { begin, host, watch, reply } => {
-                let (run, reply) = (begin.run.id().clone(), self.reply_to(reply));
+                let (run, reply) = (begin.run.clone(), self.reply_to(reply));
                 self.host(&run, *host);
                 watch.into_iter().for_each(|watch| self.add_watch(&run, watch));
                 self.runs.send(run, Mail::Begin(begin), Some(reply), now);
@@ -212,6 +236,10 @@ impl Scheduler {
             }
             Message::Watch { run, watch } => self.watch(&run, watch),
             Message::ServeAll { unfinished, reply } => self.serve_all(unfinished, reply, now),
+            Message::ServeAllBut(unfinished) => {
+                self.runs.serve_all_but(unfinished, now);
+                self.runs.open(now);
+            }
             Message::Look(look) => look(&self.runs),
             Message::Stop(reply) => {
                 self.stops.push(reply);

@@ -2,7 +2,7 @@
 
 use super::{Message, Scheduler};
 use crate::clock::now;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use windlass_engine::{After, Body, Failure, Record, RunId, Wake, class};
 use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Ticket};
@@ -23,8 +23,8 @@ pub(super) struct Writing {
     batches: VecDeque<Batch>,
     /// The last record of each stream that this process has handed over.
     last: HashMap<Option<RunId>, (u64, Ticket)>,
-    /// Records that are not durable yet.
-    underway: BTreeMap<u64, Ticket>,
+    /// Records that are not durable yet, in the order of their numbers.
+    underway: VecDeque<(u64, Ticket)>,
     handed_over: u64,
     pause: Option<Duration>,
 }
@@ -47,8 +47,12 @@ impl Writing {
         let result = (&mut batch.pending).await;
         let (from, through) = (batch.from, batch.through);
         self.batches.pop_front();
-        self.underway = self.underway.split_off(&(through + 1));
+        self.forget_through(through);
         Answered { from, through, result }
+    }
+
+    fn forget_through(&mut self, number: u64) {
+        while self.underway.pop_front_if(|(oldest, _)| *oldest <= number).is_some() {}
     }
 
     pub fn forget(&mut self, run: &RunId) {
@@ -66,14 +70,17 @@ impl Writing {
             },
         };
         let append = match (&record.run, &record.body) {
-            (Some(run), Body::Run(events)) => Append::new(run.clone(), prev, events)?,
+            (Some(run), Body::Run(events)) => Append::sharing(run.clone(), prev, events.clone())?,
             (_, Body::Coordinator(events)) => Append::desk(prev, events)?,
             (None, Body::Run(_)) => return Err(Error::Stopped),
         };
-        let needs = record.needs.and_then(|number| self.underway.get(&number).cloned());
-        let append = append.needing(needs).resting(wake(record.wake));
+        let needed = record.needs.and_then(|number| {
+            let at = self.underway.binary_search_by_key(&number, |(underway, _)| *underway).ok()?;
+            Some(self.underway[at].1.clone())
+        });
+        let append = append.needing(needed).resting(wake(record.wake));
         self.last.insert(record.run, (record.number, append.ticket().clone()));
-        self.underway.insert(record.number, append.ticket().clone());
+        self.underway.push_back((record.number, append.ticket().clone()));
         Ok(append)
     }
 }

@@ -187,7 +187,12 @@ impl Oracle {
                 }
             }
             // What runs share is not its business.
-            Input::Noted { .. } | Input::Answered { .. } | Input::Spent { .. } | Input::TakenUp => {}
+            Input::Noted { .. }
+            | Input::Answered { .. }
+            | Input::Spent { .. }
+            | Input::TakenUp
+            | Input::Interrupt
+            | Input::Continue => {}
             Input::Decide { id, path, decision } => {
                 let asks = |at: &At| matches!(self.tree[*at].state, State::Asking { .. });
                 let gate = self.at(path).filter(asks);

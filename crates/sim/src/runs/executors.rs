@@ -172,9 +172,9 @@ impl World {
         let inputs = Value::map([("k", Value::text(*self.random.pick(&["a", "b"])))]);
         let start = more(Start { seed: 1, lineage: Lineage::default(), ..Start::with(inputs) });
         let execution = self.execution(&spec, self.time.now().wall);
-        let new = Run::new(run.clone(), program(spec.workflow).clone());
+        let program = program(spec.workflow).clone();
         self.specs.insert(run.clone(), spec);
-        Begin { run: new, start, execution, is_new: false, once: None }
+        Begin { run: run.clone(), program, start, execution, is_new: false, once: None }
     }
 
     fn continue_call(&mut self, job: &JobKey) {

@@ -6,7 +6,7 @@ use super::world::{HOUR, SECOND, Spec, World, log};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use windlass_engine::{
-    Ask, Claim, Execution, Found, Full, Job, JobKey, Loaded, Mail, NoLimits, Policy, Presence, Reply,
+    Ask, Claim, Execution, Found, Full, Input, Job, JobKey, Loaded, Mail, NoLimits, Policy, Presence, Reply,
     ReplyTo, Run, RunId, Runs, RunsOrder as Order, Serves, Timestamp, Wake,
 };
 
@@ -15,6 +15,8 @@ use windlass_engine::{
 pub struct Process {
     /// The runs that it may execute; none if it executes all.
     pub serves: Option<BTreeSet<RunId>>,
+    /// It executes only what is new, and what someone resumes or cancels.
+    pub interrupts: bool,
     pub loads: Vec<Load>,
     pub replies: BTreeMap<ReplyTo, For>,
     /// How many events of each run were shown or were there before.
@@ -93,10 +95,18 @@ impl World {
         let (desk, tail, events) = self.store.desk();
         let count = |run: &RunId| (run.clone(), self.store.events(run).count() as u64);
         self.process = Process { shown: runs.iter().map(count).collect(), ..Process::default() };
-        self.runs = Runs::new(desk, tail, events, serves.as_ref().map_or(Serves::All, named), now)
+        let interrupts = serves.is_some() && self.random.chance(40);
+        let (ended, unfinished): (BTreeSet<_>, BTreeSet<_>) =
+            runs.iter().cloned().partition(|run| self.store.left(run).ended);
+        let serves = if interrupts { Some(ended) } else { serves };
+        self.runs = Runs::new(desk, tail, events, serves.as_ref().map_or_else(Serves::all, named), now)
             .keeping(self.random.below(4));
-        log!(self, "-- a process opens the folder and serves {serves:?} --");
-        self.process.serves = serves;
+        log!(self, "-- a process opens the folder, serves {serves:?}, interrupts: {interrupts} --");
+        (self.process.serves, self.process.interrupts) = (serves, interrupts);
+        if interrupts {
+            self.runs.serve_all_but(unfinished.into_iter().collect(), now);
+            self.carry_out_orders();
+        }
         self.recover_all();
     }
 
@@ -143,7 +153,12 @@ impl World {
     }
 
     pub fn send(&mut self, run: &RunId, mail: Mail, reply: Option<For>) {
-        if let (Some(serves), Mail::Begin(_) | Mail::Resume(_)) = (&mut self.process.serves, &mail) {
+        let executes = match &mail {
+            Mail::Begin(_) | Mail::Resume(_) => true,
+            Mail::Input(Input::Cancel { path, .. }) => self.process.interrupts && path.is_run(),
+            _ => false,
+        };
+        if let Some(serves) = self.process.serves.as_mut().filter(|_| executes) {
             serves.insert(run.clone());
         }
         match &mail {

@@ -90,7 +90,7 @@ impl World {
         let mut random = Random::new(seed);
         let time = Time { passed: 0, started: (0, 7 * SECOND), skew: 0 };
         let clients = (0..3 + random.below(3)).map(|_| Client::default()).collect();
-        let runs = Runs::new(Desk::default(), None, 0, Serves::All, time.now());
+        let runs = Runs::new(Desk::default(), None, 0, Serves::all(), time.now());
         let limits_jobs = random.chance(25);
         let mut world = Self {
             random,

@@ -382,7 +382,7 @@ fn unstorable(backend: &mut dyn Backend) {
         Ok(Appended::At(Lsn(1)))
     );
     let records = store.journal.read(&run("a"), None).wait().expect("a history");
-    assert_eq!(records[0].events().expect("events"), [noted(1, "k", fits)]);
+    assert_eq!(*records[0].events().expect("events"), [noted(1, "k", fits)]);
 }
 
 fn scan(backend: &mut dyn Backend) {

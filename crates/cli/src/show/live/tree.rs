@@ -172,6 +172,8 @@ impl Tree {
             | What::Signalled { .. }
             | What::Paused { .. }
             | What::Resumed { .. }
+            | What::Interrupted
+            | What::Continued
             | What::InputsChanged { .. }
             | What::Rebound { .. }
             | What::Closed => {}

@@ -110,6 +110,8 @@ impl State {
             What::Paused { reached: true, .. } => unless(self.reach.is_some(), "a run that stops at a step"),
             What::Paused { reached: false, .. } => unless(!self.paused, "a run that is not paused"),
             What::Resumed { .. } => unless(self.paused, "a paused run"),
+            What::Interrupted => unless(!self.interrupted, "a run that was not interrupted"),
+            What::Continued => unless(self.interrupted, "an interrupted run"),
             What::InputsChanged { .. } | What::CancelRequested { .. } => None,
             What::Scheduled { .. } | What::Noted { .. } | What::Settled(_) => match what.path() {
                 Some(path) if path.is_hook() => self.fits_hook(what),
@@ -255,6 +257,8 @@ impl State {
             | What::Kept(_)
             | What::Paused { .. }
             | What::Resumed { .. }
+            | What::Interrupted
+            | What::Continued
             | What::InputsChanged { .. }
             | What::Reopened { .. }
             | What::Concluded { .. }

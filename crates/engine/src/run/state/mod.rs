@@ -117,6 +117,8 @@ pub struct State {
     pub index: Index,
     pub timers: Timers,
     pub paused: bool,
+    /// No process continues the run before someone resumes it.
+    pub interrupted: bool,
     /// The run was told to stop.
     pub stop: Option<Stop>,
     /// How long the run may still take, and whether that time is running.
@@ -189,6 +191,7 @@ impl State {
             index: Index::default(),
             timers: Timers::default(),
             paused: false,
+            interrupted: false,
             stop: None,
             clock: RunClock::None,
             decisions: HashMap::new(),
@@ -219,6 +222,11 @@ impl State {
 
     fn at_mut(&mut self, place: Place) -> &mut Instance {
         self.instances.at_mut(place)
+    }
+
+    /// Nothing new begins and no timer fires.
+    pub fn stands_still(&self) -> bool {
+        self.paused || self.interrupted
     }
 
     pub fn find(&self, path: &Path) -> Option<Place> {
@@ -428,6 +436,8 @@ fn apply(state: &mut State, event: &Event) -> Result<(), Misfit> {
             }
         }
         What::Resumed { .. } => state.paused = false,
+        What::Interrupted => state.interrupted = true,
+        What::Continued => state.interrupted = false,
         What::InputsChanged { inputs, .. } => state.units[0].inputs = inputs.clone(),
         What::Rebound { path, inputs } => {
             let call = Some(state.target(path, event)?);

@@ -28,7 +28,7 @@ impl Stop {
 impl State {
     /// The whole run is told to stop. When it is told again, so is what belongs to the end of its steps.
     pub(super) fn stop_run(&mut self, stop: &Stop) {
-        self.paused = false;
+        (self.paused, self.interrupted) = (false, false);
         let again = self.stop.as_ref().is_some_and(|before| before.unwind);
         if again {
             let undoing: Vec<Place> = self.undoing.values().copied().collect();

@@ -1,0 +1,113 @@
+//! What `windlass serve` does with runs that it finds unfinished, after a `kill -9`: `[runs] recover` decides.
+
+use crate::scratch::Scratch;
+use crate::support::windlass_in;
+use serde_json::Value as Json;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A step that tells its process id and hangs until the file `go` is there, and one that follows it.
+const WORKFLOW: &str = r#"
+workflow: {id: w, name: W}
+stages:
+  - {id: a, type: shell, run: "echo a >> trace; test -e go && exit 0; echo $$ > started; exec sleep 1000"}
+  - {id: b, type: shell, run: "echo b >> trace", depends_on: [a]}
+"#;
+
+struct Server(Child);
+
+impl Server {
+    fn start(folder: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        command
+            .args(["serve", "--data", "data"])
+            .current_dir(folder)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("the program was built for this test"))
+    }
+
+    fn kill(mut self) {
+        self.0.kill().expect("our child");
+        self.0.wait().expect("our child");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+/// Kills a server in the middle of step `a` and starts another one. Returns it with the process id of the step.
+fn killed_and_started_again(folder: &Path, config: &str) -> (Server, String) {
+    std::fs::write(folder.join("windlass.toml"), config).expect("written");
+    std::fs::write(folder.join("w.yaml"), WORKFLOW).expect("written");
+    let fifo = folder.join("started");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let server = Server::start(folder);
+    until(|| folder.join("data/owner.sock").exists());
+    let started = windlass_in(folder, &["run", "w.yaml", "--detach", "--run-id", "r", "--data", "data"])
+        .env("PATH", "/usr/bin:/bin")
+        .see();
+    assert_eq!(started.status, 0, "{started}");
+    let pid = std::fs::read_to_string(&fifo).expect("the step tells its id").trim().to_owned();
+    server.kill();
+    std::fs::write(folder.join("go"), "").expect("written");
+    (Server::start(folder), pid)
+}
+
+fn until(done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(60), "it takes too long");
+        std::thread::yield_now();
+    }
+}
+
+fn status(folder: &Path) -> String {
+    let shown = windlass_in(folder, &["show", "r", "--json", "--data", "data"]).see();
+    let shown: Json = serde_json::from_str(&shown.stdout).expect("JSON");
+    shown["status"].as_str().expect("a status").to_owned()
+}
+
+fn trace(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("trace")).expect("a trace")
+}
+
+#[test]
+fn unfinished_runs_are_resumed() {
+    let scratch = Scratch::new("recover-resume");
+    let (_server, _) = killed_and_started_again(scratch.path(), "");
+    until(|| status(scratch.path()) == "success");
+    assert_eq!(trace(scratch.path()), "a\na\nb\n");
+}
+
+#[test]
+fn unfinished_runs_are_marked_as_interrupted_and_wait_for_a_resume() {
+    let scratch = Scratch::new("recover-interrupt");
+    let (_server, pid) = killed_and_started_again(scratch.path(), "[runs]\nrecover = 'interrupt'\n");
+    until(|| status(scratch.path()) == "interrupted");
+    assert!(!Path::new("/proc").join(pid).exists(), "what the killed server left running is ended");
+    assert_eq!(trace(scratch.path()), "a\n");
+    let listed = windlass_in(scratch.path(), &["runs", "--status", "interrupted", "--data", "data"]).see();
+    assert!(listed.stdout.contains("w"), "{listed}");
+    let resumed =
+        windlass_in(scratch.path(), &["resume", "r", "--data", "data"]).env("PATH", "/usr/bin:/bin").see();
+    assert_eq!((resumed.status, status(scratch.path())), (0, "success".to_owned()), "{resumed}");
+    assert_eq!(trace(scratch.path()), "a\na\nb\n");
+}
+
+#[test]
+fn an_interrupted_run_can_be_cancelled() {
+    let scratch = Scratch::new("recover-cancel");
+    let (_server, _) = killed_and_started_again(scratch.path(), "[runs]\nrecover = 'interrupt'\n");
+    until(|| status(scratch.path()) == "interrupted");
+    let cancelled = windlass_in(scratch.path(), &["cancel", "r", "--data", "data"]).see();
+    assert_eq!(cancelled.status, 0, "{cancelled}");
+    until(|| status(scratch.path()) == "cancelled");
+    assert_eq!(trace(scratch.path()), "a\n");
+}
