@@ -427,11 +427,26 @@ impl Oracle {
         let own = self.tree[body].step;
         let mut failed = body;
         while self.tree[failed].step == own {
-            let list = self.tree.list_of(failed, ListKind::Body);
-            let Some(inner) = list.and_then(|list| self.tree.lists[list].halted) else { return false };
+            let body = self.tree.list_of(failed, ListKind::Body);
+            let halted = body.and_then(|list| self.tree.lists[list].halted);
+            let Some(inner) = halted.or_else(|| self.frame_that_halted(failed)) else { return false };
             failed = inner;
         }
         self.step(failed).policy.on_failure == OnFailure::Rollback
+    }
+
+    /// The item or round whose failure ended a fan-out or a loop.
+    fn frame_that_halted(&self, at: At) -> Option<At> {
+        if let Kind::ForEach(each) = &self.step(at).kind
+            && each.on_failure != ItemFailure::Halt
+        {
+            return None;
+        }
+        let frames = self.tree.members(self.tree.list_of(at, ListKind::Frames)?);
+        frames
+            .into_iter()
+            .filter(|frame| self.tree[*frame].failure().is_some())
+            .min_by_key(|frame| self.tree[*frame].order)
     }
 
     /// What is done inside an instance and can be undone, in order of completion. What undoes is not undone.

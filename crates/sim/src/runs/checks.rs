@@ -28,7 +28,12 @@ impl World {
     }
 
     fn is_served(&self, run: &RunId) -> bool {
-        self.process.serves.as_ref().is_none_or(|serves| serves.contains(run))
+        match &self.process.serves {
+            // A cancel, also one that the coordinator orders, executes an interrupted run to its end.
+            Some(_) if self.process.interrupts => self.runs.serves(run),
+            Some(serves) => serves.contains(run),
+            None => true,
+        }
     }
 
     /// No time runs ahead of the machine, and no timer of a run fires that this process does not serve.

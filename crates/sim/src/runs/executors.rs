@@ -6,7 +6,7 @@ use super::workflows::{named, program};
 use super::world::{SECOND, Spec, World, log};
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_engine::{
-    Begin, CHILD, Failure, Input, Job, JobKey, Lineage, Mail, Outcome, Path, Refused, Reply, Resume, Run,
+    Begin, CHILD, Failure, Input, Job, JobKey, Lineage, Mail, Outcome, Path, Refused, Reply, Resume,
     RunBudget, RunId, Start, Work,
 };
 use windlass_ir::workflow::CallMode;

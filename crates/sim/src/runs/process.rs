@@ -6,7 +6,7 @@ use super::world::{HOUR, SECOND, Spec, World, log};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use windlass_engine::{
-    Ask, Claim, Execution, Found, Full, Input, Job, JobKey, Loaded, Mail, NoLimits, Policy, Presence, Reply,
+    Ask, Claim, Execution, Found, Full, Job, JobKey, Loaded, Mail, NoLimits, Policy, Presence, Reply,
     ReplyTo, Run, RunId, Runs, RunsOrder as Order, Serves, Timestamp, Wake,
 };
 
@@ -153,12 +153,7 @@ impl World {
     }
 
     pub fn send(&mut self, run: &RunId, mail: Mail, reply: Option<For>) {
-        let executes = match &mail {
-            Mail::Begin(_) | Mail::Resume(_) => true,
-            Mail::Input(Input::Cancel { path, .. }) => self.process.interrupts && path.is_run(),
-            _ => false,
-        };
-        if let Some(serves) = self.process.serves.as_mut().filter(|_| executes) {
+        if let (Some(serves), Mail::Begin(_) | Mail::Resume(_)) = (&mut self.process.serves, &mail) {
             serves.insert(run.clone());
         }
         match &mail {
