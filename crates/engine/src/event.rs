@@ -418,6 +418,23 @@ pub enum Decision {
     },
 }
 
+impl Decision {
+    /// Whether a step starts with it.
+    pub(crate) fn starts(&self) -> bool {
+        match self {
+            Self::Steps | Self::Arm { .. } | Self::Items { .. } | Self::Gate(_) | Self::Wait(_) => true,
+            Self::Round { number, .. } => *number == 0,
+            Self::Again { .. }
+            | Self::Fragment { .. }
+            | Self::Planned { .. }
+            | Self::TakenOver { .. }
+            | Self::Finally
+            | Self::Undo { .. }
+            | Self::Finish { .. } => false,
+        }
+    }
+}
+
 /// What a gate asks, rendered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {

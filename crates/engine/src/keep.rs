@@ -1,5 +1,5 @@
 //! What a new run keeps of an earlier one: everything that is settled and does not come after the steps it starts again from.
-//! When the plan or the inputs are others, scopes are gone through anew and only what was really done is kept, each as long as the
+//! When the plan or the inputs are others, scopes are entered again and only what was really done is kept, each as long as the
 //! step itself and what it is given have not changed.
 
 use crate::event::{Assignment, Decision, Event, Kept, Question, Repeated, Settled, What};
@@ -151,7 +151,7 @@ impl Past {
             }
             Kind::Gate(_) => self.asked.get(&settled.path).map(|asked| of_gate(plan, step, asked)).or(before),
             Kind::Wait(_) => Some(of_step(plan, step)),
-            // They cost nothing, and the end of a run has to be decided anew.
+            // They cost nothing, and the end of a run has to be decided again.
             Kind::Assign(_) | Kind::Finish(_) | Kind::Slot(_) => return,
             Kind::Block(_)
             | Kind::Parallel(_)
@@ -178,9 +178,8 @@ impl Past {
             let first = self.plain(path);
             self.kept.retain(|kept| !is_below(&kept.path, &first));
             if let Some(step) = step_at(program, &first) {
-                let name = format!("{}#{pass}", program.step(step).id);
                 let around = path.parent().unwrap_or_default();
-                self.first.insert(around.child(name.into(), None), first);
+                self.first.insert(around.pass(&program.step(step).id, *pass), first);
             }
         }
     }

@@ -117,6 +117,11 @@ impl Path {
         Self(around.iter().cloned().chain([last]).collect())
     }
 
+    /// The path of a step in the scope at this path, in the given pass: a gate that sends steps back starts another pass of them.
+    pub fn pass(&self, step: &Arc<str>, pass: u32) -> Self {
+        self.child(if pass == 1 { step.clone() } else { format!("{step}#{pass}").into() }, None)
+    }
+
     /// The items and rounds on the way to this path, itself included, the outermost first: the path of each, and of the step that
     /// has it.
     pub fn frames(&self) -> impl Iterator<Item = (Self, Self, u32)> {

@@ -12,7 +12,6 @@ mod keys;
 mod outcome;
 mod run;
 mod runs;
-mod view;
 
 pub use desk::{
     Account, Address, Amount, Ask, Asker, Came, Claim, Day, Denial, Desk, DeskAnswer, DeskEffect, DeskEvent,
@@ -29,8 +28,8 @@ pub use keep::{kept, of_action, of_gate, of_step, step_at};
 pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Timestamp};
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{
-    Answer, Contradiction, Program, Run, Unrunnable, account_of, fits, is_abort, is_raised, says_no,
-    status_word,
+    Answer, CHILD, Contradiction, Program, Run, RunPhase, StepPhase, StepView, Unrunnable, View, account_of,
+    fits, is_abort, is_raised, says_no, status_word,
 };
 #[cfg(feature = "planted-bugs")]
 pub use runs::plant;
@@ -38,4 +37,3 @@ pub use runs::{
     After, Begin, Body, Bug, Clock, Execution, Found, Left, Loaded, Mail, NoLimits, Now, Onward,
     Order as RunsOrder, Policy, Presence, Record, Reply, ReplyTo, Resume, Runs, Serves, Still, Wake,
 };
-pub use view::{CHILD, RunPhase, StepPhase, StepView, View};

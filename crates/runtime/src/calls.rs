@@ -318,7 +318,7 @@ impl Engine {
     ) -> Result<Option<Outcome>, Error> {
         let id = run.clone();
         let view = self.looking(move |engine| engine.view(&id)).await?;
-        let reopens = match &view.phase {
+        let reopens = match view.phase() {
             RunPhase::Ended(Outcome::Failed(_)) if caller.reopened && report::is_resumable(&view) => true,
             RunPhase::Ended(outcome) => return Ok(Some(outcome.clone())),
             RunPhase::Pending | RunPhase::Running => false,

@@ -87,9 +87,9 @@ pub fn again(
 ) -> Result<Again, Error> {
     let (before, events, view) = (engine.program(run)?, engine.events(run)?, engine.view(run)?);
     let plan_changed = plan.digest != before.plan.digest;
-    let inputs_changed = *inputs != view.inputs;
+    let inputs_changed = inputs != view.inputs();
     let changed = plan_changed || inputs_changed;
-    let unfinished = view.steps.values().any(|step| !is_done(step) && !is_skipped(step));
+    let unfinished = view.steps().any(|(_, step)| !is_done(&step) && !is_skipped(&step));
     let from = match from {
         Some(step) => vec![find(run, &view, step)?],
         None => failed(&view, &events),
@@ -143,7 +143,7 @@ fn missing(program: &Program, view: &View, path: &Path, keep: &[Kept]) -> Option
         let missing = program.plan.step(id).needs.iter().find_map(|need| {
             let path = around.child(program.plan.step(*need).id.clone(), None);
             let recorded = keep.iter().any(|kept| kept.path.segments().starts_with(path.segments()));
-            let settled = view.steps.get(&path).is_some_and(|step| is_done(step) || is_skipped(step));
+            let settled = view.step(&path).is_some_and(|step| is_done(&step) || is_skipped(&step));
             (!recorded && !settled).then(|| program.plan.step(*need).id.to_string())
         });
         if missing.is_some() {
@@ -165,7 +165,7 @@ fn planned(plan: &Plan, step: &str) -> Option<Path> {
 
 /// The instance that a user means: by the id that is shown, else the first one with that id in the file.
 fn find(run: &RunId, view: &View, step: &str) -> Result<Path, Error> {
-    let own = || view.steps.iter().filter(|(_, found)| found.unit == 0 && found.frame.is_none());
+    let own = || view.steps().filter(|(_, found)| found.unit == 0 && found.frame.is_none());
     let shown = own().find(|(path, found)| {
         !view.plan_step(found).implicit && (ids::name(view, path).id == step || path.to_string() == step)
     });
@@ -180,7 +180,7 @@ fn find(run: &RunId, view: &View, step: &str) -> Result<Path, Error> {
 /// The steps whose failure has ended something, else all that failed: not the scopes around them.
 fn failed(view: &View, events: &[Event]) -> Vec<Path> {
     let leaves = || {
-        view.steps.iter().filter(|(_, step)| {
+        view.steps().filter(|(_, step)| {
             let scope = !view.plan_step(step).kind.bodies().is_empty();
             step.unit == 0 && !scope && matches!(step.phase, StepPhase::Settled(Outcome::Failed(_)))
         })
@@ -197,11 +197,11 @@ fn failed(view: &View, events: &[Event]) -> Vec<Path> {
     if ending.is_empty() { leaves().map(|(path, _)| path.clone()).collect() } else { ending }
 }
 
-fn is_done(step: &StepView) -> bool {
+fn is_done(step: &StepView<'_>) -> bool {
     matches!(step.phase, StepPhase::Settled(Outcome::Done(_)) | StepPhase::Dormant)
 }
 
-fn is_skipped(step: &StepView) -> bool {
+fn is_skipped(step: &StepView<'_>) -> bool {
     matches!(step.phase, StepPhase::Settled(Outcome::Skipped(_)))
 }
 
@@ -214,7 +214,8 @@ fn begin(program: Arc<Program>, inputs: Value, keep: &[Kept]) -> Result<View, Er
     let mut inputs = vec![Input::Start(Box::new(start))];
     while let Some(input) = inputs.pop() {
         let answer = run.handle(Clock::Real.now(), input)?;
-        answer.events.iter().for_each(|event| view.apply(event));
+        let applied = answer.events.iter().try_for_each(|event| view.apply(event));
+        applied.map_err(|cause| Error::contradictory(run.id(), cause))?;
         if answer.again {
             inputs.push(Input::Tick);
         }
@@ -241,37 +242,36 @@ struct Looking<'a> {
 impl Looking<'_> {
     fn forecast(&self) -> Vec<Forecast> {
         let keep: HashMap<&Path, &Kept> = self.keep.iter().map(|kept| (&kept.path, kept)).collect();
-        let leaf = |view: &View, step: &StepView| {
+        let leaf = |view: &View, step: &StepView<'_>| {
             let known = view.plan_step(step);
             let scope = !known.kind.bodies().is_empty();
             step.unit == 0 && step.frame.is_none() && step.phase != StepPhase::Dormant && !scope
         };
-        let before = self.view.steps.iter().filter(|(_, step)| leaf(self.view, step));
+        let before = self.view.steps().filter(|(_, step)| leaf(self.view, step));
         let known = before.map(|(path, step)| {
-            let fate = self.fate(path, step, keep.get(path).copied());
+            let fate = self.fate(path, &step, keep.get(path).copied());
             Forecast { step: ids::name(self.view, path).id, fate }
         });
         let begun = self
             .begun
-            .steps
-            .iter()
-            .filter(|(path, step)| leaf(self.begun, step) && !self.view.steps.contains_key(*path));
+            .steps()
+            .filter(|(path, step)| leaf(self.begun, step) && self.view.step(path).is_none());
         let new = begun.map(|(path, step)| {
             let why =
                 if step_at(self.before, path).is_none() { "it is new" } else { "it was not come to before" };
-            let fate = settled_at_once(step).unwrap_or_else(|| Fate::Again(why.into()));
+            let fate = settled_at_once(&step).unwrap_or_else(|| Fate::Again(why.into()));
             Forecast { step: ids::name(self.begun, path).id, fate }
         });
         known.chain(new).collect()
     }
 
-    fn fate(&self, path: &Path, step: &StepView, kept: Option<&Kept>) -> Fate {
+    fn fate(&self, path: &Path, step: &StepView<'_>, kept: Option<&Kept>) -> Fate {
         if self.is_within_kept(path) {
             return Fate::Kept;
         }
         let Some(id) = step_at(self.after, path) else { return Fate::Gone };
-        let now = self.begun.steps.get(path);
-        if let Some(fate) = now.and_then(settled_at_once) {
+        let now = self.begun.step(path);
+        if let Some(fate) = now.and_then(|now| settled_at_once(&now)) {
             return fate;
         }
         if self.from.contains(path) {
@@ -287,7 +287,7 @@ impl Looking<'_> {
             of_step(&self.before.plan, self.before.step(old))
                 == of_step(&self.after.plan, self.after.step(id))
         });
-        match (same, now.map(|now| &now.phase)) {
+        match (same, now.map(|now| now.phase)) {
             (false, _) => Fate::Again("it was changed".into()),
             (true, None | Some(StepPhase::Pending | StepPhase::Dormant)) => {
                 Fate::Perhaps("kept if what it is given stays the same".into())
@@ -299,10 +299,10 @@ impl Looking<'_> {
     /// Whether a step, or something around it, was taken over.
     fn is_within_kept(&self, path: &Path) -> bool {
         let outwards = std::iter::successors(Some(path.clone()), Path::parent);
-        outwards.into_iter().any(|path| self.begun.steps.get(&path).is_some_and(|step| step.kept))
+        outwards.into_iter().any(|path| self.begun.step(&path).is_some_and(|step| step.kept))
     }
 
-    fn why_not_kept(&self, step: &StepView) -> String {
+    fn why_not_kept(&self, step: &StepView<'_>) -> String {
         match &step.phase {
             StepPhase::Settled(Outcome::Done(_) | Outcome::Continue(_)) => {
                 let from: Vec<String> =
@@ -330,7 +330,7 @@ impl Looking<'_> {
     }
 }
 
-fn settled_at_once(now: &StepView) -> Option<Fate> {
+fn settled_at_once(now: &StepView<'_>) -> Option<Fate> {
     match &now.phase {
         StepPhase::Settled(_) if now.kept => Some(Fate::Kept),
         StepPhase::Settled(Outcome::Skipped(skip)) => Some(Fate::Skipped(skip.reason.word().to_owned())),

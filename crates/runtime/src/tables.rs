@@ -58,7 +58,8 @@ impl Engine {
         for run in runs {
             let (stored, program) = (self.stored_plan(run)?, self.program(run)?);
             let events = self.events(run)?;
-            let (view, transitions) = transitions(program, &events);
+            let (view, transitions) =
+                transitions(program, &events).map_err(|cause| Error::contradictory(run, cause))?;
             let result = report::result(run, &view);
             let outputs = |steps: &serde_json::Map<String, serde_json::Value>| {
                 let done = steps.iter().filter(|(_, step)| !step["output"].is_null());
@@ -76,8 +77,8 @@ impl Engine {
                         result["status"].as_str(),
                         result["current_step"].as_str(),
                         serde_json::Value::from(outputs).to_string(),
-                        view.started_at.map(|at| at.to_string()),
-                        view.ended_at.map(|at| at.to_string()),
+                        view.started_at().map(|at| at.to_string()),
+                        view.ended_at().map(|at| at.to_string()),
                     ),
                 )
                 .map_err(failed)?;

@@ -67,7 +67,7 @@ impl Branch {
         let mut input = Some(input);
         while let Some(next) = input.take() {
             let answer = self.run.handle(self.now, next.clone()).expect("what can happen is taken");
-            answer.events.iter().for_each(|event| self.view.apply(event));
+            answer.events.iter().for_each(|event| self.view.apply(event).expect("the run took it"));
             let heard = self.journal.last().map_or(self.now, |last| last.at);
             self.journal.extend(answer.events);
             self.oracle.accept(self.now.max(heard), heard, &next, false);
@@ -100,7 +100,7 @@ impl Branch {
             }
         }
         let mut waits = false;
-        for (path, step) in &self.view.steps {
+        for (path, step) in self.view.steps() {
             match &step.phase {
                 StepPhase::Asking { .. } => {
                     for (choice, by) in

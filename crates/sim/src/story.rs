@@ -4,6 +4,7 @@
 //! for each thing that happens or is seen. What a run writes while a story is told is its journal; the journals are kept, and
 //! are replayed for ever.
 
+use crate::world::REPLAYS;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use windlass_dialects::{Dialect, Options, Text, load};
@@ -217,8 +218,12 @@ impl Telling {
     }
 
     fn path(&self, text: &str) -> Result<Path, String> {
-        let found = self.view.steps.keys().find(|path| path.to_string() == text);
-        found.cloned().ok_or_else(|| format!("there is nothing at {text}"))
+        let found = self.view.steps().find(|(path, _)| path.to_string() == text);
+        found.map(|(path, _)| path.clone()).ok_or_else(|| format!("there is nothing at {text}"))
+    }
+
+    fn step(&self, path: &str) -> Result<StepView<'_>, String> {
+        self.view.step(&self.path(path)?).ok_or_else(|| format!("there is nothing at {path}"))
     }
 
     /// The last job that was handed out at a path; with `PATH@N` the n-th.
@@ -240,7 +245,7 @@ impl Telling {
         while let Some(input) = next.take() {
             let answer = self.run.handle(self.now, input.clone())?;
             for event in &answer.events {
-                self.view.apply(event);
+                self.view.apply(event).expect(REPLAYS);
             }
             self.journal.extend(answer.events);
             self.taken.push((self.now, input, self.journal.len()));
@@ -306,7 +311,7 @@ impl Telling {
                 Some(outcome) => shown(outcome),
                 None => "running".into(),
             },
-            "undone" => format!("{:?}", self.view.undone).to_lowercase(),
+            "undone" => format!("{:?}", self.view.undone()).to_lowercase(),
             "jobs" => {
                 let outstanding = self.run.outstanding();
                 let mut paths: Vec<String> = outstanding
@@ -327,7 +332,7 @@ impl Telling {
                 paths.sort();
                 return same(&paths.join(" "), rest);
             }
-            "failures" => return same(&self.view.has_failures.to_string(), rest),
+            "failures" => return same(&self.view.has_failures().to_string(), rest),
             "abandoned" => return self.flag(rest, |step| step.abandoned),
             "recovered" => return self.flag(rest, |step| step.recovered),
             "round" => {
@@ -348,13 +353,11 @@ impl Telling {
             }
             "attempts" => {
                 let (path, wanted) = rest.split_once(' ').ok_or("expect attempts PATH NUMBER")?;
-                let path = self.path(path)?;
-                return same(&self.view.steps[&path].attempts.to_string(), wanted);
+                return same(&self.step(path)?.attempts.to_string(), wanted);
             }
             "delays" => {
                 let (path, wanted) = rest.split_once(' ').ok_or("expect delays PATH DURATION…")?;
-                let path = self.path(path)?;
-                let delays = &self.view.steps[&path].delays;
+                let delays = self.step(path)?.delays;
                 let found: Vec<String> = delays.iter().map(ToString::to_string).collect();
                 let wanted: Vec<&str> = wanted.split(' ').collect();
                 let fits = delays.len() == wanted.len()
@@ -365,25 +368,21 @@ impl Telling {
                 let there = self.path(rest).is_ok();
                 return if there { Err(format!("there is something at {rest}")) } else { Ok(()) };
             }
-            path => {
-                let path = self.path(path)?;
-                phase(&self.view.steps[&path].phase)
-            }
+            path => phase(&self.step(path)?.phase),
         };
         // What is left out at the end is not looked at.
         let fits = found == rest || found.starts_with(&format!("{rest} ")) && !rest.is_empty();
         if fits { Ok(()) } else { Err(format!("found: {found}")) }
     }
 
-    fn flag(&self, path: &str, flag: impl Fn(&StepView) -> bool) -> Result<(), String> {
-        let path = self.path(path)?;
-        if flag(&self.view.steps[&path]) { Ok(()) } else { Err("it is not".into()) }
+    fn flag(&self, path: &str, flag: impl Fn(&StepView<'_>) -> bool) -> Result<(), String> {
+        if flag(&self.step(path)?) { Ok(()) } else { Err("it is not".into()) }
     }
 
     /// What is known about every step, for whoever looks for a mistake.
     fn standing(&self) -> String {
         let mut text = String::new();
-        for (path, step) in &self.view.steps {
+        for (path, step) in self.view.steps() {
             let _ = writeln!(text, "    {path} {}", phase(&step.phase));
         }
         if !self.started {
@@ -459,8 +458,8 @@ pub fn replay(written: &str) -> Result<Option<Outcome>, String> {
     let (program, events) = read(written)?;
     let id = RunId::new("story").map_err(|error| error.to_string())?;
     let run = Run::replay(id, program.clone(), &events).map_err(|contradiction| contradiction.to_string())?;
-    let view = View::of(program, &events);
-    let seen = match &view.phase {
+    let view = View::of(program, &events).map_err(|contradiction| contradiction.to_string())?;
+    let seen = match view.phase() {
         windlass_engine::RunPhase::Ended(outcome) => Some(outcome.clone()),
         windlass_engine::RunPhase::Pending | windlass_engine::RunPhase::Running => None,
     };
@@ -537,7 +536,7 @@ fn shown(outcome: &Outcome) -> String {
     }
 }
 
-fn phase(phase: &StepPhase) -> String {
+fn phase(phase: &StepPhase<'_>) -> String {
     match phase {
         StepPhase::Dormant => "dormant".into(),
         StepPhase::Pending => "pending".into(),
@@ -545,10 +544,10 @@ fn phase(phase: &StepPhase) -> String {
         StepPhase::Running => "running".into(),
         StepPhase::Backoff { .. } => "backoff".into(),
         StepPhase::Asking { message, .. } => {
-            format!("asking {}", message.as_ref().map(json).unwrap_or_default()).trim_end().to_owned()
+            format!("asking {}", message.map(json).unwrap_or_default()).trim_end().to_owned()
         }
         StepPhase::Waiting { signal, .. } => {
-            format!("waiting {}", signal.as_deref().unwrap_or_default()).trim_end().to_owned()
+            format!("waiting {}", signal.unwrap_or_default()).trim_end().to_owned()
         }
         StepPhase::Joined => "joined".into(),
         StepPhase::Inside => "inside".into(),

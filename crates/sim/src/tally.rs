@@ -50,8 +50,8 @@ impl Tally {
         match &event.what {
             What::Entered { decision, path } => {
                 self.saw("decision", decision_word(decision));
-                let word = |step: &StepView| view.plan_step(step).word.to_string();
-                if let Some(word) = view.steps.get(path).map(word) {
+                let word = |step: StepView<'_>| view.plan_step(&step).word.to_string();
+                if let Some(word) = view.step(path).map(word) {
                     self.saw("step", &word);
                 }
             }

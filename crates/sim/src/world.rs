@@ -214,7 +214,7 @@ impl World {
             assert!(forwards, "time went backwards: {event:?}");
             self.tally.event(event, &self.view);
             self.log.push(format!("{:>9}          -> {}", "", told(event)));
-            self.view.apply(event);
+            self.view.apply(event).expect(REPLAYS);
         }
         // Time never goes back behind the last thing that is known to have happened.
         let heard = self.journal.last().map_or(self.now, |last| last.at);
@@ -317,7 +317,7 @@ impl World {
     }
 
     fn has_rounds(&self, path: &Path) -> bool {
-        self.view.steps.get(path).is_some_and(|step| &*self.view.plan_step(step).word == "rounds")
+        self.view.step(path).is_some_and(|step| &*self.view.plan_step(&step).word == "rounds")
     }
 
     /// A job wants something remembered. Later attempts, deliveries and rounds of the step must be told.
@@ -365,7 +365,7 @@ impl World {
     }
 
     fn cancel_somewhere(&mut self) {
-        let open = self.view.steps.iter().filter(|(_, step)| match step.phase {
+        let open = self.view.steps().filter(|(_, step)| match step.phase {
             StepPhase::Settled(_) => false,
             // To cancel a step that was not called for is refused.
             StepPhase::Dormant
@@ -392,8 +392,7 @@ impl World {
     }
 
     fn decide(&mut self) {
-        let asking =
-            self.view.steps.iter().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
+        let asking = self.view.steps().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
         let paths: Vec<Path> = asking.map(|(path, _)| path.clone()).collect();
         if paths.is_empty() {
             return self.pass_time();
@@ -416,15 +415,14 @@ impl World {
     fn signal(&mut self) {
         let wanted = self
             .view
-            .steps
-            .values()
-            .any(|step| matches!(step.phase, StepPhase::Waiting { signal: Some(_), .. }));
+            .steps()
+            .any(|(_, step)| matches!(step.phase, StepPhase::Waiting { signal: Some(_), .. }));
         if self.signals > 20 && !wanted {
             return self.pass_time();
         }
         self.signals += 1;
-        let waiting = self.view.steps.iter().filter(|(_, step)| {
-            matches!(&step.phase, StepPhase::Waiting { signal: Some(name), .. } if &**name == "news")
+        let waiting = self.view.steps().filter(|(_, step)| {
+            matches!(&step.phase, StepPhase::Waiting { signal: Some(name), .. } if *name == "news")
         });
         let waiting: Vec<Path> = waiting.map(|(path, _)| path.clone()).collect();
         let (name, to) = match waiting.is_empty() || self.random.chance(50) {
@@ -473,15 +471,15 @@ impl World {
     fn check_always(&self) {
         let replayed = Run::replay(run_id(), self.program.clone(), &self.journal).expect(REPLAYS);
         assert!(self.run == replayed, "the live run differs from its replay");
-        let rebuilt = View::of(self.program.clone(), &self.journal);
-        assert!(self.view.same_as(&rebuilt), "the folded view differs from the rebuilt one");
+        let rebuilt = View::of(self.program.clone(), &self.journal).expect(REPLAYS);
+        assert!(self.view == rebuilt, "the folded view differs from the rebuilt one");
         let owed = self.owed();
         for key in &owed {
             assert!(!self.accepted.contains(key), "{key} was answered and is still owed");
         }
         for path in self.run.timers() {
             let settled =
-                self.view.steps.get(path).is_some_and(|step| matches!(step.phase, StepPhase::Settled(_)));
+                self.view.step(path).is_some_and(|step| matches!(step.phase, StepPhase::Settled(_)));
             assert!(!settled, "a timer is set at {path}, which has settled");
         }
         self.check_oracle(&owed);
@@ -493,8 +491,8 @@ impl World {
         let theirs = oracle.jobs();
         assert_eq!(*owed, theirs, "the run waits for other jobs (left) than it should (right)");
         let settled = oracle.settled();
-        for (path, step) in &self.view.steps {
-            let ours = match &step.phase {
+        for (path, step) in self.view.steps() {
+            let ours = match step.phase {
                 StepPhase::Settled(outcome) => Some(outcome),
                 _ => None,
             };
@@ -508,7 +506,7 @@ impl World {
     /// Nothing is started under a path that has settled, and no attempt while another one is at work that was not told to
     /// stop and given the time to do so.
     fn check_dispatch(&self, key: &JobKey) {
-        let step = self.view.steps.get(&key.path).expect("a dispatched step is in the view");
+        let step = self.view.step(&key.path).expect("a dispatched step is in the view");
         let settled = matches!(step.phase, StepPhase::Settled(_));
         assert!(!settled, "{key} was dispatched after its step had settled");
         let twice = self.working.iter().any(|(other, told)| other.path == key.path && other != key && !told);
@@ -548,7 +546,7 @@ impl World {
         let owed = self.run.outstanding();
         assert!(owed.is_empty(), "the run ended and still owes {owed:?}");
         assert_eq!(self.run.next_deadline(), None, "a timer survived the end of the run");
-        for (path, step) in &self.view.steps {
+        for (path, step) in self.view.steps() {
             let over = matches!(step.phase, StepPhase::Settled(_) | StepPhase::Dormant);
             assert!(over, "{path} has not settled: {:?}", step.phase);
         }
@@ -581,7 +579,7 @@ impl World {
 
     /// What became of every step, for runs that must come to the same in any order.
     pub fn end(&self) -> BTreeMap<Path, String> {
-        let settled = self.view.steps.iter().filter_map(|(path, step)| match &step.phase {
+        let settled = self.view.steps().filter_map(|(path, step)| match &step.phase {
             StepPhase::Settled(outcome) => Some((path.clone(), summary(outcome))),
             _ => None,
         });

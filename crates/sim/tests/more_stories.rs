@@ -224,8 +224,8 @@ fn a_run_for_later_does_nothing_before_its_time() {
     assert_eq!(hand.handed_out(), Vec::<String>::new());
     hand.offer_at(60, Input::Tick);
     assert_eq!(hand.handed_out(), ["/first"]);
-    let view = windlass_engine::View::of(hand.run.program().clone(), &hand.journal);
-    assert_eq!(view.begins_at, None);
+    let view = windlass_engine::View::of(hand.run.program().clone(), &hand.journal).expect("it replays");
+    assert_eq!(view.begins_at(), None);
 
     let mut cancelled = Hand::start(swdl(CHAIN), Start { at, ..Start::with(json(r#"{"who": "ann"}"#)) });
     cancelled.offer(Input::Cancel { path: Path::default(), why: "no".into(), by: "ann".into() });

@@ -48,7 +48,7 @@ impl Asker {
                 }
             }
         });
-        let asking = view.steps.iter().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
+        let asking = view.steps().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
         Self {
             run: run.clone(),
             door: door.clone(),
@@ -96,13 +96,13 @@ impl Asker {
     fn ask(&mut self, view: &View) {
         let Some(path) = self.open.pop_front() else { return };
         // One that its input decides has never waited for anybody.
-        let asks = |step: &&StepView| matches!(step.phase, StepPhase::Asking { .. });
-        let Some(step) = view.steps.get(&path).filter(asks) else { return };
-        let Kind::Gate(gate) = &view.plan_step(step).kind else { return };
+        let asks = |step: &StepView<'_>| matches!(step.phase, StepPhase::Asking { .. });
+        let Some(step) = view.step(&path).filter(asks) else { return };
+        let Kind::Gate(gate) = &view.plan_step(&step).kind else { return };
         if self.decided.contains(&path) {
             return self.leave();
         }
-        if let Some(Decision::Gate(question)) = step.entered.as_deref() {
+        if let Some(Decision::Gate(question)) = step.entered {
             let words = |value: &Value| {
                 value.as_str().map_or_else(|| value.to_json_text().unwrap_or_default(), str::to_owned)
             };

@@ -98,5 +98,5 @@ pub fn told_in(folder: &Path, run: &RunId, order: Order) -> Result<Told, Error> 
     })?;
     let view = Engine::look(folder)?.view(run)?;
     let status = report::result(run, &view)["status"].as_str().unwrap_or_default().to_owned();
-    Ok(Told { run: run.clone(), driven, status, ended: view.ended_at.is_some() })
+    Ok(Told { run: run.clone(), driven, status, ended: view.ended_at().is_some() })
 }

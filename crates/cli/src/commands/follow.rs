@@ -61,7 +61,7 @@ pub async fn attend(
                 if count == 0 {
                     break;
                 }
-                updates.drain(..).for_each(|update| show.tell(&run, update));
+                updates.drain(..).try_for_each(|update| show.tell(&run, update))?;
             }
             stop = signals.next() => match (door, &stopping, stop) {
                 (Door::Client(_), ..) => {
@@ -129,12 +129,12 @@ impl Show {
         Ok(Self::Lines(Progress::default()))
     }
 
-    fn tell(&mut self, run: &RunId, update: Update) {
+    fn tell(&mut self, run: &RunId, update: Update) -> Result<(), Error> {
         match (self, update) {
-            (Self::Live(live), update) => live.tell(update),
+            (Self::Live(live), update) => return live.tell(update),
             (Self::Asks(asks), Update::Event { seq, event }) => {
                 if seq > asks.view.events {
-                    asks.view.apply(&event);
+                    asks.view.apply(&event).map_err(|cause| Error::contradictory(run, cause))?;
                     asks.asker.hear(&event);
                 }
                 let line = asks.progress.as_mut().and_then(|progress| progress.line(&event));
@@ -154,6 +154,7 @@ impl Show {
             }
             (Self::Lines(_), Update::Line(line)) => answer::remark(&progress::output(&line)),
         }
+        Ok(())
     }
 
     fn stopping(&mut self) {
@@ -237,7 +238,7 @@ impl Live {
         let keyboard = if watching.attended { Keyboard::open() } else { None };
         Ok(Self {
             run: run.clone(),
-            last_at: view.ended_at.or(view.started_at).unwrap_or_default(),
+            last_at: view.ended_at().or(view.started_at()).unwrap_or_default(),
             view,
             tree,
             door: door.clone(),
@@ -262,11 +263,11 @@ impl Live {
         })
     }
 
-    fn tell(&mut self, update: Update) {
+    fn tell(&mut self, update: Update) -> Result<(), Error> {
         match update {
             Update::Event { seq, event } if seq > self.view.events => {
                 self.last_at = event.at;
-                self.view.apply(&event);
+                self.view.apply(&event).map_err(|cause| Error::contradictory(&self.run, cause))?;
                 self.tree.follow(&self.view, &event);
                 self.is_changed = true;
             }
@@ -282,6 +283,7 @@ impl Live {
                 self.is_changed = true;
             }
         }
+        Ok(())
     }
 
     fn stopping(&mut self) {
@@ -355,7 +357,7 @@ impl Live {
 
     /// The gate after the one that is shown.
     fn next_question(&mut self) {
-        let shown = self.question.as_ref().and_then(|question| self.view.steps.get_index_of(&question.path));
+        let shown = self.question.as_ref().and_then(|question| self.view.index_of(&question.path));
         let after = shown.map_or(0, |index| index + 2);
         let next = self.tree.asking.range(after..).chain(&self.tree.asking).next();
         self.question = next.and_then(|node| self.asked_at(*node));
@@ -369,7 +371,7 @@ impl Live {
     /// The question on the screen is one that is still open.
     fn look_at_gates(&mut self) {
         let open = |question: &Question| {
-            let index = self.view.steps.get_index_of(&question.path);
+            let index = self.view.index_of(&question.path);
             index.is_some_and(|index| self.tree.asking.contains(&(index + 1)))
         };
         if !self.question.as_ref().is_some_and(open) {

@@ -22,7 +22,8 @@ pub fn run(args: &args::Logs) -> Answer {
             true => tail::follow(&folder, &engine, &run, |update| match update {
                 Some(Update::Event { seq, event }) => {
                     if seq == shown.view.events + 1 {
-                        shown.view.apply(&event);
+                        let applied = shown.view.apply(&event);
+                        applied.map_err(|cause| Error::contradictory(&run, cause))?;
                     }
                     Ok(true)
                 }
@@ -84,10 +85,10 @@ impl Shown {
     fn check_step(&self, follow: bool) -> Result<(), Error> {
         let Some(step) = &self.step else { return Ok(()) };
         let planned = || self.view.program().plan.steps.iter().any(|known| *known.id == **step);
-        if self.view.steps.keys().any(|path| self.is_meant(path)) || follow && planned() {
+        if self.view.steps().any(|(path, _)| self.is_meant(path)) || follow && planned() {
             return Ok(());
         }
-        let names: Vec<String> = self.view.steps.keys().map(|path| ids::name(&self.view, path).id).collect();
+        let names: Vec<String> = self.view.steps().map(|(path, _)| ids::name(&self.view, path).id).collect();
         let whose = format!("run `{}`", self.run);
         match planned() && suggest::nearest(step, names.iter().map(String::as_str)).is_none() {
             true => {
@@ -113,11 +114,11 @@ impl Shown {
 
     /// Everything; of a run that has failed, the failing step first.
     fn all(&mut self, engine: &Engine) -> Result<(), Error> {
-        let failure = match &self.view.phase {
+        let failure = match self.view.phase() {
             RunPhase::Ended(Outcome::Failed(failure)) if self.step.is_none() => Some(failure.clone()),
             RunPhase::Ended(_) | RunPhase::Pending | RunPhase::Running => None,
         };
-        let (Some(failure), Some(at)) = (failure, self.view.failed_at.clone()) else {
+        let (Some(failure), Some(at)) = (failure, self.view.failed_at().cloned()) else {
             self.rest();
             return Ok(());
         };

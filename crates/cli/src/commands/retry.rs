@@ -61,7 +61,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
         Ok(view) => view,
         Err(error) => return refuse(&error),
     };
-    if view.ended_at.is_none() && !args.several.dry_run {
+    if view.ended_at().is_none() && !args.several.dry_run {
         return refuse(&Error::NotFinished(run));
     }
     let (plan, source, overrides) = match &args.plan {
@@ -86,8 +86,8 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
     };
     let same = args.params.is_empty() && plan.digest == view.program().plan.digest;
     let inputs = match same {
-        true => view.inputs.clone(),
-        false => match laid_over(&plan, &view.inputs, args.params.clone(), None) {
+        true => view.inputs().clone(),
+        false => match laid_over(&plan, view.inputs(), args.params.clone(), None) {
             Ok(inputs) => inputs.to_value(),
             Err(answer) => return *answer,
         },
@@ -103,7 +103,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
         Ok(from) => from,
         Err(answer) => return *answer,
     };
-    from.config = Config::recorded(&view.about).or_else(|| data::config(args.plan.as_deref(), folder));
+    from.config = Config::recorded(view.about()).or_else(|| data::config(args.plan.as_deref(), folder));
     // What was done in a folder is done there again.
     let directory = recorded(&view, "directory").filter(|directory| directory.is_dir());
     from.directory = directory.unwrap_or(from.directory);
@@ -133,7 +133,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
 
 /// A path that the run was started with.
 fn recorded(view: &View, what: &str) -> Option<PathBuf> {
-    view.about.get(what).and_then(windlass_ir::Value::as_str).map(PathBuf::from)
+    view.about().get(what).and_then(windlass_ir::Value::as_str).map(PathBuf::from)
 }
 
 /// What would become of each step.

@@ -118,7 +118,7 @@ fn recorded(
         engine.view(&engine.find(going.inputs_from.as_deref().unwrap_or_default())?)
     };
     let view = view().map_err(|error| refused_start(&error, driving.json.is_some()))?;
-    let inputs = laid_over(&opened.plan, &view.inputs, what.params.clone(), driving.compat)
+    let inputs = laid_over(&opened.plan, view.inputs(), what.params.clone(), driving.compat)
         .map_err(|answer| *answer)?;
     Ok((opened, inputs))
 }
@@ -359,7 +359,7 @@ fn go_on(args: args::Resume, screens: &Screens) -> Answer {
         Ok(from) => from,
         Err(answer) => return *answer,
     };
-    from.config = Config::recorded(&view.about).or_else(|| data::config(None, &folder));
+    from.config = Config::recorded(view.about()).or_else(|| data::config(None, &folder));
     let by = data::login(args.by);
     let request = Request::Resume { run, changes, by: by.clone(), from };
     drive(&folder, request, &args.driving, &by, &screens.stderr)
@@ -375,7 +375,7 @@ fn changed_inputs(
         return Ok(Value::map::<&str>([]));
     }
     let names: Vec<String> = params.iter().map(|(name, _)| name.clone()).collect();
-    let all = laid_over(&view.program().plan, &view.inputs, params, compat)?;
+    let all = laid_over(&view.program().plan, view.inputs(), params, compat)?;
     let changed = all.values.into_iter().filter(|(name, _)| names.iter().any(|changed| **changed == **name));
     Ok(Value::map(changed.map(|(name, (value, _))| (name, value))))
 }

@@ -189,7 +189,12 @@ fn unfinished(engine: &Engine) -> Result<Vec<windlass_runtime::RunId>, Error> {
 fn told(engine: &Arc<Engine>, runs: &[windlass_runtime::RunId]) -> Answer {
     let mut answer = Answer::new(Status::Done);
     for run in runs {
-        let Ok(standing) = engine.standing(run) else { continue };
+        let standing = match engine.standing(run) {
+            Ok(standing) => standing,
+            // A run whose journal contradicts its plan is parked.
+            Err(error) if error.code() == "contradictory_journal" => Standing::Going,
+            Err(_) => continue,
+        };
         let (word, status) = match standing {
             Standing::Success => ("done", Status::Done),
             Standing::Failed => ("failed", Status::Failed),

@@ -69,9 +69,9 @@ fn header(result: &Json, view: &View, at: Option<Timestamp>) -> Fields {
         false => "",
     };
     fields.add("Status", text(&result["status"]) + paused + failures);
-    let length = view.started_at.zip(view.ended_at).map(|(start, end)| end.since(start));
+    let length = view.started_at().zip(view.ended_at()).map(|(start, end)| end.since(start));
     let took = length.map(|length| format!(", took {}", steps::length(length))).unwrap_or_default();
-    fields.add("Started", view.started_at.map(|at| format!("{at}{took}")).unwrap_or_default());
+    fields.add("Started", view.started_at().map(|at| format!("{at}{took}")).unwrap_or_default());
     if let Some(at) = at {
         fields.add("Shown", format!("as it was after event {}, at {at}", view.events));
     }

@@ -31,7 +31,7 @@ pub fn follow(
         }
         each(None)
     })?;
-    match reads && engine.view(run)?.ended_at.is_none() {
+    match reads && engine.view(run)?.ended_at().is_none() {
         true => Ok(format!("nobody drives run {run} now: `windlass resume {run}` goes on with it\n")),
         false => Ok(String::new()),
     }

@@ -133,7 +133,8 @@ fn a_contradictory_journal_parks_one_run() {
     house.check("approve first --by dana", 0, "recorded");
     house.check("resume --all", 3, "run second is left alone");
     house.check("show first", 0, "success");
-    house.check("show second", 0, "ask");
+    house.check("show second", 2, "error[contradictory_journal]");
+    house.check("events second", 0, "entered");
     house.check("runs", 0, "second");
 }
 

@@ -34,15 +34,15 @@ impl Run {
 
     /// What the run asks for before it begins, while it has not got it.
     pub(super) fn application(&self) -> Option<Effect> {
-        let time = self.state.applies.filter(|_| self.outcome().is_none())?;
+        let time = self.state.admission.request.filter(|_| self.outcome().is_none())?;
         let asker = Asker::start(self.id.clone(), time);
-        let ask = self.ask_with(asker, self.state.shares.claims.clone(), self.state.applied_at);
+        let ask = self.ask_with(asker, self.state.shares.claims.clone(), self.state.admission.requested_at);
         Some(Effect::Ask { ask, job: None })
     }
 
     /// Whoever waits for the desk: the run itself, or attempts of its steps.
     pub fn asks(&self) -> impl Iterator<Item = Asker> {
-        let start = self.state.applies.filter(|_| self.outcome().is_none());
+        let start = self.state.admission.request.filter(|_| self.outcome().is_none());
         let start = start.map(|time| Asker::start(self.id.clone(), time));
         let steps = self.state.index.waiting.iter();
         let steps =
@@ -64,7 +64,7 @@ impl Run {
         }
         if asker.path.is_run() {
             // What a trigger holds for its run has the number 0.
-            return asker.attempt == 0 || asker.attempt == self.state.applied;
+            return asker.attempt == 0 || asker.attempt == self.state.admission.requests;
         }
         let place = self.state.find(&asker.path);
         let asked = place.and_then(|place| self.state.at(place).asked.as_ref());
@@ -230,7 +230,7 @@ impl Turn<'_> {
 
     pub(super) fn answered(&mut self, asker: Asker, answer: DeskAnswer) -> Result<(), Refused> {
         if asker.path.is_run() {
-            if self.state().applies != Some(asker.attempt) {
+            if self.state().admission.request != Some(asker.attempt) {
                 return Err(Refused::NotAsked(asker));
             }
             match answer {

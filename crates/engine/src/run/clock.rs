@@ -11,7 +11,7 @@ const UNTIL: &str = "until";
 impl Turn<'_> {
     /// The time has come that the run was to begin at: now it asks for what it shares.
     pub(super) fn begin(&mut self) -> bool {
-        let Some(at) = self.state().begins else { return false };
+        let Some(at) = self.state().admission.begins_at else { return false };
         if at > self.now || !self.ticking || self.state().stands_still() || self.state().stop.is_some() {
             return false;
         }
@@ -60,7 +60,7 @@ impl Turn<'_> {
         // A gate alone stops the time, and so do a pause and the undoing of what was done.
         let only_people =
             state.index.jobs.is_empty() && state.index.sleeping.is_empty() && state.index.delayed.is_empty();
-        let still = state.stands_still() || only_people || state.has_undone;
+        let still = state.stands_still() || only_people || state.undo.has_begun;
         let until = match (state.clock, still) {
             (RunClock::None, false) => self.now.plus(limit),
             (RunClock::Still { left }, false) => self.now.plus(left),

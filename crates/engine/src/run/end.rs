@@ -281,10 +281,10 @@ impl Turn<'_> {
 
     /// Fixes the result once every step has settled and what had to be undone is undone.
     pub(super) fn conclude(&mut self) -> bool {
-        if self.state().roots.open > 0 || self.state().undoing.contains_key(&None) {
+        if self.state().roots.open > 0 || self.state().undo.under_way.contains_key(&None) {
             return false;
         }
-        let waits = self.state().applies.is_some() || self.state().begins.is_some();
+        let waits = self.state().admission.is_pending();
         if waits && self.state().stop.is_none() {
             return false;
         }
@@ -293,8 +293,8 @@ impl Turn<'_> {
         }
         let outcome = self.result();
         let state = self.state();
-        let partly = state.undone_partly || state.has_undone && !state.undoable.is_empty();
-        let undone = match (&outcome, partly, state.has_undone) {
+        let partly = state.undo.is_partial || state.undo.has_begun && !state.undo.steps.is_empty();
+        let undone = match (&outcome, partly, state.undo.has_begun) {
             (Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_), _, _) | (_, false, false) => None,
             (_, true, _) => Some(Undone::Partly),
             (_, false, true) => Some(Undone::Wholly),
@@ -347,7 +347,7 @@ impl Run {
     /// Whether a failed run can be opened again: not after a person has ended it for good, nor once it began to undo.
     pub(super) fn is_reopenable(&self, outcome: &Outcome) -> bool {
         let Outcome::Failed(failure) = outcome else { return false };
-        let undoes = self.state.has_undone || self.state.undone_partly;
+        let undoes = self.state.undo.has_begun || self.state.undo.is_partial;
         !is_abort(failure) && !undoes && self.state.finish.is_none()
     }
 }

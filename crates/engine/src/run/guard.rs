@@ -12,7 +12,7 @@ impl Turn<'_> {
     pub(super) fn guard_ends(&mut self, place: Place, step: &PlanStep) {
         let Kind::Guard(guard) = &step.kind else { return };
         if self.state().list(Some(place), Role::Finally).is_none() && guard.finally.is_some() {
-            if self.state().undoing.contains_key(&Some(place)) || self.undo_next(Some(place)) {
+            if self.state().undo.under_way.contains_key(&Some(place)) || self.undo_next(Some(place)) {
                 return;
             }
             let path = self.path(place);

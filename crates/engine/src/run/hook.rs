@@ -32,7 +32,7 @@ impl Run {
 impl Turn<'_> {
     /// Whether a job is one of those around the run, and still waited for.
     pub(super) fn hook_of(&self, job: &JobKey) -> bool {
-        let current = self.state().hooks.get(&job.path);
+        let current = self.state().hooks.open.get(&job.path);
         job.run == self.run.id && current.is_some_and(|hook| hook.delivery == job.delivery)
     }
 
@@ -63,7 +63,7 @@ impl Turn<'_> {
     pub(super) fn end_hooks(&mut self) -> bool {
         let Stage::Concluded(outcome) = &self.state().stage else { return false };
         let outcome = outcome.clone();
-        if !self.state().hooked {
+        if !self.state().hooks.ended {
             let before = self.answer.events.len();
             match &outcome {
                 Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => {
@@ -76,7 +76,7 @@ impl Turn<'_> {
                 return true;
             }
         }
-        if !self.state().hooks.is_empty() || self.run.is_reopenable(&outcome) {
+        if !self.state().hooks.open.is_empty() || self.run.is_reopenable(&outcome) {
             return false;
         }
         self.emit(What::Closed);
@@ -85,7 +85,7 @@ impl Turn<'_> {
 
     /// Closes a run that could still be reopened.
     pub(super) fn close(&mut self) -> Result<(), Refused> {
-        if !self.state().hooks.is_empty() {
+        if !self.state().hooks.open.is_empty() {
             return Err(Refused::NotEnded);
         }
         if matches!(self.state().stage, Stage::Concluded(_)) {
@@ -102,7 +102,7 @@ impl Turn<'_> {
             HookMoment::Failure => "on_failure",
         };
         for hook in program.plan.hooks.iter().filter(|hook| hook.on == moment) {
-            let path = Path::hook(word, self.state().hooks_begun);
+            let path = Path::hook(word, self.state().hooks.begun);
             let assignment = match self.hook_work(hook) {
                 Ok(assignment) => Some(Arc::new(assignment)),
                 // It cannot change the run, but whoever wrote it has to know.
@@ -118,7 +118,7 @@ impl Turn<'_> {
                 assignment,
                 deadline: None,
             });
-            if let Some(hook) = self.state().hooks.get(&path) {
+            if let Some(hook) = self.state().hooks.open.get(&path) {
                 let job = self.run.hook_job(&path, hook);
                 self.answer.effects.push(Effect::Dispatch(Box::new(job)));
             }

@@ -3,7 +3,8 @@
 //! `program` is the plan made ready, `state` the memory and the one function that changes it. The rest decides, one file for each
 //! thing that there is to decide about: `start` what becomes of a step that can begin, `attempt` of the answers of executors, `end`
 //! of scopes and of the run, and a file for each kind of step that is more than an attempt. `values` is what expressions see on
-//! the way, `records` the shape in which steps are seen, `render` the work that is handed out.
+//! the way, `records` the shape in which steps are seen, `render` the work that is handed out. `view` is the state for
+//! readers.
 
 mod ask;
 mod attempt;
@@ -30,11 +31,12 @@ mod start;
 mod state;
 mod undo;
 mod values;
+mod view;
 mod wait;
 
 use crate::event::{Event, RunBudget, What};
 use crate::input::{Effect, Input, Refused, Start};
-use crate::job::{Job, Work};
+use crate::job::Job;
 use crate::keys::{JobKey, Path, Reason, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome};
 pub use ask::account_of;
@@ -42,10 +44,11 @@ pub use attempt::Fnv;
 pub use end::{is_abort, is_raised};
 pub use program::{Program, Unrunnable, says_no};
 pub use records::status_word;
+pub use state::Contradiction;
 use state::{Abort, Attempt, Doing, Instance, Phase, Place, RunClock, Stage, State, evolve};
-pub use state::{Contradiction, Role};
 use std::sync::Arc;
 use values::{Sight, check_size};
+pub use view::{CHILD, RunPhase, StepPhase, StepView, View};
 pub use wait::fits;
 use windlass_ir::expr::{ResultShapes, StepId};
 use windlass_ir::plan::PlanStep;
@@ -131,7 +134,7 @@ impl Run {
 
     /// Whether an attempt is under way, or one that failed will be followed by another.
     pub fn is_working(&self) -> bool {
-        !self.state.index.jobs.is_empty() || !self.state.hooks.is_empty()
+        !self.state.index.jobs.is_empty() || !self.state.hooks.open.is_empty()
     }
 
     pub fn is_paused(&self) -> bool {
@@ -151,7 +154,7 @@ impl Run {
             RunClock::Until(until) if self.outcome().is_none() && self.state.stop.is_none() => Some(until),
             RunClock::Until(_) | RunClock::None | RunClock::Still { .. } | RunClock::Over => None,
         };
-        let begins = self.state.begins.filter(|_| self.state.stop.is_none());
+        let begins = self.state.admission.begins_at.filter(|_| self.state.stop.is_none());
         self.state.timers.next().map(|(until, ..)| until).into_iter().chain(run).chain(begins).min()
     }
 
@@ -172,7 +175,7 @@ impl Run {
                 Doing::Between { .. } => None,
             }
         });
-        let hooks = self.state.hooks.iter();
+        let hooks = self.state.hooks.open.iter();
         let hooks = hooks.map(|(path, hook)| Effect::Dispatch(Box::new(self.hook_job(path, hook))));
         self.application().into_iter().chain(steps).chain(hooks).collect()
     }
@@ -192,7 +195,7 @@ impl Run {
             &state.index.attention,
         ];
         self.application().is_some()
-            || !state.hooks.is_empty()
+            || !state.hooks.open.is_empty()
             || ready.iter().any(|ready| !ready.is_empty()) && !state.stands_still()
             || state.index.jobs.iter().any(held)
     }
@@ -206,7 +209,7 @@ impl Run {
             let attempt = state.at(*place).attempt();
             attempt.is_some_and(|attempt| matches!(attempt.doing, Doing::Between { .. }))
         };
-        let moves = state.begins.is_some()
+        let moves = state.admission.begins_at.is_some()
             || !state.index.delayed.is_empty()
             || state.index.sleeping.iter().any(sleeps)
             || state.index.jobs.iter().any(retries);
@@ -222,9 +225,7 @@ impl Run {
     pub fn called(&self, path: &Path) -> Option<RunId> {
         let place = self.state.find(path)?;
         let instance = self.state.at(place);
-        let calls = matches!(instance.attempt()?.assignment.work, Work::Call { .. });
-        let note = instance.notes.get(crate::view::CHILD).filter(|_| calls)?;
-        note.as_str().and_then(RunId::written)
+        view::called(instance, &instance.attempt()?.assignment)
     }
 
     /// What was recorded about the run when it was started.
@@ -245,15 +246,7 @@ impl Run {
 
     /// How many attempts were made at the same step before a gate sent it back.
     pub fn attempts_in_earlier_passes(&self, path: &Path) -> u32 {
-        let Some(place) = self.state.find(path) else { return 0 };
-        let (pass, step) =
-            (self.state.at(place).pass, self.state.program(place).step(self.state.at(place).step));
-        let around = path.parent().unwrap_or_default();
-        let earlier = (1..pass).filter_map(|pass| {
-            let name = if pass == 1 { step.id.clone() } else { format!("{}#{pass}", step.id).into() };
-            self.state.find(&around.child(name, None))
-        });
-        earlier.map(|place| self.state.at(place).attempts).sum()
+        self.state.attempts_in_earlier_passes(path)
     }
 
     /// The gates that wait for a decision.
@@ -268,7 +261,7 @@ impl Run {
 
     /// The job with this key, if its report is waited for.
     pub fn job_at(&self, key: &JobKey) -> Option<Job> {
-        if let Some(hook) = self.state.hooks.get(&key.path) {
+        if let Some(hook) = self.state.hooks.open.get(&key.path) {
             return Some(self.hook_job(&key.path, hook));
         }
         let place = self.state.find(&key.path)?;
@@ -499,7 +492,7 @@ impl Turn<'_> {
             Input::Decide { id, path, .. } => self.known_decision(&id, &path)?.ok_or(Refused::Finished),
             Input::Reopen { inputs, by } => self.reopen(&inputs, by),
             Input::Close => self.close(),
-            Input::Signal { id, .. } if self.state().signals.contains(&id) => Ok(()),
+            Input::Signal { id, .. } if self.state().signals.ids.contains(&id) => Ok(()),
             Input::Start(_)
             | Input::Signal { .. }
             | Input::Cancel { .. }

@@ -15,7 +15,7 @@ impl Turn<'_> {
     pub(super) fn reopen(&mut self, changes: &Value, by: Arc<str>) -> Result<(), Refused> {
         let Stage::Concluded(outcome) = &self.state().stage else { return Err(Refused::NotFailed) };
         if !self.run.is_reopenable(outcome) {
-            let undoing = self.state().has_undone;
+            let undoing = self.state().undo.has_begun;
             return Err(if undoing { Refused::Undoing } else { Refused::NotFailed });
         }
         let inputs = merged(&self.state().units[0].inputs, changes);

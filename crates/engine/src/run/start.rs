@@ -15,7 +15,7 @@ use windlass_ir::workflow::Kind;
 impl Turn<'_> {
     /// Starts one step that is ready, in the order of the file.
     pub(super) fn start_one(&mut self) -> bool {
-        if self.state().stands_still() || self.state().applies.is_some() || self.state().begins.is_some() {
+        if self.state().stands_still() || self.state().admission.is_pending() {
             return false;
         }
         let limits = &self.run.program.plan.policy.concurrency;

@@ -47,7 +47,7 @@ impl Turn<'_> {
     pub(super) fn undo_next(&mut self, guard: Option<Place>) -> bool {
         let Some(because) = self.undoes_because(guard) else { return false };
         let state = self.state();
-        let mut last = state.undoable.values().rev();
+        let mut last = state.undo.steps.values().rev();
         let next = last.find(|place| guard.is_none_or(|guard| is_under(state, **place, guard)));
         let Some(next) = next.copied() else { return false };
         let (path, uncertain) = (self.path(next), self.at(next).outcome().is_some_and(is_lost));

@@ -59,7 +59,7 @@ impl Turn<'_> {
 
     /// The first signal that came before and is what this wait is for. What was published to nobody is gone.
     fn letter_for(&self, signal: &Listening) -> Option<(Arc<str>, Value)> {
-        let mut letters = self.state().letters.iter().filter(|_| !signal.message);
+        let mut letters = self.state().signals.unread.iter().filter(|_| !signal.message);
         let found = letters.find(|letter| {
             letter.name == signal.name && fits(&signal.matching, &letter.value, signal.as_text)
         });
@@ -116,7 +116,7 @@ impl Turn<'_> {
         value: Value,
         to: Option<Path>,
     ) -> Result<(), Refused> {
-        if self.state().signals.contains(&id) {
+        if self.state().signals.ids.contains(&id) {
             return Ok(());
         }
         let path = match to {

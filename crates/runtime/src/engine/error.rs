@@ -3,7 +3,7 @@
 use crate::config::BadConfig;
 use crate::ownership::described;
 use std::path::PathBuf;
-use windlass_engine::{BadRunId, DeskRefused, Refused, RunId, Unrunnable};
+use windlass_engine::{BadRunId, Contradiction, DeskRefused, Refused, RunId, Unrunnable};
 use windlass_executors::{EndError, Problem};
 use windlass_ir::Plan;
 
@@ -97,6 +97,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// The journal of a run does not fit its plan.
+    pub fn contradictory(run: &RunId, contradiction: Contradiction) -> Self {
+        let contradiction = Box::new(contradiction);
+        windlass_store::Error::Contradictory { run: run.clone(), contradiction }.into()
+    }
+
     /// A workflow has no step of this name.
     pub fn no_step_in(plan: &Plan, step: &str) -> Self {
         let names = plan.names();

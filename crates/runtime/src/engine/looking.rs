@@ -1,4 +1,4 @@
-//! How runs are looked at, whoever drives them: what is true of them is what was written down.
+//! Reading runs: everything comes from the journal, whichever process executes them.
 
 use super::{Engine, Error, finished};
 use crate::history::History;
@@ -31,7 +31,6 @@ impl Engine {
     /// The gate that a decision is meant for: the one of this step, or the only one that waits.
     pub fn gate(&self, id: &RunId, step: Option<&str>) -> Result<Path, Error> {
         let view = self.view(id)?;
-        let is_asking = |path: &Path| matches!(view.steps[path].phase, StepPhase::Asking { .. });
         let meant = |path: &Path| {
             step.is_none_or(|step| {
                 let name = ids::name(&view, path);
@@ -41,15 +40,16 @@ impl Engine {
                     || path.to_string() == step
             })
         };
-        let gates: Vec<&Path> = view.steps.keys().filter(|path| is_asking(path) && meant(path)).collect();
-        // One that was decided already can be named all the same, and is told so.
-        let settled = || view.steps.keys().rev().find(|path| step.is_some() && meant(path));
+        let asking = view.steps().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
+        let gates: Vec<&Path> = asking.map(|(path, _)| path).filter(|path| meant(path)).collect();
+        // A gate that was decided before can be named, too: the refusal says so.
+        let settled = || view.steps().map(|(path, _)| path).rev().find(|path| step.is_some() && meant(path));
         match gates.as_slice() {
             [only] => Ok((*only).clone()),
             [] => match (settled(), step) {
                 (Some(settled), _) => Ok(settled.clone()),
                 (None, Some(step)) => Err(unknown_gate(id, &view, step)),
-                (None, None) if view.ended_at.is_some() => Err(finished(id, &view)),
+                (None, None) if view.ended_at().is_some() => Err(finished(id, &view)),
                 (None, None) => Err(Error::NoGate(id.clone())),
             },
             several => Err(Error::WhichGate {
@@ -62,17 +62,18 @@ impl Engine {
     /// A run as it stands.
     pub fn view(&self, id: &RunId) -> Result<View, Error> {
         let history = self.history(id)?;
-        Ok(View::of(self.program_of(id, &history)?, &history.events))
+        self.view_of(id, &history, &history.events)
+    }
+
+    fn view_of(&self, id: &RunId, history: &History, events: &[Event]) -> Result<View, Error> {
+        View::of(self.program_of(id, history)?, events).map_err(|cause| Error::contradictory(id, cause))
     }
 
     /// Whether a run can be read and fits its plan.
     pub(crate) fn check(&self, id: &RunId) -> Result<(), Error> {
         let history = self.history(id)?;
         let replayed = Run::replay(id.clone(), self.program_of(id, &history)?, &history.events);
-        replayed.map(drop).map_err(|contradiction| {
-            windlass_store::Error::Contradictory { run: id.clone(), contradiction: Box::new(contradiction) }
-                .into()
-        })
+        replayed.map(drop).map_err(|cause| Error::contradictory(id, cause))
     }
 
     pub(crate) fn history(&self, id: &RunId) -> Result<History, Error> {
@@ -90,9 +91,7 @@ impl Engine {
         let events = &history.events;
         let last = events.len() as u64;
         match usize::try_from(count) {
-            Ok(count) if (1..=events.len()).contains(&count) => {
-                Ok(View::of(self.program_of(id, &history)?, &events[..count]))
-            }
+            Ok(count) if (1..=events.len()).contains(&count) => self.view_of(id, &history, &events[..count]),
             Ok(_) | Err(_) => Err(Error::NoEvent { run: id.clone(), event: count, last }),
         }
     }
@@ -172,7 +171,7 @@ impl Engine {
 
 /// No gate has this name: the one that was probably meant, or those that there are.
 fn unknown_gate(id: &RunId, view: &View, step: &str) -> Error {
-    let gates = view.steps.iter().filter(|(_, found)| view.plan_step(found).kind.is_gate());
+    let gates = view.steps().filter(|(_, found)| view.plan_step(found).kind.is_gate());
     let names: Vec<String> = gates.map(|(path, _)| ids::name(view, path).id).collect();
     let instead = match windlass_ir::suggest::nearest(step, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),

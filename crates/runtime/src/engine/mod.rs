@@ -459,7 +459,7 @@ impl Engine {
     ) -> Result<Handle, Error> {
         let run = id.clone();
         let view = self.looking(move |engine| engine.view(&run)).await?;
-        if view.ended_at.is_none() {
+        if view.ended_at().is_none() {
             return self.resume(id, nothing(), BEFORE, host, clock, patience).await;
         }
         Ok(self.standing_still(id, &view))

@@ -6,7 +6,7 @@ use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, Undone, View
 use windlass_ir::expr::{StatusWords, StepId};
 
 pub fn run_status(view: &View) -> &'static str {
-    match (&view.phase, view.undone) {
+    match (view.phase(), view.undone()) {
         (RunPhase::Pending, _) => "pending",
         (RunPhase::Running, _) => "running",
         (RunPhase::Ended(_), Some(Undone::Wholly)) => "compensated",
@@ -28,7 +28,7 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
             continue;
         }
         let shown = match super::last_called(own) {
-            Some((path, instance)) => shown(view, path, instance),
+            Some((path, instance)) => shown(view, path, &instance),
             None => super::unborn(view, &instances, number),
         };
         all.insert(step.id.to_string(), shown);
@@ -37,12 +37,12 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     all
 }
 
-pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+pub fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = match &step.phase {
         StepPhase::Settled(Outcome::Failed(_)) if step.recovered => "recovered",
         StepPhase::Settled(_) if super::was_left(view, step) => "pending",
-        StepPhase::Dormant if view.cancel_requested && view.ended_at.is_some() => "cancelled",
+        StepPhase::Dormant if view.cancel_requested() && view.ended_at().is_some() => "cancelled",
         StepPhase::Dormant | StepPhase::Pending => "pending",
         StepPhase::Queued { .. } => "queued",
         StepPhase::Settled(outcome) => status_word(StatusWords::Dagnats, outcome),

@@ -9,7 +9,7 @@ use windlass_ir::expr::{StatusWords, StepId};
 use windlass_ir::workflow::Kind;
 
 pub fn run_status(view: &View) -> &'static str {
-    match &view.phase {
+    match view.phase() {
         RunPhase::Pending => "pending",
         RunPhase::Running => "running",
         RunPhase::Ended(Outcome::Failed(_)) => "failed",
@@ -26,7 +26,7 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     let all = named.map(|(number, _)| {
         let own = instances.get(&number).map(Vec::as_slice).unwrap_or_default();
         let shown = match super::last_called(own) {
-            Some((path, instance)) => shown(view, path, instance),
+            Some((path, instance)) => shown(view, path, &instance),
             // There is no word for what was passed by.
             None => Shown { status: "pending", ..super::unborn(view, &instances, number) },
         };
@@ -35,7 +35,7 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     all.collect()
 }
 
-pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+pub fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = match &step.phase {
         StepPhase::Settled(_) if super::was_left(view, step) => "pending",
@@ -44,7 +44,7 @@ pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
         | StepPhase::Queued { .. }
         | StepPhase::Settled(Outcome::Skipped(_)) => "pending",
         StepPhase::Settled(outcome) => status_word(StatusWords::Dcc, outcome),
-        _ if view.interrupted => INTERRUPTED,
+        _ if view.is_interrupted() => INTERRUPTED,
         StepPhase::Running
         | StepPhase::Backoff { .. }
         | StepPhase::Asking { .. }
@@ -60,13 +60,13 @@ pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
 }
 
 /// What a scope that failed leaves behind: which arm was taken, and what became of branches.
-fn left(view: &View, path: &Path, step: &StepView) -> Json {
-    match (&view.plan_step(step).kind, step.entered.as_deref()) {
+fn left(view: &View, path: &Path, step: &StepView<'_>) -> Json {
+    match (&view.plan_step(step).kind, step.entered) {
         (Kind::Choose(_), Some(Decision::Arm { arm, value })) => {
             json!({"condition": super::data(value), "taken": arm})
         }
         (Kind::Parallel(_), _) if step.frame.is_none() => {
-            let inside = view.steps.iter().filter(|(inside, _)| inside.parent().as_ref() == Some(path));
+            let inside = view.steps().filter(|(inside, _)| inside.parent().as_ref() == Some(path));
             let words = inside.filter_map(|(_, step)| match &step.phase {
                 StepPhase::Settled(outcome) => Some(status_word(StatusWords::Dcc, outcome)),
                 _ => None,

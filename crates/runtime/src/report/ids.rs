@@ -39,21 +39,12 @@ impl Steps for View {
     }
 
     fn step(&self, path: &Path) -> Option<(StepId, &PlanStep)> {
-        let step = self.steps.get(path)?;
-        Some((step.step, self.plan_step(step)))
+        let step = View::step(self, path)?;
+        Some((step.step, self.plan_step(&step)))
     }
 
     fn attempts_before(&self, path: &Path) -> u32 {
-        let Some(step) = self.steps.get(path) else { return 0 };
-        if last(path) == self.plan_step(step).id {
-            return 0;
-        }
-        let around = path.parent();
-        let earlier = self.steps.iter().take_while(|(other, _)| *other != path);
-        let passes = earlier.filter(|(other, before)| {
-            (before.unit, before.step) == (step.unit, step.step) && other.parent() == around
-        });
-        passes.map(|(_, before)| before.attempts).sum()
+        self.attempts_in_earlier_passes(path)
     }
 }
 
@@ -84,7 +75,7 @@ pub fn name(view: &(impl Steps + ?Sized), path: &Path) -> Name {
     Name { id, plain }
 }
 
-/// What an instance is called in the workflow that it belongs to, whoever called that.
+/// What an instance is called in the workflow that it belongs to, without the call around it.
 pub fn within(view: &(impl Steps + ?Sized), path: &Path) -> String {
     match Dialect::named(view.dialect()) {
         Dialect::Speckit => qualified(view, path),
@@ -101,7 +92,7 @@ pub fn scripted(view: &(impl Steps + ?Sized), path: &Path) -> Name {
     }
 }
 
-/// The name of the innermost step with the numbers of the items and rounds around it: for whoever has no plan.
+/// The name of the innermost step with the numbers of the items and rounds around it, without a plan.
 pub fn rough(path: &Path) -> String {
     format!("{}{}", last(path), ordinals(path))
 }

@@ -36,28 +36,26 @@ pub enum Standing {
     Cancelled,
     /// Nothing but a person, a signal or a pause can move it.
     Waiting,
-    /// It goes on by itself as soon as something drives it.
+    /// It continues by itself as soon as a process executes it.
     Going,
 }
 
 pub fn standing(view: &View) -> Standing {
-    match &view.phase {
+    match view.phase() {
         RunPhase::Ended(Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_)) => Standing::Success,
         RunPhase::Ended(Outcome::Failed(_)) => Standing::Failed,
         RunPhase::Ended(Outcome::Cancelled(_)) => Standing::Cancelled,
+        RunPhase::Pending | RunPhase::Running if view.is_interrupted() => Standing::Going,
         RunPhase::Pending | RunPhase::Running => {
-            if view.interrupted {
-                return Standing::Going;
-            }
-            let pending = view.phase == RunPhase::Pending && view.started_at.is_some();
-            let waiting = view.paused || pending || view.steps.values().any(is_for_others);
+            let pending = view.phase() == RunPhase::Pending && view.started_at().is_some();
+            let waiting = view.is_paused() || pending || view.steps().any(|(_, step)| is_for_others(&step));
             if waiting && !moves_by_itself(view) { Standing::Waiting } else { Standing::Going }
         }
     }
 }
 
-/// Whether a step waits for somebody outside.
-fn is_for_others(step: &StepView) -> bool {
+/// Whether a step waits for something outside the run.
+fn is_for_others(step: &StepView<'_>) -> bool {
     matches!(
         step.phase,
         StepPhase::Asking { .. } | StepPhase::Queued { .. } | StepPhase::Waiting { signal: Some(_), .. }
@@ -65,18 +63,18 @@ fn is_for_others(step: &StepView) -> bool {
 }
 
 /// Whether a step waits for a run that it has called, which alone can bring it further.
-fn is_calling(step: &StepView) -> bool {
-    step.phase == StepPhase::Running && step.child.is_some()
+fn is_calling(step: &StepView<'_>) -> bool {
+    step.phase == StepPhase::Running && step.child().is_some()
 }
 
 /// Whether work or time alone brings the run further.
 pub(crate) fn moves_by_itself(view: &View) -> bool {
-    let later = view.begins_at.is_some() && !view.paused;
+    let later = view.begins_at().is_some() && !view.is_paused();
     later
-        || view.steps.iter().any(|(path, step)| match &step.phase {
-            StepPhase::Running => !is_calling(step),
+        || view.steps().any(|(path, step)| match step.phase {
+            StepPhase::Running => !is_calling(&step),
             StepPhase::Backoff { .. } | StepPhase::Waiting { signal: None, .. } => true,
-            StepPhase::Inside => is_between_rounds(view, path, step),
+            StepPhase::Inside => is_between_rounds(view, path, &step),
             StepPhase::Dormant
             | StepPhase::Pending
             | StepPhase::Queued { .. }
@@ -88,17 +86,17 @@ pub(crate) fn moves_by_itself(view: &View) -> bool {
 }
 
 /// Whether a loop waits for its next round.
-fn is_between_rounds(view: &View, path: &Path, step: &StepView) -> bool {
+fn is_between_rounds(view: &View, path: &Path, step: &StepView<'_>) -> bool {
     let repeats = step.frame.is_none() && matches!(view.plan_step(step).kind, Kind::Repeat(_));
     let last = step.rounds.checked_sub(1).filter(|_| repeats);
-    let last = last.and_then(|number| view.steps.get(&path.frame(number)));
+    let last = last.and_then(|number| view.step(&path.frame(number)));
     last.is_some_and(|round| matches!(round.phase, StepPhase::Settled(_)))
 }
 
-/// Whether a run that has failed can be taken up again, as far as can be seen from outside.
+/// Whether a run that has failed can be resumed, as far as the view shows.
 pub fn is_resumable(view: &View) -> bool {
-    match &view.phase {
-        RunPhase::Ended(Outcome::Failed(failure)) => !is_abort(failure) && view.undone.is_none(),
+    match view.phase() {
+        RunPhase::Ended(Outcome::Failed(failure)) => !is_abort(failure) && view.undone().is_none(),
         RunPhase::Ended(_) => false,
         RunPhase::Pending | RunPhase::Running => true,
     }
@@ -122,7 +120,7 @@ impl Dialect {
         Self::named(&run.program().plan.dialect)
     }
 
-    /// What is not known is told in the words of the house.
+    /// An unknown dialect is reported in the words of the native one.
     pub fn named(dialect: &str) -> Self {
         match dialect {
             "speckit" => Self::Speckit,
@@ -134,7 +132,7 @@ impl Dialect {
 }
 
 fn run_status(view: &View) -> &'static str {
-    if view.interrupted {
+    if view.is_interrupted() {
         return crate::rows::INTERRUPTED;
     }
     match Dialect::of(view) {
@@ -155,7 +153,7 @@ fn steps(view: &View) -> IndexMap<String, Shown> {
 }
 
 /// One instance in the words of its dialect.
-fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
     match Dialect::of(view) {
         Dialect::Swdl => swdl::shown(view, path, step),
         Dialect::Speckit => speckit::shown(view, path, step),
@@ -180,9 +178,9 @@ pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
         "workflow": plan.header.id,
         "dialect": plan.dialect,
         "status": run_status(view),
-        "scripted": view.about.get("scripted") == Some(&Value::Bool(true)),
-        "paused": view.paused && view.ended_at.is_none(),
-        "has_failures": view.has_failures || view.steps.values().any(has_failed),
+        "scripted": view.about().get("scripted") == Some(&Value::Bool(true)),
+        "paused": view.is_paused() && view.ended_at().is_none(),
+        "has_failures": view.has_failures() || view.steps().any(|(_, step)| has_failed(&step)),
         "inputs": inputs(view),
         "outputs": outputs(view),
         "current_step": current_step(view),
@@ -190,15 +188,15 @@ pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
         "error": run_error(view),
         "steps": steps,
     });
-    if let Some(of) = view.about.get(crate::engine::RETRY_OF) {
+    if let Some(of) = view.about().get(crate::engine::RETRY_OF) {
         result["retry_of"] = data(of);
     }
     result
 }
 
-/// What the run was started with. Spec Kit has nothing there that nobody gave.
+/// What the run was started with. Spec Kit leaves out inputs that were not given.
 fn inputs(view: &View) -> Json {
-    let mut inputs = data(&view.inputs);
+    let mut inputs = data(view.inputs());
     if let (Dialect::Speckit, Json::Object(inputs)) = (Dialect::of(view), &mut inputs) {
         inputs.retain(|_, value| !value.is_null());
     }
@@ -206,17 +204,17 @@ fn inputs(view: &View) -> Json {
 }
 
 /// Whether a step never began because another one failed: some dialects leave it as it was.
-fn was_left(view: &View, step: &StepView) -> bool {
+fn was_left(view: &View, step: &StepView<'_>) -> bool {
     let cancelled = matches!(step.phase, StepPhase::Settled(Outcome::Cancelled(_)));
-    cancelled && step.started_at.is_none() && !view.cancel_requested
+    cancelled && step.started_at.is_none() && !view.cancel_requested()
 }
 
-fn has_failed(step: &StepView) -> bool {
+fn has_failed(step: &StepView<'_>) -> bool {
     matches!(step.phase, StepPhase::Settled(Outcome::Failed(_)))
 }
 
 fn outputs(view: &View) -> Json {
-    match &view.phase {
+    match view.phase() {
         RunPhase::Ended(Outcome::Done(value) | Outcome::Continue(value)) => data(value),
         RunPhase::Ended(_) | RunPhase::Pending | RunPhase::Running => Json::Null,
     }
@@ -226,7 +224,7 @@ fn current_step(view: &View) -> Option<String> {
     if Dialect::of(view) == Dialect::Speckit {
         return speckit::current_step(view);
     }
-    let active = view.steps.iter().find(|(_, step)| match &step.phase {
+    let active = view.steps().find(|(_, step)| match &step.phase {
         StepPhase::Queued { .. }
         | StepPhase::Running
         | StepPhase::Backoff { .. }
@@ -239,35 +237,41 @@ fn current_step(view: &View) -> Option<String> {
 }
 
 fn waiting_on(view: &View, place: impl Fn(&Path) -> Option<usize>) -> Vec<Json> {
-    match view.phase {
-        RunPhase::Pending if view.begins_at.is_some() => {
+    match view.phase() {
+        RunPhase::Pending if view.begins_at().is_some() => {
             return vec![json!({
                 "step": null,
                 "kind": "timer",
                 "message": "the run was started for later",
                 "options": null,
-                "until": view.begins_at.map(|at| at.to_string()),
+                "until": view.begins_at().map(|at| at.to_string()),
             })];
         }
-        RunPhase::Pending if view.started_at.is_some() => {
-            let since = view.started_at.unwrap_or_default();
-            return vec![slot(None, &view.applies, since, place(&Path::default()))];
+        RunPhase::Pending if view.started_at().is_some() => {
+            let since = view.started_at().unwrap_or_default();
+            let claims: Vec<_> = view.claims().cloned().collect();
+            return vec![slot(None, &claims, since, place(&Path::default()))];
         }
         RunPhase::Pending | RunPhase::Ended(_) => return Vec::new(),
         RunPhase::Running => {}
     }
-    view.steps.iter().filter_map(|(path, step)| wait(view, path, step, &place)).collect()
+    view.steps().filter_map(|(path, step)| wait(view, path, &step, &place)).collect()
 }
 
 /// What a step waits for.
-fn wait(view: &View, path: &Path, step: &StepView, place: &dyn Fn(&Path) -> Option<usize>) -> Option<Json> {
+fn wait(
+    view: &View,
+    path: &Path,
+    step: &StepView<'_>,
+    place: &dyn Fn(&Path) -> Option<usize>,
+) -> Option<Json> {
     let name = || ids::name(view, path).id;
     let shown = |until: windlass_engine::Timestamp| until.to_string();
     match &step.phase {
         StepPhase::Asking { message, until } => Some(json!({
             "step": name(),
             "kind": "gate",
-            "message": message.as_ref().map(words),
+            "message": message.map(words),
             "options": gate(view, step).map(|gate| &gate.options),
             "approvers": gate(view, step).map(|gate| &gate.approvers),
             "form": gate(view, step).map(form),
@@ -292,7 +296,7 @@ fn wait(view: &View, path: &Path, step: &StepView, place: &dyn Fn(&Path) -> Opti
             "options": null,
             "until": until.map(shown),
         })),
-        StepPhase::Running => step.child.as_ref().map(
+        StepPhase::Running => step.child().map(
             |child| json!({"step": name(), "kind": "run", "message": child, "options": null, "until": null}),
         ),
         StepPhase::Dormant
@@ -303,7 +307,7 @@ fn wait(view: &View, path: &Path, step: &StepView, place: &dyn Fn(&Path) -> Opti
     }
 }
 
-/// How many come before somebody who waits, itself included.
+/// The position of a request in its queue, from 1.
 fn place(desk: &DeskState, run: &RunId, path: &Path) -> Option<usize> {
     let first = Asker { run: run.clone(), path: path.clone(), attempt: 0 };
     let (_, waiting) =
@@ -312,7 +316,7 @@ fn place(desk: &DeskState, run: &RunId, path: &Path) -> Option<usize> {
     Some(line.range(..=waiting.place).count())
 }
 
-/// Somebody who waits for a turn at what runs share.
+/// A wait for a slot.
 fn slot(
     step: Option<&str>,
     keys: &[std::sync::Arc<str>],
@@ -338,7 +342,7 @@ fn words(message: &Value) -> Json {
     }
 }
 
-fn gate<'v>(view: &'v View, step: &StepView) -> Option<&'v Gate> {
+fn gate<'v>(view: &'v View, step: &StepView<'_>) -> Option<&'v Gate> {
     match &view.plan_step(step).kind {
         Kind::Gate(gate) => Some(gate),
         _ => None,
@@ -355,9 +359,9 @@ fn form(gate: &Gate) -> Json {
 }
 
 fn run_error(view: &View) -> Json {
-    match &view.phase {
+    match view.phase() {
         RunPhase::Ended(Outcome::Failed(failure)) => {
-            let step = view.failed_at.as_ref().map(|path| ids::name(view, path).id);
+            let step = view.failed_at().map(|path| ids::name(view, path).id);
             error(failure, step.as_deref())
         }
         RunPhase::Ended(Outcome::Cancelled(why)) => {
@@ -432,13 +436,13 @@ impl Shown {
     }
 
     /// What is the same in all dialects; status and input are to be filled in.
-    fn of(view: &View, path: &Path, step: &StepView) -> Self {
+    fn of(view: &View, path: &Path, step: &StepView<'_>) -> Self {
         let doing = doing(view, path, step);
         let mut shown = Self::nothing("", None);
         shown.attempts = doing.attempts;
-        shown.child.clone_from(&doing.child);
+        shown.child = doing.child();
         shown.kept = step.kept || doing.kept;
-        shown.delays.clone_from(&doing.delays);
+        shown.delays = doing.delays.to_vec();
         let span = step.started_at.or(doing.started_at).zip(step.ended_at);
         shown.duration = span.map(|(start, end)| end.since(start).as_secs_f64());
         match &step.phase {
@@ -491,20 +495,20 @@ fn seconds(length: windlass_ir::Duration) -> Json {
 }
 
 /// The instance that does the work of a step: itself, or what stands inside its guard.
-fn doing<'v>(view: &'v View, path: &Path, step: &'v StepView) -> &'v StepView {
+fn doing<'v>(view: &'v View, path: &Path, step: &StepView<'v>) -> StepView<'v> {
     let known = view.plan_step(step);
-    let Kind::Guard(guard) = &known.kind else { return step };
+    let Kind::Guard(guard) = &known.kind else { return *step };
     let inner = guard.body.first().and_then(|body| {
         let path = path.child(known.id.clone(), None);
-        view.steps.get(&path).filter(|inner| inner.step == *body).map(|inner| (path, inner))
+        view.step(&path).filter(|inner| inner.step == *body).map(|inner| (path, inner))
     });
-    inner.map_or(step, |(path, inner)| doing(view, &path, inner))
+    inner.map_or(*step, |(path, inner)| doing(view, &path, &inner))
 }
 
 /// What the work of a step was given, where that is no object of declared inputs.
-fn given(step: &StepView) -> Json {
-    let Some(assignment) = &step.assignment else {
-        return step.input.as_ref().map_or(Json::Null, data);
+fn given(step: &StepView<'_>) -> Json {
+    let Some(assignment) = step.assignment else {
+        return step.input.map_or(Json::Null, data);
     };
     let Assignment { work, input, .. } = &**assignment;
     match work {
@@ -520,35 +524,35 @@ fn given(step: &StepView) -> Json {
 }
 
 /// The instances of each step of the file, without items and rounds as such and what belongs to another workflow.
-type Instances<'v> = HashMap<StepId, Vec<(&'v Path, &'v StepView)>>;
+type Instances<'v> = HashMap<StepId, Vec<(&'v Path, StepView<'v>)>>;
 
 fn instances(view: &View) -> Instances<'_> {
     let mut all = Instances::new();
-    for (path, step) in view.steps.iter().filter(|(_, step)| step.unit == 0 && step.frame.is_none()) {
+    for (path, step) in view.steps().filter(|(_, step)| step.unit == 0 && step.frame.is_none()) {
         all.entry(step.step).or_default().push((path, step));
     }
     all
 }
 
 /// The last of these that is more than a place to be called from.
-fn last_called<'v>(instances: &[(&'v Path, &'v StepView)]) -> Option<(&'v Path, &'v StepView)> {
+fn last_called<'v>(instances: &[(&'v Path, StepView<'v>)]) -> Option<(&'v Path, StepView<'v>)> {
     let called = instances.iter().rev().find(|(_, step)| step.phase != StepPhase::Dormant);
     called.or(instances.last()).copied()
 }
 
 /// Handlers without a name of their own that have come into being.
-fn handlers(view: &View) -> impl Iterator<Item = (&Path, &StepView)> {
-    view.steps.iter().filter(|(path, step)| {
+fn handlers(view: &View) -> impl Iterator<Item = (&Path, StepView<'_>)> {
+    view.steps().filter(|(path, step)| {
         let unnamed = step.unit == 0 && step.frame.is_none() && view.plan_step(step).implicit;
         unnamed && ids::is_handler(view, path)
     })
 }
 
 /// Adds the steps that workers have added to the run.
-fn added(view: &View, all: &mut IndexMap<String, Shown>, shown: fn(&View, &Path, &StepView) -> Shown) {
-    let added = view.steps.iter().filter(|(_, step)| step.unit > 0 && step.frame.is_none());
+fn added(view: &View, all: &mut IndexMap<String, Shown>, shown: fn(&View, &Path, &StepView<'_>) -> Shown) {
+    let added = view.steps().filter(|(_, step)| step.unit > 0 && step.frame.is_none());
     for (path, step) in added.filter(|(path, _)| !ids::is_called(view, path)) {
-        all.insert(ids::name(view, path).id, shown(view, path, step));
+        all.insert(ids::name(view, path).id, shown(view, path, &step));
     }
 }
 
@@ -558,18 +562,18 @@ fn unborn(view: &View, instances: &Instances<'_>, id: StepId) -> Shown {
     let mut inner = id;
     while let Some(around) = plan.step(inner).parent {
         if let Some((_, scope)) = instances.get(&around).and_then(|born| last_called(born)) {
-            return inside_of(view, scope, inner);
+            return inside_of(view, &scope, inner);
         }
         inner = around;
     }
-    match view.phase {
+    match view.phase() {
         RunPhase::Ended(_) => Shown::nothing("skipped", Some("branch_not_taken")),
         RunPhase::Pending | RunPhase::Running => Shown::nothing("pending", None),
     }
 }
 
 /// What became of a step that its scope never came to.
-fn inside_of(view: &View, scope: &StepView, inner: StepId) -> Shown {
+fn inside_of(view: &View, scope: &StepView<'_>, inner: StepId) -> Shown {
     match (&scope.phase, &view.plan_step(scope).kind) {
         (StepPhase::Settled(Outcome::Cancelled(_)), _) => Shown::nothing("cancelled", None),
         (StepPhase::Settled(Outcome::Skipped(skip)), _) => {
@@ -583,7 +587,7 @@ fn inside_of(view: &View, scope: &StepView, inner: StepId) -> Shown {
     }
 }
 
-fn is_taken(scope: &StepView, choose: &Choose<Vec<StepId>>, inner: StepId) -> bool {
-    let Some(Decision::Arm { arm, .. }) = scope.entered.as_deref() else { return true };
+fn is_taken(scope: &StepView<'_>, choose: &Choose<Vec<StepId>>, inner: StepId) -> bool {
+    let Some(Decision::Arm { arm, .. }) = scope.entered else { return true };
     choose.arms().into_iter().any(|(name, body)| *name == **arm && body.contains(&inner))
 }

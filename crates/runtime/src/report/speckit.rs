@@ -14,7 +14,7 @@ use windlass_ir::expr::{StatusWords, is_truthy, text_form};
 use windlass_ir::workflow::{Action, Choose, ForEach, Gate, Kind, OnReject, RepeatTest};
 
 pub fn run_status(view: &View) -> &'static str {
-    match &view.phase {
+    match view.phase() {
         RunPhase::Pending => "created",
         RunPhase::Running => match super::standing(view) {
             Standing::Waiting => "paused",
@@ -32,9 +32,9 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     for (path, step) in recorded(view) {
         let name = ids::name(view, path);
         if *name.id != *name.plain && !is_template(view, path) {
-            all.insert(name.plain.to_string(), shown(view, path, step));
+            all.insert(name.plain.to_string(), shown(view, path, &step));
         }
-        all.insert(name.id, shown(view, path, step));
+        all.insert(name.id, shown(view, path, &step));
     }
     all
 }
@@ -53,13 +53,13 @@ pub fn payload(run: &RunId, view: &View) -> Json {
         "current_step_id": current.map(|path| ids::within(view, path)),
         "current_step_index": index,
     });
-    if let Some((path, step)) = current.and_then(|path| view.steps.get_key_value(path))
+    if let Some((path, step)) = current.and_then(|path| Some((path, view.step(path)?)))
         && matches!(status, "paused" | "aborted")
-        && view.plan_step(step).kind.is_gate()
+        && view.plan_step(&step).kind.is_gate()
     {
-        payload["gate"] = gate(view, path, step);
+        payload["gate"] = gate(view, path, &step);
     }
-    if let RunPhase::Ended(Outcome::Failed(failure)) = &view.phase {
+    if let RunPhase::Ended(Outcome::Failed(failure)) = view.phase() {
         payload["error"] = json!(failure.message);
     }
     let scopes = called(view);
@@ -69,7 +69,7 @@ pub fn payload(run: &RunId, view: &View) -> Json {
     payload
 }
 
-fn gate(view: &View, path: &Path, step: &StepView) -> Json {
+fn gate(view: &View, path: &Path, step: &StepView<'_>) -> Json {
     let output = shown(view, path, step).output;
     let message = match &output["message"] {
         text @ Json::String(_) => text.clone(),
@@ -101,10 +101,10 @@ fn scope_path(path: &Path) -> Vec<String> {
 /// The workflows that were called and have begun.
 fn called(view: &View) -> Vec<Json> {
     let inside = |path: &Path| {
-        view.steps.iter().find(|(other, _)| other.parent().as_ref() == Some(path)).map(|(_, step)| step)
+        view.steps().find(|(other, _)| other.parent().as_ref() == Some(path)).map(|(_, step)| step)
     };
-    let calls = view.steps.iter().filter(|(_, step)| is_call(view, step));
-    let mut entered: Vec<(&Path, &StepView, &StepView)> =
+    let calls = view.steps().filter(|(_, step)| is_call(view, step));
+    let mut entered: Vec<(&Path, StepView<'_>, StepView<'_>)> =
         calls.filter_map(|(path, step)| Some((path, step, inside(path)?))).collect();
     entered.sort_by_key(|(path, _, _)| place(view, path));
     let told = entered.into_iter().map(|(path, step, first)| {
@@ -123,13 +123,13 @@ fn called(view: &View) -> Vec<Json> {
             | StepPhase::Joined
             | StepPhase::Inside => run_status(view),
         };
-        let workflow = &view.program_of(first).plan.header.id;
+        let workflow = &view.program_of(&first).plan.header.id;
         json!({"scope_path": scope_path(path), "workflow_id": workflow, "status": status})
     });
     told.collect()
 }
 
-fn is_call(view: &View, step: &StepView) -> bool {
+fn is_call(view: &View, step: &StepView<'_>) -> bool {
     matches!(view.plan_step(step).kind, Kind::Action(Action::Call(_)))
 }
 
@@ -141,11 +141,10 @@ pub fn current_step(view: &View) -> Option<String> {
 /// of the file, and rounds and items in that of their numbers.
 fn current(view: &View) -> Option<&Path> {
     let begun = view
-        .steps
-        .iter()
+        .steps()
         .filter(|(_, step)| step.frame.is_none() && !view.plan_step(step).implicit && has_begun(step));
     let last = || begun.max_by_key(|(path, _)| place(view, path)).map(|(path, _)| path);
-    view.failed_at.as_ref().or_else(last)
+    view.failed_at().or_else(last)
 }
 
 /// Where an instance stands among all of them.
@@ -153,7 +152,7 @@ fn place(view: &View, path: &Path) -> Vec<(u32, u32)> {
     let prefixes = std::iter::successors(Some(path.clone()), Path::parent);
     let mut place: Vec<(u32, u32)> = prefixes
         .filter_map(|prefix| {
-            let step = view.steps.get(&prefix)?;
+            let step = view.step(&prefix)?;
             Some((step.step.0, step.frame.unwrap_or_default()))
         })
         .collect();
@@ -162,8 +161,8 @@ fn place(view: &View, path: &Path) -> Vec<(u32, u32)> {
 }
 
 /// What is written down in the order in which it came into being: not what is inside another workflow or deeper in an item.
-fn recorded(view: &View) -> impl Iterator<Item = (&Path, &StepView)> {
-    view.steps.iter().filter(|(path, step)| {
+fn recorded(view: &View) -> impl Iterator<Item = (&Path, StepView<'_>)> {
+    view.steps().filter(|(path, step)| {
         let hidden = step.frame.is_some() || view.plan_step(step).implicit;
         let recorded = has_begun(step) && !has_raised(view, path, step);
         !hidden && recorded && !ids::is_called(view, path) && !is_private(view, path)
@@ -172,12 +171,12 @@ fn recorded(view: &View) -> impl Iterator<Item = (&Path, &StepView)> {
 
 /// Whether nothing is known of a step, since it could not even be told what to do, or something in a call could not. An item of a
 /// fan-out is written down only when all that is in it has come to an end.
-fn has_raised(view: &View, path: &Path, step: &StepView) -> bool {
+fn has_raised(view: &View, path: &Path, step: &StepView<'_>) -> bool {
     let raised = matches!(&step.phase, StepPhase::Settled(Outcome::Failed(failure)) if is_raised(failure));
     raised && (step.entered.is_none() || is_template(view, path))
 }
 
-fn has_begun(step: &StepView) -> bool {
+fn has_begun(step: &StepView<'_>) -> bool {
     match &step.phase {
         StepPhase::Dormant | StepPhase::Pending | StepPhase::Queued { .. } => false,
         StepPhase::Settled(Outcome::Cancelled(_)) => step.started_at.is_some(),
@@ -194,12 +193,15 @@ fn has_begun(step: &StepView) -> bool {
 
 /// Whether a frame is an item of a fan-out, not a round of a loop.
 fn is_item(view: &View, frame: &Path) -> bool {
-    view.steps.get(frame).is_some_and(|step| matches!(view.plan_step(step).kind, Kind::ForEach(_)))
+    view.step(frame).is_some_and(|step| matches!(view.plan_step(&step).kind, Kind::ForEach(_)))
 }
 
 /// Whether a step is the one that a fan-out does for each item.
 fn is_template(view: &View, path: &Path) -> bool {
-    path.parent().is_some_and(|around| is_item(view, &around) && view.steps[&around].frame.is_some())
+    let around = path.parent().and_then(|around| view.step(&around));
+    around.is_some_and(|around| {
+        around.frame.is_some() && matches!(view.plan_step(&around).kind, Kind::ForEach(_))
+    })
 }
 
 /// Whether a step is inside an item and not the step itself that is done for it.
@@ -208,7 +210,7 @@ fn is_private(view: &View, path: &Path) -> bool {
     path.frames().any(|(frame, _, _)| is_item(view, &frame) && Some(&frame) != around.as_ref())
 }
 
-pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+pub fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
     let mut shown = Shown::of(view, path, step);
     let known = view.plan_step(step);
     let container = container(view, path, step);
@@ -259,8 +261,8 @@ fn output(outcome: &Outcome) -> Json {
     }
 }
 
-fn input(step: &StepView) -> Json {
-    match step.assignment.as_ref().map(|assignment| &assignment.work) {
+fn input(step: &StepView<'_>) -> Json {
+    match step.assignment.map(|assignment| &assignment.work) {
         Some(Work::Assistant(work)) => match &work.ask {
             AssistantAsk::Command { input, .. } => data(input),
             AssistantAsk::Prompt(_) => Json::Null,
@@ -271,7 +273,7 @@ fn input(step: &StepView) -> Json {
 }
 
 /// What a step with others inside has on record from the moment it is entered.
-fn container(view: &View, path: &Path, step: &StepView) -> Option<Json> {
+fn container(view: &View, path: &Path, step: &StepView<'_>) -> Option<Json> {
     let known = view.plan_step(step);
     let semantics = &view.program().plan.semantics;
     let holds = |value: &Value| is_truthy(value, semantics).unwrap_or(false);
@@ -280,7 +282,7 @@ fn container(view: &View, path: &Path, step: &StepView) -> Option<Json> {
     {
         return Some(data(value));
     }
-    Some(match (step.entered.as_deref()?, &known.kind) {
+    Some(match (step.entered?, &known.kind) {
         (Decision::Arm { arm, .. }, Kind::Choose(Choose::If { .. })) => {
             json!({"condition_result": &**arm == "then"})
         }
@@ -317,8 +319,8 @@ fn at_once<B>(each: &ForEach<B>, limit: Option<u32>) -> Json {
     each.as_written.as_ref().map_or_else(|| json!(limit.unwrap_or(1)), data)
 }
 
-fn called_name(step: &StepView) -> Json {
-    match step.assignment.as_ref().map(|assignment| &assignment.work) {
+fn called_name(step: &StepView<'_>) -> Json {
+    match step.assignment.map(|assignment| &assignment.work) {
         Some(Work::Call { workflow, .. }) => data(workflow),
         Some(_) | None => Json::Null,
     }
@@ -329,7 +331,7 @@ fn results(view: &View, path: &Path, template: &Arc<str>, count: usize) -> Vec<J
     let mut results = Vec::new();
     for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
         let path = path.frame(number).child(template.clone(), None);
-        let Some(step) = view.steps.get(&path) else { break };
+        let Some(step) = view.step(&path) else { break };
         let is_done = match &step.phase {
             StepPhase::Settled(outcome) => {
                 matches!(outcome, Outcome::Done(_)) || goes_on(view, path.parent())
@@ -337,7 +339,7 @@ fn results(view: &View, path: &Path, template: &Arc<str>, count: usize) -> Vec<J
             StepPhase::Asking { .. } => false,
             _ => break,
         };
-        results.push(shown(view, &path, step).output);
+        results.push(shown(view, &path, &step).output);
         if !is_done {
             break;
         }
@@ -347,12 +349,12 @@ fn results(view: &View, path: &Path, template: &Arc<str>, count: usize) -> Vec<J
 
 /// Whether an item counts as done although its step may have failed.
 fn goes_on(view: &View, frame: Option<Path>) -> bool {
-    let frame = frame.and_then(|frame| view.steps.get(&frame));
+    let frame = frame.and_then(|frame| view.step(&frame));
     frame.is_some_and(|frame| matches!(frame.phase, StepPhase::Settled(Outcome::Done(_))))
 }
 
-/// A gate that nobody has decided at.
-fn asked(step: &StepView, gate: &Gate) -> Json {
+/// A gate without a decision.
+fn asked(step: &StepView<'_>, gate: &Gate) -> Json {
     let nothing = Question {
         message: None,
         show_file: None,
@@ -360,7 +362,7 @@ fn asked(step: &StepView, gate: &Gate) -> Json {
         on_timeout: gate.on_timeout,
         empties: None,
     };
-    let question = match step.entered.as_deref() {
+    let question = match step.entered {
         Some(Decision::Gate(question)) => question,
         _ => &nothing,
     };

@@ -8,7 +8,7 @@ use windlass_ir::expr::{StatusWords, StepId};
 use windlass_ir::workflow::Kind;
 
 pub fn run_status(view: &View) -> &'static str {
-    match &view.phase {
+    match view.phase() {
         RunPhase::Pending => "pending",
         RunPhase::Running => "running",
         RunPhase::Ended(Outcome::Failed(_)) => "failed",
@@ -17,7 +17,7 @@ pub fn run_status(view: &View) -> &'static str {
     }
 }
 
-fn step_status(phase: &StepPhase) -> &'static str {
+fn step_status(phase: &StepPhase<'_>) -> &'static str {
     match phase {
         StepPhase::Dormant | StepPhase::Pending => "pending",
         StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Inside | StepPhase::Joined => "running",
@@ -34,7 +34,7 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
     for (number, _) in (0u32..).map(StepId).zip(&plan.steps).filter(|(_, step)| !step.implicit) {
         let own = instances.get(&number).map(Vec::as_slice).unwrap_or_default();
         let last = match super::last_called(own) {
-            Some((path, instance)) => shown(view, path, instance),
+            Some((path, instance)) => shown(view, path, &instance),
             None => super::unborn(view, &instances, number),
         };
         all.insert(names[number.index()].clone(), last);
@@ -46,7 +46,7 @@ pub fn steps(view: &View) -> IndexMap<String, Shown> {
         }
     }
     for (path, instance) in super::handlers(view) {
-        all.insert(ids::name(view, path).id, shown(view, path, instance));
+        all.insert(ids::name(view, path).id, shown(view, path, &instance));
     }
     super::added(view, &mut all, shown);
     all
@@ -63,15 +63,15 @@ fn inside(view: &View, number: StepId) -> Option<StepId> {
     body.first().copied().filter(|inner| plan.step(*inner).implicit)
 }
 
-pub fn shown(view: &View, path: &Path, step: &StepView) -> Shown {
+pub fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
     let mut shown = Shown::of(view, path, step);
     shown.status = step_status(&step.phase);
     let doing = super::doing(view, path, step);
-    shown.input = match view.plan_step(doing).inputs.is_empty() {
-        true => super::given(doing),
-        false => doing.input.as_ref().map_or(Json::Null, super::data),
+    shown.input = match view.plan_step(&doing).inputs.is_empty() {
+        true => super::given(&doing),
+        false => doing.input.map_or(Json::Null, super::data),
     };
-    if let (StepPhase::Dormant, RunPhase::Ended(_)) = (&step.phase, &view.phase) {
+    if let (StepPhase::Dormant, RunPhase::Ended(_)) = (&step.phase, view.phase()) {
         (shown.status, shown.skipped) = ("skipped", Some("branch_not_taken".into()));
     }
     shown

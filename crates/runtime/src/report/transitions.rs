@@ -3,7 +3,7 @@
 use super::{Json, ids, shown, steps};
 use std::collections::HashMap;
 use std::sync::Arc;
-use windlass_engine::{Event, Path, Program, StepPhase, Timestamp, View, What};
+use windlass_engine::{Contradiction, Event, Path, Program, StepPhase, Timestamp, View, What};
 
 /// A step got another status or began another attempt.
 #[derive(Clone, Debug)]
@@ -17,16 +17,19 @@ pub(crate) struct Transition {
 }
 
 /// The run as its events tell it, and its transitions in order.
-pub(crate) fn transitions(program: Arc<Program>, events: &[Event]) -> (View, Vec<Transition>) {
+pub(crate) fn transitions(
+    program: Arc<Program>,
+    events: &[Event],
+) -> Result<(View, Vec<Transition>), Contradiction> {
     let mut view = View::new(program);
     let (mut last, mut found) = (HashMap::<String, (&str, u32)>::new(), Vec::new());
     for event in events {
-        view.apply(event);
+        view.apply(event)?;
         for path in touched(&view, event) {
-            let Some(step) = view.steps.get(&path).filter(|step| step.phase != StepPhase::Dormant) else {
+            let Some(step) = view.step(&path).filter(|step| step.phase != StepPhase::Dormant) else {
                 continue;
             };
-            let (id, now) = (ids::name(&view, &path).id, shown(&view, &path, step));
+            let (id, now) = (ids::name(&view, &path).id, shown(&view, &path, &step));
             // An item shares its id with the step that does its work, which alone counts attempts.
             let before = last.get(&id).copied();
             let attempt = before.map_or(0, |(_, attempt)| attempt).max(now.attempts);
@@ -39,7 +42,7 @@ pub(crate) fn transitions(program: Arc<Program>, events: &[Event]) -> (View, Vec
     }
     let named = steps(&view);
     found.retain(|transition| named.contains_key(&transition.step));
-    (view, found)
+    Ok((view, found))
 }
 
 /// The steps whose status an event may change.
@@ -58,7 +61,7 @@ fn touched(view: &View, event: &Event) -> Vec<Path> {
         What::Settled(settled) => vec![settled.path.clone()],
         // These change many steps, and happen rarely.
         What::Reopened { .. } | What::SentBack { .. } | What::Concluded { .. } => {
-            view.steps.keys().cloned().collect()
+            view.steps().map(|(path, _)| path.clone()).collect()
         }
         What::Started { .. }
         | What::Kept(_)

@@ -56,9 +56,9 @@ pub enum State {
 
 /// The steps of a run, with the places they have in the lines of the desk.
 pub fn tree(run: &RunId, view: &View, desk: Option<&DeskState>) -> Vec<Node> {
-    let mut inside: HashMap<Path, Vec<&Path>> = HashMap::new();
-    for path in view.steps.keys() {
-        inside.entry(around(path)).or_default().push(path);
+    let mut inside: HashMap<Path, Vec<Shows<'_>>> = HashMap::new();
+    for (path, step) in view.steps() {
+        inside.entry(around(path)).or_default().push((path, step));
     }
     let place = |path: &Path| desk.and_then(|desk| super::place(desk, run, path));
     Tree { view, inside, place: &place }.nodes(&Path::default(), None)
@@ -70,22 +70,25 @@ fn around(path: &Path) -> Path {
     frame.map(|(_, owner, _)| owner).or_else(|| path.parent()).unwrap_or_default()
 }
 
+/// An instance to show, and its path.
+type Shows<'v> = (&'v Path, StepView<'v>);
+
 struct Tree<'v> {
     view: &'v View,
-    inside: HashMap<Path, Vec<&'v Path>>,
+    inside: HashMap<Path, Vec<Shows<'v>>>,
     place: &'v dyn Fn(&Path) -> Option<usize>,
 }
 
 impl<'v> Tree<'v> {
     fn nodes(&self, around: &Path, but: Option<&Path>) -> Vec<Node> {
-        let mut paths = self.inside.get(around).cloned().unwrap_or_default();
-        paths.retain(|path| Some(*path) != but);
-        paths.sort_by_key(|path| self.view.steps[*path].frame);
-        paths.into_iter().map(|path| self.node(path)).collect()
+        let mut inside = self.inside.get(around).cloned().unwrap_or_default();
+        inside.retain(|(path, _)| Some(*path) != but);
+        inside.sort_by_key(|(_, step)| step.frame);
+        inside.into_iter().map(|shows| self.node(shows)).collect()
     }
 
-    fn node(&self, path: &'v Path) -> Node {
-        let step = &self.view.steps[path];
+    fn node(&self, (path, step): Shows<'v>) -> Node {
+        let step = &step;
         if let Some(only) = self.stands_for(path, step) {
             let inner = self.node(only);
             if step.frame.is_some() {
@@ -101,7 +104,7 @@ impl<'v> Tree<'v> {
                 | State::Skipped
                 | State::Cancelled => (outer.state, outer.wait),
             };
-            let others = self.nodes(path, Some(only));
+            let others = self.nodes(path, Some(only.0));
             let inside = inner.inside.into_iter().chain(others).collect();
             return Node { state, wait, inside, rounds: inner.rounds, ..outer };
         }
@@ -112,30 +115,33 @@ impl<'v> Tree<'v> {
     }
 
     /// The one instance inside that does the work of this one and has no name of its own.
-    fn stands_for(&self, path: &Path, step: &StepView) -> Option<&'v Path> {
+    fn stands_for(&self, path: &Path, step: &StepView<'_>) -> Option<Shows<'v>> {
         let known = self.view.plan_step(step);
-        let is_body = |body: &[StepId], inner: &Path| {
-            let inner = &self.view.steps[inner];
+        let is_body = |body: &[StepId], inner: &StepView<'_>| {
             body == [inner.step] && inner.unit == step.unit && inner.frame.is_none()
         };
         let inner = self.inside.get(path)?;
         match (&known.kind, step.frame) {
             (Kind::Guard(guard), None) => {
                 let same = path.child(known.id.clone(), None);
-                inner.iter().copied().find(|inner| **inner == same && is_body(&guard.body, inner))
+                inner.iter().copied().find(|(path, inner)| **path == same && is_body(&guard.body, inner))
             }
-            (Kind::ForEach(each), Some(_)) => self.only_unnamed(inner, |path| is_body(&each.body, path)),
-            (Kind::Repeat(repeat), Some(_)) => self.only_unnamed(inner, |path| is_body(&repeat.body, path)),
+            (Kind::ForEach(each), Some(_)) => self.only_unnamed(inner, |step| is_body(&each.body, step)),
+            (Kind::Repeat(repeat), Some(_)) => self.only_unnamed(inner, |step| is_body(&repeat.body, step)),
             _ => None,
         }
     }
 
-    fn only_unnamed(&self, inner: &[&'v Path], is_body: impl Fn(&Path) -> bool) -> Option<&'v Path> {
+    fn only_unnamed(
+        &self,
+        inner: &[Shows<'v>],
+        is_body: impl Fn(&StepView<'_>) -> bool,
+    ) -> Option<Shows<'v>> {
         let [only] = inner else { return None };
-        (self.view.plan_step(&self.view.steps[*only]).implicit && is_body(only)).then_some(only)
+        (self.view.plan_step(&only.1).implicit && is_body(&only.1)).then_some(*only)
     }
 
-    fn own(&self, path: &Path, step: &StepView) -> Node {
+    fn own(&self, path: &Path, step: &StepView<'_>) -> Node {
         let view = self.view;
         let Shown { status, attempts, delays, error, skipped, .. } = super::shown(view, path, step);
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
@@ -163,23 +169,22 @@ impl<'v> Tree<'v> {
     }
 
     /// The steps of the arms that a choice has not taken.
-    fn passed_by(&self, path: &Path, step: &StepView) -> Vec<Node> {
+    fn passed_by(&self, path: &Path, step: &StepView<'_>) -> Vec<Node> {
         let known = self.view.plan_step(step);
-        let (Kind::Choose(choose), Some(Decision::Arm { arm, .. })) = (&known.kind, step.entered.as_deref())
-        else {
+        let (Kind::Choose(choose), Some(Decision::Arm { arm, .. })) = (&known.kind, step.entered) else {
             return Vec::new();
         };
         let others = choose.arms().into_iter().filter(|(name, _)| **name != **arm);
         let steps = others.flat_map(|(_, body)| body.iter().copied());
         let born = |id: StepId| {
             let inside = self.inside.get(path).into_iter().flatten();
-            inside.into_iter().any(|path| self.view.steps[*path].step == id)
+            inside.into_iter().any(|(_, step)| step.step == id)
         };
         steps.filter(|id| !born(*id)).map(|id| self.unborn(step, id)).collect()
     }
 
-    fn unborn(&self, scope: &StepView, id: StepId) -> Node {
-        let known = self.view.plan_step(&StepView { step: id, ..scope.clone() }).clone();
+    fn unborn(&self, scope: &StepView<'_>, id: StepId) -> Node {
+        let known = self.view.program_of(scope).step(id).clone();
         Node {
             id: known.id.to_string(),
             word: known.word.clone(),
@@ -200,7 +205,7 @@ impl<'v> Tree<'v> {
     }
 }
 
-fn state(step: &StepView) -> State {
+fn state(step: &StepView<'_>) -> State {
     match &step.phase {
         StepPhase::Dormant | StepPhase::Pending => State::Pending,
         StepPhase::Running | StepPhase::Inside | StepPhase::Joined => State::Running,
@@ -218,7 +223,7 @@ fn state(step: &StepView) -> State {
     }
 }
 
-fn cancelled(step: &StepView) -> Option<String> {
+fn cancelled(step: &StepView<'_>) -> Option<String> {
     match &step.phase {
         StepPhase::Settled(Outcome::Cancelled(why)) => Some(why.to_string()),
         _ => None,

@@ -113,10 +113,11 @@ async fn a_run_that_waits_for_people_lets_its_caller_rest() {
         .resume(&inner, Value::Null, Clock::starting_now(), Patience::Everything)
         .await
         .expect("it goes on");
-    let path = engine.view(&inner).expect("a run").steps.keys().nth(1).cloned().expect("the gate");
+    let view = engine.view(&inner).expect("a run");
+    let (path, _) = view.steps().nth(1).expect("the gate");
     let decision =
         GateDecision { choice: Choice::Approve, by: "ann".into(), reason: None, form: Value::Null };
-    run.tell(Input::Decide { id: "d".into(), path, decision }).await.expect("it is taken");
+    run.tell(Input::Decide { id: "d".into(), path: path.clone(), decision }).await.expect("it is taken");
     assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
     // The caller continues by itself: it was started in this process.
     let run = engine.watch(&played.id).await.expect("a run");

@@ -248,7 +248,7 @@ async fn overlap_cancel_takes_the_place_of_what_is_under_way() {
     assert_ne!(first, second);
     let view = world.engine.view(&first).expect("a run");
     assert_eq!(report::result(&first, &view)["status"], "cancelled");
-    assert!(!view.steps.values().any(|step| matches!(step.phase, StepPhase::Asking { .. })));
+    assert!(!view.steps().any(|(_, step)| matches!(step.phase, StepPhase::Asking { .. })));
 }
 
 #[tokio::test]

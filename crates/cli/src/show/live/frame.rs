@@ -225,7 +225,7 @@ impl Scene<'_> {
     }
 
     fn ended(&self) -> bool {
-        matches!(self.view.phase, RunPhase::Ended(_))
+        matches!(self.view.phase(), RunPhase::Ended(_))
     }
 
     fn header(&self, width_max: usize) -> Cells {
@@ -233,11 +233,11 @@ impl Scene<'_> {
         let name = if header.name.is_empty() { &header.id } else { &header.name };
         let mut line = Cells::default().with(Tone::Bold, &one_line(name));
         line.push(Tone::Dim, &format!("{}{}", self.dot(), self.run));
-        if self.view.about.get("scripted") == Some(&Value::Bool(true)) {
+        if self.view.about().get("scripted") == Some(&Value::Bool(true)) {
             line.push(Tone::Dim, &format!("{}scripted", self.dot()));
         }
-        let (paused, cancelled) = (self.view.paused, self.view.cancel_requested);
-        let state = match (&self.view.phase, paused, cancelled) {
+        let (paused, cancelled) = (self.view.is_paused(), self.view.cancel_requested());
+        let state = match (self.view.phase(), paused, cancelled) {
             (RunPhase::Ended(_), ..) => "",
             (_, _, true) => "being cancelled",
             (_, true, _) => "paused",
@@ -247,8 +247,9 @@ impl Scene<'_> {
         if !state.is_empty() {
             line.push(Tone::Ask, &format!("{}{state}", self.dot()));
         }
-        let end = self.view.ended_at.unwrap_or(self.now);
-        let took = self.view.started_at.map(|start| took(end.since(start), self.ended())).unwrap_or_default();
+        let end = self.view.ended_at().unwrap_or(self.now);
+        let took =
+            self.view.started_at().map(|start| took(end.since(start), self.ended())).unwrap_or_default();
         let room = width_max.saturating_sub(width(&took) + 2);
         let mut line = line.cut(room, self.dots());
         line.pad(width_max.saturating_sub(width(&took)));
@@ -358,7 +359,7 @@ impl Scene<'_> {
             took(end.since(start), step.ended_at.is_some())
         });
         let time = time.unwrap_or_default();
-        let note = self.note(face, step, doing);
+        let note = self.note(face, &step, &doing);
         if time.is_empty() && note.is_empty() {
             return line;
         }
@@ -374,7 +375,7 @@ impl Scene<'_> {
 
     fn label(&self, node: usize) -> String {
         let Some((path, step)) = self.tree.step(self.view, node) else { return String::new() };
-        match (step.frame, &self.view.plan_step(step).kind) {
+        match (step.frame, &self.view.plan_step(&step).kind) {
             (Some(number), Kind::Repeat(_)) => format!("round {}", number + 1),
             (Some(number), _) => format!("[{number}]{}", self.item(path, number)),
             (None, _) => one_line(&ids::name(self.view, path).plain),
@@ -384,8 +385,8 @@ impl Scene<'_> {
     /// What an item is, where that can be said in a few words.
     fn item(&self, path: &Path, number: u32) -> String {
         const ITEM_WIDTH_MAX: usize = 24;
-        let owner = path.frames().last().and_then(|(_, owner, _)| self.view.steps.get(&owner));
-        let items = match owner.and_then(|owner| owner.entered.as_deref()) {
+        let owner = path.frames().last().and_then(|(_, owner, _)| self.view.step(&owner));
+        let items = match owner.and_then(|owner| owner.entered) {
             Some(Decision::Items { items: Value::List(items), .. }) => items.get(number as usize),
             _ => None,
         };
@@ -397,7 +398,7 @@ impl Scene<'_> {
         format!(" {}", fit(&one_line(&text), ITEM_WIDTH_MAX, self.dots()))
     }
 
-    fn note(&self, face: usize, step: &StepView, doing: &StepView) -> String {
+    fn note(&self, face: usize, step: &StepView<'_>, doing: &StepView<'_>) -> String {
         let left = |until: Timestamp| took(until.since(self.now), false);
         let known = self.view.plan_step(doing);
         let said = || {
@@ -444,9 +445,9 @@ impl Scene<'_> {
     }
 
     /// How far a scope has come.
-    fn progress(&self, step: &StepView, node: usize) -> String {
+    fn progress(&self, step: &StepView<'_>, node: usize) -> String {
         let kids = &self.tree.node(node).kids;
-        match (step.frame, step.entered.as_deref()) {
+        match (step.frame, step.entered) {
             (None, Some(Decision::Items { items, .. })) => {
                 let total = match items {
                     Value::List(items) => items.len(),
@@ -512,7 +513,7 @@ impl Scene<'_> {
 }
 
 /// That it was not the first attempt.
-fn tried(step: &StepView) -> Option<String> {
+fn tried(step: &StepView<'_>) -> Option<String> {
     match step.phase {
         _ if step.attempts < 2 => None,
         StepPhase::Settled(_) => Some(format!("{} attempts", step.attempts)),

@@ -71,9 +71,9 @@ const ANSWER_WIDTH: usize = 20;
 impl Question {
     /// The question of a gate that waits for a decision.
     pub fn of(view: &View, path: &Path, by: &str) -> Option<Self> {
-        let step = view.steps.get(path)?;
-        let StepPhase::Asking { message, .. } = &step.phase else { return None };
-        let Kind::Gate(gate) = &view.plan_step(step).kind else { return None };
+        let step = view.step(path)?;
+        let StepPhase::Asking { message, .. } = step.phase else { return None };
+        let Kind::Gate(gate) = &view.plan_step(&step).kind else { return None };
         let message = match message {
             Some(Value::Text(text)) => one_line(text),
             Some(other) => one_line(&other.to_json_text().unwrap_or_default()),

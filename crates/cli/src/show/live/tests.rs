@@ -42,7 +42,7 @@ impl Story {
     fn tell(&mut self, mut event: Json) -> &mut Self {
         event["at"] = json!(self.at());
         let event: Event = serde_json::from_value(event).expect("an event");
-        self.view.apply(&event);
+        self.view.apply(&event).expect("an event that fits");
         self.tree.follow(&self.view, &event);
         self
     }
@@ -52,11 +52,17 @@ impl Story {
     }
 
     fn starts(&mut self, path: Json) -> &mut Self {
-        self.tell(json!({"event": "scheduled", "path": path, "attempt": 1, "delivery": 1}))
+        let work = json!({"tool": {"tool": "t", "server": null, "args": {"plain": {}}}});
+        let assignment = json!({"input": {}, "work": work});
+        self.tell(json!({"event": "scheduled", "path": path, "attempt": 1, "delivery": 1, "assignment": assignment}))
     }
 
     fn settles(&mut self, path: Json, outcome: Json) -> &mut Self {
         self.tell(json!({"event": "settled", "path": path, "outcome": outcome}))
+    }
+
+    fn cancels(&mut self, path: Json) -> &mut Self {
+        self.tell(json!({"event": "cancel_requested", "path": path, "why": "halted", "by": "me"}))
     }
 
     fn done(&mut self, path: Json) -> &mut Self {
@@ -167,8 +173,12 @@ fn a_run_that_is_over_says_what_became_of_each_step() {
         json!({"failed": {"class": "error", "message": "exit status 1: \u{1b}]0;owned\u{7}no room"}});
     story.settles(json!(["build-everything-that-there-is"]), failed);
     story.done(json!([["photos", 1], "photos"])).done(json!([["photos", 1]]));
-    story.settles(json!(["photos"]), json!({"cancelled": "halted"}));
-    story.settles(json!(["flaky"]), json!({"cancelled": "halted"}));
+    story.cancels(json!(["photos"])).cancels(json!(["flaky"]));
+    for path in
+        [json!([["photos", 2], "photos"]), json!([["photos", 2]]), json!(["photos"]), json!(["flaky"])]
+    {
+        story.settles(path, json!({"cancelled": "halted"}));
+    }
     story
         .settles(json!(["gate"]), json!({"skipped": {"reason": "dependency_failed", "because_of": "flaky"}}));
     story.settles(json!(["last"]), json!({"skipped": {"reason": "gate_skipped"}}));

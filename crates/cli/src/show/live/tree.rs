@@ -11,22 +11,22 @@ use windlass_runtime::{Decision, Event, Line, Outcome, Path, StepPhase, StepView
 pub enum State {
     Pending,
     Running,
-    /// For time, a signal, a turn or somebody else's work.
+    /// For time, a signal, a slot or the work of another step.
     Waiting,
     /// For a decision.
     Asking,
     Done,
-    /// It failed, and somebody took over.
+    /// It failed, and another step took over.
     Recovered,
     Failed,
     Skipped,
     Cancelled,
-    /// Nobody has called for it.
+    /// No step has called for it.
     Hidden,
 }
 
 impl State {
-    fn of(step: &StepView) -> Self {
+    fn of(step: &StepView<'_>) -> Self {
         match &step.phase {
             StepPhase::Dormant => Self::Hidden,
             StepPhase::Pending => Self::Pending,
@@ -126,8 +126,8 @@ impl Tree {
     }
 
     /// The step that a node stands for.
-    pub fn step<'v>(&self, view: &'v View, number: usize) -> Option<(&'v Path, &'v StepView)> {
-        view.steps.get_index(number.checked_sub(1)?)
+    pub fn step<'v>(&self, view: &'v View, number: usize) -> Option<(&'v Path, StepView<'v>)> {
+        view.step_at(number.checked_sub(1)?)
     }
 
     /// Follows an event that the view has just heard.
@@ -135,7 +135,7 @@ impl Tree {
         self.grow(view);
         match &event.what {
             What::Entered { path, decision } => {
-                // Steps that were there before may begin anew.
+                // Steps that existed before may start over.
                 self.is_stale |= matches!(
                     decision,
                     Decision::Planned { .. }
@@ -186,7 +186,7 @@ impl Tree {
     }
 
     fn say(&mut self, view: &View, path: &Path, mut text: Vec<u8>) {
-        if let Some(index) = view.steps.get_index_of(path) {
+        if let Some(index) = view.index_of(path) {
             text.truncate(SAID_BYTES_MAX);
             let blank = text.iter().all(u8::is_ascii_whitespace);
             match (blank, text.is_empty()) {
@@ -200,25 +200,25 @@ impl Tree {
     /// Whatever was put off is done now. To be called before a frame is made.
     pub fn settle(&mut self, view: &View) {
         if std::mem::take(&mut self.is_stale) {
-            (0..view.steps.len()).for_each(|index| self.set(index + 1, State::of(&view.steps[index])));
+            let steps = (1..).zip(view.steps());
+            steps.for_each(|(number, (_, step))| self.set(number, State::of(&step)));
         }
     }
 
     fn grow(&mut self, view: &View) {
-        for index in self.nodes.len() - 1..view.steps.len() {
-            let Some((path, step)) = view.steps.get_index(index) else { return };
-            self.add(view, path, step);
+        for index in self.nodes.len() - 1..view.steps().len() {
+            let Some((path, step)) = view.step_at(index) else { return };
+            self.add(view, path, &step);
         }
     }
 
-    fn add(&mut self, view: &View, path: &Path, step: &StepView) {
+    fn add(&mut self, view: &View, path: &Path, step: &StepView<'_>) {
         let number = self.nodes.len();
         let is_frame = step.frame.is_some();
         let owner = || path.frames().last().map(|(_, owner, _)| owner);
         let around = if is_frame { owner() } else { path.parent() };
-        let parent = around.and_then(|around| view.steps.get_index_of(&around)).map_or(0, |index| index + 1);
-        // What is done around a run is no step of it.
-        let state = if path.is_hook() { State::Hidden } else { State::of(step) };
+        let parent = around.and_then(|around| view.index_of(&around)).map_or(0, |index| index + 1);
+        let state = State::of(step);
         self.nodes.push(Node {
             parent,
             children: Vec::new(),
@@ -239,10 +239,8 @@ impl Tree {
     }
 
     fn refresh(&mut self, view: &View, path: &Path) {
-        if let Some((index, _, step)) = view.steps.get_full(path)
-            && !path.is_hook()
-        {
-            self.set(index + 1, State::of(step));
+        if let Some((index, step)) = view.index_of(path).zip(view.step(path)) {
+            self.set(index + 1, State::of(&step));
         }
     }
 
@@ -287,10 +285,10 @@ impl Tree {
 }
 
 /// Whether a step has no name of its own: what a guard guards is called as the guard, and the only step of a body may have none.
-fn is_inner(view: &View, path: &Path, step: &StepView) -> bool {
+fn is_inner(view: &View, path: &Path, step: &StepView<'_>) -> bool {
     let known = view.plan_step(step);
-    let around =
-        path.parent().and_then(|around| view.steps.get(&around)).map(|around| view.plan_step(around));
+    let around = path.parent().and_then(|around| view.step(&around));
+    let around = around.map(|around| view.plan_step(&around));
     let guarded = around.is_some_and(|around| matches!(around.kind, Kind::Guard(_)) && around.id == known.id);
     guarded || known.implicit && !ids::is_handler(view, path)
 }

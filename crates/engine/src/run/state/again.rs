@@ -1,6 +1,6 @@
-//! The ways back: a failed run is opened again, a gate sends steps back, a step is told what it waited for.
+//! The ways back: a failed run is opened again, a gate sends steps back, a wait gets its signal.
 
-use super::{Because, List, Misfit, Phase, Place, Role, RunClock, Stage, State, Within};
+use super::{Because, List, Misfit, Phase, Place, Role, RunClock, Sleep, Stage, State, Within};
 use crate::event::Repeated;
 use crate::keys::{Path, Reason};
 use crate::outcome::Outcome;
@@ -8,13 +8,15 @@ use std::sync::Arc;
 use windlass_ir::Value;
 
 impl State {
-    /// Opens settled instances again: a scope goes on where it was, a leaf starts anew. `paths` names scopes before what is
+    /// Opens settled instances again: a scope continues where it was, a leaf starts over. `paths` names scopes before what is
     /// inside them.
     pub(super) fn reopen(&mut self, paths: &[Path], inputs: &Value) -> Result<(), Misfit> {
-        let places = self.reopened(paths)?;
+        let settled = |path: &Path| self.find(path).filter(|place| self.at(*place).is_settled());
+        let places: Option<Vec<Place>> = paths.iter().map(settled).collect();
+        let places = places.ok_or_else(|| Misfit::new("paths of settled steps", "another path"))?;
         self.stage = Stage::Running;
         self.units[0].inputs = inputs.clone();
-        (self.stop, self.clock, self.hooked) = (None, RunClock::None, false);
+        (self.stop, self.clock, self.hooks.ended) = (None, RunClock::None, false);
         self.roots.clear_ends();
         places.iter().for_each(|place| self.reopen_one(*place));
         self.look_for_cancelled(None);
@@ -31,6 +33,9 @@ impl State {
     fn reopen_one(&mut self, place: Place) {
         let failed = matches!(self.at(place).outcome(), Some(Outcome::Failed(_)));
         self.failures -= u64::from(failed);
+        if let Some(trace) = self.trace(place) {
+            trace.ended_at = None;
+        }
         let instance = self.at_mut(place);
         instance.attempts_before = instance.attempts;
         instance.stop = None;
@@ -75,7 +80,7 @@ impl State {
         }
     }
 
-    /// A scope that is open again goes on with what is inside; if there is nothing, it is complete.
+    /// A scope that is open again continues with the steps inside; if none is open, it is complete.
     fn go_on(&mut self, place: Place) {
         self.open_frames(place);
         if self.list(Some(place), Role::Body).is_none_or(|list| list.open == 0) {
@@ -100,20 +105,32 @@ impl State {
     }
 
     /// The steps from the one that a gate goes back to up to the gate itself are done once more, as new instances.
-    pub(super) fn send_back(&mut self, gate: Place, steps: &[Repeated], because: &Value) {
+    pub(super) fn send_back(
+        &mut self,
+        gate: Place,
+        steps: &[Repeated],
+        because: &Value,
+    ) -> Result<(), Misfit> {
         let (parent, role) = (self.at(gate).parent, self.at(gate).role);
+        let old = steps.iter().map(|step| {
+            let place = self.find(&step.path)?;
+            let instance = self.at(place);
+            let is_beside = (instance.parent, instance.role) == (parent, role);
+            (is_beside && instance.pass + 1 == step.pass).then_some((place, step.pass))
+        });
+        let asks = matches!(self.at(gate).phase, Phase::Gate(_));
+        let old: Option<Vec<(Place, u32)>> = old.collect();
+        let old = old.filter(|old| asks && old.iter().any(|(place, _)| *place == gate));
+        let old = old.ok_or_else(|| self.misfit_at(gate, "a gate that asks, and steps beside it"))?;
         self.leave_open(gate);
         let because = Arc::new(Because { failure: because.clone(), undo: Value::Null });
-        let old: Vec<(Place, u32)> =
-            steps.iter().filter_map(|step| Some((self.find(&step.path)?, step.pass))).collect();
         let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
         let mut new = Vec::new();
         for (place, pass) in old {
             let (unit, step) = (self.at(place).unit, self.at(place).step);
             let had_settled = self.at(place).is_settled();
             let program = self.program(place).clone();
-            let name = format!("{}#{pass}", program.step(step).id);
-            let again = self.add(unit, step, around.child(name.into(), None), parent, role);
+            let again = self.add(unit, step, around.pass(&program.step(step).id, pass), parent, role);
             let sent_back = self.at(place).sent_back + u32::from(place == gate);
             let instance = self.at_mut(again);
             (instance.pass, instance.sent_back, instance.because) = (pass, sent_back, Some(because.clone()));
@@ -126,6 +143,17 @@ impl State {
                 self.wait_again(*place, &new);
             }
         }
+        Ok(())
+    }
+
+    /// How many attempts were made at the same step before a gate sent it back.
+    pub fn attempts_in_earlier_passes(&self, path: &Path) -> u32 {
+        let Some(place) = self.find(path) else { return 0 };
+        let instance = self.at(place);
+        let id = &self.program(place).step(instance.step).id;
+        let around = path.parent().unwrap_or_default();
+        let earlier = (1..instance.pass).filter_map(|pass| self.find(&around.pass(id, pass)));
+        earlier.map(|place| self.at(place).attempts).sum()
     }
 
     /// What has not started and needs a step that is done once more waits for it.
@@ -161,11 +189,13 @@ impl State {
     }
 
     /// A wait has got what it waited for.
-    pub(super) fn got(&mut self, place: Place, value: &Value) {
-        if let Phase::Wait(sleep) = &mut self.at_mut(place).phase {
-            sleep.got = Some(value.clone());
-            self.timers.cancel(place, Reason::Wait);
-            self.index.attention.insert(place);
+    pub(super) fn got(&mut self, place: Place, value: &Value) -> Result<(), Misfit> {
+        match &mut self.at_mut(place).phase {
+            Phase::Wait(Sleep { signal: Some(_), got: got @ None }) => *got = Some(value.clone()),
+            _ => return Err(self.misfit_at(place, "a step that waits for a signal")),
         }
+        self.timers.cancel(place, Reason::Wait);
+        self.index.attention.insert(place);
+        Ok(())
     }
 }

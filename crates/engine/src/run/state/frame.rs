@@ -1,6 +1,6 @@
 //! Items and rounds: each is an instance of the step that has the loop, with the steps of the body inside.
 
-use super::{Items, List, Phase, Place, Role, Rounds, State, Within};
+use super::{Items, List, Misfit, Phase, Place, Role, Rounds, State, Within};
 use crate::keys::Timestamp;
 use crate::outcome::Outcome;
 use std::collections::{BTreeMap, HashMap};
@@ -13,16 +13,12 @@ impl State {
     pub(super) fn enter_items(
         &mut self,
         place: Place,
-        items: &Value,
+        items: &Arc<[Value]>,
         at_once: Option<u32>,
         in_order: bool,
         at: Timestamp,
     ) {
-        let items: Arc<[Value]> = match items {
-            Value::List(items) => items.clone(),
-            _ => Arc::from([]),
-        };
-        let results = BTreeMap::new();
+        let (items, results) = (items.clone(), BTreeMap::new());
         let within = Items { items, at_once, in_order, next: 0, results, collected: 0, failed: None };
         self.enter(place, Within::Items(within), at);
         self.open_list(Some(place), Role::Body, self.at(place).unit, &[]);
@@ -50,30 +46,42 @@ impl State {
         }
     }
 
-    pub(super) fn enter_round(&mut self, place: Place, number: u32, value: &Value, at: Timestamp) {
-        match self.at_mut(place).within.as_deref_mut() {
-            Some(Within::Rounds(rounds)) => {
+    pub(super) fn enter_round(
+        &mut self,
+        place: Place,
+        number: u32,
+        value: &Value,
+        at: Timestamp,
+    ) -> Result<(), Misfit> {
+        let is_over = self.at(place).phase == Phase::Entered && self.is_done_inside(place);
+        let instance = self.at_mut(place);
+        match instance.within.as_deref_mut() {
+            Some(Within::Rounds(rounds)) if is_over && rounds.begun == number => {
                 (rounds.begun, rounds.due) = (number + 1, false);
                 self.index.delayed.remove(&place);
             }
-            _ => {
+            None if instance.phase == Phase::Ready && number == 0 => {
                 let within = Rounds { begun: 1, last: None, value: value.clone(), due: false };
                 self.enter(place, Within::Rounds(within), at);
                 self.open_list(Some(place), Role::Body, self.at(place).unit, &[]);
             }
+            Some(_) | None => return Err(self.misfit_at(place, "a loop before its next round")),
         }
         let frame = self.open_frame(place, number);
         let before = match self.at_mut(place).within.as_deref_mut() {
             Some(Within::Rounds(rounds)) => rounds.last.replace(frame),
             _ => None,
         };
-        before.into_iter().for_each(|round| self.forget(round));
+        if self.forgets() {
+            before.into_iter().for_each(|round| self.forget(round));
+        }
+        Ok(())
     }
 
     fn open_frame(&mut self, place: Place, number: u32) -> Place {
         let (unit, step) = (self.at(place).unit, self.at(place).step);
         let path = self.at(place).path.frame(number);
-        let frame = self.add(unit, step, path, Some(place), Role::Body);
+        let frame = self.add_frame(unit, step, path, place);
         let remembers = self.program(place).remembers(step);
         let is_kept = self.kept.contains_key(&self.at(frame).path);
         let instance = self.at_mut(frame);
@@ -103,8 +111,8 @@ impl State {
             Some(Outcome::Failed(_)) => (None, true),
             Some(Outcome::Continue(_) | Outcome::Skipped(_) | Outcome::Cancelled(_)) | None => (None, false),
         };
-        if result.is_some() && !self.program(frame).can_undo() {
-            // Nobody in it looks for its steps any more.
+        if result.is_some() && self.forgets() && !self.program(frame).can_undo() {
+            // No step in it looks for its steps anymore.
             self.at_mut(frame).seen = None;
         }
         if let Some(Within::Items(items)) = self.at_mut(place).within.as_deref_mut() {
@@ -117,8 +125,8 @@ impl State {
             }
         }
         self.open_frames(place);
-        if matches!(self.kind(place), Kind::ForEach(_)) {
-            // Whoever has just seen it settle may still look at it; it may be the last one that was opened again.
+        if self.forgets() && matches!(self.kind(place), Kind::ForEach(_)) {
+            // The decisions after this event may still read the item, which may be the last one that was opened again.
             let before = self.done_item.replace(frame).filter(|before| *before != frame);
             before.into_iter().for_each(|item| self.forget(item));
         }

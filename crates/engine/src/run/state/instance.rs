@@ -40,7 +40,7 @@ pub struct Instance {
     /// Needs that have not settled.
     pub pending: u32,
     pub phase: Phase,
-    /// How it goes on with what is inside, once it was entered.
+    /// How it continues with the steps inside, once it was entered.
     pub within: Option<Box<Within>>,
     pub lists: Vec<List>,
     pub notes: IndexMap<Arc<str>, Value>,
@@ -248,7 +248,7 @@ impl Instance {
         }
     }
 
-    /// What it asked for is not its own any more.
+    /// Returns the slots that it asked for.
     pub(super) fn give_back(&mut self, at: Timestamp) {
         if let Some(asked) = self.asked.take() {
             self.gave_back = Some((asked.number, asked.used(at)));
@@ -265,6 +265,10 @@ impl Instance {
 
     pub fn outcome(&self) -> Option<&Outcome> {
         self.settlement().map(|settlement| &settlement.outcome)
+    }
+
+    pub fn doing(&self) -> Option<&Doing> {
+        self.attempt().map(|attempt| &attempt.doing)
     }
 
     pub fn attempt(&self) -> Option<&Attempt> {

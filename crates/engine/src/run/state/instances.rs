@@ -9,7 +9,7 @@ use windlass_ir::expr::StepId;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instances {
     all: Vec<Option<Box<Instance>>>,
-    /// What stands for those that are forgotten: something that is done and that nobody is told about.
+    /// Stands for every forgotten instance: a step that is done.
     gone: Box<Instance>,
 }
 

@@ -1,8 +1,8 @@
 //! Steps that stand side by side: they become ready as what they need settles, and together they make a scope complete.
 
-use super::{Because, Instance, Misfit, Phase, Place, Settlement, State, Stop, Unit, Within};
+use super::{Abort, Because, Doing, Instance, Misfit, Phase, Place, Settlement, State, Stop, Unit, Within};
 use crate::event::Settled;
-use crate::keys::{Path, Timestamp};
+use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::{Failure, Outcome};
 use crate::run::program::{Compensation, Program, Unrunnable};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -135,9 +135,18 @@ impl State {
         parent: Option<Place>,
         role: Role,
     ) -> Place {
-        let mut instance = Instance::new(unit, step, path.clone(), parent, role);
+        self.add_instance(Instance::new(unit, step, path, parent, role), false)
+    }
+
+    /// A new item or round of the step at a place.
+    pub(super) fn add_frame(&mut self, unit: u32, step: StepId, path: Path, parent: Place) -> Place {
+        self.add_instance(Instance::new(unit, step, path, Some(parent), Role::Body), true)
+    }
+
+    fn add_instance(&mut self, mut instance: Instance, is_frame: bool) -> Place {
         let place = Place(self.instances.count());
-        if let Some(before) = self.by_path.insert(path, place) {
+        self.trace_new(place, &instance, is_frame);
+        if let Some(before) = self.by_path.insert(instance.path.clone(), place) {
             // What an earlier instance at this path has done is never mistaken for what this one does, and what it noted is known.
             let before = self.at(before);
             (instance.attempts_before, instance.attempts) = (before.attempts, before.attempts);
@@ -150,25 +159,29 @@ impl State {
         self.set_phase(place, Phase::Ready);
     }
 
-    pub(super) fn settle(&mut self, place: Place, settled: &Settled, at: Timestamp) {
+    pub(super) fn settle(&mut self, place: Place, settled: &Settled, at: Timestamp) -> Result<(), Misfit> {
+        self.need_at(place, self.can_settle(place, settled, at), "a step that can end like this")?;
         self.begin(place, at);
         self.timers.drop_all(place);
         self.answer_promise(place, &settled.outcome, at);
         self.answered.retain(|answered| *answered != place);
         if let Some(taken) = &settled.took {
-            self.letters.retain(|letter| letter.id != *taken);
+            self.signals.unread.retain(|letter| letter.id != *taken);
         }
         let order = self.order_of(place);
         if settled.undoable {
-            self.undoable.insert(order, place);
+            self.undo.steps.insert(order, place);
         }
         self.failures += u64::from(matches!(settled.outcome, Outcome::Failed(_)));
         let (outcome, fails, recovered) = (settled.outcome.clone(), settled.fails, settled.recovered);
         // Only what failed or was cancelled can be opened again, but what is undone may look back at its items.
-        let looks_back = self.program(place).can_undo();
+        let forgets = self.forgets() && !self.program(place).can_undo();
+        if let Some(trace) = self.trace(place) {
+            (trace.ended_at, trace.abandoned) = (Some(at), settled.abandoned);
+        }
         let instance = self.at_mut(place);
         instance.give_back(at);
-        if matches!(outcome, Outcome::Done(_)) && !looks_back {
+        if matches!(outcome, Outcome::Done(_)) && forgets {
             instance.within = None;
         }
         self.set_phase(place, Phase::Settled(Settlement { outcome, fails, recovered }));
@@ -177,6 +190,51 @@ impl State {
         self.wake_dependents(place);
         self.frame_settled(place);
         self.look_at_parent(place);
+        Ok(())
+    }
+
+    /// Whether a step can end like this. Before it has started it is only skipped, stopped, kept, or fails to start.
+    fn can_settle(&self, place: Place, settled: &Settled, at: Timestamp) -> bool {
+        use Outcome::{Cancelled, Continue, Done, Failed, Skipped};
+        let instance = self.at(place);
+        let is_stopping = self.index.stopping.contains(&place);
+        let attended = self.index.attention.contains(&place);
+        let fits = match (&instance.phase, &settled.outcome) {
+            (_, Continue(_)) | (Phase::Settled(_) | Phase::Dormant, _) => false,
+            (Phase::Waiting, outcome) => is_stopping && matches!(outcome, Cancelled(_)),
+            (Phase::Ready | Phase::Joined(_) | Phase::Gate(_) | Phase::Wait(_), Cancelled(_)) => is_stopping,
+            (Phase::Ready, Done(_)) => {
+                let at_once = matches!(self.kind(place), Kind::Assign(_) | Kind::Finish(_) | Kind::Repeat(_));
+                at_once || self.kept.contains_key(&instance.path)
+            }
+            (Phase::Ready | Phase::Joined(_), Failed(_) | Skipped(_)) => true,
+            (Phase::Joined(key), Done(_)) => self.promises.contains_key(key),
+            (Phase::Attempt(attempt), outcome) => match (&attempt.doing, outcome) {
+                (Doing::Running, Done(_) | Failed(_))
+                | (Doing::Aborting(Abort::Cancel), Cancelled(_))
+                | (Doing::Aborting(Abort::Timeout), Failed(_))
+                | (Doing::Asking { granted: false }, Done(_) | Failed(_))
+                | (Doing::Between { .. }, Failed(_)) => true,
+                (Doing::Asking { .. } | Doing::Between { .. }, Cancelled(_)) => is_stopping,
+                (_, _) => false,
+            },
+            (Phase::Gate(asking), Done(_)) => attended || !asking.votes.is_empty(),
+            (Phase::Wait(sleep), Done(_)) => {
+                let is_due = self.timers.at(place, Reason::Wait).is_some_and(|until| until <= at);
+                attended || is_due || sleep.got.is_some() || settled.took.is_some()
+            }
+            (Phase::Gate(_) | Phase::Wait(_), Failed(_)) => true,
+            (Phase::Gate(_) | Phase::Wait(_), Skipped(_)) => false,
+            (Phase::Entered, _) => attended,
+        };
+        let is_taken_over = matches!(instance.within.as_deref(), Some(Within::TakenOver(_)));
+        let can_undo = self.program(place).compensation(instance.step).is_some();
+        fits && settled
+            .took
+            .as_ref()
+            .is_none_or(|id| self.signals.unread.iter().any(|letter| letter.id == *id))
+            && (is_taken_over || !settled.recovered)
+            && (can_undo || !settled.undoable)
     }
 
     /// The place of a step that settles now in the order of completion.
@@ -215,7 +273,7 @@ impl State {
             Outcome::Cancelled(_) => true,
             Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => false,
         };
-        self.undone_partly |= unhelpful && matches!(role, Role::Undo | Role::TakeOver);
+        self.undo.is_partial |= unhelpful && matches!(role, Role::Undo | Role::TakeOver);
     }
 
     /// Those that wait for it are one step further.
@@ -258,9 +316,10 @@ impl State {
         }
         match (role, parent) {
             (Role::Undo, Some(undone)) => {
-                let waiting = self.undoing.iter().find(|(_, what)| **what == undone).map(|(who, _)| *who);
+                let waiting =
+                    self.undo.under_way.iter().find(|(_, what)| **what == undone).map(|(who, _)| *who);
                 if let Some(who) = waiting {
-                    self.undoing.remove(&who);
+                    self.undo.under_way.remove(&who);
                     self.index.attention.extend(who);
                 }
             }
@@ -272,16 +331,32 @@ impl State {
     }
 
     /// Another step of the same list takes over the failure of this one, as a part of it.
-    pub(super) fn take_over(&mut self, place: Place, failure: &Failure, at: Timestamp) {
+    pub(super) fn take_over(
+        &mut self,
+        place: Place,
+        by: &Arc<str>,
+        failure: &Failure,
+        at: Timestamp,
+    ) -> Result<(), Misfit> {
+        let instance = self.at(place);
+        let is_begun = match &instance.phase {
+            Phase::Ready | Phase::Joined(_) | Phase::Attempt(_) | Phase::Gate(_) | Phase::Wait(_) => true,
+            Phase::Entered => !matches!(instance.within.as_deref(), Some(Within::TakenOver(_))),
+            Phase::Dormant | Phase::Waiting | Phase::Settled(_) => false,
+        };
+        let program = self.program(place);
+        let handler = program.goto(instance.step).filter(|_| is_begun && instance.frame.is_none());
+        let handler = handler.filter(|handler| program.step(*handler).id == *by);
+        let expected = "a step under way whose failure this step takes over";
+        let handler = handler.ok_or_else(|| self.misfit_at(place, expected))?;
         let because = Because { failure: self.told(place, failure), undo: Value::Null };
-        // Whoever waits for the same work hears that it has failed.
+        // Steps that wait for the same work learn that it has failed.
         self.answer_promise(place, &Outcome::Failed(failure.clone()), at);
         self.enter(place, Within::TakenOver(failure.clone()), at);
         self.timers.drop_all(place);
         self.at_mut(place).stop = None;
-        if let Some(handler) = self.program(place).goto(self.at(place).step) {
-            self.call_for(place, Role::TakeOver, handler, because);
-        }
+        self.call_for(place, Role::TakeOver, handler, because);
+        Ok(())
     }
 
     /// What can be known about the failure of a step.
@@ -291,7 +366,12 @@ impl State {
     }
 
     /// Undoes what a step did, as a part of it.
-    pub(super) fn undo(&mut self, place: Place, because: &Value, uncertain: bool) {
+    pub(super) fn undo(&mut self, place: Place, because: &Value, uncertain: bool) -> Result<(), Misfit> {
+        // Mostly the last one.
+        let order = self.undo.steps.iter().rev().find(|(_, undoable)| **undoable == place);
+        let order = order.map(|(order, _)| *order);
+        let order = order.ok_or_else(|| self.misfit_at(place, "a step that can be undone and was not"))?;
+        self.undo.steps.remove(&order);
         let program = self.program(place).clone();
         let step = self.at(place).step;
         let output = match self.at(place).outcome() {
@@ -304,17 +384,12 @@ impl State {
             ("uncertain", Value::Bool(uncertain)),
         ]);
         let because = Because { failure: because.clone(), undo };
-        // Mostly the last one.
-        let order = self.undoable.iter().rev().find(|(_, undoable)| **undoable == place);
-        if let Some(order) = order.map(|(order, _)| *order) {
-            self.undoable.remove(&order);
-        }
-        self.has_undone = true;
+        self.undo.has_begun = true;
         let waits = self.undo_waits_for(place);
         if let Some(guard) = waits {
             self.index.attention.remove(&guard);
         }
-        self.undoing.insert(waits, place);
+        self.undo.under_way.insert(waits, place);
         match program.compensation(step) {
             Some(Compensation::List(list)) => {
                 let unit = self.at(place).unit;
@@ -331,6 +406,7 @@ impl State {
             }
             None => {}
         }
+        Ok(())
     }
 
     /// The nearest guard with an end of its own that is under way around a step that is undone; else the run.

@@ -1,6 +1,6 @@
-//! Work that is shared by key within the run: whoever has the key first does it, the others take over what comes of it.
+//! Work that is shared by key within the run: the first step with a key does it, and the others take over its result.
 
-use super::{Phase, Place, State};
+use super::{Misfit, Phase, Place, State};
 use crate::event::Assignment;
 use crate::keys::Timestamp;
 use crate::outcome::Outcome;
@@ -10,7 +10,7 @@ use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held {
-    /// Somebody does the work, or nobody yet; the others wait.
+    /// The owner does the work, if there is one yet; the others wait.
     Pending {
         owner: Option<Place>,
         waiting: VecDeque<Place>,
@@ -35,16 +35,23 @@ impl State {
         self.at_mut(place).key = Some(promise.key.clone());
     }
 
-    pub(super) fn joined(&mut self, place: Place, key: &Arc<str>) {
+    pub(super) fn joined(&mut self, place: Place, key: &Arc<str>) -> Result<(), Misfit> {
+        let is_new = matches!(self.at(place).phase, Phase::Ready | Phase::Joined(_));
+        let fits = is_new && self.is_action(place) && self.promises.contains_key(key);
+        self.need_at(place, fits, "a step that is ready to start")?;
         let last_at = self.last_at;
         self.begin(place, last_at);
         // Should it do the work itself in the end, that is when it starts.
         self.at_mut(place).started_at = None;
+        if let Some(trace) = self.trace(place) {
+            trace.started_at.get_or_insert(last_at);
+        }
         self.set_phase(place, Phase::Joined(key.clone()));
         if let Some(Held::Pending { waiting, .. }) = self.promises.get_mut(key) {
             waiting.retain(|waiter| *waiter != place);
             waiting.push_back(place);
         }
+        Ok(())
     }
 
     /// What the end of a step means for the key that it had, or waited for.

@@ -31,9 +31,9 @@ impl State {
         (self.paused, self.interrupted) = (false, false);
         let again = self.stop.as_ref().is_some_and(|before| before.unwind);
         if again {
-            let undoing: Vec<Place> = self.undoing.values().copied().collect();
+            let undoing: Vec<Place> = self.undo.under_way.values().copied().collect();
             undoing.into_iter().for_each(|place| self.stop_list(Some(place), Role::Undo, stop));
-            self.undoable.clear();
+            self.undo.steps.clear();
         }
         if !again {
             self.stop = Some(stop.clone());

@@ -1,6 +1,6 @@
 //! What time brings: a closed list of reasons, one instant for each reason of an instance, one next deadline.
 
-use super::{Abort, Attempt, Doing, Phase, Place, State, Stop, Within};
+use super::{Abort, Attempt, Doing, Misfit, Phase, Place, State, Stop, Within};
 use crate::keys::{Reason, Timestamp};
 use std::collections::{BTreeSet, HashMap};
 
@@ -44,7 +44,26 @@ impl Timers {
 }
 
 impl State {
-    pub(super) fn timer_fired(&mut self, place: Place, reason: Reason) {
+    pub(super) fn timer_set(&mut self, place: Place, reason: Reason, until: Timestamp) -> Result<(), Misfit> {
+        let instance = self.at(place);
+        let loops = matches!(instance.within.as_deref(), Some(Within::Rounds(_)));
+        match (&instance.phase, reason) {
+            (Phase::Attempt(_), Reason::Grace) if self.index.ungraced.contains(&place) => {
+                self.index.ungraced.remove(&place);
+            }
+            (Phase::Gate(_), Reason::Wait) => {}
+            (Phase::Entered, Reason::Timeout) if instance.frame.is_none() => {}
+            (Phase::Entered, Reason::Wait) if loops && self.is_done_inside(place) => {
+                self.index.delayed.insert(place);
+                self.index.attention.remove(&place);
+            }
+            (_, _) => return Err(self.misfit_at(place, "a step that waits for this reason")),
+        }
+        self.timers.set(place, reason, until);
+        Ok(())
+    }
+
+    pub(super) fn timer_fired(&mut self, place: Place, reason: Reason) -> Result<(), Misfit> {
         self.timers.cancel(place, reason);
         let instance = self.instances.at_mut(place);
         match (&instance.phase, reason) {
@@ -68,7 +87,8 @@ impl State {
             (Phase::Entered, Reason::Timeout) => {
                 self.stop_instance(place, &Stop { timed_out: true, ..Stop::unwind("it took too long") });
             }
-            _ => {}
+            (_, _) => return Err(self.misfit_at(place, "a timer that is due")),
         }
+        Ok(())
     }
 }
