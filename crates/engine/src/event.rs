@@ -21,6 +21,29 @@ pub struct Event {
     pub what: What,
 }
 
+impl Event {
+    /// The plan that this event adds to its run.
+    pub fn added_plan(&self) -> Option<&AddedPlan> {
+        match &self.what {
+            What::Entered {
+                decision: Decision::Fragment { plan, .. } | Decision::Planned { plan, .. },
+                ..
+            } => Some(plan),
+            _ => None,
+        }
+    }
+
+    pub fn added_plan_mut(&mut self) -> Option<&mut AddedPlan> {
+        match &mut self.what {
+            What::Entered {
+                decision: Decision::Fragment { plan, .. } | Decision::Planned { plan, .. },
+                ..
+            } => Some(plan),
+            _ => None,
+        }
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -389,13 +412,13 @@ pub enum Decision {
     Wait(Box<Waiting>),
     /// The steps of another workflow.
     Fragment {
-        plan: Arc<Plan>,
+        plan: AddedPlan,
         inputs: Value,
         env: Sealable,
     },
     /// Steps that a worker added, to run beside the one that added them.
     Planned {
-        plan: Arc<Plan>,
+        plan: AddedPlan,
         output: Value,
     },
     /// Another step takes over this failure.
@@ -431,6 +454,28 @@ impl Decision {
             | Self::Finally
             | Self::Undo { .. }
             | Self::Finish { .. } => false,
+        }
+    }
+}
+
+/// The plan of steps that were added to a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AddedPlan {
+    /// The journal stores the plan once and refers to it. Only events read without what is stored beside their record have
+    /// this.
+    Apart {
+        #[serde(rename = "$blob")]
+        id: Arc<str>,
+    },
+    Whole(Arc<Plan>),
+}
+
+impl AddedPlan {
+    pub fn whole(&self) -> Option<&Arc<Plan>> {
+        match self {
+            Self::Whole(plan) => Some(plan),
+            Self::Apart { .. } => None,
         }
     }
 }

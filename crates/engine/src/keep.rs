@@ -96,6 +96,7 @@ pub fn kept(program: &Program, events: &[Event], from: &[Path], changed: bool) -
                 past.asked.insert(path.clone(), (**question).clone());
             }
             What::Entered { path, decision: Decision::Planned { plan, .. } } => {
+                let Some(plan) = plan.whole() else { continue };
                 let around = path.parent().unwrap_or_default();
                 let added = plan.roots.iter().map(|step| around.child(plan.step(*step).id.clone(), None));
                 past.planned.insert(path.clone(), added.collect());

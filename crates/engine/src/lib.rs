@@ -19,8 +19,8 @@ pub use desk::{
     Listener, Order, Overlap, Place as LinePlace, Promise as DeskPromise, Waiter,
 };
 pub use event::{
-    Assignment, Decision, Event, Kept, Listening, Promise, Question, Reach, Repeated, RunBudget, Settled,
-    Shares, Undone, Waiting, What,
+    AddedPlan, Assignment, Decision, Event, Kept, Listening, Promise, Question, Reach, Repeated, RunBudget,
+    Settled, Shares, Undone, Waiting, What,
 };
 pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
 pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};

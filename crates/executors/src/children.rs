@@ -193,8 +193,6 @@ mod list {
             let file = append_to(&path)?;
             let mut list = Self { path, file, boot, bytes: 0, compact_at: COMPACT_BYTES };
             list.compact()?;
-            let opened = format!("0 0 {} {OPENED}\n", list.boot);
-            list.file.write_all(opened.as_bytes())?;
             Ok(list)
         }
 
@@ -215,7 +213,9 @@ mod list {
             let lives = |line: &&str| {
                 parse(line).is_some_and(|entry| entry.boot == self.boot && is_running(entry.leader))
             };
-            let kept: String = text.lines().filter(lives).flat_map(|line| [line, "\n"]).collect();
+            let opened = format!("0 0 {} {OPENED}", self.boot);
+            let kept = std::iter::once(&*opened).chain(text.lines().filter(lives));
+            let kept: String = kept.flat_map(|line| [line, "\n"]).collect();
             let fresh = self.path.with_extension("new");
             let mut file = private().write(true).truncate(true).open(&fresh)?;
             file.write_all(kept.as_bytes())?;

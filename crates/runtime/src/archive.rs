@@ -3,9 +3,10 @@
 //!
 //! An import is one record of the journal, written last: after a crash the run is there as a whole or not at all.
 
+use crate::artefacts;
 use crate::engine::{Engine, Error};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,8 @@ const RESULT: &str = "result.json";
 const DEFINITION: &str = "definition";
 const OVERRIDES: &str = "overrides";
 const LOG: &str = "log.jsonl";
+/// The folder of the artifacts that the run refers to.
+const ARTIFACTS: &str = "artifacts";
 
 /// What stands in an export besides the files themselves.
 #[derive(Debug, Serialize, Deserialize)]
@@ -103,6 +106,13 @@ impl Engine {
         if let Some(hash) = self.copy_log(run, &folder.join(LOG))? {
             files.insert(LOG.to_owned(), hash);
         }
+        for hash in artefacts::named_in(&lines).collect::<BTreeSet<_>>() {
+            let Some(from) = self.artefacts.file(&hash).filter(|file| file.exists()) else { continue };
+            private::create_folder(&folder.join(ARTIFACTS)).map_err(failed(folder))?;
+            let name = format!("{ARTIFACTS}/{hash}");
+            let copied = copy(&from, &folder.join(&name))?;
+            files.insert(name, copied);
+        }
         let plan = &view.program().plan;
         let about = About {
             format: FORMAT,
@@ -179,8 +189,11 @@ impl Engine {
         let (source, overrides) = (stored.source, stored.overrides);
         self.stored(&plan, source, overrides).await?;
         self.take_log(folder, &about)?;
+        self.take_artefacts(folder, &about)?;
         let append = Append::new(run.clone(), None, &events)?;
-        match self.store().journal.append(append).await? {
+        let appended = self.store().journal.append(append).await;
+        self.artefacts.release(&run);
+        match appended? {
             Appended::At(_) => Ok((run, events.len())),
             // It was started, or imported, meanwhile.
             Appended::Conflict { .. } => Err(Error::RunExists(run)),
@@ -201,6 +214,25 @@ impl Engine {
             return Err(bad(folder, &format!("{LOG} is not what was exported")));
         }
         std::fs::rename(&partial, &to).map_err(failed(&to))
+    }
+}
+
+impl Engine {
+    /// Before the run is there: a sweep removes artifacts that no run refers to.
+    fn take_artefacts(&self, folder: &FilePath, about: &About) -> Result<(), Error> {
+        for name in about.files.keys() {
+            let Some(hash) = name.strip_prefix(ARTIFACTS).and_then(|name| name.strip_prefix('/')) else {
+                continue;
+            };
+            let file = folder.join(ARTIFACTS).join(hash);
+            let mut content = std::fs::File::open(&file).map_err(failed(&file))?;
+            let (stored, _) = self.artefacts.put(&about.run_id, &mut content).map_err(failed(&file))?;
+            if stored != hash {
+                self.artefacts.release(&about.run_id);
+                return Err(bad(folder, &format!("{name} is not what was exported")));
+            }
+        }
+        Ok(())
     }
 }
 

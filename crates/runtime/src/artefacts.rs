@@ -1,35 +1,158 @@
-//! Files that tools hand over. What the output of a DCC-MCP tool lists under `file_refs` as content or as a path is kept in the data folder
-//! under the hash of its content, and the entry becomes a reference to it.
+//! Files that tools hand over. The entries of `file_refs` in the output of a DCC-MCP tool that have content or a path are stored in
+//! the data folder under the hash of their content, and the entry becomes a reference to it. Files that no run refers to are
+//! removed by a sweep.
 
+use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER};
 use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use windlass_engine::{Failure, Job, Outcome, Timestamp, Work, class};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use windlass_engine::{Failure, Job, Outcome, RunId, Timestamp, Work, class};
 use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
 use windlass_ir::value::Map;
-use windlass_store::{private, to_hex};
+use windlass_store::private;
 
-/// Where artefacts are kept.
+/// Stores the artifacts of one run.
 #[derive(Clone, Debug)]
 pub struct Artefacts {
-    /// Nowhere, where nothing is kept: then an artefact has only its address.
-    folder: Option<PathBuf>,
-    /// The folder that the step works in. Only files inside it can be kept.
+    shelf: Arc<Shelf>,
+    run: RunId,
+    /// The folder that the step works in. Only files inside it can be stored.
     directory: PathBuf,
+}
+
+/// The artifacts of a data folder.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    /// `None` if nothing is stored: then an artifact has only its address.
+    folder: Option<PathBuf>,
+    fresh: Mutex<Fresh>,
+}
+
+/// Artifacts that the journal may not mention yet.
+#[derive(Debug, Default)]
+struct Fresh {
+    /// What each run has stored since it was started or resumed, until it ends.
+    runs: HashMap<RunId, HashSet<String>>,
+    /// During a sweep: these, and all that were stored since it began.
+    sweep: Option<HashSet<String>>,
 }
 
 /// Makes the names of unfinished files differ within this process.
 static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
-impl Artefacts {
-    pub fn new(data: &Path, directory: &Path) -> Self {
+impl Shelf {
+    pub fn of(data: &Path) -> Arc<Self> {
         let folder = (!data.as_os_str().is_empty()).then(|| data.join("artefacts"));
+        Arc::new(Self { folder, fresh: Mutex::default() })
+    }
+
+    fn fresh(&self) -> MutexGuard<'_, Fresh> {
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file of an artifact. It need not exist.
+    pub fn file(&self, hash: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(hash))
+    }
+
+    /// The run has ended: the journal mentions every artifact of it that matters.
+    pub fn release(&self, run: &RunId) {
+        self.fresh().runs.remove(run);
+    }
+
+    /// Begins a sweep, and lists all files with their sizes. Call it before reading the journal.
+    pub fn begin_sweep(&self) -> io::Result<Vec<(String, u64)>> {
+        {
+            let mut fresh = self.fresh();
+            fresh.sweep = Some(fresh.runs.values().flatten().cloned().collect());
+        }
+        let entries = match self.folder.as_ref().map(fs::read_dir) {
+            None => return Ok(Vec::new()),
+            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Some(entries) => entries?,
+        };
+        let mut files = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_hash(&name) || is_abandoned(&name) {
+                files.push((name, entry.metadata()?.len()));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Ends the sweep: removes the files that are neither `used` nor fresh, and returns how many that are and how large they are
+    /// together.
+    pub fn sweep(&self, files: &[(String, u64)], used: &HashSet<String>, dry_run: bool) -> (usize, u64) {
+        // Held until the end: a run that stores one of these files again waits, and then puts it back.
+        let mut fresh = self.fresh();
+        let stays = fresh.sweep.take().unwrap_or_default();
+        let unused = files.iter().filter(|(name, _)| !used.contains(name) && !stays.contains(name));
+        let gone = unused
+            .filter(|(name, _)| dry_run || self.file(name).is_some_and(|file| fs::remove_file(file).is_ok()));
+        gone.fold((0, 0), |(count, bytes), (_, size)| (count + 1, bytes + size))
+    }
+
+    /// Stores content for a run, and returns its hash and length. It is there after any crash once this has returned.
+    pub fn put(&self, run: &RunId, content: &mut dyn io::Read) -> io::Result<(String, u64)> {
+        let Some(folder) = &self.folder else { return copy(content, &mut io::sink()) };
+        private::create_folder(folder)?;
+        let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
+        let draft = folder.join(format!("{UNFINISHED_NAME}{}-{number}", std::process::id()));
+        let written = private::create(&draft).and_then(|mut file| {
+            let put = copy(content, &mut file)?;
+            file.sync_all()?;
+            self.add(run, &put.0);
+            fs::rename(&draft, folder.join(&put.0))?;
+            File::open(folder)?.sync_all()?;
+            Ok(put)
+        });
+        if written.is_err() {
+            // It may not even exist; the error that matters is on its way.
+            drop(fs::remove_file(&draft));
+        }
+        written
+    }
+
+    fn add(&self, run: &RunId, hash: &str) {
+        let mut fresh = self.fresh();
+        fresh.runs.entry(run.clone()).or_default().insert(hash.to_owned());
+        fresh.sweep.iter_mut().for_each(|sweep| sweep.extend([hash.to_owned()]));
+    }
+}
+
+const UNFINISHED_NAME: &str = "unfinished-";
+
+fn is_hash(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether a process that is gone left this behind. Only the owner of the folder stores files.
+fn is_abandoned(name: &str) -> bool {
+    let own = format!("{UNFINISHED_NAME}{}-", std::process::id());
+    name.starts_with(UNFINISHED_NAME) && !name.starts_with(&own)
+}
+
+/// The artifacts that events refer to, by address or by digest. Text that only looks like a reference counts too.
+pub fn named_in(bytes: &[u8]) -> impl Iterator<Item = String> {
+    const BEFORE: &[u8] = b"sha256";
+    let starts = bytes.windows(BEFORE.len()).enumerate().filter(|(_, window)| *window == BEFORE);
+    starts.filter_map(|(at, _)| {
+        let hash = bytes.get(at + BEFORE.len() + 1..at + BEFORE.len() + 65)?;
+        std::str::from_utf8(hash).ok().filter(|hash| is_hash(hash)).map(str::to_owned)
+    })
+}
+
+impl Artefacts {
+    pub fn new(shelf: Arc<Shelf>, run: RunId, directory: &Path) -> Self {
         let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-        Self { folder, directory: directory.to_owned() }
+        Self { shelf, run, directory: directory.to_owned() }
     }
 
     /// Whether the output of a job may hand files over.
@@ -66,10 +189,14 @@ impl Artefacts {
             (Some(_), _, _) | (None, None, None) => return Ok(entry.clone()),
             (None, Some(content), _) => from_base64(content)
                 .ok_or_else(|| "`inline_b64` is no base64".to_owned())
-                .and_then(|content| self.put(&mut content.as_slice()).map_err(|error| error.to_string())),
+                .and_then(|content| {
+                    self.shelf.put(&self.run, &mut content.as_slice()).map_err(|error| error.to_string())
+                }),
             (None, None, Some(path)) => {
                 let opened = open_inside(&self.directory, Path::new(path));
-                match opened.and_then(|mut file| self.put(&mut file).map_err(Unopened::Failed)) {
+                match opened
+                    .and_then(|mut file| self.shelf.put(&self.run, &mut file).map_err(Unopened::Failed))
+                {
                     Ok(kept) => Ok(kept),
                     Err(Unopened::Failed(error)) => Err(format!("{path}: {error}")),
                     Err(Unopened::Refused(why)) => return Err(self.refused(path, why)),
@@ -96,26 +223,6 @@ impl Artefacts {
             self.directory.display()
         );
         Failure::new(class::CONTRACT_VIOLATION, message).in_field("file_refs")
-    }
-
-    /// The hash and the length of what was put. When this has returned it is there after any crash.
-    fn put(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)> {
-        let Some(folder) = &self.folder else { return copy(content, &mut io::sink()) };
-        private::create_folder(folder)?;
-        let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
-        let draft = folder.join(format!("unfinished-{}-{number}", std::process::id()));
-        let written = private::create(&draft).and_then(|mut file| {
-            let put = copy(content, &mut file)?;
-            file.sync_all()?;
-            fs::rename(&draft, folder.join(&put.0))?;
-            File::open(folder)?.sync_all()?;
-            Ok(put)
-        });
-        if written.is_err() {
-            // It may not even exist; the error that matters is on its way.
-            drop(fs::remove_file(&draft));
-        }
-        written
     }
 }
 
@@ -189,7 +296,7 @@ fn copy(from: &mut dyn io::Read, to: &mut dyn io::Write) -> io::Result<(String, 
     loop {
         let read = from.read(&mut part)?;
         if read == 0 {
-            return Ok((to_hex(&hash.finalize()), bytes));
+            return Ok((HEXLOWER.encode(&hash.finalize()), bytes));
         }
         hash.update(&part[..read]);
         to.write_all(&part[..read])?;
@@ -197,31 +304,13 @@ fn copy(from: &mut dyn io::Read, to: &mut dyn io::Write) -> io::Result<(String, 
     }
 }
 
-/// The standard alphabet; what stands at the end to fill up may be left out.
+/// The standard alphabet. Whitespace does not count, and the padding may be left out.
 fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| {
-        Some(u32::from(match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        }))
-    };
-    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let filled = digits.iter().rev().take_while(|byte| **byte == b'=').count();
-    let digits = &digits[..digits.len() - filled];
-    if filled > 2 || digits.len() % 4 == 1 || filled > 0 && !(digits.len() + filled).is_multiple_of(4) {
-        return None;
-    }
-    let mut content = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    for group in digits.chunks(4) {
-        let bits = group.iter().try_fold(0, |bits, byte| Some(bits << 6 | digit(*byte)?))?;
-        let bytes = (bits << (6 * (4 - group.len()))).to_be_bytes();
-        content.extend_from_slice(&bytes[1..group.len()]);
-    }
-    Some(content)
+    let encoding = if text.contains('=') { BASE64 } else { BASE64_NOPAD };
+    let mut tolerant = encoding.specification();
+    tolerant.ignore.push_str(" \t\r\n");
+    tolerant.check_trailing_bits = false;
+    tolerant.encoding().ok()?.decode(text.as_bytes()).ok()
 }
 
 #[cfg(test)]
@@ -252,7 +341,8 @@ mod tests {
     }
 
     fn keep(folder: &Path, entry: &str) -> Result<serde_json::Value, Failure> {
-        let artefacts = Artefacts::new(&folder.join("data"), folder);
+        let run = RunId::new("r").expect("an id");
+        let artefacts = Artefacts::new(Shelf::of(&folder.join("data")), run, folder);
         let output =
             serde_json::from_str(&format!(r#"{{"context": {{"file_refs": [{entry}]}}}}"#)).expect("JSON");
         match artefacts.keep(Outcome::Done(output), Timestamp::default()) {
@@ -277,6 +367,43 @@ mod tests {
             "{missing}"
         );
         assert_eq!(missing["path"], "sub/nowhere");
+    }
+
+    #[test]
+    fn a_sweep_keeps_what_a_run_has_stored_and_the_journal_does_not_mention_yet() {
+        let shelf = Shelf::of(&folder("sweep").join("data"));
+        let [first, second] = ["first", "second"].map(|run| RunId::new(run).expect("an id"));
+        let put = |run: &RunId, content: &str| shelf.put(run, &mut content.as_bytes()).expect("stored").0;
+        let sweep = |meanwhile: &dyn Fn(), used: &[&String], dry_run: bool| {
+            let files = shelf.begin_sweep().expect("a list");
+            meanwhile();
+            shelf.sweep(&files, &used.iter().map(|hash| (*hash).clone()).collect(), dry_run)
+        };
+        let [a, b] = ["a", "bb"].map(|content| put(&first, content));
+        assert_eq!(sweep(&|| {}, &[], false), (0, 0), "the run has not ended");
+        shelf.release(&first);
+        assert_eq!(sweep(&|| {}, &[&a], true), (1, 2));
+        assert_eq!(sweep(&|| {}, &[&a], false), (1, 2));
+        assert!(!shelf.file(&b).expect("a file").exists());
+        // Another run stores the same content while the journal is being read, and may end before the files go.
+        let again = || {
+            put(&second, "a");
+            shelf.release(&second);
+        };
+        assert_eq!(sweep(&again, &[], false), (0, 0));
+        fs::write(shelf.file("unfinished-0-1").expect("a file"), "half").expect("written");
+        assert_eq!(sweep(&|| {}, &[], false), (2, 5));
+        assert_eq!(Shelf::of(Path::new("")).begin_sweep().expect("nothing"), []);
+    }
+
+    #[test]
+    fn references_are_addresses_and_digests() {
+        let hash = "0123456789abcdef".repeat(4);
+        let text = format!(
+            r#"{{"uri":"artefact://sha256/{hash}","digest":"sha256:{hash}","x":"sha256/{}"}}"#,
+            &hash[1..]
+        );
+        assert_eq!(named_in(text.as_bytes()).collect::<Vec<_>>(), [hash.clone(), hash]);
     }
 
     #[cfg(unix)]

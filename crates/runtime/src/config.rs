@@ -1,10 +1,14 @@
-//! `windlass.toml`: what a project brings to the runs that are started in it. Only a file of the user is read, and strictly: every
-//! key that means nothing is a fault, and all faults are told at once.
+//! `windlass.toml`: what a project brings to the runs that are started in it. A section of the file is a struct here. Only a file
+//! that the user owns is read, and strictly: an unknown key is a fault, and the user sees all faults at once.
 
 use crate::ownership::{current_user, described};
 use crate::search::upwards;
 use indexmap::IndexMap;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IntoDeserializer as _, SeqAccess, Unexpected, Visitor};
+use std::fmt;
 use std::io::Read;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,15 +34,45 @@ pub struct Config {
     /// What is started for a task, by its name.
     pub tasks: IndexMap<Arc<str>, TaskCommand>,
     pub limits: Limits,
+    pub runs: Runs,
 }
 
-/// How many at once; none where the file does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The section `limits`: how many at once; `None` if the file does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Limits {
+    #[serde(deserialize_with = "count")]
     pub runs: Option<u32>,
+    #[serde(deserialize_with = "count")]
     pub jobs: Option<u32>,
     /// Child processes.
+    #[serde(deserialize_with = "count")]
     pub processes: Option<u32>,
+}
+
+/// The section `runs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Runs {
+    pub recover: Recover,
+}
+
+/// What `windlass serve` does with unfinished runs when it starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recover {
+    #[default]
+    Resume,
+    /// Marks them as interrupted until someone resumes them.
+    Interrupt,
+}
+
+/// A task in the section `tasks`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Task {
+    #[serde(deserialize_with = "command")]
+    command: Option<TaskCommand>,
 }
 
 /// Why a file cannot be used.
@@ -87,8 +121,9 @@ impl Config {
         };
         let absolute = std::path::absolute(file).map_err(|error| bad(error.to_string()))?;
         let text = text_of(file, current_user()).map_err(bad)?;
-        let (tasks, limits) = parse(&text).map_err(|faults| BadConfig { file: file.to_owned(), faults })?;
-        Ok(Self { file: absolute, tasks, limits })
+        let Parsed { tasks, limits, runs } =
+            parse(&text).map_err(|faults| BadConfig { file: file.to_owned(), faults })?;
+        Ok(Self { file: absolute, tasks, limits, runs })
     }
 
     /// Where its commands run.
@@ -99,9 +134,9 @@ impl Config {
 
 fn text_of(path: &Path, user: u32) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
-    // Looked at before it is opened: opening a pipe would wait for a writer.
+    // Opening a pipe would wait for a writer.
     if !path.metadata().map_err(failed)?.is_file() {
-        return Err("it is no regular file".to_owned());
+        return Err("it is not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(failed)?;
@@ -119,17 +154,30 @@ fn text_of(path: &Path, user: u32) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8: save it as UTF-8".to_owned())
 }
 
-type Parsed = (IndexMap<Arc<str>, TaskCommand>, Limits);
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Parsed {
+    tasks: IndexMap<Arc<str>, TaskCommand>,
+    limits: Limits,
+    runs: Runs,
+}
 
 fn parse(text: &str) -> Result<Parsed, Vec<Fault>> {
     let (table, errors) = DeTable::parse_recoverable(text);
+    let mut parsed = Parsed::default();
     let mut reader = Reader { faults: Vec::new() };
-    for error in errors {
+    for error in &errors {
         let at = error.span().map_or(text.len(), |span| span.start);
-        reader.faults.push((at, format!("this is not TOML: {}", error.message())));
+        reader.say::<()>(at, format!("this is not TOML: {}", error.message()));
     }
-    // What is left of a broken file would only be misunderstood.
-    let parsed = if reader.faults.is_empty() { reader.top(table.get_ref()) } else { Parsed::default() };
+    // The rest of a broken file would only be misunderstood.
+    for (key, value) in table.into_inner().into_iter().filter(|_| errors.is_empty()) {
+        match &**key.get_ref() {
+            "tasks" => parsed.tasks = reader.tasks(value),
+            "limits" => parsed.limits = reader.section("limits", value),
+            "runs" => parsed.runs = reader.section("runs", value),
+            name => reader.unknown(key.span().start, "key", name, "", &["tasks", "limits", "runs"]),
+        }
+    }
     if reader.faults.is_empty() {
         return Ok(parsed);
     }
@@ -142,8 +190,6 @@ fn parse(text: &str) -> Result<Parsed, Vec<Fault>> {
     Err(reader.faults.into_iter().map(placed).collect())
 }
 
-type Key<'i> = Spanned<std::borrow::Cow<'i, str>>;
-
 struct Reader {
     /// Each with its offset.
     faults: Vec<(usize, String)>,
@@ -152,152 +198,168 @@ struct Reader {
 const COMMAND_HELP: &str = r#"write `command = ["program", "argument"]`"#;
 
 impl Reader {
-    fn top(&mut self, top: &DeTable<'_>) -> Parsed {
-        let (mut tasks, mut limits) = Parsed::default();
-        for (key, value) in top {
-            match &**key.get_ref() {
-                "tasks" => tasks = self.tasks(value),
-                "limits" => limits = self.limits(value),
-                _ => self.unknown(key, "", &["tasks", "limits"]),
-            }
+    /// A section: its type says which keys it has.
+    fn section<'i, T: Deserialize<'i> + Default>(&mut self, name: &str, value: Spanned<DeValue<'i>>) -> T {
+        let span = value.span();
+        match value.into_inner() {
+            DeValue::Table(table) => self.table(&format!("`{name}`"), table, &span),
+            _ => self.say(span.start, format!("`{name}` must be a table: write `[{name}]`")),
         }
-        (tasks, limits)
     }
 
-    fn tasks(&mut self, value: &Spanned<DeValue<'_>>) -> IndexMap<Arc<str>, TaskCommand> {
-        let DeValue::Table(tasks) = value.get_ref() else {
-            self.wrong_kind::<()>(value, "`tasks`", "a table: write `[tasks.\"NAME\"]` for each task");
-            return IndexMap::new();
+    fn tasks(&mut self, value: Spanned<DeValue<'_>>) -> IndexMap<Arc<str>, TaskCommand> {
+        let start = value.span().start;
+        let DeValue::Table(tasks) = value.into_inner() else {
+            return self.say(start, "`tasks` must be a table: write `[tasks.\"NAME\"]` for each task".into());
         };
-        let read = tasks.iter().filter_map(|(name, value)| {
-            let task = self.task(name, value)?;
-            Some((Arc::from(&**name.get_ref()), task))
+        let read = tasks.into_iter().filter_map(|(name, value)| {
+            let (start, name) = (name.span().start, name.into_inner());
+            Some((Arc::from(&*name), self.task(start, &name, value)?))
         });
         read.collect()
     }
 
-    fn task(&mut self, name: &Key<'_>, value: &Spanned<DeValue<'_>>) -> Option<TaskCommand> {
-        let shown = name.get_ref();
-        let DeValue::Table(task) = value.get_ref() else {
-            let help = format!("write `[tasks.{shown:?}]`, and under it `command = [\"program\"]`");
-            return self.wrong_kind(value, &format!("the task `{shown}`"), &format!("a table: {help}"));
+    fn task(&mut self, start: usize, name: &str, value: Spanned<DeValue<'_>>) -> Option<TaskCommand> {
+        let span = value.span();
+        let DeValue::Table(task) = value.into_inner() else {
+            let help = format!("write `[tasks.{name:?}]`, and under it `command = [\"program\"]`");
+            return self.say(span.start, format!("the task `{name}` must be a table: {help}"));
         };
-        if shown.is_empty() {
-            return self.say(name.span().start, "the name of a task is not empty");
+        if name.is_empty() {
+            return self.say(start, "the name of a task cannot be empty".into());
         }
-        let mut command = None;
-        let mut is_in_parts = false;
-        for (key, value) in task {
-            match (&**key.get_ref(), value.get_ref()) {
-                ("command", _) => command = Some(self.command(value)),
-                (part, DeValue::Table(inner)) => {
-                    is_in_parts = true;
-                    let whole = format!("{shown}.{part}{}", rest_of_name(inner));
-                    let message = format!("a name with dots stands in quotes: write `[tasks.{whole:?}]`");
-                    self.say::<()>(key.span().start, &message);
-                }
-                _ => self.unknown(key, &format!(" of the task `{shown}`"), &["command"]),
+        for (part, inner) in &task {
+            if let DeValue::Table(inner) = inner.get_ref() {
+                let whole = format!("{name}.{}{}", part.get_ref(), rest_of_name(inner));
+                let message = format!("put a name with dots in quotes: write `[tasks.{whole:?}]`");
+                return self.say(part.span().start, message);
             }
         }
-        match command {
-            Some(command) => command,
-            None if is_in_parts => None,
-            None => {
-                let message = format!("the task `{shown}` has no command: {COMMAND_HELP}");
-                self.say(name.span().start, &message)
-            }
+        let has_command = task.iter().any(|(key, _)| **key.get_ref() == *"command");
+        let Task { command } = self.table(&format!("the task `{name}`"), task, &span);
+        if !has_command {
+            return self.say(start, format!("the task `{name}` has no command: {COMMAND_HELP}"));
         }
+        command
     }
 
-    fn command(&mut self, value: &Spanned<DeValue<'_>>) -> Option<TaskCommand> {
-        let DeValue::Array(items) = value.get_ref() else {
-            let help = match value.get_ref() {
-                DeValue::String(_) => {
-                    format!("{COMMAND_HELP}, or for a shell `command = [\"sh\", \"-c\", \"…\"]`")
-                }
-                _ => COMMAND_HELP.to_owned(),
+    /// Serde stops at the first fault: it is left out of the table, and the rest is read again.
+    fn table<'i, T: Deserialize<'i> + Default>(
+        &mut self,
+        of: &str,
+        mut table: DeTable<'i>,
+        span: &Range<usize>,
+    ) -> T {
+        loop {
+            let whole = Spanned::new(span.clone(), DeValue::Table(table.clone()));
+            let error = match T::deserialize(whole.into_deserializer()) {
+                Ok(read) => return read,
+                Err(error) => error,
             };
-            return self.wrong_kind(value, "`command`", &format!("a list of texts: {help}"));
-        };
-        let words: Vec<Option<String>> = items.iter().map(|item| self.word(item)).collect();
-        let words: Vec<String> = words.into_iter().collect::<Option<_>>()?;
-        match words.split_first() {
-            Some((program, arguments)) if !program.is_empty() => {
-                Some(TaskCommand { program: program.clone(), arguments: arguments.to_vec() })
-            }
-            Some(_) | None => {
-                self.say(value.span().start, &format!("`command` names no program: {COMMAND_HELP}"))
-            }
-        }
-    }
-
-    fn word(&mut self, value: &Spanned<DeValue<'_>>) -> Option<String> {
-        match value.get_ref() {
-            DeValue::String(text) if text.contains('\0') => {
-                self.say(value.span().start, "a command cannot hold NUL characters")
-            }
-            DeValue::String(text) => Some(text.clone().into_owned()),
-            _ => self.wrong_kind(value, "each part of `command`", "text: put it in quotes"),
-        }
-    }
-
-    fn limits(&mut self, value: &Spanned<DeValue<'_>>) -> Limits {
-        let DeValue::Table(table) = value.get_ref() else {
-            self.wrong_kind::<()>(value, "`limits`", "a table: write `[limits]`");
-            return Limits::default();
-        };
-        let mut limits = Limits::default();
-        for (key, value) in table {
-            let limit = match &**key.get_ref() {
-                "runs" => &mut limits.runs,
-                "jobs" => &mut limits.jobs,
-                "processes" => &mut limits.processes,
-                _ => {
-                    self.unknown(key, " of `limits`", &["runs", "jobs", "processes"]);
-                    continue;
-                }
+            let at = error.span().map_or(span.start, |span| span.start);
+            let has = |span: Range<usize>| span.contains(&at);
+            let faulty = table.iter().find(|(key, value)| has(key.span()) || has(value.span()));
+            let Some(key) = faulty.map(|(key, _)| key.get_ref().to_string()) else {
+                return self.say(at, format!("{of}: {}", error.message()));
             };
-            *limit = self.count(key.get_ref(), value);
-        }
-        limits
-    }
-
-    fn count(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<u32> {
-        let wanted = format!("a whole number from 1 to {}", u32::MAX);
-        let DeValue::Integer(number) = value.get_ref() else {
-            return self.wrong_kind(value, &format!("`{key}`"), &wanted);
-        };
-        match u32::from_str_radix(number.as_str(), number.radix()) {
-            Ok(count @ 1..) => Some(count),
-            Ok(0) | Err(_) => self.say(value.span().start, &format!("`{key}` must be {wanted}")),
+            self.refused(at, of, &key, error.message());
+            table = table.into_iter().filter(|(other, _)| **other.get_ref() != *key).collect();
         }
     }
 
-    fn unknown(&mut self, key: &Key<'_>, of: &str, known: &[&str]) {
-        let hint = match nearest(key.get_ref(), known.iter().copied()) {
+    /// Serde's words for a fault, in ours.
+    fn refused(&mut self, at: usize, of: &str, key: &str, message: &str) {
+        let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        match (message.split_once(", expected "), &*quoted) {
+            (Some((found, _)), [word, known @ ..]) if found.starts_with("unknown field") => {
+                self.unknown(at, "key", word, &format!(" of {of}"), known);
+            }
+            (Some((found, _)), [word, known @ ..]) if found.starts_with("unknown variant") => {
+                self.unknown(at, "value", word, &format!(" of `{key}`"), known);
+            }
+            (Some((found, wanted)), _) => {
+                let found = found.split_once(": ").map_or(found, |(_, found)| found);
+                self.say::<()>(at, format!("`{key}` must be {wanted} (it is {found})"));
+            }
+            (None, _) => self.say(at, format!("`{key}` {message}")),
+        }
+    }
+
+    fn unknown(&mut self, at: usize, what: &str, word: &str, of: &str, known: &[&str]) {
+        let hint = match nearest(word, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there is `{}`", known.join("`, `")),
         };
-        let message = format!("the key `{}`{of} is not known; {hint}", key.get_ref());
-        self.say::<()>(key.span().start, &message);
+        self.say::<()>(at, format!("the {what} `{word}`{of} is not known; {hint}"));
     }
 
-    fn wrong_kind<T>(&mut self, value: &Spanned<DeValue<'_>>, what: &str, wanted: &str) -> Option<T> {
-        let kind = match value.get_ref() {
-            DeValue::String(_) => "text",
-            DeValue::Integer(_) => "an integer",
-            DeValue::Float(_) => "a float",
-            DeValue::Boolean(_) => "a boolean",
-            DeValue::Datetime(_) => "a date or time",
-            DeValue::Array(_) => "a list",
-            DeValue::Table(_) => "a table",
-        };
-        self.say(value.span().start, &format!("{what} must be {wanted} (it is {kind})"))
+    fn say<T: Default>(&mut self, at: usize, message: String) -> T {
+        self.faults.push((at, message));
+        T::default()
     }
+}
 
-    fn say<T>(&mut self, at: usize, message: &str) -> Option<T> {
-        self.faults.push((at, message.to_owned()));
-        None
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    struct Count;
+    impl Visitor<'_> for Count {
+        type Value = u32;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a whole number from 1 to {}", u32::MAX)
+        }
+
+        fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<u32, E> {
+            let count = u32::try_from(number).ok().filter(|count| *count > 0);
+            count.ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
+        }
+    }
+    deserializer.deserialize_any(Count).map(Some)
+}
+
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TaskCommand>, D::Error> {
+    struct Command;
+    impl<'de> Visitor<'de> for Command {
+        type Value = TaskCommand;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of texts: {COMMAND_HELP}, or for a shell `command = [\"sh\", \"-c\", \"…\"]`")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TaskCommand, A::Error> {
+            let program = items.next_element()?.map(|Word(program)| program);
+            let unnamed = || A::Error::custom(format!("names no program: {COMMAND_HELP}"));
+            let program = program.filter(|program| !program.is_empty()).ok_or_else(unnamed)?;
+            let mut arguments = Vec::new();
+            while let Some(Word(argument)) = items.next_element()? {
+                arguments.push(argument);
+            }
+            Ok(TaskCommand { program, arguments })
+        }
+    }
+    deserializer.deserialize_any(Command).map(Some)
+}
+
+/// A part of a command.
+struct Word(String);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Word;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("made of texts: put each part in quotes")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Word, E> {
+                match text.contains('\0') {
+                    true => Err(E::custom("cannot hold NUL characters")),
+                    false => Ok(Word(text.to_owned())),
+                }
+            }
+        }
+        deserializer.deserialize_any(Text)
     }
 }
 
@@ -334,8 +396,10 @@ mod tests {
             [limits]
             runs = 1_000
             processes = 0x10
+            [runs]
+            recover = "interrupt"
         "#;
-        let (tasks, limits) = parse(text).expect("good");
+        let Parsed { tasks, limits, runs } = parse(text).expect("good");
         let command = |program: &str, arguments: &[&str]| TaskCommand {
             program: program.to_owned(),
             arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
@@ -346,14 +410,15 @@ mod tests {
         ];
         assert_eq!(tasks, IndexMap::from(expected));
         assert_eq!(limits, Limits { runs: Some(1_000), jobs: None, processes: Some(16) });
+        assert_eq!(runs.recover, Recover::Interrupt);
         assert_eq!(parse("").expect("good"), Parsed::default());
-        assert_eq!(parse("# nothing\n[tasks]\n[limits]\n").expect("good"), Parsed::default());
+        assert_eq!(parse("# nothing\n[tasks]\n[limits]\n[runs]\n").expect("good"), Parsed::default());
     }
 
     #[test]
     fn every_fault_has_its_place_and_what_to_do() {
         bad("task = 1", &["w:1:1: the key `task` is not known; did you mean `tasks`?"]);
-        bad("\nfoo = 1", &["w:2:1: the key `foo` is not known; there is `tasks`, `limits`"]);
+        bad("\nfoo = 1", &["w:2:1: the key `foo` is not known; there is `tasks`, `limits`, `runs`"]);
         bad(
             "[tasks.a]\ncomand = ['x']",
             &[
@@ -362,24 +427,31 @@ mod tests {
             ],
         );
         bad(
+            "[tasks.a]\n[tasks.b]\ncommand = 7\nshell = true\n[limits]\nruns = 0\njob = 2",
+            &[
+                "w:1:8: the task `a` has no command: write `command = [\"program\", \"argument\"]`",
+                "w:3:11: `command` must be a list of texts: write `command = [\"program\", \"argument\"]`, or for a shell `command = [\"sh\", \"-c\", \"…\"]` (it is integer `7`)",
+                "w:4:1: the key `shell` of the task `b` is not known; there is `command`",
+                "w:6:8: `runs` must be a whole number from 1 to 4294967295 (it is integer `0`)",
+                "w:7:1: the key `job` of `limits` is not known; did you mean `jobs`?",
+            ],
+        );
+        bad(
             "[tasks.a]\ncommand = ['x']\nshell = true",
             &["w:3:1: the key `shell` of the task `a` is not known; there is `command`"],
         );
         bad(
             "[tasks.git.fetch.all]\ncommand = ['x']",
-            &["w:1:12: a name with dots stands in quotes: write `[tasks.\"git.fetch.all\"]`"],
+            &["w:1:12: put a name with dots in quotes: write `[tasks.\"git.fetch.all\"]`"],
         );
-        bad("[tasks.\"\"]\ncommand = ['x']", &["w:1:8: the name of a task is not empty"]);
+        bad("[tasks.\"\"]\ncommand = ['x']", &["w:1:8: the name of a task cannot be empty"]);
         bad(
             "[tasks]\na = ['x']",
             &[
-                "w:2:5: the task `a` must be a table: write `[tasks.\"a\"]`, and under it `command = [\"program\"]` (it is a list)",
+                "w:2:5: the task `a` must be a table: write `[tasks.\"a\"]`, and under it `command = [\"program\"]`",
             ],
         );
-        bad(
-            "[[tasks]]",
-            &["w:1:1: `tasks` must be a table: write `[tasks.\"NAME\"]` for each task (it is a list)"],
-        );
+        bad("[[tasks]]", &["w:1:1: `tasks` must be a table: write `[tasks.\"NAME\"]` for each task"]);
     }
 
     #[test]
@@ -391,28 +463,45 @@ mod tests {
         command(
             "'make all'",
             &format!(
-                "w:2:11: `command` must be a list of texts: {help}, or for a shell `command = [\"sh\", \"-c\", \"…\"]` (it is text)"
+                "w:2:11: `command` must be a list of texts: {help}, or for a shell `command = [\"sh\", \"-c\", \"…\"]` (it is string \"make all\")"
             ),
         );
-        command("7", &format!("w:2:11: `command` must be a list of texts: {help} (it is an integer)"));
         command("[]", &format!("w:2:11: `command` names no program: {help}"));
         command("['']", &format!("w:2:11: `command` names no program: {help}"));
         command(
             "['x', 7]",
-            "w:2:17: each part of `command` must be text: put it in quotes (it is an integer)",
+            "w:2:17: `command` must be made of texts: put each part in quotes (it is integer `7`)",
         );
-        command("['x', \"a\\u0000\"]", "w:2:17: a command cannot hold NUL characters");
+        command("['x', \"a\\u0000\"]", "w:2:17: `command` cannot hold NUL characters");
     }
 
     #[test]
-    fn limits_are_counts() {
+    fn values_of_sections() {
         let wanted = "a whole number from 1 to 4294967295";
-        bad("[limits]\nruns = 0", &[&format!("w:2:8: `runs` must be {wanted}")]);
-        bad("[limits]\njobs = -3", &[&format!("w:2:8: `jobs` must be {wanted}")]);
-        bad("[limits]\njobs = 4294967296", &[&format!("w:2:8: `jobs` must be {wanted}")]);
-        bad("[limits]\njobs = 2.0", &[&format!("w:2:8: `jobs` must be {wanted} (it is a float)")]);
+        let limit = |value: &str, found: &str| {
+            bad(
+                &format!("[limits]\njobs = {value}"),
+                &[&format!("w:2:8: `jobs` must be {wanted} (it is {found})")],
+            );
+        };
+        limit("0", "integer `0`");
+        limit("-3", "integer `-3`");
+        limit("4294967296", "integer `4294967296`");
+        limit("2.0", "floating point `2.0`");
         bad("[limits]\nrun = 1", &["w:2:1: the key `run` of `limits` is not known; did you mean `runs`?"]);
-        bad("limits = 3", &["w:1:10: `limits` must be a table: write `[limits]` (it is an integer)"]);
+        bad("limits = 3", &["w:1:10: `limits` must be a table: write `[limits]`"]);
+        bad(
+            "[runs]\nrecover = 'resumed'",
+            &["w:2:11: the value `resumed` of `recover` is not known; did you mean `resume`?"],
+        );
+        bad(
+            "[runs]\nrecover = 'later'",
+            &["w:2:11: the value `later` of `recover` is not known; there is `resume`, `interrupt`"],
+        );
+        bad(
+            "[runs]\nrecovery = 'resume'",
+            &["w:2:1: the key `recovery` of `runs` is not known; did you mean `recover`?"],
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 use windlass_engine::{Program, RunId};
+use windlass_ir::Plan;
 use windlass_ir::plan::FORMAT;
 use windlass_store::{Durability, Error as StoreError, Lsn, Options, Query, RunRow, Store, fold_all};
 
@@ -175,7 +176,7 @@ impl Checkup {
         self.plans = digests.len();
         for digest in digests {
             let read = store.plans.get(&digest).wait().map_err(Error::from).and_then(|plan| match plan {
-                Some(plan) => Program::new(plan.read(FORMAT)?).map(drop).map_err(Error::from),
+                Some(plan) => Program::new(plan.read::<Plan>(FORMAT)?).map(drop).map_err(Error::from),
                 None => Ok(()),
             });
             if let Err(error) = read {

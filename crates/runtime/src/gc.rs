@@ -1,7 +1,8 @@
-//! Removing data that is not needed any more: finished runs by age, number and status, then plans, values and logs that belong
-//! to no run. The journal comes first, with one record for each run; files follow, so that a crash in between leaves files that
+//! Removing data that is not needed any more: finished runs by age, number and status, then plans, values, artifacts and logs that
+//! belong to no run. The journal comes first, with one record for each run; files follow, so that a crash in between leaves files that
 //! no record refers to, which the next sweep removes.
 
+use crate::artefacts;
 use crate::engine::{Engine, Error};
 use crate::lock::Tidying;
 use serde::{Deserialize, Serialize};
@@ -35,11 +36,13 @@ pub struct Swept {
     pub plans: usize,
     pub values: usize,
     pub value_bytes: u64,
+    pub artifacts: usize,
+    pub artifact_bytes: u64,
     pub logs: usize,
     /// How much smaller the journal has become, and how much of it is free for new records.
     pub journal_bytes: u64,
     pub free_bytes: u64,
-    /// The journal is damaged: values stay, since nobody knows which of them are named.
+    /// The journal is damaged: values and artifacts stay, since some may be referred to by what cannot be read.
     pub damaged: bool,
 }
 
@@ -74,12 +77,14 @@ impl Engine {
         let _tidying = Tidying::take(self.folder()).map_err(failed)?.ok_or_else(busy)?;
         // Before anything is looked at: files made from here on are not in these lists.
         let logs = logs(self.folder());
+        let artefacts = self.artefacts.begin_sweep().map_err(failed)?;
         let values = match sweep.dry_run {
             true => self.store().blobs.list().await?,
             false => self.store().blobs.begin_sweep().await?,
         };
-        let swept = self.sweep_from(&sweep, logs, values).await;
-        // After an error the store need not remember any longer which values new records refer to.
+        let swept = self.sweep_from(&sweep, logs, artefacts, values).await;
+        // After an error neither has to remember any longer what is new.
+        self.artefacts.sweep(&[], &HashSet::new(), true);
         self.store().blobs.sweep(Vec::new()).await.map(drop).or_else(|error| match error {
             StoreError::ReadOnly => Ok(()),
             other => Err(other),
@@ -91,6 +96,7 @@ impl Engine {
         self: &Arc<Self>,
         sweep: &Sweep,
         logs: Vec<PathBuf>,
+        artefacts: Vec<(String, u64)>,
         values: Vec<(BlobId, u64)>,
     ) -> Result<Swept, Error> {
         let mut rows = self.all_runs().await?;
@@ -110,6 +116,7 @@ impl Engine {
         for row in self.remove(gone, sweep.dry_run).await? {
             swept.records += journal.records.get(&row.run).copied().unwrap_or(0);
             journal.named.remove(&row.run);
+            journal.artefacts.remove(&row.run);
             swept.runs.push(swept_run(row));
         }
         let removed: HashSet<&RunId> = swept.runs.iter().map(|swept| &swept.run_id).collect();
@@ -122,7 +129,11 @@ impl Engine {
             swept.logs += usize::from(removed);
         }
         if !journal.damaged {
-            self.sweep_values(values, &journal, sweep.dry_run, &mut swept).await?;
+            let used = self.sweep_values(values, journal, sweep.dry_run, &mut swept).await?;
+            if let Some(used) = used {
+                (swept.artifacts, swept.artifact_bytes) =
+                    self.artefacts.sweep(&artefacts, &used, sweep.dry_run);
+            }
         }
         if !sweep.dry_run {
             self.store().journal.reclaim().await?;
@@ -210,21 +221,29 @@ impl Engine {
         Ok(forgotten)
     }
 
+    /// Removes values that no record refers to. Returns the artifacts that records and the other values refer to; `None` if a
+    /// value cannot be read.
     async fn sweep_values(
         &self,
         values: Vec<(BlobId, u64)>,
-        journal: &Seen,
+        journal: Seen,
         dry_run: bool,
         swept: &mut Swept,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<HashSet<String>>, Error> {
         let store = self.store();
         let mut named: BTreeSet<BlobId> = BTreeSet::new();
-        let mut open: Vec<BlobId> = journal.named.values().flatten().cloned().collect();
+        let mut open: Vec<BlobId> = journal.named.into_values().flatten().collect();
+        let mut artefacts = Some(journal.artefacts.into_values().flatten().collect::<HashSet<_>>());
         while let Some(id) = open.pop() {
-            if named.insert(id.clone()) {
-                // One that is missing or damaged refers to nothing.
-                let content = store.blobs.get(&id).await.ok().flatten();
-                open.extend(content.iter().flat_map(|content| named_in(content)));
+            if !named.insert(id.clone()) {
+                continue;
+            }
+            match store.blobs.get(&id).await.ok().flatten() {
+                Some(content) => {
+                    open.extend(named_in(&content));
+                    artefacts.iter_mut().for_each(|used| used.extend(artefacts::named_in(&content)));
+                }
+                None => artefacts = None,
             }
         }
         let sizes: BTreeMap<BlobId, u64> = values.into_iter().filter(|(id, _)| !named.contains(id)).collect();
@@ -232,7 +251,7 @@ impl Engine {
         let removed = if dry_run { unused } else { store.blobs.sweep(unused).await? };
         swept.values = removed.len();
         swept.value_bytes = removed.iter().map(|id| sizes[id]).sum();
-        Ok(())
+        Ok(artefacts)
     }
 }
 
@@ -243,6 +262,8 @@ struct Seen {
     records: HashMap<RunId, u64>,
     /// The values that the records of each run name.
     named: HashMap<RunId, Vec<BlobId>>,
+    /// The artifacts that the records of each run refer to.
+    artefacts: HashMap<RunId, Vec<String>>,
     /// The runs that wait for one.
     parents: HashMap<RunId, Vec<RunId>>,
     damaged: bool,
@@ -276,6 +297,10 @@ impl Seen {
                 let named = record.names();
                 if !named.is_empty() {
                     seen.named.entry(record.run.clone()).or_default().extend(named);
+                }
+                let artefacts: Vec<String> = artefacts::named_in(record.frame()).collect();
+                if !artefacts.is_empty() {
+                    seen.artefacts.entry(record.run.clone()).or_default().extend(artefacts);
                 }
                 if record.prev.is_none() && !record.run.is_desk() {
                     let parents =

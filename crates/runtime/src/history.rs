@@ -3,7 +3,7 @@
 use crate::engine::PLAN;
 use windlass_engine::{Event, RunId, What};
 use windlass_ir::Value;
-use windlass_store::{Error, Lsn, Store};
+use windlass_store::{Error, Lsn, Record, Store};
 
 /// All events of a run.
 pub(crate) struct History {
@@ -15,10 +15,7 @@ impl History {
     /// Blocks.
     pub fn read(store: &Store, id: &RunId) -> Result<Self, Error> {
         let records = store.journal.read(id, None).wait()?;
-        let mut events: Vec<Event> = Vec::with_capacity(2 * records.len());
-        for record in &records {
-            events.extend(record.whole_events(&*store.blobs).wait()?);
-        }
+        let events = Record::whole_events(&records, &*store.blobs).wait()?;
         Ok(Self { events, tail: records.last().map(|record| record.lsn) })
     }
 

@@ -37,7 +37,7 @@ mod triggers;
 pub use archive::Carried;
 pub use backup::{Copied, backup};
 pub use clock::Clock;
-pub use config::{BadConfig, Config, Fault, Limits};
+pub use config::{BadConfig, Config, Fault, Limits, Recover, Runs};
 pub use doctor::{Checkup, Finding, accept_older, examine, rebuild, renew_desk};
 pub use engine::{Beginning, Engine, Error, Handle, RETRY_OF, Start, new_id};
 pub use follow::{Update, Updates};
@@ -68,5 +68,4 @@ pub use windlass_executors::{
 };
 pub use windlass_store::{
     Durability, Error as StoreError, LogReader, Logs, Lsn, Printed, Printing, Query, RunRow, glance, private,
-    to_hex,
 };

@@ -33,7 +33,7 @@ pub fn explore(program: &Arc<Program>, bounds: Bounds) -> u64 {
     let mut branch = Branch {
         run: Run::new(run_id(), program.clone()),
         view: View::new(program.clone()),
-        oracle: Oracle::new(program.plan.clone(), run_id()),
+        oracle: Oracle::new(windlass_ir::Plan::clone(&program.plan), run_id()),
         journal: Vec::new(),
         now: Timestamp(0),
         told: Vec::new(),

@@ -77,7 +77,8 @@ impl World {
         Self {
             random: Random::new(seed),
             view: View::new(program.clone()),
-            oracle: Oracle::knows(&program.plan).then(|| Oracle::new(program.plan.clone(), run_id())),
+            oracle: Oracle::knows(&program.plan)
+                .then(|| Oracle::new(windlass_ir::Plan::clone(&program.plan), run_id())),
             run,
             program,
             now: Timestamp(1_000_000),

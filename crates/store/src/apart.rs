@@ -36,7 +36,7 @@ fn is_data(around: &str, key: &str) -> bool {
     DATA.contains(&key) || DATA_INSIDE.contains(&(around, key))
 }
 
-/// A plan stays whole in its record: what stands in it must be read as a plan by whoever folds events without blobs.
+/// A plan is not data: the record holds all of it, or a reference to it.
 const WHOLE: &str = "plan";
 
 /// Stands for a value that is kept apart. Data that has this key itself is wrapped, so that it reads back as it was.

@@ -1,13 +1,13 @@
 //! The journal: the only truth about runs. It is a list of records; each belongs to one run and names that run's previous
 //! record. Everything else in a data folder is derived from it or referred to by it.
 
-use crate::blobs::{BlobId, Blobs};
+use crate::blobs::{BlobId, Blobs, ReadBlob};
 use crate::error::Error;
 use crate::pending::Pending;
 use crate::record::{self, Values};
 use crate::view::Wake;
-use serde::de::DeserializeOwned;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use windlass_engine::{DeskEvent, Event, RunId};
@@ -75,21 +75,21 @@ pub struct Append {
 
 impl Append {
     pub fn new(run: RunId, prev: impl Into<Prev>, events: &[Event]) -> Result<Self, Error> {
-        let encoded = record::encode(&run, events, record::flags(events))?;
+        let encoded = record::encode_run(&run, events)?;
         Ok(Self::of(run, prev.into(), encoded))
     }
 
     /// A record of the stream that runs share.
     pub fn desk(prev: impl Into<Prev>, events: &[DeskEvent]) -> Result<Self, Error> {
         let run = RunId::desk();
-        let encoded = record::encode(&run, events, 0)?;
+        let encoded = record::encode(&run, events, 0, Values::new())?;
         Ok(Self::of(run, prev.into(), encoded))
     }
 
     /// Removes the run: once this record is durable the run does not exist, and its id is free again. The store deletes
     /// the run's records later.
     pub fn removal(run: RunId, prev: impl Into<Prev>) -> Result<Self, Error> {
-        let encoded = record::encode::<Event>(&run, &[], record::REMOVES)?;
+        let encoded = record::encode::<Event>(&run, &[], record::REMOVES, Values::new())?;
         Ok(Self::of(run, prev.into(), encoded))
     }
 
@@ -204,25 +204,34 @@ impl Record {
         }
     }
 
-    /// The events with every value in place.
-    pub fn whole_events(&self, blobs: &dyn Blobs) -> Pending<Vec<Event>> {
-        self.whole(blobs)
+    /// The events of records of one run, with every value in place.
+    pub fn whole_events(records: &[Self], blobs: &dyn Blobs) -> Pending<Vec<Event>> {
+        let mut plans = HashMap::new();
+        Self::whole(records, blobs, move |frame, get| record::decode_run(frame, get, &mut plans))
     }
 
     /// The events of the stream that runs share.
     pub fn desk_events(&self, blobs: &dyn Blobs) -> Pending<Vec<DeskEvent>> {
-        self.whole(blobs)
+        Self::whole(std::slice::from_ref(self), blobs, record::decode_whole)
     }
 
-    fn whole<E: DeserializeOwned + Send + 'static>(&self, blobs: &dyn Blobs) -> Pending<Vec<E>> {
-        if !record::is_apart(&self.frame) {
-            return Pending::ready(record::decode(&self.frame).map_err(|cause| self.unreadable(cause)));
+    fn whole<E: Send + 'static>(
+        records: &[Self],
+        blobs: &dyn Blobs,
+        mut decode: impl FnMut(&[u8], &ReadBlob<'_>) -> Result<Vec<E>, String> + Send + 'static,
+    ) -> Pending<Vec<E>> {
+        let mut all = move |records: &[Self], get: &ReadBlob<'_>| {
+            let mut events = Vec::with_capacity(2 * records.len());
+            for record in records {
+                events.extend(decode(&record.frame, get).map_err(|cause| record.unreadable(cause))?);
+            }
+            Ok(events)
+        };
+        if !records.iter().any(|record| record::is_apart(&record.frame)) {
+            return Pending::ready(all(records, &|_| Ok(None)));
         }
-        let (record, (answer, pending)) = (self.clone(), Pending::waiting());
-        blobs.lend(Box::new(move |get| {
-            let whole = record::decode_whole(&record.frame, get);
-            answer.send(whole.map_err(|cause| record.unreadable(cause)));
-        }));
+        let (records, (answer, pending)) = (records.to_vec(), Pending::waiting());
+        blobs.lend(Box::new(move |get| answer.send(all(&records, get))));
         pending
     }
 

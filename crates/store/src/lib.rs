@@ -28,7 +28,7 @@ mod view;
 pub use blobs::{BLOB_BYTES_MIN, BlobId, Blobs, ReadBlob};
 pub use error::Error;
 pub use journal::{Append, Appended, Journal, Lsn, Prev, Record, Tails, Ticket};
-pub use logs::{JOB_BYTES_MAX, LogReader, LogWriter, Logs, Printed, Printing, to_hex};
+pub use logs::{JOB_BYTES_MAX, LogReader, LogWriter, Logs, Printed, Printing};
 pub use pending::Pending;
 pub use plans::{Plans, StoredPlan};
 pub use record::{BODY_BYTES_MAX, FORMAT, named as named_in, read_event};

@@ -4,6 +4,7 @@
 //! take the last of it away, or leave a line that cannot be read. Such a line is passed over and counted.
 
 use crate::private;
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -89,7 +90,7 @@ impl From<Printed> for Written {
         let Printed { path, attempt, delivery, at, stream, bytes, cut } = printed;
         let (text, hex) = match String::from_utf8(bytes) {
             Ok(text) => (Some(text), None),
-            Err(error) => (None, Some(to_hex(error.as_bytes()))),
+            Err(error) => (None, Some(HEXLOWER.encode(error.as_bytes()))),
         };
         Self { path, attempt, delivery, at, stream, text, hex, cut }
     }
@@ -101,20 +102,11 @@ impl Written {
             serde_json::from_slice(line).ok()?;
         let bytes = match (text, hex) {
             (Some(text), _) => text.into_bytes(),
-            (None, Some(hex)) => from_hex(&hex)?,
+            (None, Some(hex)) => HEXLOWER.decode(hex.as_bytes()).ok()?,
             (None, None) => return None,
         };
         Some(Printed { path, attempt, delivery, at, stream, bytes, cut })
     }
-}
-
-pub fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(hex: &str) -> Option<Vec<u8>> {
-    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    hex.len().is_multiple_of(2).then(|| hex.as_bytes().chunks(2).map(pair).collect())?
 }
 
 /// The logs of a data folder.

@@ -11,9 +11,12 @@ use crate::error::Error;
 use crate::journal::Lsn;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use windlass_engine::{Event, RunId, What};
+use windlass_engine::{AddedPlan, Event, RunId, What};
+use windlass_ir::Plan;
 
 /// The newest format of a record that this program reads, and the one it writes.
 pub const FORMAT: u8 = 1;
@@ -31,28 +34,49 @@ const APART: u8 = 2;
 /// This record removes the run with all its records.
 pub(crate) const REMOVES: u8 = 4;
 
-/// The flags of a record with these events.
-pub(crate) fn flags(events: &[Event]) -> u8 {
-    if matches!(events.last(), Some(Event { what: What::Closed, .. })) { ENDS } else { 0 }
-}
-
 /// Large values of a record, which are stored beside it.
 pub(crate) type Values = BTreeMap<BlobId, Vec<u8>>;
 
-/// The frame of a record and the values taken out of it. The checksum is filled in later: it covers the previous record,
-/// which may not have its number yet.
+/// A plan that an event adds to its run is stored beside the record if it is larger than this: the rounds of a loop add the
+/// same one again and again.
+const PLAN_BYTES_MIN: usize = 4 << 10;
+
+/// The frame of a record of a run, and what is stored beside it.
+pub(crate) fn encode_run(run: &RunId, events: &[Event]) -> Result<(Arc<[u8]>, Values), Error> {
+    let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
+    let ends = matches!(events.last(), Some(Event { what: What::Closed, .. }));
+    let (mut events, mut values) = (Cow::Borrowed(events), Values::new());
+    for at in 0..events.len() {
+        let Some(plan) = events[at].added_plan().and_then(AddedPlan::whole) else { continue };
+        let content = serde_json::to_vec(plan).map_err(|error| refuse(error.to_string()))?;
+        if content.len() > PLAN_BYTES_MIN {
+            deep::check(&content).map_err(refuse)?;
+            let id = BlobId::of(&content);
+            if let Some(plan) = events.to_mut()[at].added_plan_mut() {
+                *plan = AddedPlan::Apart { id: id.as_str().into() };
+            }
+            values.insert(id, content);
+        }
+    }
+    encode(run, &events, if ends { ENDS } else { 0 }, values)
+}
+
+/// The frame of a record and the values taken out of it, in addition to `values`. The checksum is filled in later: it covers
+/// the previous record, which may not have its number yet.
 pub(crate) fn encode<E: Serialize>(
     run: &RunId,
     events: &[E],
     flags: u8,
+    values: Values,
 ) -> Result<(Arc<[u8]>, Values), Error> {
-    encode_within(run, events, flags, BODY_BYTES_MAX)
+    encode_within(run, events, flags, values, BODY_BYTES_MAX)
 }
 
 fn encode_within<E: Serialize>(
     run: &RunId,
     events: &[E],
     flags: u8,
+    mut values: Values,
     bytes_max: usize,
 ) -> Result<(Arc<[u8]>, Values), Error> {
     let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
@@ -61,8 +85,7 @@ fn encode_within<E: Serialize>(
     serde_json::to_writer(&mut frame, events).map_err(|error| refuse(error.to_string()))?;
     // A record that could not be read again must not be written.
     deep::check(&frame[HEADER_BYTES..]).map_err(refuse)?;
-    let mut values = Values::new();
-    if frame.len() > BLOB_BYTES_MIN {
+    if frame.len() > BLOB_BYTES_MIN || !values.is_empty() {
         let json = deep::from_slice(&frame[HEADER_BYTES..]).map_err(refuse)?;
         frame.truncate(HEADER_BYTES);
         let body = apart::take_out(json, &mut |content| {
@@ -103,11 +126,32 @@ pub(crate) fn decode_whole<E: DeserializeOwned + Send>(
         return decode(frame);
     }
     let json: serde_json::Value = deep::from_slice(frame.get(HEADER_BYTES..).unwrap_or_default())?;
-    let whole = apart::put_back(json, &mut |id| {
-        let found = BlobId::parse(id).map_or(Ok(None), |id| get(&id)).map_err(|error| error.to_string())?;
-        deep::from_slice(&found.ok_or_else(|| format!("the value `{id}` that it refers to is missing"))?)
-    })?;
+    let whole = apart::put_back(json, &mut |id| fetch(id, get))?;
     serde_json::from_value(whole).map_err(|error| error.to_string())
+}
+
+/// The same for the record of a run. `plans` holds the plans that earlier records have added, by the names of their values.
+pub(crate) fn decode_run(
+    frame: &[u8],
+    get: &ReadBlob<'_>,
+    plans: &mut HashMap<Arc<str>, Arc<Plan>>,
+) -> Result<Vec<Event>, String> {
+    let mut events: Vec<Event> = decode_whole(frame, get)?;
+    for plan in events.iter_mut().filter_map(Event::added_plan_mut) {
+        if let AddedPlan::Apart { id } = plan {
+            let known = match plans.entry(id.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(fetch(id, get)?),
+            };
+            *plan = AddedPlan::Whole(known.clone());
+        }
+    }
+    Ok(events)
+}
+
+fn fetch<T: DeserializeOwned + Send>(id: &str, get: &ReadBlob<'_>) -> Result<T, String> {
+    let found = BlobId::parse(id).map_or(Ok(None), |id| get(&id)).map_err(|error| error.to_string())?;
+    deep::from_slice(&found.ok_or_else(|| format!("the value `{id}` that it refers to is missing"))?)
 }
 
 /// The events of a frame that is whole, or why this program cannot read them.
@@ -194,7 +238,7 @@ mod tests {
         for (run, prev, frame) in golden() {
             assert!(is_whole(&run, prev, &frame), "{run} after {prev:?}");
             let events: Vec<Event> = decode(&frame).expect("events");
-            let (again, _) = encode(&run, &events, flags(&events)).expect("a frame");
+            let (again, _) = encode_run(&run, &events).expect("a frame");
             let again = sealed(&run, prev, &again);
             assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&frame));
             assert_eq!(again, frame);
@@ -241,7 +285,7 @@ mod tests {
             let what = What::Noted { path: Path::default(), key: "k".into(), value };
             [Event { at: Timestamp(1), what }]
         };
-        let within = |value, max| encode_within(&run, &noted(value), 0, max);
+        let within = |value, max| encode_within(&run, &noted(value), 0, Values::new(), max);
         let large = Value::list((0..4).map(|n| text(n, BLOB_BYTES_MIN)));
         let (frame, values) = within(large, 1_000).expect("small enough without its values");
         assert!(frame.len() < 1_000 && values.len() == 4, "{} bytes, {} values", frame.len(), values.len());

@@ -6,6 +6,7 @@ use crate::show::Screen;
 use crate::show::words::{clean, count, one_line, shorten};
 use crate::{args, data};
 use serde_json::{Map, Value as Json, json};
+use std::sync::Arc;
 use windlass_dialects::Dialect;
 use windlass_ir::Plan;
 use windlass_ir::plan::Parameters;
@@ -28,7 +29,7 @@ pub fn run(args: &args::Diff, screen: &Screen) -> Answer {
 /// A run, and what it is a run of.
 struct Side {
     result: Json,
-    plan: Plan,
+    plan: Arc<Plan>,
 }
 
 fn side(engine: &Engine, run: &RunId) -> Result<Side, Error> {

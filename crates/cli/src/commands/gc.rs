@@ -60,12 +60,13 @@ fn told(swept: &Swept, dry_run: bool) -> String {
         told += &format!("run {} stays: {}\n", kept.run_id, one_line(&kept.because));
     }
     if swept.damaged {
-        told += "large values stay, since the journal is damaged: see `windlass doctor`\n";
+        told += "large values and artifacts stay, since the journal is damaged: see `windlass doctor`\n";
     }
     let parts = [
         count(swept.runs.len(), "run"),
         count(swept.plans, "plan"),
         format!("{} ({})", count(swept.values, "large value"), bytes(swept.value_bytes)),
+        format!("{} ({})", count(swept.artifacts, "artifact"), bytes(swept.artifact_bytes)),
         count(swept.logs, "log"),
     ];
     told += &format!("{}: {}\n", if dry_run { "would go" } else { "removed" }, parts.join(", "));

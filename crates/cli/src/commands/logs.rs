@@ -4,11 +4,12 @@ use super::{refused, tail};
 use crate::answer::{Answer, Page, Status};
 use crate::show::words::{clean, one_line};
 use crate::{args, data};
+use data_encoding::HEXLOWER;
 use serde_json::json;
 use windlass_ir::suggest;
 use windlass_runtime::report::ids;
 use windlass_runtime::{
-    Engine, Error, Outcome, Output, Path, Printed, Printing, RunId, RunPhase, Update, View, to_hex,
+    Engine, Error, Outcome, Output, Path, Printed, Printing, RunId, RunPhase, Update, View,
 };
 
 pub fn run(args: &args::Logs) -> Answer {
@@ -178,7 +179,7 @@ impl Shown {
             Printing::Stdout => "stdout",
             Printing::Stderr => "stderr",
         };
-        let hex = std::str::from_utf8(&line.bytes).is_err().then(|| to_hex(&line.bytes));
+        let hex = std::str::from_utf8(&line.bytes).is_err().then(|| HEXLOWER.encode(&line.bytes));
         let object = json!({
             "type": "line",
             "run_id": self.run,

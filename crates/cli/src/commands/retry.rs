@@ -66,7 +66,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
     }
     let (plan, source, overrides) = match &args.plan {
         None => match engine.stored_source(&run) {
-            Ok((source, overrides)) => (view.program().plan.clone(), source, overrides),
+            Ok((source, overrides)) => (windlass_ir::Plan::clone(&view.program().plan), source, overrides),
             Err(error) => return refuse(&error),
         },
         Some(file) => match load::open(file, &args::Reading::default()) {

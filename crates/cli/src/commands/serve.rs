@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 use windlass_runtime::report::Standing;
-use windlass_runtime::{Clock, Door, Durability, Engine, Error, Listener, Query, Triggers};
+use windlass_runtime::{
+    Clock, Config, Door, Durability, Engine, Error, Host, Listener, Query, Recover, Triggers,
+};
 
 /// How long an owner that has nothing to do waits for the first who wants something of it.
 const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
@@ -92,15 +94,15 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     let stop_listening = listening.abort_handle();
     let before = if how.for_guests { Vec::new() } else { unfinished(&engine)? };
     if how.serves_all {
-        let left_alone = tokio::select! {
-            left_alone = engine.serve_all(from.host()?) => left_alone?,
+        let config = from.config.as_deref().map(Config::read).transpose()?;
+        // To resume all runs is what `resume --all` asks for, whatever the file says.
+        let recover = config.filter(|_| how.for_guests).map(|config| config.runs.recover).unwrap_or_default();
+        tokio::select! {
+            served = serve_all(&engine, from.host()?, recover) => served?,
             _ = signals.next() => {
                 stop(&engine, &mut signals).await;
                 return Ok(Answer::new(Status::Stopped));
             }
-        };
-        for (run, error) in left_alone {
-            answer::remark(&format!("run {run} is left alone: {error}"));
         }
     }
     let (entries, findings) = crate::triggers::scheduled(&how.schedules, screen);
@@ -145,6 +147,25 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
         return Ok(Answer::new(Status::Done));
     }
     Ok(if how.for_guests { Answer::new(Status::Done) } else { told(&engine, &before) })
+}
+
+/// Executes every run, or leaves alone those that it finds unfinished.
+async fn serve_all(engine: &Arc<Engine>, host: Host, recover: Recover) -> Result<(), Error> {
+    match recover {
+        Recover::Resume => {
+            for (run, error) in engine.serve_all(host).await? {
+                answer::remark(&format!("run {run} is left alone: {error}"));
+            }
+        }
+        Recover::Interrupt => match engine.serve_new(host).await? {
+            0 => {}
+            1 => answer::remark("1 unfinished run is interrupted; `windlass resume last` continues it"),
+            count => answer::remark(&format!(
+                "{count} unfinished runs are interrupted; `windlass resume RUN` continues one of them"
+            )),
+        },
+    }
+    Ok(())
 }
 
 /// Listens for clients of a folder that this process owns.

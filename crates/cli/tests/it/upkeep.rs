@@ -200,6 +200,92 @@ fn failed_runs_go_with_the_runs_they_called_and_their_values() {
 }
 
 #[test]
+fn artifacts_stay_as_long_as_a_run_refers_to_them() {
+    let house = House::new("upkeep-artifacts");
+    let flow = "name: files\nsteps:\n  - {id: make, tool: make}\n  - {id: ask, kind: approve, prompt: on?}\n";
+    std::fs::write(house.file("files.workflow.yaml"), flow).expect("a folder of our own");
+    let script = |run: &str, content: &str| {
+        let entry = format!("{{ inline_b64: {content}, name: a }}");
+        let text = format!(
+            "steps:\n  make: [{{ output: {{ success: true, context: {{ file_refs: [{entry}] }} }} }}]\n"
+        );
+        std::fs::write(house.file("script.yaml"), text).expect("a folder of our own");
+        house.check(&format!("run files.workflow.yaml --script script.yaml --run-id {run}"), 3, "ask");
+    };
+    let stored = || std::fs::read_dir(house.file("data/artefacts")).expect("a folder").count();
+    script("first", "aGVsbG8=");
+    script("second", "aGVsbG8=");
+    script("third", "d29ybGQ=");
+    assert_eq!(stored(), 2, "the same content once");
+    std::fs::write(house.file("data/artefacts/unfinished-0-0"), "half").expect("a folder of our own");
+    assert_eq!(house.json("gc", 0)["artifacts"], 1, "what a crash left behind");
+    for run in ["first", "third"] {
+        house.check(&format!("approve {run} --by dana"), 0, "completed");
+    }
+    house.check("runs export third out", 0, "third");
+    let would = house.json("gc --keep 0 --dry-run", 0);
+    assert_eq!((&would["artifacts"], &would["artifact_bytes"]), (&1.into(), &5.into()), "{would}");
+    assert_eq!(stored(), 2);
+    house.check("gc --keep 0", 0, "1 artifact (5 B)");
+    assert_eq!(stored(), 1, "the second run still refers to it");
+    house.check("runs import out", 0, "third");
+    assert_eq!(stored(), 2, "an export carries its artifacts");
+    house.check("gc", 0, "0 artifacts");
+    house.check("doctor", 0, "all is well");
+}
+
+/// Two steps, of which the second is large and never done.
+const INSIDE: &str = "\
+schema_version: '1.0'
+workflow: { id: inside, name: Inside, version: 1.0.0 }
+steps:
+  - { id: first, type: shell, run: 'true' }
+  - { id: rare, type: if, condition: '{{ false }}', then: [{ id: never, type: shell, run: 'true # LARGE' }] }
+";
+
+const LOOP: &str = "\
+schema_version: '1.0'
+workflow: { id: looping, name: Looping, version: 1.0.0 }
+steps:
+  - id: loop
+    type: do-while
+    condition: '{{ true }}'
+    max_iterations: ROUNDS
+    steps: [{ id: call, type: workflow, workflow: inside }]
+  - { id: ask, type: gate, message: on?, options: [approve, reject] }
+  - { id: end, type: shell, run: 'true' }
+";
+
+/// A loop calls the same workflow in each round, then waits at a gate, and another process resumes it.
+#[test]
+fn the_plan_of_a_workflow_called_in_a_loop_is_stored_once() {
+    let journal_bytes = |rounds: u32| {
+        let house = House::new(&format!("upkeep-loop-{rounds}"));
+        let installed = house.file(".specify/workflows/inside");
+        std::fs::create_dir_all(&installed).expect("a folder of our own");
+        let inside = INSIDE.replace("LARGE", &"x".repeat(50_000));
+        std::fs::write(installed.join("workflow.yml"), inside).expect("a folder of our own");
+        let outer = LOOP.replace("ROUNDS", &rounds.to_string());
+        std::fs::write(house.file("workflow.yml"), outer).expect("a folder of our own");
+        house.check("run workflow.yml --run-id looped", 3, "ask");
+        let kept = house.json("gc", 0);
+        assert_eq!((&kept["plans"], &kept["values"]), (&0.into(), &0.into()), "{kept}");
+        house.check("approve looped --by dana", 0, "recorded");
+        house.check("resume looped", 0, "run looped completed");
+        let sum = "SELECT sum(length(body)) FROM journal";
+        let database = rusqlite::Connection::open(house.file("data/journal.db")).expect("a database");
+        let bytes: i64 = database.query_row(sum, [], |row| row.get(0)).expect("a sum");
+        drop(database);
+        house.check("doctor", 0, "all is well");
+        let gone = house.json("gc --keep 0", 0);
+        assert_eq!((&gone["plans"], &gone["values"]), (&1.into(), &1.into()), "{gone}");
+        bytes
+    };
+    let (few, many) = (journal_bytes(2), journal_bytes(20));
+    assert!(few < 50_000 && many < 20 * 10_000, "{few} and {many} bytes");
+}
+
+#[test]
 fn finished_runs_go_and_what_is_not_finished_stays() {
     let house = House::new("upkeep-gc");
     for run in ["first", "second", "third"] {

@@ -4,16 +4,16 @@ use super::Turn;
 use super::end::is_abort;
 use super::program::Program;
 use super::render;
-use super::state::Place;
+use super::state::{Place, Role, Unit};
 use super::values::Sight;
-use crate::event::{Decision, What};
+use crate::event::{AddedPlan, Decision, What};
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
+use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
 use windlass_ir::plan::Given;
 use windlass_ir::value::{Map, Sealable};
 use windlass_ir::workflow::{Action, Kind};
-use windlass_ir::{Plan, Value};
 
 impl Turn<'_> {
     /// The ids of the workflows around an instance: of the runs that called this one, and of those that run inside it.
@@ -32,10 +32,11 @@ impl Turn<'_> {
         self.state().lineage.0.iter().cloned().chain(inner.into_iter().rev()).collect()
     }
 
-    /// Whoever finds workflows has found the one that is called: its steps become steps of this run.
+    /// The workflow that is called was found: its steps become steps of this run.
     pub(super) fn enter_call(&mut self, place: Place, found: &Value) {
         match self.fragment(place, found) {
-            Ok(decision) => self.emit(What::Entered { path: self.path(place), decision }),
+            // The program lives until the state has it, so that it is compiled once.
+            Ok((decision, _program)) => self.emit(What::Entered { path: self.path(place), decision }),
             Err(failure) => {
                 let failure = self.as_called(place, failure);
                 self.failed(place, failure);
@@ -60,8 +61,7 @@ impl Turn<'_> {
         if program.shapes() != ResultShapes::Speckit {
             return failure;
         }
-        let inside = self.state().units.iter().find(|unit| unit.call == Some(place));
-        let name = match inside {
+        let name = match self.inside(place) {
             Some(unit) => Value::Text(unit.program.plan.header.id.clone()),
             None => {
                 self.sight(Some(place)).and_then(|sight| sight.value(&call.workflow)).unwrap_or(Value::Null)
@@ -79,22 +79,30 @@ impl Turn<'_> {
         Failure { detail: Some(Value::Map(Arc::new(told))), ..failure }
     }
 
-    fn fragment(&self, place: Place, found: &Value) -> Result<Decision, Failure> {
+    fn fragment(&self, place: Place, found: &Value) -> Result<(Decision, Arc<Program>), Failure> {
         let wrong = |message: String| Failure::new(class::ERROR, message).in_field("workflow");
         let endless = |message: String| Failure::new(class::NOT_RUNNABLE, message).in_field("workflow");
-        let plan = found.get("plan").and_then(Value::to_json);
-        let plan: Option<Plan> = plan.and_then(|json| serde_json::from_value(json).ok());
-        let plan =
-            plan.ok_or_else(|| wrong("the answer to a call must hold the plan of the workflow".into()))?;
+        let known = found.get("plan").and_then(|plan| plan.get("digest")?.as_str());
+        let program = match known.and_then(|digest| self.run.program.added_before(digest)) {
+            Some(program) => program,
+            None => {
+                let plan = found.get("plan").and_then(Value::to_json);
+                let plan = plan.and_then(|json| serde_json::from_value(json).ok());
+                let plan = plan
+                    .ok_or_else(|| wrong("the answer to a call must hold the plan of the workflow".into()))?;
+                let added = self.run.program.added(&AddedPlan::Whole(plan));
+                added.map_err(|error| wrong(error.to_string()))?
+            }
+        };
+        let id = &program.plan.header.id;
         let lineage = self.lineage(place);
-        if lineage.contains(&plan.header.id) {
-            return Err(endless(format!("`{}` calls itself", plan.header.id)));
+        if lineage.contains(id) {
+            return Err(endless(format!("`{id}` calls itself")));
         }
         let depth_max = self.run.program.plan.semantics.calls_deep_max;
         if lineage.len() > depth_max as usize {
             return Err(endless(format!("workflows call each other more than {depth_max} deep")));
         }
-        let program = Arc::new(Program::new(plan).map_err(|error| wrong(error.to_string()))?);
         let inputs = found.get("inputs").cloned().unwrap_or(Value::Null);
         // The environment of the other workflow is evaluated as that of a run is, before its first step.
         let mut state = super::state::State::new(program.clone());
@@ -102,7 +110,8 @@ impl Turn<'_> {
         state.started_at = self.state().started_at;
         let sight = Sight::at_start(&self.run.id, &state);
         let env = Sealable(Value::Map(Arc::new(render::bindings(&sight, &program.plan.env)?)));
-        Ok(Decision::Fragment { plan: Arc::new(program.plan.clone()), inputs, env })
+        let plan = AddedPlan::Whole(program.plan.clone());
+        Ok((Decision::Fragment { plan, inputs, env }, program))
     }
 
     /// Inputs have changed: workflows that were called, and are not done, are given what the call gives them now. What cannot
@@ -121,7 +130,7 @@ impl Turn<'_> {
         let program = self.state().program(place);
         let Kind::Action(Action::Call(call)) = &program.step(self.at(place).step).kind else { return None };
         let given = self.sight(Some(place)).and_then(|sight| sight.optional(call.input.as_ref())).ok()??;
-        let unit = self.state().units.iter().find(|unit| unit.call == Some(place))?;
+        let unit = self.inside(place)?;
         let plan = &unit.program.plan;
         let taken = plan.parameters.iter().filter_map(|(name, parameter)| {
             let value = Given::Value(given.get(name)?.clone());
@@ -132,9 +141,15 @@ impl Turn<'_> {
         (inputs != unit.inputs).then_some(inputs)
     }
 
+    /// The workflow that a call has found. `None` if it has no steps.
+    fn inside(&self, place: Place) -> Option<&Unit> {
+        let first = self.state().list(Some(place), Role::Body)?.places().next()?;
+        Some(self.state().unit(Some(first)))
+    }
+
     /// What a call leaves behind once its steps are done.
     pub(super) fn called(&self, place: Place) -> Result<Outcome, Failure> {
-        let list = self.state().list(Some(place), super::state::Role::Body);
+        let list = self.state().list(Some(place), Role::Body);
         let first = list.and_then(|list| list.places().next());
         let Some(first) = first else { return Ok(Outcome::Done(Value::Null)) };
         let program = self.program(first);

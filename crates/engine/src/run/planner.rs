@@ -2,7 +2,7 @@
 
 use super::Turn;
 use super::state::Place;
-use crate::event::{Decision, What};
+use crate::event::{AddedPlan, Decision, What};
 use crate::outcome::{Failure, Outcome, class};
 use indexmap::IndexMap;
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ impl Turn<'_> {
         let plan = Arc::new(fragment(outer, &prefix, &wanted, &depths, &value));
         let path = self.path(place);
         if !wanted.is_empty() {
-            let decision = Decision::Planned { plan, output: value.clone() };
+            let decision = Decision::Planned { plan: AddedPlan::Whole(plan), output: value.clone() };
             self.emit(What::Entered { path, decision });
         }
         self.settle(place, Outcome::Done(value));

@@ -1,8 +1,9 @@
 //! A plan made ready for running: what every run of it needs to know and none of them changes. Shared by all of them.
 
+use crate::event::AddedPlan;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use windlass_ir::contract::{Contract, Violation};
 use windlass_ir::expr::{ResultShapes, StepId, Visibility};
 use windlass_ir::plan::PlanStep;
@@ -12,11 +13,13 @@ use windlass_ir::{Plan, Type, Value};
 
 #[derive(Debug)]
 pub struct Program {
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// What is the same for all instances of a step, by number.
     notes: Vec<StepNote>,
     contracts: HashMap<String, Contract>,
     can_undo: bool,
+    /// Programs of plans that runs of this one have added to themselves, by digest, while a run uses them.
+    added: Mutex<HashMap<String, Weak<Program>>>,
 }
 
 #[derive(Debug, Default)]
@@ -67,18 +70,48 @@ pub enum Unrunnable {
     Contract { step: String, message: String },
     #[error("the plan of `{0}` is broken: a step in it does not exist")]
     Broken(String),
+    #[error("the plan `{0}`, which is stored beside its record, was not read with it")]
+    Apart(Arc<str>),
 }
 
 impl Program {
-    pub fn new(plan: Plan) -> Result<Self, Unrunnable> {
+    pub fn new(plan: impl Into<Arc<Plan>>) -> Result<Self, Unrunnable> {
+        let plan = plan.into();
         if !is_whole(&plan) {
             return Err(Unrunnable::Broken(plan.header.id.to_string()));
         }
-        let mut program = Self { notes: Vec::new(), contracts: HashMap::new(), can_undo: false, plan };
+        let mut program = Self {
+            notes: Vec::new(),
+            contracts: HashMap::new(),
+            can_undo: false,
+            added: Mutex::default(),
+            plan,
+        };
         program.check_features()?;
         program.compile_contracts()?;
         program.lay_out();
         Ok(program)
+    }
+
+    /// The program of a plan that a run of this one adds to itself, compiled once however often it is added.
+    pub fn added(&self, plan: &AddedPlan) -> Result<Arc<Self>, Unrunnable> {
+        let plan = match plan {
+            AddedPlan::Whole(plan) => plan,
+            AddedPlan::Apart { id } => return Err(Unrunnable::Apart(id.clone())),
+        };
+        if let Some(known) = self.added_before(plan.digest.as_str()) {
+            return Ok(known);
+        }
+        let program = Arc::new(Self::new(plan.clone())?);
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        added.retain(|_, program| program.strong_count() > 0);
+        added.insert(plan.digest.as_str().to_owned(), Arc::downgrade(&program));
+        Ok(program)
+    }
+
+    pub(super) fn added_before(&self, digest: &str) -> Option<Arc<Self>> {
+        let added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        added.get(digest).and_then(Weak::upgrade)
     }
 
     /// Nothing is started that could not be finished, and nothing that was asked for is left out in silence.

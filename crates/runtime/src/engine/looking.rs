@@ -5,6 +5,7 @@ use crate::history::History;
 use crate::report::{Standing, ids};
 use std::sync::Arc;
 use windlass_engine::{Event, Path, Program, Run, RunId, StepPhase, View};
+use windlass_ir::Plan;
 use windlass_ir::plan::FORMAT;
 use windlass_store::{Logs, Query, RunRow, StoredPlan};
 
@@ -157,7 +158,7 @@ impl Engine {
             return Ok(known.clone());
         }
         let stored = self.store.plans.get(digest).wait()?.ok_or_else(|| Error::NoPlan(id.clone()))?;
-        let program = Arc::new(Program::new(stored.read(FORMAT)?)?);
+        let program = Arc::new(Program::new(stored.read::<Plan>(FORMAT)?)?);
         self.programs().insert(digest.to_owned(), program.clone());
         Ok(program)
     }

@@ -1,5 +1,6 @@
 //! A data folder, opened: runs are started and told things here. `looking` reads them, and `error` says what can go wrong.
 
+use crate::artefacts::Shelf;
 use crate::clock::Clock;
 use crate::config::{Config, RECORDED};
 use crate::coordinator::{Budgets, Machine};
@@ -43,6 +44,7 @@ pub struct Engine {
     opening: Mutex<Option<Opening>>,
     /// Where jobs record notes and costs, and the other end until the scheduler takes it.
     pub(crate) notes: Notes,
+    pub(crate) artefacts: Arc<Shelf>,
     recorded: Mutex<Option<mpsc::UnboundedReceiver<Recorded>>>,
     /// This many tasks read runs at a time.
     pub(crate) reading: Semaphore,
@@ -224,6 +226,7 @@ impl Engine {
             budgets.note(opening.coordinator.0.state());
         }
         let (notes, recorded) = Notes::channel();
+        let artefacts = Shelf::of(folder);
         Ok(Arc::new_cyclic(|this| Self {
             store,
             folder: folder.to_owned(),
@@ -231,6 +234,7 @@ impl Engine {
             scheduler: OnceLock::new(),
             opening: Mutex::new(opening),
             notes,
+            artefacts,
             recorded: Mutex::new(Some(recorded)),
             reading: Semaphore::new(READERS),
             house: Mutex::default(),
@@ -753,6 +757,7 @@ impl Engine {
 
     pub(crate) fn note_ended(&self, id: &RunId) {
         lock(&self.active).remove(id);
+        self.artefacts.release(id);
     }
 
     /// Waits until no run does anything, with `timers` until none waits for time either, and until every client has heard the end of

@@ -125,7 +125,8 @@ impl Scheduler {
     fn artefacts(&self, job: &Job) -> Option<Artefacts> {
         let (engine, hosted) = (self.engine()?, self.hosts.get(&job.key.run)?);
         let directory = &hosted.host.environment.directory;
-        Artefacts::concern(job).then(|| Artefacts::new(engine.folder(), directory))
+        let run = &job.key.run;
+        Artefacts::concern(job).then(|| Artefacts::new(engine.artefacts.clone(), run.clone(), directory))
     }
 
     fn lose(&mut self, job: JobKey, started: bool) {

@@ -4,19 +4,25 @@ use crate::blobs::BlobId;
 use crate::error::Error;
 use crate::private;
 use crate::store::Durability;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) struct Folder {
     path: PathBuf,
     durability: Durability,
+    /// Values whose names this process has flushed, so that a value that comes again is not flushed again.
+    flushed: Mutex<HashSet<BlobId>>,
 }
+
+/// No more names than this are remembered.
+const FLUSHED_MAX: usize = 4_096;
 
 impl Folder {
     pub(super) fn new(path: PathBuf, durability: Durability) -> Self {
-        Self { path, durability }
+        Self { path, durability, flushed: Mutex::default() }
     }
 
     fn file(&self, id: &BlobId) -> PathBuf {
@@ -28,7 +34,8 @@ impl Folder {
         &self,
         values: impl Iterator<Item = (&'v BlobId, &'v Vec<u8>)>,
     ) -> Result<(), Error> {
-        let mut folders = BTreeSet::new();
+        let (mut folders, mut flushed) = (BTreeSet::new(), self.flushed());
+        let mut new = Vec::new();
         for (id, content) in values {
             let file = self.file(id);
             let shelf = file.parent().unwrap_or(&self.path);
@@ -44,15 +51,27 @@ impl Folder {
                     drop(fs::remove_file(&draft));
                 }
                 written?;
+            } else if flushed.contains(id) {
+                continue;
             }
             folders.insert(shelf.to_owned());
+            new.push(id.clone());
         }
         if folders.is_empty() || self.durability == Durability::Process {
             return Ok(());
         }
         // A name is durable when its folder is. A new shelf is a name in the folder of all blobs, which is a name itself.
         folders.extend([Some(&*self.path), self.path.parent()].into_iter().flatten().map(Path::to_owned));
-        folders.iter().try_for_each(|folder| sync_folder(folder))
+        folders.iter().try_for_each(|folder| sync_folder(folder))?;
+        if flushed.len() + new.len() > FLUSHED_MAX {
+            flushed.clear();
+        }
+        flushed.extend(new);
+        Ok(())
+    }
+
+    fn flushed(&self) -> MutexGuard<'_, HashSet<BlobId>> {
+        self.flushed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn get(&self, id: &BlobId) -> Result<Option<Vec<u8>>, Error> {

@@ -3,7 +3,7 @@
 use crate::support::*;
 use windlass_engine::{DeskEvent, DeskWhat, Event, RunId, Timestamp};
 use windlass_ir::Value;
-use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query, Store, StoredPlan, Wake};
+use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query, Record, Store, StoredPlan, Wake};
 
 type Check = fn(&mut dyn Backend);
 
@@ -342,7 +342,7 @@ fn large_records(backend: &mut dyn Backend) {
     let store = backend.open();
     for (run, size) in pairs() {
         let records = store.journal.read(run, None).wait().expect("a history");
-        let events = records[0].whole_events(&*store.blobs).wait().expect("events");
+        let events = Record::whole_events(&records, &*store.blobs).wait().expect("events");
         assert_eq!(events, [noted(1, "k", body(size))], "{size}");
     }
     assert_eq!(whole_scan(&store).len(), sizes.len());
@@ -453,7 +453,10 @@ fn blobs(backend: &mut dyn Backend) {
     let store = backend.open();
     for record in store.journal.read(&a, None).wait().expect("a history") {
         assert!(record.frame().len() < 1_000);
-        assert_eq!(record.whole_events(&*store.blobs).wait().expect("events"), events);
+        assert_eq!(
+            Record::whole_events(std::slice::from_ref(&record), &*store.blobs).wait().expect("events"),
+            events
+        );
         for id in record.names() {
             let content = store.blobs.get(&id).wait().expect("an answer").expect("a value");
             assert_eq!(BlobId::of(&content), id);

@@ -1,7 +1,7 @@
 //! A damaged record hurts its own run and no other.
 
 use crate::support::*;
-use windlass_store::{BlobId, Error, Lsn, Options, Query, Store};
+use windlass_store::{BlobId, Error, Lsn, Options, Query, Record, Store};
 
 /// Three runs of three records each; then SQL is done to the file, and the store opened again.
 fn damaged(sql: &str, look: impl Fn(&Store)) {
@@ -338,8 +338,8 @@ fn damaged_plans_and_blobs_are_named() {
     assert_eq!(store.plans.get("q").wait(), Ok(Some(plan("q", "[1]"))));
     assert_eq!(store.blobs.get(&id).wait(), Err(Error::CorruptBlob { id: id.clone() }));
     let damaged = store.journal.read(&run("a"), None).wait().expect("a history");
-    assert!(damaged[0].whole_events(&*store.blobs).wait().is_err());
+    assert!(Record::whole_events(&damaged, &*store.blobs).wait().is_err());
     // Writing the value again repairs it.
     store.journal.append(record(&run("b"), None, &large)).wait().expect("appended");
-    assert_eq!(damaged[0].whole_events(&*store.blobs).wait(), Ok(large.to_vec()));
+    assert_eq!(Record::whole_events(&damaged, &*store.blobs).wait(), Ok(large.to_vec()));
 }

@@ -84,7 +84,9 @@ impl World<'_> {
     }
 
     fn whole(&self, record: &windlass_store::Record) -> Vec<Event> {
-        record.whole_events(&*self.store().blobs).wait().expect("events")
+        windlass_store::Record::whole_events(std::slice::from_ref(record), &*self.store().blobs)
+            .wait()
+            .expect("events")
     }
 
     fn step(&mut self) {

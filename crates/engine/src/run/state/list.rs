@@ -1,15 +1,15 @@
 //! Steps that stand side by side: they become ready as what they need settles, and together they make a scope complete.
 
 use super::{Abort, Because, Doing, Instance, Misfit, Phase, Place, Settlement, State, Stop, Unit, Within};
-use crate::event::Settled;
+use crate::event::{AddedPlan, Settled};
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::{Failure, Outcome};
 use crate::run::program::{Compensation, Program, Unrunnable};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use windlass_ir::Value;
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
-use windlass_ir::{Plan, Value};
 
 /// Which list of a step another one stands in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -436,16 +436,16 @@ impl State {
     pub(super) fn enter_fragment(
         &mut self,
         place: Place,
-        plan: &Arc<Plan>,
+        plan: &AddedPlan,
         inputs: &Value,
         env: &Value,
         at: Timestamp,
     ) -> Result<(), Misfit> {
-        let program = runnable(plan)?;
+        let program = self.runnable(plan)?;
         let unit = self.units.len() as u32;
         let roots = program.plan.roots.clone();
         self.units.push(Unit {
-            program: Arc::new(program),
+            program,
             inputs: inputs.clone(),
             env: env.clone(),
             folder: Value::Null,
@@ -459,8 +459,8 @@ impl State {
     }
 
     /// Steps that a worker added, beside the one that added them.
-    pub(super) fn add_planned(&mut self, planner: Place, plan: &Arc<Plan>) -> Result<(), Misfit> {
-        let program = runnable(plan)?;
+    pub(super) fn add_planned(&mut self, planner: Place, plan: &AddedPlan) -> Result<(), Misfit> {
+        let program = self.runnable(plan)?;
         let (parent, role) = (self.at(planner).parent, self.at(planner).role);
         let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
         let outer = self.unit(Some(planner));
@@ -468,7 +468,7 @@ impl State {
         let unit = self.units.len() as u32;
         let roots = program.plan.roots.clone();
         self.planned += roots.len() as u32;
-        let (program, latest) = (Arc::new(program), HashMap::new());
+        let latest = HashMap::new();
         let planned = Some(Place(self.instances.count()));
         self.units.push(Unit {
             program: program.clone(),
@@ -507,12 +507,13 @@ impl State {
             list.unstarted.insert(place);
         }
     }
-}
 
-/// The program of a plan that came with an event.
-fn runnable(plan: &Plan) -> Result<Program, Misfit> {
-    let unrunnable = |error: Unrunnable| Misfit::new("a plan that this version can run", error.to_string());
-    Program::new(plan.clone()).map_err(unrunnable)
+    /// The program of a plan that came with an event.
+    fn runnable(&self, plan: &AddedPlan) -> Result<Arc<Program>, Misfit> {
+        let unrunnable =
+            |error: Unrunnable| Misfit::new("a plan that this version can run", error.to_string());
+        self.units[0].program.added(plan).map_err(unrunnable)
+    }
 }
 
 /// What can be known about a failure.
