@@ -496,8 +496,12 @@ pub struct Question {
 /// What a step waits for, rendered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
+    /// In the time of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// The instant on the wall clock that `until` stands for. If that clock is set, the timer is set again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_wall: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<Listening>,
 }

@@ -56,6 +56,8 @@ pub enum Input {
     },
     /// A process executes the run again after none did: the time in between does not count as its own.
     TakenUp,
+    /// The wall clock was set, and [`crate::Run::follow_wall`] says to what.
+    ClockSet,
     /// The process that executed the run is gone, and the next one leaves it alone until someone resumes it.
     Interrupt,
     /// Continue a run that was interrupted.

@@ -31,6 +31,29 @@ pub(crate) fn now() -> Now {
     Now { wall: Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX)), steady: steady() }
 }
 
+/// Waits until someone sets the wall clock.
+#[cfg(target_os = "linux")]
+pub(crate) async fn set() -> std::io::Result<()> {
+    use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+    // The kernel cancels a timer of this kind when the clock is set; it never expires by itself.
+    let never = Itimerspec {
+        it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
+        it_value: Timespec { tv_sec: i64::from(u32::MAX) * 2, tv_nsec: 0 },
+    };
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer = rustix::time::timerfd_create(TimerfdClockId::Realtime, flags)?;
+    let cancel = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+    rustix::time::timerfd_settime(&timer, cancel, &never)?;
+    // To tokio a timer is like a pipe: a descriptor that becomes readable.
+    tokio::net::unix::pipe::Receiver::from_owned_fd_unchecked(timer)?.readable().await
+}
+
+/// Elsewhere nothing tells that the clock was set.
+#[cfg(not(target_os = "linux"))]
+pub(crate) async fn set() -> std::io::Result<()> {
+    std::future::pending().await
+}
+
 /// Microseconds since the machine started, time asleep included.
 #[cfg(target_os = "linux")]
 fn steady() -> u64 {

@@ -81,6 +81,7 @@ fn input_word(input: &Input) -> &'static str {
         Input::Decide { .. } => "decide",
         Input::Signal { .. } => "signal",
         Input::TakenUp => "taken_up",
+        Input::ClockSet => "clock_set",
         Input::Interrupt => "interrupt",
         Input::Continue => "continue",
         Input::Tick => "tick",

@@ -623,6 +623,7 @@ fn shown(input: &Input) -> String {
             format!("signal    {name} {id} {}{to}", value.to_json_text().unwrap_or_default())
         }
         Input::TakenUp => "taken up".into(),
+        Input::ClockSet => "clock set".into(),
         Input::Interrupt => "interrupt".into(),
         Input::Continue => "continue".into(),
         Input::Tick => "tick".into(),

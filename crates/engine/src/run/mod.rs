@@ -77,6 +77,8 @@ pub struct Run {
     state: State,
     /// Whether every job is asked for, because whoever drives the run has limits of its own.
     asks_always: bool,
+    /// How far the wall clock is ahead of its time, in microseconds.
+    wall_ahead: i64,
 }
 
 /// Two runs are equal when they know the same.
@@ -97,7 +99,7 @@ pub struct Answer {
 
 impl Run {
     pub fn new(id: RunId, program: Arc<Program>) -> Self {
-        Self { id, state: State::new(program.clone()), program, asks_always: false }
+        Self { id, state: State::new(program.clone()), program, asks_always: false, wall_ahead: 0 }
     }
 
     /// The run that these events describe.
@@ -446,6 +448,10 @@ impl Turn<'_> {
                 Ok(())
             }
             Input::Tick => Ok(()),
+            Input::ClockSet => {
+                self.clock_set();
+                Ok(())
+            }
             Input::Interrupt => {
                 if !self.state().interrupted {
                     self.emit(What::Interrupted);
@@ -488,7 +494,7 @@ impl Turn<'_> {
             | Input::Noted { job, .. }
             | Input::Spent { job, .. } => Err(Refused::StaleJob(job)),
             Input::Answered { asker, .. } => Err(Refused::NotAsked(asker)),
-            Input::Tick | Input::TakenUp | Input::Interrupt | Input::Continue => Ok(()),
+            Input::Tick | Input::TakenUp | Input::ClockSet | Input::Interrupt | Input::Continue => Ok(()),
             Input::Decide { id, path, .. } => self.known_decision(&id, &path)?.ok_or(Refused::Finished),
             Input::Reopen { inputs, by } => self.reopen(&inputs, by),
             Input::Close => self.close(),

@@ -296,7 +296,7 @@ impl View {
             }
             Phase::Wait(sleep) => {
                 let signal = sleep.signal.as_ref().map(|signal| &*signal.name);
-                StepPhase::Waiting { signal, until: until() }
+                StepPhase::Waiting { signal, until: sleep.on_wall.or_else(until) }
             }
             Phase::Joined(_) => StepPhase::Joined,
             Phase::Entered => StepPhase::Inside,

@@ -7,7 +7,7 @@ use super::{Run, Turn};
 use crate::desk::{Address, Listener};
 use crate::event::{Decision, Listening, Waiting, What};
 use crate::input::{Effect, Refused};
-use crate::keys::{Path, Timestamp};
+use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
 use windlass_ir::cron::Cron;
@@ -22,13 +22,19 @@ impl Turn<'_> {
         let as_text = self.program(place).plan.semantics.messages_as_text();
         let listening = |name: &Arc<str>, matching: Map, message: bool| Waiting {
             until: wait.timeout.map(|timeout| self.now.plus(timeout)),
+            on_wall: None,
             signal: Some(Listening { name: name.clone(), matching, message, as_text }),
         };
-        let time = |until: Timestamp| Waiting { until: Some(until), signal: None };
+        let time = |until: Timestamp| Waiting { until: Some(until), on_wall: None, signal: None };
+        let on_wall =
+            |instant: Timestamp| Waiting { on_wall: Some(instant), ..time(self.run.by_own_clock(instant)) };
         let waiting = match &wait.what {
             WaitFor::Duration(length) => time(self.now.plus(duration(&sight, length)?)),
-            WaitFor::Instant(instant) => time(self.instant(&sight, instant)?),
-            WaitFor::Cron(pattern) => time(self.next_match(pattern)?),
+            WaitFor::Instant(instant) => match instant_of(&sight, instant)? {
+                Instant::In(length) => time(self.now.plus(length)),
+                Instant::At(instant) => on_wall(instant),
+            },
+            WaitFor::Cron(pattern) => on_wall(self.next_match(pattern)?),
             WaitFor::Signal { name, matching } => {
                 listening(name, super::render::bindings(&sight, matching)?, false)
             }
@@ -66,25 +72,18 @@ impl Turn<'_> {
         found.map(|letter| (letter.id.clone(), letter.value.clone()))
     }
 
-    fn instant(&self, sight: &Sight<'_>, bound: &Bound) -> Result<Timestamp, Failure> {
-        let wrong =
-            |message: String| Failure::new(class::EXPRESSION_ERROR, message).in_field(bound.field.clone());
-        match sight.value(bound)? {
-            Value::Text(text) => windlass_ir::time::instant(&text)
-                .map(Timestamp)
-                .ok_or_else(|| wrong(format!("`{text}` is no point in time such as 2027-01-31T09:00:00Z"))),
-            Value::Int(millis) if millis >= 0 => {
-                Ok(self.now.plus(Duration::from_millis(millis.unsigned_abs())))
-            }
-            Value::Float(millis) if millis >= 0.0 => Ok(self.now.plus(Duration((millis * 1_000.0) as u64))),
-            other => Err(wrong(format!("{} is no point in time", shown(&other)))),
+    /// The wall clock was set: timers that stand for an instant of it are set again.
+    pub(super) fn clock_set(&mut self) {
+        let timers: Vec<(Path, Timestamp)> = self.run.astray().collect();
+        for (path, until) in timers {
+            self.emit(What::TimerSet { path, reason: Reason::Wait, until });
         }
     }
 
     fn next_match(&self, pattern: &str) -> Result<Timestamp, Failure> {
         let wrong = |message: String| Failure::new(class::EXPRESSION_ERROR, message).in_field("cron");
         let cron = Cron::parse(pattern, CronSyntax::House).map_err(|error| wrong(error.message))?;
-        let next = cron.next_micros(self.now.0);
+        let next = cron.next_micros(self.run.on_wall_clock(self.now).0);
         next.map(Timestamp).ok_or_else(|| wrong(format!("`{pattern}` never matches")))
     }
 
@@ -150,7 +149,7 @@ impl Run {
     /// The first step that waits for such a message. A message that is sent to one run is delivered like a published one.
     pub fn subscriber(&self, name: &str, value: &Value) -> Option<Path> {
         let waits = |place: &&Place| match &self.state.at(**place).phase {
-            Phase::Wait(Sleep { signal: Some(signal), got: None }) => {
+            Phase::Wait(Sleep { signal: Some(signal), got: None, .. }) => {
                 signal.message && &*signal.name == name && fits(&signal.matching, value, signal.as_text)
             }
             _ => false,
@@ -204,4 +203,58 @@ fn duration(sight: &Sight<'_>, bound: &Bound) -> Result<Duration, Failure> {
 
 fn shown(value: &Value) -> String {
     value.to_json_text().unwrap_or_else(|| "a secret".into())
+}
+
+/// What the instant of a wait says.
+enum Instant {
+    In(Duration),
+    At(Timestamp),
+}
+
+fn instant_of(sight: &Sight<'_>, bound: &Bound) -> Result<Instant, Failure> {
+    let wrong =
+        |message: String| Failure::new(class::EXPRESSION_ERROR, message).in_field(bound.field.clone());
+    match sight.value(bound)? {
+        Value::Text(text) => windlass_ir::time::instant(&text)
+            .map(|micros| Instant::At(Timestamp(micros)))
+            .ok_or_else(|| wrong(format!("`{text}` is not an instant such as 2027-01-31T09:00:00Z"))),
+        Value::Int(millis) if millis >= 0 => Ok(Instant::In(Duration::from_millis(millis.unsigned_abs()))),
+        Value::Float(millis) if millis >= 0.0 => Ok(Instant::In(Duration((millis * 1_000.0) as u64))),
+        other => Err(wrong(format!("{} is not an instant", shown(&other)))),
+    }
+}
+
+impl Run {
+    /// How far the wall clock is ahead of the time of this run, in microseconds. Instants of the wall clock follow it.
+    pub fn follow_wall(&mut self, ahead: i64) {
+        self.wall_ahead = ahead;
+    }
+
+    fn by_own_clock(&self, instant: Timestamp) -> Timestamp {
+        Timestamp(instant.0.saturating_sub(self.wall_ahead))
+    }
+
+    fn on_wall_clock(&self, own: Timestamp) -> Timestamp {
+        Timestamp(own.0.saturating_add(self.wall_ahead))
+    }
+
+    /// Whether a step waits for an instant of the wall clock.
+    pub fn waits_on_wall(&self) -> bool {
+        self.walls().next().is_some()
+    }
+
+    /// The timers that stand for an instant of the wall clock and are not set accordingly, each with the time to set.
+    pub(crate) fn astray(&self) -> impl Iterator<Item = (Path, Timestamp)> {
+        let timers = self.walls().map(|(place, instant)| (place, self.by_own_clock(instant)));
+        timers
+            .filter(|(place, until)| self.state.timers.at(*place, Reason::Wait) != Some(*until))
+            .map(|(place, until)| (self.state.at(place).path.clone(), until))
+    }
+
+    fn walls(&self) -> impl Iterator<Item = (Place, Timestamp)> {
+        self.state.index.sleeping.iter().filter_map(|place| match &self.state.at(*place).phase {
+            Phase::Wait(Sleep { on_wall, .. }) => on_wall.map(|instant| (*place, instant)),
+            _ => None,
+        })
+    }
 }

@@ -13,6 +13,9 @@ pub struct Now {
     pub steady: u64,
 }
 
+/// A wall clock that moves by less than this against the steady clock was adjusted and not set, in microseconds.
+const SLEW_MAX: i64 = 1_000_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// It was `began` when the steady clock read `at`.
@@ -48,6 +51,18 @@ impl Clock {
         match self {
             Self::Steady { began, at } => Some(at.saturating_add(instant.since(*began).0)),
             Self::Virtual(_) => None,
+        }
+    }
+
+    /// How far the wall clock is ahead of this one, in microseconds. Differences that come from adjusting the clock slowly, or
+    /// from reading the two clocks one after the other, do not count.
+    pub fn wall_ahead(&self, now: Now) -> i64 {
+        match self {
+            Self::Steady { .. } => match now.wall.0.saturating_sub(self.read(now).0) {
+                ahead if ahead.abs() < SLEW_MAX => 0,
+                ahead => ahead,
+            },
+            Self::Virtual(_) => 0,
         }
     }
 

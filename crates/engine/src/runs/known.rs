@@ -53,6 +53,16 @@ impl Known {
         self.present.iter()
     }
 
+    /// Runs that wait for an instant of the wall clock, as far as that is known. One that loads looks at that clock anyway.
+    pub fn on_wall(&self) -> impl Iterator<Item = &RunId> {
+        let waits = |entry: &Entry| match entry {
+            Entry::Resting { time, .. } => time.on_wall,
+            Entry::Live(live) => live.run.waits_on_wall(),
+            Entry::Loading(_) => false,
+        };
+        self.entries.iter().filter(move |(_, entry)| waits(entry)).map(|(run, _)| run)
+    }
+
     pub fn virtuals(&self) -> impl Iterator<Item = &RunId> {
         self.virtuals.iter()
     }

@@ -305,6 +305,7 @@ impl Turn<'_> {
     pub fn offer(&mut self, input: Input, needs: Option<u64>, reply: Option<ReplyTo>, retry: Option<To>) {
         if let Some(execution) = &self.live.execution {
             self.live.run.ask_always(execution.policy.limits_jobs());
+            self.live.run.follow_wall(self.live.clock.wall_ahead(self.now));
         }
         let mut inputs = VecDeque::from([(input, needs)]);
         let (mut first, mut reply, mut retry) = (true, reply, retry);
@@ -433,6 +434,7 @@ impl Turn<'_> {
             let retry = To::Run(self.id(), Mail::Input(Input::TakenUp));
             self.offer(Input::TakenUp, None, None, Some(retry));
         }
+        self.clock_set();
         for effect in outstanding {
             let (job, abort) = match effect {
                 Effect::Dispatch(job) => (Some(*job), false),
@@ -452,6 +454,14 @@ impl Turn<'_> {
             }
         }
         self.ask_again();
+    }
+
+    /// Sets the timers again that stand for instants of the wall clock, if that clock was set.
+    pub fn clock_set(&mut self) {
+        self.live.run.follow_wall(self.live.clock.wall_ahead(self.now));
+        if self.live.run.astray().next().is_some() {
+            self.offer(Input::ClockSet, None, None, None);
+        }
     }
 
     /// The process is about to end: jobs here are told to stop, and those elsewhere stay there.

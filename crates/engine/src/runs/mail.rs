@@ -62,7 +62,7 @@ impl Mail {
             | Self::Ended { .. }
             | Self::Elsewhere { .. }
             | Self::Letter { .. }
-            | Self::Input(Input::Tick) => true,
+            | Self::Input(Input::Tick | Input::ClockSet) => true,
             Self::Begin(_) | Self::Resume(_) | Self::Settle | Self::Input(_) => false,
         }
     }

@@ -98,6 +98,8 @@ struct Kept {
     clock: Clock,
     /// This process has executed the run before.
     executed: bool,
+    /// One of its timers may stand for an instant of the wall clock.
+    on_wall: bool,
 }
 
 #[derive(Debug)]
@@ -231,7 +233,7 @@ impl Runs {
             None | Some(Wake::Owes) => self.send(run.clone(), Mail::Resume(Resume::default()), None, now),
             Some(Wake::At(due)) => {
                 let clock = Clock::starting(now).not_before(left.last_at, now);
-                let time = Kept { clock, executed: false };
+                let time = Kept { clock, executed: false, on_wall: true };
                 self.rest(run.clone(), time.clock.alarm(due), time);
             }
             Some(Wake::Never) => {}
@@ -329,6 +331,15 @@ impl Runs {
                 // It looks at its timers when it is loaded, or when its last record is durable.
                 Some(Entry::Live(_) | Entry::Loading(_)) => {}
             }
+        }
+        self.advance(now);
+    }
+
+    /// The wall clock was set: waits for one of its instants end earlier or later. Runs that rest are loaded to set their timers again.
+    pub fn clock_set(&mut self, now: Now) {
+        let concerned: Vec<RunId> = self.known.on_wall().cloned().collect();
+        for run in concerned {
+            self.work.post(run, Mail::Input(Input::ClockSet), None);
         }
         self.advance(now);
     }
@@ -711,7 +722,7 @@ impl Runs {
             }
             let alarm =
                 live.due().and_then(|due| live.clock.alarm(due)).map(|alarm| alarm.max(now.steady + 1));
-            let time = Kept { clock: live.clock, executed: true };
+            let time = Kept { clock: live.clock, executed: true, on_wall: live.run.waits_on_wall() };
             self.forget(&run);
             self.rest(run, alarm, time);
         }

@@ -195,6 +195,7 @@ impl Runs {
                 turn.work.settle(&turn.live.run, now);
                 if !turn.live.is_quiet() {
                     turn.reconcile();
+                    turn.clock_set();
                     turn.ask_again();
                 }
                 self.work.touched.insert(run);

@@ -63,6 +63,7 @@ pub(crate) enum Message {
     },
     /// Execute every run but these, and mark these as interrupted.
     ServeAllBut(Vec<RunId>),
+    ClockSet,
     Look(Box<dyn FnOnce(&Runs) + Send>),
     Stop(oneshot::Sender<()>),
     /// Answered when no run does anything, and with `timers` when no timer is left either.
@@ -147,6 +148,7 @@ impl Scheduler {
             idle: Vec::new(),
         };
         tokio::spawn(scheduler.work());
+        tokio::spawn(watch_clock(sender.downgrade()));
         sender
     }
 
@@ -240,6 +242,7 @@ impl Scheduler {
                 self.runs.serve_all_but(unfinished, now);
                 self.runs.open(now);
             }
+            Message::ClockSet => self.runs.clock_set(now),
             Message::Look(look) => look(&self.runs),
             Message::Stop(reply) => {
                 self.stops.push(reply);
@@ -342,6 +345,16 @@ impl Scheduler {
 
     fn engine(&self) -> Option<Arc<Engine>> {
         self.engine.upgrade()
+    }
+}
+
+/// Tells the scheduler when the wall clock is set. If that cannot be noticed, runs follow the clock when they are loaded.
+async fn watch_clock(sender: mpsc::WeakUnboundedSender<Message>) {
+    while crate::clock::set().await.is_ok()
+        && let Some(sender) = sender.upgrade()
+    {
+        // A scheduler that has ended follows no clock.
+        let _ = sender.send(Message::ClockSet);
     }
 }
 

@@ -191,6 +191,7 @@ impl Oracle {
             | Input::Answered { .. }
             | Input::Spent { .. }
             | Input::TakenUp
+            | Input::ClockSet
             | Input::Interrupt
             | Input::Continue => {}
             Input::Decide { id, path, decision } => {

@@ -1,8 +1,8 @@
 //! Everything that must hold: after every step, with every order, and when nothing is on its way.
 
 use super::process::Seen;
-use super::workflows::{CALLS, LIMITS, SPENDS, WORKFLOWS};
-use super::world::World;
+use super::workflows::{CALLS, DAWN, LIMITS, SPENDS, WORKFLOWS};
+use super::world::{SECOND, World};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use windlass_engine::{
@@ -54,6 +54,14 @@ impl World {
             assert!(
                 !fired || self.is_served(run),
                 "a timer of {run} fired, which this process does not serve"
+            );
+            let (dawn, instant) = DAWN;
+            let wakes = fired && event.what.path().is_some_and(|path| path.to_string() == dawn);
+            let wall = self.time.now().wall.0;
+            assert!(
+                !wakes || spec.is_virtual || wall + SECOND as i64 >= instant,
+                "{run} wakes {} µs before its time on the wall clock",
+                instant - wall
             );
             let latest = latest.filter(|_| !spec.is_virtual);
             assert!(

@@ -111,6 +111,7 @@ stages:
   - {id: paid, type: wait, wait: {signal: paid, timeout: 2h, on_timeout: {value: {late: true}}}}
   - {id: sent, type: wait, wait: {signal: sent}}
   - {id: nap, depends_on: [paid], type: wait, wait: {for: 45m}}
+  - {id: dawn, type: wait, wait: {until: '2026-01-01T06:00:00Z'}}
   - {id: far, depends_on: [sent], type: task, task: far}
   - {id: end, depends_on: [nap, far], type: task, task: end}
 ",
@@ -165,6 +166,9 @@ stages:
         )
     },
 ];
+
+/// The step that waits for an instant of the wall clock, and that instant.
+pub const DAWN: (&str, i64) = ("/dawn", 1_767_247_200_000_000);
 
 /// How many may hold each slot.
 pub const LIMITS: [(&str, usize); 4] =

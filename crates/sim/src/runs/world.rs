@@ -207,6 +207,8 @@ impl World {
         for run in self.unfinished() {
             self.tally.met(fault, self.runs.presence(&run));
         }
+        self.runs.clock_set(self.time.now());
+        self.carry_out_orders();
         self.start_times();
     }
 

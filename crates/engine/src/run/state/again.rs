@@ -191,7 +191,7 @@ impl State {
     /// A wait has got what it waited for.
     pub(super) fn got(&mut self, place: Place, value: &Value) -> Result<(), Misfit> {
         match &mut self.at_mut(place).phase {
-            Phase::Wait(Sleep { signal: Some(_), got: got @ None }) => *got = Some(value.clone()),
+            Phase::Wait(Sleep { signal: Some(_), got: got @ None, .. }) => *got = Some(value.clone()),
             _ => return Err(self.misfit_at(place, "a step that waits for a signal")),
         }
         self.timers.cancel(place, Reason::Wait);

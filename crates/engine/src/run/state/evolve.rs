@@ -460,8 +460,8 @@ impl State {
         if let Some(until) = waiting.until {
             self.timers.set(place, Reason::Wait, until);
         }
-        let signal = waiting.signal.clone();
-        self.set_phase(place, Phase::Wait(Sleep { signal, got: None }));
+        let (signal, on_wall) = (waiting.signal.clone(), waiting.on_wall);
+        self.set_phase(place, Phase::Wait(Sleep { signal, on_wall, got: None }));
     }
 
     /// The instance no longer waits to be started.

@@ -150,6 +150,8 @@ pub struct Asking {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sleep {
     pub signal: Option<Listening>,
+    /// The instant on the wall clock that it waits for.
+    pub on_wall: Option<Timestamp>,
     /// What was delivered.
     pub got: Option<Value>,
 }

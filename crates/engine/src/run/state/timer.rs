@@ -52,6 +52,7 @@ impl State {
                 self.index.ungraced.remove(&place);
             }
             (Phase::Gate(_), Reason::Wait) => {}
+            (Phase::Wait(sleep), Reason::Wait) if sleep.on_wall.is_some() => {}
             (Phase::Entered, Reason::Timeout) if instance.frame.is_none() => {}
             (Phase::Entered, Reason::Wait) if loops && self.is_done_inside(place) => {
                 self.index.delayed.insert(place);
