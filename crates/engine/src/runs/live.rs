@@ -303,6 +303,10 @@ impl Turn<'_> {
 
     /// Hands an input to the run, and everything that the coordinator says to what follows from it.
     pub fn offer(&mut self, input: Input, needs: Option<u64>, reply: Option<ReplyTo>, retry: Option<To>) {
+        if input == Input::Tick {
+            // A timer that was set by an earlier wall clock must not fire.
+            self.clock_set();
+        }
         if let Some(execution) = &self.live.execution {
             self.live.run.ask_always(execution.policy.limits_jobs());
             self.live.run.follow_wall(self.live.clock.wall_ahead(self.now));
