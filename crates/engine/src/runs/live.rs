@@ -207,7 +207,7 @@ impl Turn<'_> {
                 self.offer(input, needs, reply, None);
                 self.work.tell(heard, self.now);
             }
-            Mail::Ended { child, outcome, at } => self.ended(&child, outcome, at),
+            Mail::Ended { child, outcome, at } => self.ended(&child, outcome, at, retry),
             Mail::Elsewhere { job } => self.elsewhere(&job),
             Mail::Settle => self.answer(reply, Ok(()), retry),
         }
@@ -231,12 +231,14 @@ impl Turn<'_> {
         self.offer(input, None, reply, retry);
     }
 
-    fn ended(&mut self, child: &RunId, outcome: Outcome, at: Timestamp) {
+    fn ended(&mut self, child: &RunId, outcome: Outcome, at: Timestamp, retry: Option<To>) {
         let run = &self.live.run;
         // A job that the run gave up may be there beside the one that it waits for.
         let waits =
             |job: &&JobKey| run.called(&job.path).as_ref() == Some(child) && run.job_at(job).is_some();
-        let Some(job) = self.live.jobs.keys().find(waits).cloned() else { return };
+        let Some(job) = self.live.jobs.keys().find(waits).cloned() else {
+            return self.answer(None, Ok(()), retry);
+        };
         let began = self.live.clock;
         self.live.clock = match (planted(Bug::CallerClock), began) {
             (true, Clock::Steady { began, at: read }) => Clock::Steady { began: began.max(at), at: read },
