@@ -429,24 +429,21 @@ impl Oracle {
         while self.tree[failed].step == own {
             let body = self.tree.list_of(failed, ListKind::Body);
             let halted = body.and_then(|list| self.tree.lists[list].halted);
-            let Some(inner) = halted.or_else(|| self.frame_that_halted(failed)) else { return false };
+            let Some(inner) = halted.or_else(|| self.member_that_failed(failed)) else { return false };
             failed = inner;
         }
         self.step(failed).policy.on_failure == OnFailure::Rollback
     }
 
-    /// The item or round whose failure ended a fan-out or a loop.
-    fn frame_that_halted(&self, at: At) -> Option<At> {
-        if let Kind::ForEach(each) = &self.step(at).kind
-            && each.on_failure != ItemFailure::Halt
-        {
-            return None;
-        }
-        let frames = self.tree.members(self.tree.list_of(at, ListKind::Frames)?);
-        frames
-            .into_iter()
-            .filter(|frame| self.tree[*frame].failure().is_some())
-            .min_by_key(|frame| self.tree[*frame].order)
+    /// The item, round or branch whose failure was the first to end its scope.
+    fn member_that_failed(&self, at: At) -> Option<At> {
+        let kind = match &self.step(at).kind {
+            Kind::ForEach(each) if each.on_failure != ItemFailure::Halt => return None,
+            Kind::Parallel(_) => ListKind::Body,
+            _ => ListKind::Frames,
+        };
+        let members = self.tree.members(self.tree.list_of(at, kind)?).into_iter();
+        members.filter(|member| self.counts(*member)).min_by_key(|member| self.tree[*member].order)
     }
 
     /// What is done inside an instance and can be undone, in order of completion. What undoes is not undone.
