@@ -32,6 +32,7 @@ mod rows;
 mod scheduler;
 mod search;
 mod tables;
+mod tape;
 mod triggers;
 
 pub use archive::Carried;
@@ -40,7 +41,7 @@ pub use clock::Clock;
 pub use config::{BadConfig, Config, Fault, Limits, Recover, Runs};
 pub use doctor::{Checkup, Finding, accept_older, examine, rebuild, renew_desk};
 pub use engine::{Beginning, Engine, Error, Handle, RETRY_OF, Start, new_id};
-pub use follow::{Update, Updates};
+pub use follow::{Since, Update, Updates};
 pub use gc::{KeptRun, Sweep, Swept, SweptRun};
 pub use heads::keep_heads_in;
 pub use host::Host;

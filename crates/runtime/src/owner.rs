@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::{Beginning, Engine, Error, Handle, Start};
 use crate::follow::Update;
-use crate::follow::{Updates, pair};
+use crate::follow::{Since, Updates};
 use crate::gc::{Sweep, Swept};
 use crate::host::Host;
 use crate::ownership;
@@ -293,7 +293,7 @@ impl Door {
     /// Follows a run that somebody drives.
     pub async fn follow(&self, run: &RunId) -> Result<Following, Error> {
         match self {
-            Self::Owner(engine) => engine.watch(run, Patience::Work).await.map(following),
+            Self::Owner(engine) => engine.follow(run, Since::Now, Patience::Work).await.map(following),
             Self::Client(client) => client.follow(&Request::Follow { run: run.clone() }).await,
         }
     }
@@ -311,6 +311,9 @@ impl Door {
         }
     }
 }
+
+/// The owner is not read from further ahead of the follower than this.
+const UPDATES_AHEAD: usize = 64;
 
 const SOCKET: &str = "owner.sock";
 
@@ -567,7 +570,7 @@ impl Client {
         let (Reply::Driving { run: id }, mut lines) = self.send(request).await? else {
             return Err(self.unreachable(&"it answered something else"));
         };
-        let (follower, updates) = pair();
+        let (sender, updates) = tokio::sync::mpsc::channel(UPDATES_AHEAD);
         let run = id.clone();
         let done = tokio::spawn(async move {
             while let Some(reply) = next(&mut lines).await {
@@ -584,13 +587,12 @@ impl Client {
                         Update::Line(Line { job, stream, bytes: text.into_bytes() })
                     }
                 };
-                // The owner is not read from faster than we are.
-                follower.room().await;
-                follower.tell(update);
+                // If no one follows any more, the end is still waited for.
+                let _ = sender.send(update).await;
             }
             Err(Error::OwnerGone(run))
         });
-        Ok(Following { id, updates, done })
+        Ok(Following { id, updates: Updates::elsewhere(updates), done })
     }
 }
 
@@ -649,7 +651,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
         Request::Resume { run, changes, by, from } => {
             engine.resume(&run, changes, &by, from.host()?, from.clock(), from.patience()).await
         }
-        Request::Follow { run } => engine.watch(&run, Patience::Work).await,
+        Request::Follow { run } => engine.follow(&run, Since::Now, Patience::Work).await,
         Request::Tell { run, .. } => Err(Error::NoRun(run.to_string())),
         Request::Publish { name, .. } | Request::Budget { account: name, .. } => Err(Error::NoRun(name)),
         Request::Sweep(_) | Request::Rebuild => Err(Error::NoRun(String::new())),

@@ -4,7 +4,7 @@ use crate::artefacts::Shelf;
 use crate::clock::Clock;
 use crate::config::{Config, RECORDED};
 use crate::coordinator::{Budgets, Machine};
-use crate::follow::Updates;
+use crate::follow::{Since, Updates, feed};
 use crate::host::Host;
 use crate::library::Reader;
 use crate::lock::Lock;
@@ -355,7 +355,7 @@ impl Engine {
     pub async fn start(self: &Arc<Self>, plan: &Plan, start: Start) -> Result<Handle, Error> {
         let (host, clock, patience) = (start.host.clone(), start.clock, start.patience);
         let (reply, watching) = oneshot::channel();
-        match self.begin(plan, start, Some(Watch { patience, reply })).await? {
+        match self.begin(plan, start, Some(Watch { since: Since::Now, patience, reply })).await? {
             Begun::New(id) => self.handle(id, watching.await),
             Begun::Before(id) => self.started_before(&id, host, clock, patience).await,
         }
@@ -466,7 +466,7 @@ impl Engine {
         if view.ended_at().is_none() {
             return self.resume(id, nothing(), BEFORE, host, clock, patience).await;
         }
-        Ok(self.standing_still(id, &view))
+        Ok(self.standing_still(id, &view, Since::Now))
     }
 
     /// Continues a run, whatever stopped it: a crash, a pause, a failure. `changes` are laid over its first inputs.
@@ -482,7 +482,8 @@ impl Engine {
         let resume = Resume { wanted: Some((by.into(), changes)), reopens: false };
         let (reply, watching) = oneshot::channel();
         let host = host.in_time(clock, patience);
-        self.continue_run(id, resume, host, Some(Watch { patience, reply })).await?;
+        let watch = Watch { since: Since::Now, patience, reply };
+        self.continue_run(id, resume, host, Some(watch)).await?;
         self.handle(id.clone(), watching.await)
     }
 
@@ -819,27 +820,36 @@ impl Engine {
         self.done(id, reply).await
     }
 
-    /// Follows a run without a word in it. One that does nothing stands as its journal says.
-    pub async fn watch(self: &Arc<Self>, id: &RunId, patience: Patience) -> Result<Handle, Error> {
+    /// Follows a run from one of its events on, without changing it. If no process executes the run, or it has ended, its follower
+    /// hears what the journal has.
+    pub async fn follow(
+        self: &Arc<Self>,
+        id: &RunId,
+        since: Since,
+        patience: Patience,
+    ) -> Result<Handle, Error> {
+        let run = id.clone();
+        let view = self.looking(move |engine| engine.view(&run)).await?;
+        if view.ended_at().is_some() {
+            return Ok(self.standing_still(id, &view, since));
+        }
         let (reply, watching) = oneshot::channel();
-        let message = Message::Watch { run: id.clone(), watch: Watch { patience, reply } };
+        let message = Message::Watch { run: id.clone(), watch: Watch { since, patience, reply } };
         // If it is gone there is no answer.
         let _ = self.scheduler().send(message);
         match watching.await {
             Ok(watching) => self.handle(id.clone(), Ok(watching)),
-            Err(_) => {
-                let run = id.clone();
-                let view = self.looking(move |engine| engine.view(&run)).await?;
-                Ok(self.standing_still(id, &view))
-            }
+            Err(_) => Ok(self.standing_still(id, &view, since)),
         }
     }
 
-    /// A run that does nothing: its follower hears nothing more.
-    fn standing_still(self: &Arc<Self>, id: &RunId, view: &View) -> Handle {
+    /// A run that does nothing: its follower hears what the journal has, and nothing more.
+    fn standing_still(self: &Arc<Self>, id: &RunId, view: &View, since: Since) -> Handle {
         let (sender, done) = oneshot::channel();
         let _ = sender.send(Ok(crate::report::standing(view)));
-        Handle { id: id.clone(), updates: Updates::default(), done, engine: self.clone() }
+        let (follower, updates) = feed(self.clone(), id, since);
+        follower.end();
+        Handle { id: id.clone(), updates, done, engine: self.clone() }
     }
 
     /// Publishes a message that names no run. Says how many subscribers it has, once that is durable.

@@ -51,7 +51,7 @@ pub(crate) enum Message {
         input: DeskInput,
         reply: Option<oneshot::Sender<Reply>>,
     },
-    /// Dropped unanswered if the run is not in memory: then its journal says how it stands.
+    /// Dropped unanswered if the run is not in memory and the follower does not wait for it.
     Watch {
         run: RunId,
         watch: Watch,
@@ -247,6 +247,7 @@ impl Scheduler {
             Message::Stop(reply) => {
                 self.stops.push(reply);
                 self.runs.stop(now);
+                self.leave_resting();
             }
             Message::Idle { timers, reply } => self.idle.push((timers, reply)),
             Message::Recorded(recorded) => self.record(recorded, now),

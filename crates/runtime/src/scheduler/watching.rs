@@ -3,7 +3,7 @@
 use super::Scheduler;
 use crate::clock::now;
 use crate::engine::Error;
-use crate::follow::{Followers, Update, Updates};
+use crate::follow::{Followers, Since, Update, Updates, feed};
 use crate::report::Standing;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -32,6 +32,7 @@ const PRINTING_MAX: std::time::Duration = std::time::Duration::from_secs(5);
 /// Someone who wants to follow a run.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    pub since: Since,
     pub patience: Patience,
     pub reply: oneshot::Sender<Watching>,
 }
@@ -70,12 +71,7 @@ impl Watched {
                 _ => {}
             }
         }
-        if self.followers.is_empty() {
-            return;
-        }
-        for (seq, event) in (seq..).zip(events.iter()) {
-            self.followers.tell(&Update::Event { seq, event: event.clone() });
-        }
+        self.followers.happened(seq, events);
     }
 
     pub fn notice(&self, text: &str) {
@@ -136,21 +132,36 @@ impl Watched {
 }
 
 impl Scheduler {
-    /// Follows a run from its next event on.
+    /// Follows a run.
     pub(super) fn add_watch(&mut self, run: &RunId, watch: Watch) {
+        let Some(engine) = self.engine() else { return };
         let watched = self.watched.entry(run.clone()).or_default();
-        let (follower, updates) = watched.followers.add();
+        let (follower, updates) = feed(engine, run, watch.since);
+        watched.followers.add(follower.clone());
         let (done, ended) = oneshot::channel();
         watched.waiting.push(Waiting { patience: watch.patience, follower, done });
         // Whoever asked may have gone away.
         let _ = watch.reply.send(Watching { updates, done: ended });
     }
 
-    /// Follows a run that is in memory.
+    /// Follows a run that is in memory, or one that the follower waits for as long as it takes.
     pub(super) fn watch(&mut self, run: &RunId, watch: Watch) {
-        if self.runs.presence(run) != Presence::Resting {
+        let waits = watch.patience == Patience::Everything && self.stops.is_empty();
+        if waits || self.runs.presence(run) != Presence::Resting {
             self.add_watch(run, watch);
             self.look_at_followers(run);
+        }
+    }
+
+    /// The process is about to end: followers of runs that rest leave. Those of other runs leave when their run comes to rest.
+    pub(super) fn leave_resting(&mut self) {
+        let resting = |run: &RunId| self.runs.presence(run) == Presence::Resting;
+        let resting: Vec<RunId> = self.watched.keys().filter(|run| resting(run)).cloned().collect();
+        for run in resting {
+            if let Some(watched) = self.watched.get_mut(&run) {
+                watched.let_go(Standing::Waiting, |_| true);
+            }
+            self.forget_unwatched(&run);
         }
     }
 
