@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the example in real time, with agents that answer from live.yaml, and says where to look next. At a terminal you decide
-# at the gate; without one a second command does.
+# Runs the example in real time, with mock responses from live.yaml, and suggests what to look at next. On a terminal you
+# decide at the gate; otherwise a second command does.
 set -eu
 
 windlass=${WINDLASS:-windlass}
@@ -22,15 +22,15 @@ if [ -t 0 ] && [ -t 1 ] && [ -t 2 ]; then
 else
     status=0
     say run "$here" -p feature_name=auth --script "$script" --run-id "$run" </dev/null || status=$?
-    [ "$status" = 3 ] || { echo "the run must wait at its gate, but ended with status $status" >&2; exit 1; }
+    [ "$status" = 3 ] || { echo "the run should wait at its gate, but exited with status $status" >&2; exit 1; }
     say approve "$run" deploy-approval --by miethe --reason 'looks good'
     say resume "$run" --script "$script" </dev/null
 fi
 
 echo
-echo 'Where to look next:'
-echo "  how it went:        $windlass show $run"
-echo "  what was printed:   $windlass logs $run"
-echo "  all that happened:  $windlass events $run"
-echo "  the stages drawn:   $windlass graph $here"
-echo "  all runs:           $windlass runs"
+echo 'Next, try:'
+echo "  the steps:   $windlass show $run"
+echo "  the output:  $windlass logs $run"
+echo "  the events:  $windlass events $run"
+echo "  the graph:   $windlass graph $here"
+echo "  all runs:    $windlass runs"
