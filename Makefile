@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run recording test conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup toolchain components format-check tests deny
+.PHONY: help run recording test conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks toolchain components format-check tests deny
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
@@ -105,8 +105,15 @@ setup: ## Install what a build needs and this machine lacks
 	else \
 		echo 'cc is missing; on Debian install it with: sudo apt-get install gcc libc6-dev' >&2; exit 1; \
 	fi
-	@$(MAKE) --no-print-directory components
+	@$(MAKE) --no-print-directory components hooks
 	@echo 'Rust toolchain: ready'
+
+# A relative path holds for every worktree.
+hooks:
+	@if git rev-parse --git-dir >/dev/null 2>&1; then \
+		git config core.hooksPath .githooks; \
+		echo 'Commit messages: checked by .githooks/commit-msg'; \
+	fi
 
 toolchain:
 	@command -v $(CARGO) >/dev/null || { echo 'cargo is missing; install Rust from https://rustup.rs' >&2; exit 1; }

@@ -3,6 +3,7 @@
 mod acting;
 mod bad_input;
 mod cases;
+mod commit_messages;
 mod conform;
 mod conformance;
 mod convert;
