@@ -4,19 +4,21 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run recording test conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks toolchain components format-check tests deny
+.PHONY: help run recording test test-foreign conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks checkers toolchain components format-check tests deny left-out
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
+KILLS ?= 500
 SEEDS ?= 0..100000
 PROCESS_SEEDS ?= 0..200000
-# Of the differential test: what its random numbers come from, and how much it tries.
+# The seed and the sizes of the differential test.
 SEED ?= 1
 EXPRESSIONS ?= 200000
 DOCUMENTS ?= 20000
 WORKFLOWS ?= 500
 ORACLES := target/differential
-FUZZ_TARGETS := convert dagnats dcc dcc_expressions expressions format schedules speckit speckit_expressions yaml_reader
+CHECKERS := cargo-nextest cargo-deny
+SLOWEST := 10
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,12 +28,15 @@ run: toolchain ## Build the program and run the flagship live; at a terminal you
 	@WINDLASS=target/release/windlass examples/ship-a-feature/run.sh
 
 recording: toolchain ## Record what `make run` shows as the picture in the README
-	@$(CARGO) build --release -p windlass-cli --bin windlass --example record
+	@$(CARGO) build --release -p windlass-cli -p windlass-tools --bin windlass --bin record
 	@data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; \
-	WINDLASS_DATA="$$data" PATH="target/release:$$PATH" target/release/examples/record docs/images/run.svg \
+	WINDLASS_DATA="$$data" PATH="target/release:$$PATH" target/release/record docs/images/run.svg \
 		--when 'a approve' a --when 'why?' 'looks good\r' -- examples/ship-a-feature/run.sh
 
-test: components format-check lint tests deny ## Check everything: format, lints, tests, dependencies
+test: components format-check lint tests deny left-out ## Check everything: format, lints, tests, dependencies
+
+test-foreign: ## Compare with the original programs in a few minutes: a small `make differential`
+	@$(MAKE) --no-print-directory differential EXPRESSIONS=20000 DOCUMENTS=2000 WORKFLOWS=50
 
 bench: toolchain ## Measure running beside the limits of this machine, in less than 3 minutes
 	@$(CARGO) build --release -p windlass-cli -p windlass-bench
@@ -42,18 +47,18 @@ bench-json: toolchain ## The plain figures as one line of JSON; sizes from SEQ, 
 	@target/release/windlass-bench --json
 
 bench-parts: toolchain ## Measure reading, the core and the store, each beside its own limit
-	$(CARGO) build --release -p windlass-cli -p windlass-sim -p windlass-bench --bins --examples
-	target/release/examples/bench
+	$(CARGO) build --release -p windlass-cli -p windlass-tools -p windlass-sim -p windlass-bench --bins --examples
+	target/release/load_bench
 	target/release/examples/core_bench
 	target/release/windlass-bench store
 
-conformance: toolchain ## Live every behaviour case of every dialect with the built program, and print how many agree
-	@$(CARGO) build --release -p windlass-cli --bin windlass --example conformance
-	@target/release/examples/conformance
+conformance: toolchain ## Execute every behavior case of every dialect with the built program, and print how many agree
+	@$(CARGO) build --release -p windlass-cli -p windlass-tools --bin windlass --bin conformance
+	@target/release/conformance
 
 differential: toolchain $(ORACLES)/installed ## Try random expressions and workflows in Windlass and in the programs its dialects come from
-	@$(CARGO) build --release -p windlass-cli --bin windlass --example differential
-	@target/release/examples/differential --python $(ORACLES)/bin/python --seed $(SEED) \
+	@$(CARGO) build --release -p windlass-cli -p windlass-tools --bin windlass --bin differential
+	@target/release/differential --python $(ORACLES)/bin/python --seed $(SEED) \
 		--expressions $(EXPRESSIONS) --documents $(DOCUMENTS) --workflows $(WORKFLOWS)
 
 $(ORACLES)/installed:
@@ -76,28 +81,31 @@ instructions: toolchain ## Count the instructions of the core with callgrind
 			target/profiling/examples/core_bench "$$part" 2>&1 | sed -n 's/.*Collected : //p'; \
 	done
 
-crash-test: toolchain ## Kill runs of the program 500 times, cut the power 500 times, and see that each goes on where it was
-	$(CARGO) build --release -p windlass-cli
-	$(CARGO) run --release -p windlass-cli --example crash_test -- --kills 500
+crash-test: toolchain ## Kill runs KILLS (500) times, cut the power as often, and check that each resumes where it was
+	$(CARGO) build --release -p windlass-cli -p windlass-tools --bin windlass --bin crash_test
+	target/release/crash_test --kills $(KILLS)
 
 fmt: components ## Format the code
 	$(CARGO) fmt --all
 
+# The fuzz targets are checked without the fuzzer itself, which needs a C++ compiler.
 lint: components ## Run clippy, warnings are errors
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --exclude windlass-fuzz --all-targets -- -D warnings
+	$(CARGO) clippy -p windlass-fuzz --no-default-features -- -D warnings
 
 fuzz: toolchain ## Fuzz each target for FUZZ_SECONDS (120)
 	@command -v cargo-fuzz >/dev/null || \
 		{ echo 'cargo-fuzz is missing; install it with: cargo install cargo-fuzz --locked' >&2; exit 1; }
-	for target in $(FUZZ_TARGETS); do \
-		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS); \
+	@command -v c++ >/dev/null || { echo 'c++ is missing; on Debian: sudo apt-get install g++' >&2; exit 1; }
+	for target in $$($(CARGO) fuzz list); do \
+		RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_STRIP=none $(CARGO) fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS); \
 	done
 
 clean: ## Remove what was built
 	$(CARGO) clean
 	rm -rf fuzz/target
 
-setup: ## Install what a build needs and this machine lacks
+setup: ## Install what a build and `make test` need, and the check of commit messages
 	@if command -v cc >/dev/null; then \
 		echo 'C compiler: present'; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -107,6 +115,7 @@ setup: ## Install what a build needs and this machine lacks
 	fi
 	@$(MAKE) --no-print-directory components hooks
 	@echo 'Rust toolchain: ready'
+	@$(MAKE) --no-print-directory checkers
 
 # A relative path holds for every worktree.
 hooks:
@@ -114,6 +123,17 @@ hooks:
 		git config core.hooksPath .githooks; \
 		echo 'Commit messages: checked by .githooks/commit-msg'; \
 	fi
+
+# Each takes a few minutes to build, so `make test` works without them and says what it left out.
+checkers: toolchain
+	@for checker in $(CHECKERS); do \
+		if command -v "$$checker" >/dev/null; then \
+			echo "$$checker: present"; \
+		else \
+			echo "$$checker: building it takes a few minutes"; \
+			$(CARGO) install --locked "$$checker"; \
+		fi; \
+	done
 
 toolchain:
 	@command -v $(CARGO) >/dev/null || { echo 'cargo is missing; install Rust from https://rustup.rs' >&2; exit 1; }
@@ -125,21 +145,34 @@ components: toolchain
 format-check: components
 	$(CARGO) fmt --all --check
 
-# nextest runs no documentation tests, `cargo test` does; both use the one dev build that clippy's crates lie beside.
+# nextest runs no documentation tests, `cargo test` does; both use the dev build of the lints. The fuzz targets have no tests.
 tests: toolchain
 	@if command -v cargo-nextest >/dev/null; then \
-		set -x; $(CARGO) nextest run --workspace; $(CARGO) test --workspace --doc; \
+		set -x; \
+		$(CARGO) nextest run --workspace --exclude windlass-fuzz; \
+		$(CARGO) test --workspace --exclude windlass-fuzz --doc; \
+		{ set +x; } 2>/dev/null; \
+		echo 'The slowest tests, in seconds:'; \
+		sed -n 's/.*<testcase name="\([^"]*\)" classname="\([^"]*\)".* time="\([0-9.]*\)".*/\3 \2 \1/p' target/nextest/default/junit.xml \
+			| sort -rn | sed -n '1,$(SLOWEST)p'; \
 	else \
-		set -x; $(CARGO) test --workspace; \
+		set -x; $(CARGO) test --workspace --exclude windlass-fuzz; \
 	fi
 
-# The advisory database lives on the network; the other checks need only the lock file.
+# The advisory database is on the network; the other checks need only the lock file.
 deny: toolchain
-	@if ! command -v cargo-deny >/dev/null; then \
-		echo 'Left out: cargo deny, which is not installed (cargo install cargo-deny --locked)'; \
-	elif $(CARGO) deny fetch db >/dev/null 2>&1; then \
-		$(CARGO) deny check; \
-	else \
-		echo 'Left out: advisories, whose database is out of reach'; \
-		$(CARGO) deny check bans licenses sources; \
+	@if command -v cargo-deny >/dev/null; then \
+		if $(CARGO) deny fetch db >/dev/null 2>&1; then \
+			$(CARGO) deny check; \
+		else \
+			echo 'LEFT OUT: advisories, because their database is out of reach' >&2; \
+			$(CARGO) deny check bans licenses sources; \
+		fi; \
 	fi
+
+# The last lines of `make test`, so that no one misses them.
+left-out:
+	@for checker in $(CHECKERS); do \
+		command -v "$$checker" >/dev/null || \
+			echo "LEFT OUT: $$checker, which is not installed; install it with: make setup" >&2; \
+	done

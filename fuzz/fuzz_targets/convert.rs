@@ -1,4 +1,4 @@
-//! Any bytes as a file of any dialect: what is valid can be written in the house dialect, means the same there, and is written
+//! Any bytes as a file of any dialect: what is valid can be written in the native dialect, means the same there, and is written
 //! the same a second time. The first byte chooses the dialect, the second the format.
 #![no_main]
 

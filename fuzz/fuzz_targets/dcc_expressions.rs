@@ -29,7 +29,13 @@ fn check_diagnostics(text: &str, found: &[Diagnostic]) {
 }
 
 fn context() -> Value {
-    let rows = Value::list([Value::Int(1), Value::Float(-2.5), Value::text("é'\n"), Value::secret("s"), Value::Null]);
+    let rows = Value::list([
+        Value::Int(1),
+        Value::Float(-2.5),
+        Value::text("é'\n"),
+        Value::secret("s"),
+        Value::Null,
+    ]);
     let deep = (0..20).fold(rows.clone(), |inner, _| Value::list([inner.clone(), inner]));
     Value::map([
         ("inputs", Value::map([("a", rows), ("b", deep)])),

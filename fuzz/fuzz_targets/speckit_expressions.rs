@@ -1,5 +1,5 @@
 //! Any text as a Spec Kit template and condition: reading and evaluating never panic, every span lies inside the text and
-//! between characters, what is said to fail fails, and the house spelling of a tree is read as the same tree.
+//! between characters, a predicted failure fails, and the native spelling of a tree is read as the same tree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -42,8 +42,7 @@ fn has_house_form(expr: &Expr, printed: &str) -> bool {
 
 fn check_expr(text: &str, expr: &Expr) {
     expr.walk(&mut |part| check_span(text, part.span));
-    let printer =
-        Printer { words: &swdl::WORDS, step: &|_| String::new() };
+    let printer = Printer { words: &swdl::WORDS, step: &|_| String::new() };
     let printed = printer.expr(expr);
     if has_house_form(expr, &printed) {
         let again = swdl::expr::parse_expression(&printed, &locate);

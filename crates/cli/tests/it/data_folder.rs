@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use windlass_runtime::current_user;
+use windlass_tools::watch;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -155,10 +156,8 @@ fn start(folder: &Path, program: &str, args: &[&str]) -> (Running, impl Iterator
 fn serving(folder: &Path, before: &str) -> (Running, impl Iterator<Item = String> + use<>) {
     let call = format!("{before} exec '{}' serve --data data", env!("CARGO_BIN_EXE_windlass"));
     let started = start(folder, "sh", &["-c", &call]);
-    // A client that finds the lock taken waits until the owner listens.
-    while !folder.join("data/owner.sock").exists() {
-        std::thread::yield_now();
-    }
+    let listens = || folder.join("data/owner.sock").exists().then_some(());
+    watch::until(&[folder, &folder.join("data")], listens).expect("the owner listens");
     started
 }
 

@@ -5,7 +5,7 @@ use crate::support::windlass_in;
 use serde_json::Value as Json;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use windlass_tools::watch;
 
 /// A step that tells its process id and hangs until the file `go` is there, and one that follows it.
 const WORKFLOW: &str = r#"
@@ -49,7 +49,7 @@ fn killed_and_started_again(folder: &Path, config: &str) -> (Server, String) {
     let fifo = folder.join("started");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
     let server = Server::start(folder);
-    until(|| folder.join("data/owner.sock").exists());
+    until(folder, || folder.join("data/owner.sock").exists());
     let started = windlass_in(folder, &["run", "w.yaml", "--detach", "--run-id", "r", "--data", "data"])
         .env("PATH", "/usr/bin:/bin")
         .see();
@@ -60,12 +60,9 @@ fn killed_and_started_again(folder: &Path, config: &str) -> (Server, String) {
     (Server::start(folder), pid)
 }
 
-fn until(done: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(60), "it takes too long");
-        std::thread::yield_now();
-    }
+fn until(folder: &Path, done: impl Fn() -> bool) {
+    let seen = watch::until(&[folder, &folder.join("data")], || done().then_some(()));
+    seen.expect("it happens in time");
 }
 
 fn status(folder: &Path) -> String {
@@ -82,7 +79,7 @@ fn trace(folder: &Path) -> String {
 fn unfinished_runs_are_resumed() {
     let scratch = Scratch::new("recover-resume");
     let (_server, _) = killed_and_started_again(scratch.path(), "");
-    until(|| status(scratch.path()) == "success");
+    until(scratch.path(), || status(scratch.path()) == "success");
     assert_eq!(trace(scratch.path()), "a\na\nb\n");
 }
 
@@ -90,7 +87,7 @@ fn unfinished_runs_are_resumed() {
 fn unfinished_runs_are_marked_as_interrupted_and_wait_for_a_resume() {
     let scratch = Scratch::new("recover-interrupt");
     let (_server, pid) = killed_and_started_again(scratch.path(), "[runs]\nrecover = 'interrupt'\n");
-    until(|| status(scratch.path()) == "interrupted");
+    until(scratch.path(), || status(scratch.path()) == "interrupted");
     // A process that has ended and was not waited for has no command line.
     let command = std::fs::read(Path::new("/proc").join(pid).join("cmdline")).unwrap_or_default();
     assert!(command.is_empty(), "what the killed server left running is ended");
@@ -107,9 +104,9 @@ fn unfinished_runs_are_marked_as_interrupted_and_wait_for_a_resume() {
 fn an_interrupted_run_can_be_cancelled() {
     let scratch = Scratch::new("recover-cancel");
     let (_server, _) = killed_and_started_again(scratch.path(), "[runs]\nrecover = 'interrupt'\n");
-    until(|| status(scratch.path()) == "interrupted");
+    until(scratch.path(), || status(scratch.path()) == "interrupted");
     let cancelled = windlass_in(scratch.path(), &["cancel", "r", "--data", "data"]).see();
     assert_eq!(cancelled.status, 0, "{cancelled}");
-    until(|| status(scratch.path()) == "cancelled");
+    until(scratch.path(), || status(scratch.path()) == "cancelled");
     assert_eq!(trace(scratch.path()), "a\n");
 }

@@ -1,6 +1,7 @@
 //! Tidiness of the whole repository: arrows between crates, documents that name real files, a page for every
-//! code, first lines, lock files and test habits. Each test lists everything it found, not the first thing.
+//! code, first lines, the lock file, fuzz targets and test habits. Each test lists everything it found, not the first thing.
 
+use crate::support::root;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,17 +18,46 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("executors", &["ir", "engine"]),
     ("runtime", &["ir", "engine", "store", "executors"]),
     ("server", &["ir", "dialects", "runtime"]),
-    // Until there is a server, the command line drives runs itself.
-    ("cli", &["ir", "dialects", "runtime", "server"]),
+    // Until there is a server, the command line executes runs itself.
+    ("cli", &["ir", "dialects", "runtime", "server", "tools"]),
     ("windlass", &["ir", "dialects", "runtime"]),
     // Not shipped: its stories are written in the dialects.
     ("sim", &["ir", "dialects", "engine"]),
     // Not shipped: it measures the store alone, too.
     ("bench", &["engine", "store", "runtime", "windlass"]),
+    // Not shipped: checks that drive the built program, for tests and for people.
+    ("tools", &["ir", "dialects", "runtime"]),
+    // Not shipped, and not among the default members.
+    ("fuzz", &["ir", "dialects"]),
 ];
 
-const DOCUMENT_ROOTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples"];
-const NAMED_FOLDERS: &[&str] = &["crates/", "docs/", "examples/", "fuzz/", ".ci/"];
+/// Crates that only tests of others may use.
+const NEVER_SHIPPED: &[&str] = &["sim", "bench", "tools", "fuzz"];
+
+/// Tests wait for an event, not for time to pass: the banned habits, each with the reason.
+const HABITS: &[(&str, &str)] = &[
+    ("#[ignore", "the test never runs"),
+    ("thread::sleep", "it waits for time to pass"),
+    ("time::sleep", "it waits for time to pass"),
+    ("yield_now", "it asks again and again; use `windlass_tools::watch`, `wait` or `events -f`"),
+    ("Instant::now() >", "it asks again until a deadline; use `watch`, `wait` or `events -f`"),
+    ("elapsed() <", "it asks again until a deadline, or depends on the speed of the machine"),
+];
+
+/// Where a habit is right: the file, the habit, and the reason.
+const JUSTIFIED: &[(&str, &str, &str)] = &[
+    ("crates/executors/src/capture.rs", "time::sleep", "the clock is paused: it jumps"),
+    ("crates/runtime/src/follow.rs", "time::sleep", "the clock is paused: it jumps"),
+    (
+        "crates/runtime/src/triggers/mod.rs",
+        "time::sleep",
+        "the program itself, below a test module at the top",
+    ),
+    ("crates/tools/src/bin/record.rs", "thread::sleep", "it shows a person who thinks, and is not a test"),
+];
+
+pub const DOCUMENT_ROOTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "examples"];
+const NAMED_FOLDERS: &[&str] = &["crates/", "docs/", "examples/", "fuzz/", ".ci/", ".githooks/"];
 const NAMED_FILES: &[&str] = &[
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -51,7 +81,12 @@ fn crates_use_only_what_the_arrows_allow() {
         let user = short(&package["name"]);
         let dependencies = package["dependencies"].as_array().expect("cargo lists the dependencies");
         let ours = dependencies.iter().filter(|dependency| dependency["path"].is_string());
-        crossed(user, ours.map(|dependency| short(&dependency["name"])))
+        let shipped = ours.clone().filter(|dependency| dependency["kind"] != "dev");
+        let shipped = shipped.map(|dependency| short(&dependency["name"]));
+        let shipped = shipped.filter(|name| NEVER_SHIPPED.contains(name));
+        let shipped = shipped.map(|name| format!("`{user}` ships `{name}`, which is only for tests"));
+        let crossed = crossed(user, ours.map(|dependency| short(&dependency["name"])));
+        crossed.into_iter().chain(shipped).collect::<Vec<_>>()
     }));
 }
 
@@ -206,44 +241,65 @@ fn every_source_file_says_what_it_owns() {
 }
 
 #[test]
-fn lock_files_name_crates_io_only() {
-    let locks = ["Cargo.lock", "fuzz/Cargo.lock"].map(|name| root().join(name));
-    assert!(locks[0].exists(), "Cargo.lock is part of the repository");
-    none(locks.iter().filter(|lock| lock.exists()).flat_map(|lock| {
-        let text = read(lock);
-        let foreign = text.lines().filter(|line| line.contains("://") && *line != CRATES_IO);
-        foreign.map(|line| format!("{} names another host: {line}", shown(lock))).collect::<Vec<_>>()
-    }));
+fn the_lock_file_names_crates_io_only() {
+    let text = read(&root().join("Cargo.lock"));
+    let foreign = text.lines().filter(|line| line.contains("://") && *line != CRATES_IO);
+    none(foreign.map(|line| format!("Cargo.lock names another host: {line}")));
+}
+
+/// `make fuzz` runs the targets that cargo knows.
+#[test]
+fn every_fuzz_target_is_run() {
+    let metadata = cargo_metadata();
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let fuzz = packages.into_iter().find(|package| short(&package["name"]) == "fuzz");
+    let targets = fuzz.and_then(|fuzz| fuzz["targets"].as_array()).expect("the targets of `fuzz`");
+    let known: BTreeSet<&str> = targets.iter().filter_map(|target| target["src_path"].as_str()).collect();
+    let folder = root().join("fuzz/fuzz_targets").canonicalize().expect("the fuzz targets");
+    let files = files(&folder, "rs");
+    assert!(!files.is_empty(), "the fuzz targets are found");
+    let forgotten = files.iter().filter(|file| !known.contains(file.to_str().expect("text")));
+    none(forgotten.map(|file| format!("{} is not in fuzz/Cargo.toml", shown(file))));
 }
 
 #[test]
 fn tests_never_wait_and_are_never_left_out() {
-    // In two parts, so that this file does not find itself.
-    let habits = [concat!("#[", "ignore"), concat!("thread::", "sleep")];
-    none(sources().iter().flat_map(|(path, text)| {
-        let tests = test_part(path, text);
-        let found = habits.iter().filter(|habit| tests.contains(**habit));
-        found.map(|habit| format!("{}: `{habit}` in a test", shown(path))).collect::<Vec<_>>()
-    }));
+    let sources = sources();
+    // This file names the habits.
+    let others = sources.iter().filter(|(path, _)| !path.ends_with(file!()));
+    let found: Vec<(String, &str, &str)> = others
+        .flat_map(|(path, text)| {
+            let tests = test_part(path, text);
+            let found = HABITS.iter().filter(move |(habit, _)| tests.contains(habit));
+            found.map(|(habit, why)| (shown(path), *habit, *why))
+        })
+        .collect();
+    let is_justified = |file: &str, habit: &str| JUSTIFIED.iter().any(|one| (one.0, one.1) == (file, habit));
+    let habits = found.iter().filter(|(file, habit, _)| !is_justified(file, habit));
+    let habits = habits.map(|(file, habit, why)| format!("{file}: `{habit}` in a test: {why}"));
+    let stale = JUSTIFIED.iter().filter(|one| !found.iter().any(|it| (&*it.0, it.1) == (one.0, one.1)));
+    let stale = stale.map(|one| format!("{} has no `{}` any more; remove it from JUSTIFIED", one.0, one.1));
+    none(habits.chain(stale));
 }
 
-/// All of a file under `tests/`; of any other what follows `#[cfg(test)]`, as unit tests stand at the bottom.
+/// All of a file under `tests/` or of the tools, which are tests; of any other what follows `#[cfg(test)]`.
 fn test_part<'a>(path: &Path, text: &'a str) -> &'a str {
-    if path.components().any(|part| part.as_os_str() == "tests") {
+    let is_test = path.components().any(|part| part.as_os_str() == "tests");
+    if is_test || path.starts_with(root().join("crates/tools")) {
         return text;
     }
     text.find("#[cfg(test)]").map_or("", |start| &text[start..])
 }
 
 /// Every Rust file of our crates, with its text.
-fn sources() -> Vec<(PathBuf, String)> {
+pub fn sources() -> Vec<(PathBuf, String)> {
     let paths = files(&root().join("crates"), "rs");
     assert!(paths.len() > 10, "the source files must be found");
     paths.into_iter().map(|path| (path.clone(), read(&path))).collect()
 }
 
 /// The files at or below `start` with this extension, in a fixed order.
-fn files(start: &Path, extension: &str) -> Vec<PathBuf> {
+pub fn files(start: &Path, extension: &str) -> Vec<PathBuf> {
     if start.is_file() {
         return Vec::from_iter((start.extension() == Some(OsStr::new(extension))).then(|| start.to_owned()));
     }
@@ -253,19 +309,15 @@ fn files(start: &Path, extension: &str) -> Vec<PathBuf> {
     paths.iter().flat_map(|path| files(path, extension)).collect()
 }
 
-fn read(path: &Path) -> String {
+pub fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", shown(path)))
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }
 
-fn none(problems: impl Iterator<Item = String>) {
+pub fn none(problems: impl Iterator<Item = String>) {
     let problems: Vec<String> = problems.collect();
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
