@@ -278,8 +278,9 @@ impl Live {
                 self.is_changed = true;
             }
             Update::Notice(text) => {
-                terminal::write(&self.painter.clear(terminal::size()));
-                answer::remark(&crate::show::words::clean(&text));
+                // A held terminal does not return the carriage by itself.
+                let remark = crate::show::words::clean(&text).replace('\n', "\r\n");
+                terminal::write(&(self.painter.clear(terminal::size()) + &remark + "\r\n"));
                 self.is_changed = true;
             }
         }
@@ -308,8 +309,8 @@ impl Live {
             }
         };
         tokio::select! {
-            keys = pressed => match keys {
-                Some(keys) => keys.into_iter().for_each(|key| self.press(key)),
+            key = pressed => match key {
+                Some(key) => self.press(key),
                 None => self.keyboard = None,
             },
             answered = decided => {
