@@ -29,7 +29,7 @@ pub struct Publish {
     pub data: Data,
 }
 
-/// Show what runs share: places and lines, rates, promises, accounts, listeners, triggers
+/// Show what runs share: slots, queues, rates, keys, budgets, subscriptions and triggers
 #[derive(Debug, clap::Args)]
 #[command(after_help = DESK_EXAMPLES)]
 pub struct Desk {
@@ -59,11 +59,13 @@ pub struct Budget {
 #[derive(Debug, clap::Subcommand)]
 pub enum BudgetCommand {
     /// Show all accounts, or one
+    #[command(after_help = BUDGET_EXAMPLES)]
     Show {
         #[arg(value_name = "ACCOUNT")]
         account: Option<String>,
     },
     /// Set the caps of an account; what is not given has none
+    #[command(after_help = BUDGET_EXAMPLES)]
     Set {
         /// `all`, `day`, `workflow:ID` or `run:ID`
         #[arg(value_name = "ACCOUNT")]
@@ -82,6 +84,7 @@ pub enum BudgetCommand {
         zone: Option<String>,
     },
     /// Forget what was spent from an account
+    #[command(after_help = BUDGET_EXAMPLES)]
     Reset {
         #[arg(value_name = "ACCOUNT")]
         account: String,

@@ -1,42 +1,98 @@
-//! What the program says about itself, and about a command line that it does not understand.
+//! The help of every command, found by walking from `windlass --help` down, and the answers to a wrong command line.
 
-use crate::support::windlass;
+use crate::support::{Seen, windlass};
+
+/// First words that make a summary something else than a request.
+const NOT_VERBS: &[&str] = &[
+    "A", "All", "An", "Any", "Each", "Every", "How", "The", "This", "What", "When", "Where", "Whether",
+    "Which",
+];
+
+/// A command, as the words after `windlass`, and its help.
+struct Help {
+    words: Vec<String>,
+    seen: Seen,
+}
+
+impl Help {
+    fn of(words: Vec<String>) -> Self {
+        let args: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
+        let seen = windlass(&args).see();
+        assert_eq!(seen.status, 0, "{seen}");
+        Self { words, seen }
+    }
+
+    /// The name and the summary of each command below this one. Sections of commands may have any heading: in them, a line is
+    /// indented by two, and at least two blanks follow the name.
+    fn commands(&self) -> impl Iterator<Item = (&str, &str)> {
+        let lines = self.seen.stdout.lines().filter_map(|line| line.strip_prefix("  "));
+        let entries = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
+        let entries =
+            entries.filter_map(|line| line.split_once("  ")).filter(|(name, _)| !name.contains(' '));
+        entries.map(|(name, summary)| (name, summary.trim())).filter(|(name, _)| *name != "help")
+    }
+
+    fn problems(&self, listed: Option<&str>) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut check = |holds: bool, problem: &str| {
+            if !holds {
+                problems.push(format!("windlass {}: {problem}", self.words.join(" ")));
+            }
+        };
+        let summary = self.seen.stdout.lines().next().unwrap_or_default();
+        let first = summary.split([' ', ',']).next().unwrap_or_default();
+        check(is_imperative(first), "the summary does not start with a verb");
+        check(!summary.ends_with('.'), "the summary ends with a period");
+        check(self.seen.stdout.lines().nth(1) == Some(""), "the summary does not fit one line");
+        check(
+            listed.is_none_or(|listed| listed == summary),
+            "the summary is cut off in the list of commands",
+        );
+        let examples = self.seen.stdout.lines().skip_while(|line| !line.eq_ignore_ascii_case("examples:"));
+        let name = ["  windlass", self.words.first().map_or("", String::as_str)].join(" ");
+        check(examples.skip(1).any(|line| line.starts_with(name.trim_end())), "it has no example");
+        problems
+    }
+}
+
+fn is_imperative(word: &str) -> bool {
+    let is_other_form =
+        word.ends_with("ing") || word.ends_with("ed") || (word.ends_with('s') && !word.ends_with("ss"));
+    word.starts_with(|c: char| c.is_ascii_uppercase()) && !NOT_VERBS.contains(&word) && !is_other_form
+}
+
+/// Every command below and including this one, with the summary under which its parent lists it.
+fn walk(help: Help, listed: Option<String>) -> Vec<(Help, Option<String>)> {
+    let below: Vec<(Help, Option<String>)> = help
+        .commands()
+        .flat_map(|(name, summary)| {
+            let words = help.words.iter().cloned().chain([name.to_owned()]).collect();
+            walk(Help::of(words), Some(summary.to_owned()))
+        })
+        .collect();
+    std::iter::once((help, listed)).chain(below).collect()
+}
 
 #[test]
 fn every_command_explains_itself() {
-    for command in [
-        "",
-        "validate",
-        "fmt",
-        "plan",
-        "graph",
-        "convert",
-        "schema",
-        "eval",
-        "run",
-        "resume",
-        "retry",
-        "test",
-        "cancel",
-        "triggers",
-        "triggers check",
-        "triggers next",
-        "triggers history",
-        "doctor",
-        "gc",
-        "backup",
-        "runs",
-        "runs export",
-        "runs import",
-        "show",
-        "logs",
-        "events",
-        "diff",
-        "completions",
-    ] {
-        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
-        let name = if command.is_empty() { "help".to_owned() } else { command.replace(' ', "_") };
-        insta::assert_snapshot!(format!("help_{name}"), windlass(&args).see());
+    let all = walk(Help::of(Vec::new()), None);
+    assert!(all.len() > 30, "the commands are found: {}", all.len());
+    let problems: Vec<String> =
+        all.iter().flat_map(|(help, listed)| help.problems(listed.as_deref())).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    for (help, _) in all {
+        let name = if help.words.is_empty() { "help".to_owned() } else { help.words.join("_") };
+        insta::assert_snapshot!(format!("help_{name}"), help.seen);
+    }
+}
+
+#[test]
+fn summaries_are_requests() {
+    for verb in ["Check", "Show", "Express", "Run"] {
+        assert!(is_imperative(verb), "{verb}");
+    }
+    for other in ["Shows", "Checking", "Stopped", "What", "show"] {
+        assert!(!is_imperative(other), "{other}");
     }
 }
 
