@@ -25,5 +25,6 @@ mod tidy;
 mod triggers;
 mod upkeep;
 mod validate;
+mod voice;
 
 use windlass_tools::{crash, pty, scratch};
