@@ -189,6 +189,19 @@ pub enum Effect {
     Conclude(Outcome),
 }
 
+impl Effect {
+    /// The job whose report the run waits for.
+    pub fn job(&self) -> Option<&JobKey> {
+        match self {
+            Self::Dispatch(job) => Some(&job.key),
+            Self::Abort(key) => Some(key),
+            Self::Ask { .. } | Self::Release { .. } | Self::Listen(_) | Self::Deaf(_) | Self::Conclude(_) => {
+                None
+            }
+        }
+    }
+}
+
 /// An input that changes nothing, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {

@@ -56,7 +56,7 @@ impl Policy for Machine {
             Work::Agent { .. } | Work::Tool { .. } | Work::Task { .. } | Work::Http(_) | Work::Assistant(_)
         );
         if spends {
-            let budgets = self.budgets.of_workflow(&ask.flow).into_iter();
+            let budgets = self.budgets.of_workflow(&run.program().plan.header.id).into_iter();
             ask.claims.extend(budgets.map(|account| Claim::Spend { account, cap: Budget::default(), most }));
         }
         let mocked = self.host.mocked(run, job).and_then(|answer| answer.most);
@@ -68,7 +68,7 @@ impl Policy for Machine {
         let processes = self.host.limits.processes.filter(|_| self.host.starts_process(run, job));
         for (key, limit) in [("house:jobs", self.host.limits.jobs), ("house:processes", processes)] {
             if let Some(limit) = limit {
-                ask.claims.push(Claim::Slot { key: key.into(), limit, full: Full::Wait, turns: true });
+                ask.claims.push(Claim::Slot { key: key.into(), limit, full: Full::Wait });
             }
         }
     }

@@ -45,8 +45,6 @@ pub struct Ask {
     /// It is taken for older by so many seconds than it is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ahead: i32,
-    /// Those who share this take turns with those who do not, where turns are taken.
-    pub flow: Arc<str>,
     /// The runs that wait for this one to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ancestors: Vec<RunId>,
@@ -65,9 +63,6 @@ pub enum Claim {
         limit: u32,
         #[serde(default, skip_serializing_if = "Full::waits")]
         full: Full,
-        /// Whether flows take turns at it.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        turns: bool,
     },
     /// At most `limit` units in each `period`.
     Rate { key: Key, limit: u32, period: Duration, units: u32 },

@@ -31,10 +31,6 @@ pub enum DeskWhat {
         asker: Asker,
         on: Key,
     },
-    /// It has waited for so long that nobody overtakes it any more.
-    Insisted {
-        asker: Asker,
-    },
     /// Told without the ask for one that has waited.
     Granted {
         asker: Asker,
@@ -109,18 +105,14 @@ pub enum DeskWhat {
     Arrived {
         run: RunId,
     },
-    /// The flows that have had their turn at a key.
-    TurnsAre {
-        key: Key,
-        now: u64,
-        last: Vec<(Arc<str>, u64)>,
-    },
+    /// Events of earlier versions about the order of a queue. They change nothing.
+    #[serde(rename = "insisted", alias = "turns_are")]
+    Retired,
 }
 
-/// Where somebody stands in a line: those of a smaller turn first, then who is taken for older, then who came first.
+/// The position of an ask in its queue: the oldest first, `ahead` included, then the first that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    pub turn: u64,
     pub since: Timestamp,
     pub number: u64,
 }

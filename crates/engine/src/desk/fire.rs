@@ -61,8 +61,7 @@ impl Turn<'_> {
             let fired = Fired { trigger, due, next, came: Came::Skipped { because } };
             return self.emit(DeskWhat::Fired(Box::new(fired)));
         }
-        let claim =
-            runs_max.map(|limit| Claim::Slot { key: key.clone(), limit, full: Full::Wait, turns: false });
+        let claim = runs_max.map(|limit| Claim::Slot { key: key.clone(), limit, full: Full::Wait });
         // A run that may have to wait asks for its place itself; one that was not skipped has it from now on.
         let (held, claims) = match overlap {
             Overlap::Skip => (claim, Vec::new()),
@@ -77,14 +76,7 @@ impl Turn<'_> {
         }
         if let Some(claim) = held {
             let asker = Asker::start(run, 0);
-            let ask = Ask {
-                asker,
-                claims: vec![claim],
-                since: self.now,
-                ahead: 0,
-                flow: key,
-                ancestors: Vec::new(),
-            };
+            let ask = Ask { asker, claims: vec![claim], since: self.now, ahead: 0, ancestors: Vec::new() };
             self.emit(DeskWhat::Granted { asker: ask.asker.clone(), ask: Some(Box::new(ask)) });
         }
         self.turn.effects.push(DeskEffect::Start(order));

@@ -2,8 +2,8 @@
 //!
 //! Whoever cannot have everything it needs waits in one line: that of the first thing that is not to be had. When that comes free it looks
 //! again, and is served or goes to the line of the next thing. So a place that comes free costs no more than those who wait
-//! for it. Those who need several things can be overtaken meanwhile, but not for ever: after a while they insist, and the first
-//! of those in a line has a place kept free at every slot it needs.
+//! for it. Each slot that the first in a line needs is reserved for it, so that those who need fewer things cannot overtake it for
+//! ever: the oldest of all is the first of its line and gets everything in the end.
 //!
 //! Nobody waits while it holds something for the same attempt, but a run that holds its place waits for its steps and for the runs
 //! it calls. They are refused what it holds itself; that two runs wait for each other with the steps of each is kept off by
@@ -11,10 +11,10 @@
 
 use super::claim::{Amount, Ask, Asker, Claim, Denial, DeskAnswer, End, Full, Key};
 use super::event::{DeskWhat, Place};
-use super::state::{Promise, State, share, slots, turned};
+use super::state::{Promise, State, share, slots};
 use super::{DeskEffect, Turn};
 use crate::keys::{Path, RunId, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use windlass_ir::Value;
 
 /// Why a run is told to make room.
@@ -76,14 +76,9 @@ impl Turn<'_> {
     }
 
     fn place(&self, ask: &Ask) -> Place {
-        let turns = turned(ask).filter_map(|key| {
-            let turns = self.state.turns.get(key)?;
-            let own = turns.last.get(&ask.flow).map_or(0, |last| last + 1);
-            Some(own.max(turns.now))
-        });
         let first = ask.since.min(self.now);
         let since = Timestamp(first.0.saturating_sub(i64::from(ask.ahead).saturating_mul(1_000_000)));
-        Place { turn: turns.max().unwrap_or(0), since, number: self.state.next }
+        Place { since, number: self.state.next }
     }
 
     /// Those who were there before and have to go are told so.
@@ -146,10 +141,8 @@ impl Turn<'_> {
 
     /// Serves those who wait for a key, in their order, until one of them still has to.
     fn serve_line(&mut self, key: &Key) {
-        let first =
-            |line: &BTreeMap<Place, Asker>| line.first_key_value().map(|(at, asker)| (*at, asker.clone()));
-        while let Some((place, asker)) = self.state.lines.get(key).and_then(first) {
-            let Some(ask) = self.state.waiting.get(&asker).map(|waiting| waiting.ask.clone()) else { return };
+        while let Some((place, ask)) = self.state.first_in_line(key) {
+            let asker = ask.asker.clone();
             self.renew_accounts(&ask);
             let answer = match look(self.state, &ask, Some(place), self.now) {
                 Found::Wait(on) if on == *key => return,
@@ -226,26 +219,28 @@ fn look(state: &State, ask: &Ask, place: Option<Place>, now: Timestamp) -> Found
 
 fn obstacle(state: &State, ask: &Ask, claim: &Claim, place: Option<Place>, now: Timestamp) -> Found {
     let key = claim.key();
+    // A run that waits for the asker cannot give back what it holds before: the asker goes before all others.
+    let urgent = holding_ancestor(state, ask, claim).is_some();
     // Nobody who has just come goes before those who wait for the same.
-    let is_before = |other: &Place| place.is_none_or(|place| *other < place);
+    let is_before = |other: &Place| !urgent && place.is_none_or(|place| *other < place);
     let first = state.lines.get(key).and_then(|line| line.first_key_value());
     let overtakes = first.is_some_and(|(first, _)| is_before(first));
-    let insisting = state.insisting.get(key).into_iter().flatten();
-    let insisting = insisting.take_while(|(place, _)| is_before(place));
     match claim {
         Claim::Slot { limit: 0, .. } => Found::Denied(Denial::TooMuch { key: key.clone() }),
         Claim::Slot { limit, full, .. } => {
             let holders = state.slots.get(key);
             let held = holders.map_or(0, BTreeSet::len);
-            // One place for each of those who insist, at as many as they allow.
-            let kept_free: Vec<&Ask> = insisting.map(|(_, other)| &**other).collect();
-            let theirs = kept_free.iter().flat_map(|other| slots(other)).filter(|(slot, _)| *slot == key);
+            let reserved = state.reserved.get(key).into_iter().flatten();
+            let reserved: Vec<&Ask> =
+                reserved.take_while(|(place, _)| is_before(place)).map(|(_, other)| &**other).collect();
+            // Each has one place reserved, under the limit that it asks with.
+            let theirs = reserved.iter().flat_map(|other| slots(other)).filter(|(slot, _)| *slot == key);
             let limit = theirs.map(|(_, limit)| limit).fold(*limit, u32::min);
-            if held + kept_free.len() < limit as usize && !overtakes {
+            if held + reserved.len() < limit as usize && !overtakes {
                 return Found::Nothing;
             }
             let waits =
-                first.map(|(_, first)| first).into_iter().chain(kept_free.iter().map(|other| &other.asker));
+                first.map(|(_, first)| &**first).into_iter().chain(reserved).map(|other| &other.asker);
             match (full, holders.into_iter().flatten().chain(waits).next()) {
                 (Full::Deny, Some(by)) => {
                     Found::Denied(Denial::Taken { key: key.clone(), by: by.run.clone() })
@@ -318,5 +313,5 @@ fn room_at(state: &State, ask: &Ask, key: &Key) -> Option<Timestamp> {
 /// When time moves the first in a line on.
 pub(super) fn moves_at(state: &State, key: &Key) -> Option<Timestamp> {
     let (_, first) = state.lines.get(key)?.first_key_value()?;
-    room_at(state, &state.waiting.get(first)?.ask, key)
+    room_at(state, first, key)
 }

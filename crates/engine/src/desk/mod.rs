@@ -143,9 +143,8 @@ impl Desk {
     /// The earliest instant at which time alone changes something.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let rate = self.state.timed.iter().filter_map(|key| line::moves_at(&self.state, key));
-        let patience = self.state.patience.first().map(|(at, _)| *at);
         // A rate of which nothing is taken has had room for ever.
-        rate.chain(patience).min().map(|at| at.max(self.state.last_at))
+        rate.min().map(|at| at.max(self.state.last_at))
     }
 
     /// What was decided and is owed to somebody until they say that they have it. Answers are not among it: whoever waits for one
@@ -259,12 +258,6 @@ impl Turn<'_> {
     }
 
     fn tick(&mut self) {
-        while let Some((at, asker)) = self.state.patience.first().cloned() {
-            if at > self.now {
-                break;
-            }
-            self.emit(DeskWhat::Insisted { asker });
-        }
         let due = self.state.timed.iter();
         let due = due.filter(|key| line::moves_at(self.state, key).is_some_and(|at| at <= self.now));
         self.freed.extend(due.cloned());

@@ -26,18 +26,13 @@ pub struct State {
     pub holds: BTreeMap<Asker, Hold>,
     pub waiting: BTreeMap<Asker, Waiting>,
     /// Who waits for what, in order.
-    pub lines: BTreeMap<Key, BTreeMap<Place, Asker>>,
+    pub lines: BTreeMap<Key, BTreeMap<Place, Arc<Ask>>>,
     /// The lines that time moves on.
     pub timed: BTreeSet<Key>,
     /// Who waits, whichever line it stands in, by the places it needs.
     pub wanted: BTreeMap<Key, BTreeSet<Asker>>,
-    /// Those in each line who have waited for long.
-    pub insisters: BTreeMap<Key, BTreeMap<Place, Arc<Ask>>>,
-    /// Those for whom a place is kept free, by its key: the first insister of each line.
-    pub insisting: BTreeMap<Key, BTreeMap<Place, Arc<Ask>>>,
-    /// When those who wait for more than one thing begin to insist.
-    pub patience: BTreeSet<(Timestamp, Asker)>,
-    pub turns: BTreeMap<Key, Turns>,
+    /// For whom a slot is reserved, by its key: the first of each line that needs it.
+    pub reserved: BTreeMap<Key, BTreeMap<Place, Arc<Ask>>>,
     pub listeners: BTreeMap<Arc<str>, Vec<Listener>>,
     /// The names that somebody listens to, by who does.
     pub ears: BTreeMap<Address, BTreeSet<Arc<str>>>,
@@ -86,15 +81,7 @@ pub struct Waiting {
     pub on: Key,
     pub place: Place,
     pub since: Timestamp,
-    pub insists: bool,
     pub evicted: bool,
-}
-
-/// Whose turn it is at a key where flows take turns.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Turns {
-    pub now: u64,
-    pub last: BTreeMap<Arc<str>, u64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -104,9 +91,6 @@ pub struct Letter {
     pub by: Arc<str>,
     pub value: Value,
 }
-
-/// How long somebody who waits for several things is overtaken by those who can have theirs.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Applies one event. What it gives back are the keys at which somebody may have room now; whoever only replays has no use for them.
 pub fn evolve(state: &mut State, event: &DeskEvent) -> Vec<Key> {
@@ -118,8 +102,7 @@ pub fn evolve(state: &mut State, event: &DeskEvent) -> Vec<Key> {
             state.queue(Arc::new((**ask).clone()), on.clone(), *place, at);
             return vec![on.clone()];
         }
-        DeskWhat::Moved { asker, on } => return state.move_to(asker, on.clone()),
-        DeskWhat::Insisted { asker } => return state.insist(asker),
+        DeskWhat::Moved { asker, on } => return state.move_to(asker, on),
         DeskWhat::Granted { asker, ask } => {
             let (waited, freed) = state.leave_line(asker);
             let ask = ask.as_ref().map(|ask| Arc::new((**ask).clone())).or(waited.map(|waited| waited.ask));
@@ -185,10 +168,7 @@ pub fn evolve(state: &mut State, event: &DeskEvent) -> Vec<Key> {
             }
         }
         DeskWhat::Arrived { run } => drop(state.orders.remove(run)),
-        DeskWhat::TurnsAre { key, now, last } => {
-            let turns = Turns { now: *now, last: last.iter().cloned().collect() };
-            state.turns.insert(key.clone(), turns);
-        }
+        DeskWhat::Retired => {}
     }
     Vec::new()
 }
@@ -196,118 +176,66 @@ pub fn evolve(state: &mut State, event: &DeskEvent) -> Vec<Key> {
 impl State {
     fn queue(&mut self, ask: Arc<Ask>, on: Key, place: Place, at: Timestamp) {
         self.next = self.next.max(place.number + 1);
-        for key in turned(&ask) {
-            let turns = self.turns.entry(key.clone()).or_default();
-            let last = turns.last.entry(ask.flow.clone()).or_default();
-            *last = (*last).max(place.turn);
-        }
-        let asker = ask.asker.clone();
         for (key, _) in slots(&ask) {
-            self.wanted.entry(key.clone()).or_default().insert(asker.clone());
+            self.wanted.entry(key.clone()).or_default().insert(ask.asker.clone());
         }
-        if waits_for_several(&ask) {
-            self.patience.insert((at.plus(PATIENCE), asker.clone()));
-        }
-        self.waiting
-            .insert(asker.clone(), Waiting { ask, on, place, since: at, insists: false, evicted: false });
-        self.line_up(&asker);
+        self.line_up(&on, place, ask.clone());
+        self.waiting.insert(ask.asker.clone(), Waiting { ask, on, place, since: at, evicted: false });
     }
 
-    /// Puts somebody into the line it waits in.
-    fn line_up(&mut self, asker: &Asker) -> Vec<Key> {
-        let Some(Waiting { ask, on, place, insists, .. }) = self.waiting.get(asker).cloned() else {
-            return Vec::new();
-        };
-        match ask.claims.iter().find(|claim| *claim.key() == on) {
-            Some(Claim::Rate { .. }) => drop(self.timed.insert(on.clone())),
-            Some(Claim::Slot { .. } | Claim::Promise { .. } | Claim::Spend { .. }) | None => {}
+    fn line_up(&mut self, on: &Key, place: Place, ask: Arc<Ask>) -> Vec<Key> {
+        if ask.claims.iter().any(|claim| claim.key() == on && matches!(claim, Claim::Rate { .. })) {
+            self.timed.insert(on.clone());
         }
-        self.lines.entry(on.clone()).or_default().insert(place, asker.clone());
-        // Work that somebody else does may take long, and may need what would be kept free meanwhile.
-        let waits_for_work =
-            ask.claims.iter().any(|claim| matches!(claim, Claim::Promise { key, .. } if *key == on));
-        match insists && !waits_for_work {
-            true => self.change_insisters(&on, |insisters| drop(insisters.insert(place, ask))),
-            false => Vec::new(),
-        }
+        self.change_line(on, |line| drop(line.insert(place, ask)))
     }
 
-    fn line_off(&mut self, on: &Key, place: Place) -> Vec<Key> {
-        take_out(&mut self.lines, on, place);
-        if !self.lines.contains_key(on) {
+    /// Changes a line, and with it what is reserved for the first in it. Gives back where something is not reserved any more.
+    fn change_line(&mut self, on: &Key, change: impl FnOnce(&mut BTreeMap<Place, Arc<Ask>>)) -> Vec<Key> {
+        let before = self.first_in_line(on);
+        let line = self.lines.entry(on.clone()).or_default();
+        change(line);
+        if line.is_empty() {
+            self.lines.remove(on);
             self.timed.remove(on);
         }
-        self.change_insisters(on, |insisters| drop(insisters.remove(&place)))
-    }
-
-    /// Changes who insists in a line. For the first of them a place is kept free at every slot it needs, so that it gets everything in
-    /// the end; the others are not next anyway. Rates fill up by themselves, and a promise waits for nobody.
-    fn change_insisters(
-        &mut self,
-        line: &Key,
-        change: impl FnOnce(&mut BTreeMap<Place, Arc<Ask>>),
-    ) -> Vec<Key> {
-        let mut insisters = self.insisters.remove(line).unwrap_or_default();
-        let first = |insisters: &BTreeMap<Place, Arc<Ask>>| {
-            insisters.first_key_value().map(|(place, ask)| (*place, ask.clone()))
-        };
-        let before = first(&insisters);
-        change(&mut insisters);
-        let after = first(&insisters);
-        if !insisters.is_empty() {
-            self.insisters.insert(line.clone(), insisters);
-        }
-        if before == after {
+        let after = self.first_in_line(on);
+        let place = |first: &Option<(Place, Arc<Ask>)>| first.as_ref().map(|(place, _)| *place);
+        if place(&before) == place(&after) {
             return Vec::new();
         }
         if let Some((place, ask)) = after {
-            for (key, _) in slots(&ask) {
-                self.insisting.entry(key.clone()).or_default().insert(place, ask.clone());
+            for key in reserved(&ask, on) {
+                self.reserved.entry(key.clone()).or_default().insert(place, ask.clone());
             }
         }
         let Some((place, ask)) = before else { return Vec::new() };
-        slots(&ask).for_each(|(key, _)| take_out(&mut self.insisting, key, place));
-        slots(&ask).map(|(key, _)| key.clone()).collect()
+        reserved(&ask, on).for_each(|key| take_out(&mut self.reserved, key, place));
+        reserved(&ask, on).cloned().collect()
     }
 
-    fn move_to(&mut self, asker: &Asker, on: Key) -> Vec<Key> {
-        let Some(waiting) = self.waiting.get_mut(asker) else { return Vec::new() };
-        let from = std::mem::replace(&mut waiting.on, on);
-        let place = waiting.place;
-        let mut freed = self.line_off(&from, place);
-        freed.extend(self.line_up(asker));
-        freed
+    pub(super) fn first_in_line(&self, key: &Key) -> Option<(Place, Arc<Ask>)> {
+        let (place, ask) = self.lines.get(key)?.first_key_value()?;
+        Some((*place, ask.clone()))
     }
 
-    /// Whoever insists does not wait for its turn any more: where no turns are taken those who have none would be first for ever.
-    fn insist(&mut self, asker: &Asker) -> Vec<Key> {
+    fn move_to(&mut self, asker: &Asker, on: &Key) -> Vec<Key> {
         let Some(waiting) = self.waiting.get_mut(asker) else { return Vec::new() };
-        let (on, place) = (waiting.on.clone(), waiting.place);
-        waiting.insists = true;
-        waiting.place.turn = 0;
-        self.patience.remove(&(waiting.since.plus(PATIENCE), asker.clone()));
-        let mut freed = self.line_off(&on, place);
-        freed.extend(self.line_up(asker));
-        freed.push(on);
+        let from = std::mem::replace(&mut waiting.on, on.clone());
+        let (place, ask) = (waiting.place, waiting.ask.clone());
+        let mut freed = self.change_line(&from, |line| drop(line.remove(&place)));
+        freed.extend(self.line_up(on, place, ask));
         freed
     }
 
     fn leave_line(&mut self, asker: &Asker) -> (Option<Waiting>, Vec<Key>) {
         let Some(waiting) = self.waiting.remove(asker) else { return (None, Vec::new()) };
-        let freed = self.line_off(&waiting.on, waiting.place);
-        self.patience.remove(&(waiting.since.plus(PATIENCE), asker.clone()));
-        for key in turned(&waiting.ask) {
-            let turns = self.turns.entry(key.clone()).or_default();
-            turns.now = turns.now.max(waiting.place.turn);
-            let now = turns.now;
-            turns.last.retain(|_, last| *last > now);
-        }
+        let freed = self.change_line(&waiting.on, |line| drop(line.remove(&waiting.place)));
         for (key, _) in slots(&waiting.ask) {
             if let Some(wanted) = self.wanted.get_mut(key) {
                 wanted.remove(asker);
                 if wanted.is_empty() {
                     self.wanted.remove(key);
-                    self.turns.remove(key);
                 }
             }
         }
@@ -437,17 +365,9 @@ impl State {
         for (asker, waiting) in &self.waiting {
             let ask = Box::new((*waiting.ask).clone());
             tell(waiting.since, DeskWhat::Queued { ask, on: waiting.on.clone(), place: waiting.place });
-            if waiting.insists {
-                tell(now, DeskWhat::Insisted { asker: asker.clone() });
-            }
             if waiting.evicted {
                 tell(now, DeskWhat::Evicted { asker: asker.clone() });
             }
-        }
-        // After those who wait, who are counted when they line up.
-        for (key, turns) in &self.turns {
-            let last = turns.last.iter().map(|(flow, last)| (flow.clone(), *last)).collect();
-            tell(now, DeskWhat::TurnsAre { key: key.clone(), now: turns.now, last });
         }
         for (key, promise) in &self.promises {
             match promise {
@@ -514,12 +434,12 @@ pub fn slots(ask: &Ask) -> impl Iterator<Item = (&Key, u32)> {
     })
 }
 
-/// The keys at which this ask takes turns.
-pub fn turned(ask: &Ask) -> impl Iterator<Item = &Key> {
-    ask.claims.iter().filter_map(|claim| match claim {
-        Claim::Slot { key, turns: true, .. } => Some(key),
-        Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
-    })
+/// The slots that are reserved for the first in the line of `on`. Work that somebody else does under a key may need what would be
+/// reserved meanwhile.
+fn reserved<'a>(ask: &'a Ask, on: &Key) -> impl Iterator<Item = &'a Key> {
+    let waits_for_work =
+        ask.claims.iter().any(|claim| claim.key() == on && matches!(claim, Claim::Promise { .. }));
+    slots(ask).filter(move |_| !waits_for_work).map(|(key, _)| key)
 }
 
 fn rates(ask: &Ask) -> impl Iterator<Item = &Key> {
@@ -527,11 +447,6 @@ fn rates(ask: &Ask) -> impl Iterator<Item = &Key> {
         Claim::Rate { key, .. } => Some(key),
         Claim::Slot { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
     })
-}
-
-fn waits_for_several(ask: &Ask) -> bool {
-    let can_wait = |claim: &&Claim| !matches!(claim, Claim::Spend { .. });
-    ask.claims.iter().filter(can_wait).count() > 1
 }
 
 fn take_out<T>(lines: &mut BTreeMap<Key, BTreeMap<Place, T>>, key: &Key, place: Place) {

@@ -20,9 +20,8 @@ impl Run {
     }
 
     fn ask_with(&self, asker: Asker, claims: Vec<Claim>, since: Timestamp) -> Box<Ask> {
-        let flow = self.program.plan.header.id.clone();
         let shares = &self.state.shares;
-        Box::new(Ask { asker, claims, since, ahead: shares.ahead, flow, ancestors: shares.parents.clone() })
+        Box::new(Ask { asker, claims, since, ahead: shares.ahead, ancestors: shares.parents.clone() })
     }
 
     pub(super) fn ask_of(&self, place: Place, attempt: &Attempt) -> Effect {
@@ -132,7 +131,7 @@ impl Turn<'_> {
         }
         if let (Some(limit), Action::Task(task)) = (step.policy.task_jobs_max, action) {
             let key = format!("task:{}", task.task).into();
-            claims.push(Claim::Slot { key, limit, full: Full::Wait, turns: false });
+            claims.push(Claim::Slot { key, limit, full: Full::Wait });
         }
         if let Some(rate) = &step.policy.rate {
             let key = match &rate.key {
@@ -172,11 +171,11 @@ impl Turn<'_> {
                 OnConflict::Cancel => Full::Replace,
             };
             let key = named("singleton", singleton.key.as_ref())?;
-            claims.push(Claim::Slot { key, limit: 1, full, turns: false });
+            claims.push(Claim::Slot { key, limit: 1, full });
         }
         if let Some(limit) = policy.concurrency.runs_per_workflow {
             let key = named("runs", policy.concurrency.key.as_ref())?;
-            claims.push(Claim::Slot { key, limit, full: Full::Wait, turns: false });
+            claims.push(Claim::Slot { key, limit, full: Full::Wait });
         }
         let ahead = match &policy.priority {
             Some(priority) => {

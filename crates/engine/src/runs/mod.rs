@@ -297,7 +297,6 @@ impl Runs {
             claims: vec![Claim::Promise { key: key.clone(), ttl: Some(ttl) }],
             since: now.wall,
             ahead: 0,
-            flow: key.clone(),
             ancestors: Vec::new(),
         };
         let said = self.work.share(DeskInput::Ask(Box::new(ask)), None, Some(run), now).ok()?;

@@ -388,7 +388,7 @@ impl Engine {
         // A run that others wait for has a slot with them.
         if let Some(limit) = start.host.limits.runs.filter(|_| start.parents.is_empty()) {
             let (key, full) = ("house:runs".into(), Full::Wait);
-            claims.push(Claim::Slot { key, limit, full, turns: true });
+            claims.push(Claim::Slot { key, limit, full });
         }
         let Beginning { at, reach, keep, seed, of } = start.beginning;
         // A run that is started once more means another one, whatever it was started with.

@@ -57,12 +57,7 @@ fn slot(state: &DeskState, key: &std::sync::Arc<str>) -> Json {
         })
     });
     let line = state.lines.get(key).into_iter().flat_map(|line| line.values());
-    let waiting: Vec<Json> = line
-        .map(|asker| {
-            let since = state.waiting.get(asker).map(|waiting| waiting.ask.since);
-            who(asker, since)
-        })
-        .collect();
+    let waiting: Vec<Json> = line.map(|ask| who(&ask.asker, Some(ask.since))).collect();
     json!({"key": key, "limit": limit, "holders": holders, "waiting": waiting})
 }
 
