@@ -1,5 +1,5 @@
-//! Tests of the store as a whole: one list of promises and one random model for every backend, then what only a folder on
-//! a disk can do.
+//! Tests of the store as a whole: one list of checks for every backend, random work in a folder compared with memory, then
+//! what only a folder on a disk can do.
 
 #![expect(clippy::print_stdout, reason = "a test that fails shows which check or seed it was at")]
 
