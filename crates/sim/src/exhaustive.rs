@@ -140,16 +140,7 @@ impl Branch {
         let told = || self.told.join("\n");
         let replayed = Run::replay(run_id(), program.clone(), &self.journal).expect(REPLAYS);
         assert!(replayed == self.run, "the live run differs from its replay:\n{}", told());
-        let owed = self.run.outstanding().into_iter().filter_map(|effect| match effect {
-            Effect::Dispatch(job) => Some(job.key),
-            Effect::Abort(key) => Some(key),
-            Effect::Ask { .. }
-            | Effect::Release { .. }
-            | Effect::Listen(_)
-            | Effect::Deaf(_)
-            | Effect::Conclude(_) => None,
-        });
-        let owed: BTreeSet<JobKey> = owed.collect();
+        let owed: BTreeSet<JobKey> = self.run.outstanding().iter().filter_map(Effect::job).cloned().collect();
         assert_eq!(owed, self.oracle.jobs(), "the run waits for other jobs than it should:\n{}", told());
         let outcomes = (self.run.outcome().map(summary), self.oracle.outcome().map(summary));
         assert_eq!(outcomes.0, outcomes.1, "the run ended otherwise than it should:\n{}", told());

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let lived = match what {
         What::Plan(plan) => totals(range, |seed| live_plan((*plan).clone(), seed), Tally::add).map(debug),
         What::Plans => totals(range, live, Tally::add).map(debug),
-        What::Desk => totals(range, desk::live, desk::Tally::add).map(debug),
+        What::Desk => totals(range, desk::live, Tally::add).map(debug),
         What::Runs => totals(range, runs::live, runs::Tally::add).map(|all| format!("\n{all}")),
         What::Planted => runs::planted(range).map(|table| format!("\n{table}")),
     };

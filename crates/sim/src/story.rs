@@ -288,16 +288,7 @@ impl Telling {
         self.run = replayed;
         let owed = self.run.outstanding();
         self.offer(Input::TakenUp).map_err(|refused| refused.to_string())?;
-        for effect in owed {
-            let job = match effect {
-                Effect::Dispatch(job) => job.key,
-                Effect::Abort(key) => key,
-                Effect::Ask { .. }
-                | Effect::Release { .. }
-                | Effect::Listen(_)
-                | Effect::Deaf(_)
-                | Effect::Conclude(_) => continue,
-            };
+        for job in owed.iter().filter_map(Effect::job).cloned() {
             self.offer(Input::Lost { job, started: true }).map_err(|refused| refused.to_string())?;
         }
         Ok(())

@@ -8,8 +8,8 @@ use crate::tally::Tally;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use windlass_engine::{
-    Answer, Choice, Effect, Event, Failure, GateDecision, Input, JobKey, Outcome, Path, Program, Refused,
-    Run, RunId, Start, StepPhase, Timestamp, View, What,
+    Answer, Choice, Effect, Event, Failure, GateDecision, Input, JobKey, Outcome, Path, Program, Reason,
+    Refused, Run, RunId, Start, StepPhase, Timestamp, View, What,
 };
 use windlass_ir::Duration;
 use windlass_ir::value::Value;
@@ -167,7 +167,7 @@ impl World {
         };
         match handled {
             Err(refused) => {
-                self.tally.refusals += 1;
+                self.tally.count("fault", "refusal");
                 self.log.push(format!("{:>9} refused  {}", self.now.0 / 1_000_000, shown(&input)));
                 self.check_refusal(&input, &refused);
             }
@@ -190,13 +190,13 @@ impl World {
         match self.random.below(100) {
             // Somebody else wrote first: what is in memory is worth nothing.
             0..=2 if fails => {
-                self.tally.conflicts += 1;
+                self.tally.count("fault", "conflict");
                 self.replay();
                 return self.offer(input);
             }
             // The disk is full for a while: nothing was remembered, the input is kept and tried again.
             3..=5 if fails => {
-                self.tally.failed_appends += 1;
+                self.tally.count("fault", "failed append");
                 self.replay();
                 return self.offer(input);
             }
@@ -209,11 +209,11 @@ impl World {
         if let Input::Noted { job, value, .. } = &input {
             self.notes.insert(job.path.clone(), value.clone());
         }
-        self.tally.input(&input);
+        self.tally.saw("input", &input);
         for event in &answer.events {
             let forwards = self.journal.last().is_none_or(|last| last.at <= event.at);
             assert!(forwards, "time went backwards: {event:?}");
-            self.tally.event(event, &self.view);
+            self.count(event);
             self.log.push(format!("{:>9}          -> {}", "", told(event)));
             self.view.apply(event).expect(REPLAYS);
         }
@@ -229,6 +229,23 @@ impl World {
         assert!(self.in_a_row < IN_A_ROW_MAX, "the run goes on for ever without the world");
         if again {
             self.offer(Input::Tick);
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        self.tally.saw("event", &event.what);
+        match &event.what {
+            What::Entered { decision, path } => {
+                self.tally.saw("decision", decision);
+                if let Some(step) = self.view.step(path) {
+                    self.tally.count("step", &self.view.plan_step(&step).word);
+                }
+            }
+            What::TimerFired { reason: Reason::Timeout, path } if path.is_run() => {
+                self.tally.count("timer", "Timeout of the run");
+            }
+            What::TimerFired { reason, .. } => self.tally.saw("timer", reason),
+            _ => {}
         }
     }
 
@@ -262,7 +279,7 @@ impl World {
 
     /// The owner dies with everything it had in memory, and so do the jobs it had started.
     fn crash(&mut self) {
-        self.tally.crashes += 1;
+        self.tally.count("fault", "crash");
         self.log.push("-- crash --".into());
         self.replay();
         // Some of what was started lives on and reports when nobody waits for it any more.
@@ -278,16 +295,7 @@ impl World {
 
     /// The jobs that the run still waits for an answer about.
     fn owed(&self) -> BTreeSet<JobKey> {
-        let jobs = self.run.outstanding().into_iter().filter_map(|effect| match effect {
-            Effect::Dispatch(job) => Some(job.key),
-            Effect::Abort(key) => Some(key),
-            Effect::Ask { .. }
-            | Effect::Release { .. }
-            | Effect::Listen(_)
-            | Effect::Deaf(_)
-            | Effect::Conclude(_) => None,
-        });
-        jobs.collect()
+        self.run.outstanding().iter().filter_map(Effect::job).cloned().collect()
     }
 
     fn report(&mut self) {
@@ -337,7 +345,7 @@ impl World {
         if self.delivered.is_empty() {
             return;
         }
-        self.tally.duplicates += 1;
+        self.tally.count("fault", "duplicate");
         let (job, outcome) = self.random.pick(&self.delivered).clone();
         self.offer(Input::Reported { job, outcome });
     }
@@ -347,7 +355,7 @@ impl World {
         if keys.is_empty() {
             return;
         }
-        self.tally.losses += 1;
+        self.tally.count("fault", "loss");
         let job = (*self.random.pick(&keys)).clone();
         self.working.remove(&job);
         self.delivered.push((job.clone(), Outcome::Done(Value::map([("n", Value::Int(1))]))));
@@ -355,13 +363,13 @@ impl World {
     }
 
     fn pause_or_resume(&mut self) {
-        self.tally.pauses += 1;
+        self.tally.count("fault", "pause");
         let by: Arc<str> = "bob".into();
         self.offer(if self.run.is_paused() { Input::Resume { by } } else { Input::Pause { by } });
     }
 
     fn cancel(&mut self, path: Path) {
-        self.tally.cancels += 1;
+        self.tally.count("fault", "cancel");
         self.offer(Input::Cancel { path, why: "enough".into(), by: "bob".into() });
     }
 
@@ -462,7 +470,7 @@ impl World {
         self.offer(Input::Reopen { inputs: Value::map::<&str>([]), by: "bob".into() });
         let opened = self.journal.len() > before;
         if opened {
-            self.tally.reopens += 1;
+            self.tally.count("fault", "reopen");
         }
         opened && self.run.outcome().is_none()
     }
@@ -608,51 +616,13 @@ pub fn summary(outcome: &Outcome) -> String {
 
 /// One line about an input.
 fn shown(input: &Input) -> String {
-    match input {
-        Input::Start(start) => format!("start     {}", start.inputs.to_json_text().unwrap_or_default()),
-        Input::Reported { job, outcome } => format!("reported  {job} {}", summary(outcome)),
-        Input::Lost { job, .. } => format!("lost      {job}"),
-        Input::Answered { asker, .. } => format!("answered  {asker}"),
-        Input::Spent { job, .. } => format!("spent     {job}"),
-        Input::Noted { job, .. } => format!("noted     {job}"),
-        Input::Decide { path, decision, .. } => {
-            format!("decide    {path} {:?} by {}", decision.choice, decision.by)
-        }
-        Input::Signal { id, name, to, value, .. } => {
-            let to = to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
-            format!("signal    {name} {id} {}{to}", value.to_json_text().unwrap_or_default())
-        }
-        Input::TakenUp => "taken up".into(),
-        Input::ClockSet => "clock set".into(),
-        Input::Interrupt => "interrupt".into(),
-        Input::Continue => "continue".into(),
-        Input::Tick => "tick".into(),
-        Input::Cancel { path, .. } => format!("cancel    {path}"),
-        Input::Pause { .. } => "pause".into(),
-        Input::Resume { .. } => "resume".into(),
-        Input::Change { inputs, .. } => format!("change    {}", inputs.to_json_text().unwrap_or_default()),
-        Input::Reopen { .. } => "reopen".into(),
-        Input::Close => "close".into(),
-    }
+    format!("{input:?}").chars().take(LINE).collect()
 }
 
 /// One line about an event.
 fn told(event: &Event) -> String {
-    let json = serde_json::to_value(event).unwrap_or_default();
-    let word = json.get("event").and_then(|word| word.as_str()).unwrap_or_default().to_owned();
-    let path = match &event.what {
-        What::Settled(settled) => format!("{} {}", settled.path, summary(&settled.outcome)),
-        What::Entered { path, decision } => {
-            let decision = format!("{decision:?}");
-            let short: String = decision.chars().take(60).collect();
-            format!("{path} {short}")
-        }
-        What::Concluded { outcome, .. } => summary(outcome),
-        What::Scheduled { path, attempt, delivery, .. } => format!("{path} #{attempt}.{delivery}"),
-        What::TimerSet { path, reason, until } => format!("{path} {reason:?} {}", until.0 / 1_000_000),
-        What::TimerFired { path, reason } => format!("{path} {reason:?}"),
-        What::AttemptFailed { path, failure, delay, .. } => format!("{path} {} {delay}", failure.class),
-        _ => json.get("path").map(ToString::to_string).unwrap_or_default(),
-    };
-    format!("{word:<16} {path}")
+    serde_json::to_string(event).unwrap_or_default().chars().take(LINE).collect()
 }
+
+/// Lines of a log are not longer.
+const LINE: usize = 200;

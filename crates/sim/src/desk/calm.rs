@@ -4,7 +4,7 @@
 use super::life::Phase;
 use super::world::World;
 use std::collections::BTreeSet;
-use windlass_engine::{Amount, Ask, Asker, Claim, DeskInput, End, Full, Key, RunId, Timestamp};
+use windlass_engine::{Amount, Ask, Asker, Came, Claim, DeskInput, DeskWhat, End, Full, RunId, Timestamp};
 
 impl World {
     pub(super) fn become_calm(&mut self) {
@@ -24,7 +24,8 @@ impl World {
         }
         self.catch_up();
         self.check_heard();
-        self.ledger.check_end(self.desk.state());
+        self.compact();
+        self.check_left();
         assert!(self.desk.outstanding().is_empty(), "the desk still owes something");
         assert_eq!(self.desk.next_deadline(), None, "the desk waits for nothing");
     }
@@ -48,7 +49,7 @@ impl World {
 
     /// Others keep coming for as long as those wait who waited when it began, and that must not be for ever.
     fn crowd(&mut self) {
-        self.tally.crowds += 1;
+        self.tally.count("fault", "crowd");
         self.give_up(&[Phase::Idle]);
         self.catch_up();
         let mut waiting: BTreeSet<Asker> = self.ledger.waits.keys().cloned().collect();
@@ -79,31 +80,23 @@ impl World {
         }
     }
 
-    /// Where somebody waits for several things, there are always others who want only one of them.
+    /// Where an ask waits for several things, others always want only one of them.
     fn jostle(&mut self, waiting: &BTreeSet<Asker>) {
         let wanted = waiting.iter().filter_map(|asker| self.ledger.waits.get(asker));
-        let several = wanted.filter(|(ask, _)| ask.claims.len() > 1);
-        let places = several.flat_map(|(ask, _)| {
-            let is_run = ask.asker.path.is_run();
-            ask.claims.iter().filter_map(move |claim| match claim {
-                Claim::Slot { key, limit, turns, .. } if *limit > 0 => Some((is_run, key, *limit, *turns)),
-                Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
-            })
-        });
-        let is_for =
-            |ask: &Ask, wanted: &Key| matches!(&ask.claims[..], [Claim::Slot { key, .. }] if key == wanted);
-        let lonely = places.filter(|(_, key, _, _)| {
-            self.ledger.waits.values().filter(|(ask, _)| is_for(ask, key)).count() < 2
-        });
-        let lonely: Vec<(bool, Claim)> = lonely
-            .map(|(is_run, key, limit, turns)| {
-                (is_run, Claim::Slot { key: key.clone(), limit, full: Full::Wait, turns })
-            })
-            .collect();
-        for (is_run, claim) in lonely {
-            let run = self.come_for(claim, is_run);
-            self.ask_for(&run, usize::from(!is_run));
-            self.catch_up();
+        let several = wanted.filter(|(ask, _)| ask.claims.len() > 1).map(|(ask, _)| ask.clone());
+        for ask in several.collect::<Vec<_>>() {
+            for claim in ask.claims {
+                let Claim::Slot { key, limit: limit @ 1.., .. } = claim else { continue };
+                let only =
+                    |ask: &Ask| matches!(&ask.claims[..], [Claim::Slot { key: own, .. }] if *own == key);
+                if self.ledger.waits.values().filter(|(ask, _)| only(ask)).count() >= 2 {
+                    continue;
+                }
+                let is_run = ask.asker.path.is_run();
+                let run = self.come_for(Claim::Slot { key, limit, full: Full::Wait }, is_run);
+                self.ask_for(&run, usize::from(!is_run));
+                self.catch_up();
+            }
         }
     }
 
@@ -190,6 +183,21 @@ impl World {
             let listens = life.ears.iter().any(|ear| ear.address == *to);
             let heard = life.heard.contains(&(to.path.clone(), id.clone()));
             assert!(heard || !listens, "{id} never came to {to:?}");
+        }
+    }
+
+    /// In the end nobody holds, waits or listens, and no message or order is left.
+    fn check_left(&self) {
+        for event in &self.kept.journal {
+            let may_stay = match &event.what {
+                DeskWhat::Begun | DeskWhat::Kept { .. } | DeskWhat::RateIs { .. } => true,
+                // Ids of messages and last instants of triggers are remembered.
+                DeskWhat::Published { to, .. } => to.is_empty(),
+                DeskWhat::Fired(fired) => matches!(fired.came, Came::Skipped { .. }),
+                DeskWhat::AccountIs { .. } => true,
+                _ => false,
+            };
+            assert!(may_stay, "left in the end: {event:?}");
         }
     }
 }

@@ -4,7 +4,6 @@
 //! those of its caller, as in real life. Otherwise two runs could wait for each other, which no desk can help.
 
 use crate::Random;
-use std::sync::Arc;
 use windlass_engine::{Amount, Claim, Full, Key};
 use windlass_ir::Duration;
 use windlass_ir::policy::Budget;
@@ -23,23 +22,13 @@ pub struct Goods {
     ahead: bool,
 }
 
-#[derive(Clone, Debug)]
-struct Slot {
-    key: Key,
-    limit: u32,
-    turns: bool,
-}
+type Slot = (Key, u32);
 
-pub const FLOWS: usize = 3;
 pub const DEPTHS: u32 = 2;
 
 impl Goods {
     pub fn draw(random: &mut Random, keys: usize) -> Self {
-        let slot = |random: &mut Random, key: String| Slot {
-            key: key.into(),
-            limit: 1 + random.below(3) as u32,
-            turns: random.chance(30),
-        };
+        let slot = |random: &mut Random, key: String| (key.into(), 1 + random.below(3) as u32);
         let named = |prefix: &str| -> Vec<Key> { (0..keys).map(|n| format!("{prefix}{n}").into()).collect() };
         let slots = (0..keys + 1).map(|n| slot(random, format!("slot{n}"))).collect();
         let doors = (0..=DEPTHS).map(|n| slot(random, format!("door{n}"))).collect();
@@ -104,7 +93,7 @@ impl Goods {
     }
 
     fn slot(&self, random: &mut Random, slot: &Slot, replaces: u64) -> Claim {
-        let Slot { key, mut limit, turns } = slot.clone();
+        let (key, mut limit) = slot.clone();
         if self.limits_differ && random.chance(30) {
             limit = 1 + random.below(4) as u32;
         }
@@ -116,7 +105,7 @@ impl Goods {
             dice if dice < replaces + 10 => Full::Deny,
             _ => Full::Wait,
         };
-        Claim::Slot { key, limit, full, turns }
+        Claim::Slot { key, limit, full }
     }
 
     fn rate(&self, random: &mut Random) -> Claim {
@@ -156,10 +145,6 @@ pub fn cap(random: &mut Random) -> Budget {
 pub fn used(random: &mut Random) -> Amount {
     let most = if random.chance(2) { 200 } else { 101 };
     Amount { tokens: random.below(most) as u64, calls: 1, ..Amount::default() }
-}
-
-pub fn flow(random: &mut Random) -> Arc<str> {
-    format!("flow{}", random.below(FLOWS)).into()
 }
 
 /// Nobody asks for the same key twice at once.

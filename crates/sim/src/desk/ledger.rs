@@ -1,12 +1,11 @@
-//! What should be so at the desk, kept apart from it: every event is judged when it comes, and what the desk knows is compared.
+//! What must hold at the coordinator, kept apart from it: each event is judged when it comes, and the two states are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use windlass_engine::{
-    Address, Amount, Ask, Asker, Came, Claim, Denial, DeskAnswer, DeskEffect, DeskEvent, DeskInput,
+    Account, Address, Amount, Ask, Asker, Came, Claim, Denial, DeskAnswer, DeskEffect, DeskEvent, DeskInput,
     DeskPromise, DeskState, DeskWhat, End, Fired, Key, LinePlace, Listener, Overlap, Path, RunId, Timestamp,
 };
-use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug, Default)]
@@ -15,10 +14,12 @@ pub struct Ledger {
     pub holds: BTreeMap<Asker, Ask>,
     pub waits: BTreeMap<Asker, (Ask, LinePlace)>,
     buckets: BTreeMap<Key, Bucket>,
-    promises: BTreeMap<Key, Word>,
-    accounts: BTreeMap<Key, Purse>,
+    promises: BTreeMap<Key, DeskPromise>,
+    accounts: BTreeMap<Key, Account>,
+    /// The accounts that may be above their cap: a job cost more than was set aside, or the cap was set.
+    may_be_over: BTreeSet<Key>,
     ears: Vec<Listener>,
-    /// Who must get which message, and who has.
+    /// The messages that are on their way, and all that ever were.
     pub owed: BTreeSet<(Address, Arc<str>)>,
     pub promised: BTreeSet<(Address, Arc<str>)>,
     ids: BTreeSet<Arc<str>>,
@@ -36,33 +37,13 @@ struct Bucket {
     at: Timestamp,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Word {
-    Given { run: RunId, path: Path },
-    Kept { value: Value, until: Option<Timestamp> },
-}
-
-#[derive(Clone, Debug, Default)]
-struct Purse {
-    cap: Option<Budget>,
-    spent: Amount,
-    reserved: BTreeMap<Asker, Amount>,
-    day_ends: Option<Timestamp>,
-    /// Somebody spent more than was set aside, or the cap was lowered.
-    may_be_over: bool,
-}
-
-impl Purse {
-    fn committed(&self) -> Amount {
-        self.reserved.values().fold(self.spent, |sum, amount| sum.plus(*amount))
-    }
-}
-
 /// What an input must lead to.
+#[derive(Debug, PartialEq)]
 enum Due {
     Nothing,
     Message(BTreeSet<Address>),
-    Fire(Came),
+    /// The run that a trigger starts, if it starts one.
+    Fire(Option<RunId>),
 }
 
 impl Ledger {
@@ -76,33 +57,17 @@ impl Ledger {
             self.at = now;
             self.follow(input, &event.what);
         }
-        let told = |wanted: &dyn Fn(&DeskWhat) -> bool| events.iter().filter(|it| wanted(&it.what)).count();
-        let published = told(&|what| matches!(what, DeskWhat::Published { .. }));
-        let fired = told(&|what| matches!(what, DeskWhat::Fired(_)));
-        match due {
-            Due::Nothing => assert_eq!((published, fired), (0, 0), "decided again: {events:?}"),
-            Due::Message(to) => {
-                let found = events.iter().find_map(|event| match &event.what {
-                    DeskWhat::Published { to, .. } => Some(to.iter().cloned().collect::<BTreeSet<_>>()),
-                    _ => None,
-                });
-                assert_eq!(found, Some(to), "a message went to others (left) than listened (right)");
-                assert_eq!((published, fired), (1, 0), "a message led to {events:?}");
-            }
-            Due::Fire(came) => {
-                let found = events.iter().find_map(|event| match &event.what {
-                    DeskWhat::Fired(fired) => Some(&fired.came),
-                    _ => None,
-                });
-                let same = match (found, &came) {
-                    (Some(Came::Started(order)), Came::Started(wanted)) => order.run == wanted.run,
-                    (Some(Came::Skipped { .. }), Came::Skipped { .. }) => true,
-                    (Some(Came::Started(_) | Came::Skipped { .. }) | None, _) => false,
-                };
-                assert!(same, "a fire should have come to {came:?}, not {found:?}");
-                assert_eq!((published, fired), (0, 1), "a fire led to {events:?}");
-            }
-        }
+        let decided = events.iter().filter_map(|event| match &event.what {
+            DeskWhat::Published { to, .. } => Some(Due::Message(to.iter().cloned().collect())),
+            DeskWhat::Fired(fired) => Some(Due::Fire(match &fired.came {
+                Came::Started(order) => Some(order.run.clone()),
+                Came::Skipped { .. } => None,
+            })),
+            _ => None,
+        });
+        let decided: Vec<Due> = decided.collect();
+        let due: Vec<Due> = Some(due).filter(|due| *due != Due::Nothing).into_iter().collect();
+        assert_eq!(decided, due, "this was decided (left) and not what should be (right)");
     }
 
     /// It is not earlier than this any more.
@@ -127,27 +92,10 @@ impl Ledger {
                 let (held, waited_for) =
                     (self.holders(&key).count(), self.waits.values().any(|(ask, _)| needs(ask, &key)));
                 let full = fire.runs_max.is_some_and(|limit| held >= limit as usize || waited_for);
-                Due::Fire(match fire.skip.is_some() || (full && fire.overlap == Overlap::Skip) {
-                    true => Came::Skipped { because: "".into() },
-                    false => Came::Started(windlass_engine::Order {
-                        run: fire.run.clone(),
-                        plan: "".into(),
-                        inputs: Value::Null,
-                        claims: Vec::new(),
-                    }),
-                })
+                let skipped = fire.skip.is_some() || (full && fire.overlap == Overlap::Skip);
+                Due::Fire((!skipped).then(|| fire.run.clone()))
             }
-            DeskInput::Published { .. }
-            | DeskInput::Ask(_)
-            | DeskInput::Release { .. }
-            | DeskInput::Gone { .. }
-            | DeskInput::Listen(_)
-            | DeskInput::Deaf(_)
-            | DeskInput::Heard { .. }
-            | DeskInput::Cap { .. }
-            | DeskInput::Reset { .. }
-            | DeskInput::Arrived { .. }
-            | DeskInput::Tick => Due::Nothing,
+            _ => Due::Nothing,
         }
     }
 
@@ -157,17 +105,11 @@ impl Ledger {
             | DeskWhat::Kept { .. }
             | DeskWhat::Promised { .. }
             | DeskWhat::RateIs { .. }
-            | DeskWhat::TurnsAre { .. } => panic!("told where nothing is told again: {what:?}"),
+            | DeskWhat::Retired => panic!("told where nothing is told again: {what:?}"),
             DeskWhat::Queued { ask, on, place } => self.queued(ask, on, *place),
             DeskWhat::Moved { asker, on } => {
                 let (ask, _) = self.waits.get(asker).expect("only who waits moves");
                 self.check_can_wait(ask, on);
-            }
-            DeskWhat::Insisted { asker } => {
-                let (ask, place) = self.waits.get_mut(asker).expect("only who waits insists");
-                assert!(ask.claims.len() > 1, "{asker} insists on a single thing");
-                // Whoever insists does not wait for its turn any more.
-                place.turn = 0;
             }
             DeskWhat::Granted { asker, ask } => self.granted(asker, ask.as_deref()),
             DeskWhat::Withdrawn { asker } => {
@@ -181,12 +123,13 @@ impl Ledger {
             DeskWhat::Released { asker, used, end } => self.released(input, asker, *used, end),
             DeskWhat::Broken { run, path } => {
                 let before = self.promises.len();
-                self.promises.retain(|_, word| !word.is_of(run, path));
+                self.promises.retain(|_, promise| !is_of(promise, run, path));
                 assert!(self.promises.len() < before, "{run}:{path} had promised nothing");
             }
-            DeskWhat::AccountIs { account, cap, spent, day } => {
-                let day_ends = day.as_ref().map(|day| day.ends);
-                self.account_is(input, account, cap.as_ref(), *spent, day_ends);
+            DeskWhat::AccountIs { account: key, cap, spent, day } => {
+                let reserved = self.accounts.get(key).map(|before| before.reserved.clone());
+                let (cap, reserved) = (cap.clone(), reserved.unwrap_or_default());
+                self.account_is(input, key, Account { cap, spent: *spent, reserved, day: day.clone() });
             }
             DeskWhat::Listening(listener) => {
                 let same = |other: &Listener| {
@@ -223,8 +166,6 @@ impl Ledger {
         self.check_can_wait(ask, on);
         let since = Timestamp(ask.since.min(self.at).0 - i64::from(ask.ahead) * 1_000_000);
         assert_eq!(place.since, since, "{asker} is taken for older or younger than it is");
-        let turned = ask.claims.iter().any(|claim| matches!(claim, Claim::Slot { turns: true, .. }));
-        assert!(turned || place.turn == 0, "{asker} waits for a turn where none are taken");
         let later = self.waits.values().all(|(_, other)| other.number < place.number);
         assert!(later, "{asker} did not get the highest number");
         self.waits.insert(asker.clone(), (ask.clone(), place));
@@ -234,18 +175,17 @@ impl Ledger {
     fn check_can_wait(&self, ask: &Ask, on: &Key) {
         let claim = ask.claims.iter().find(|claim| claim.key() == on).expect("it waits for what it needs");
         let asker = &ask.asker;
-        let waits_for_it =
-            |run: &RunId, path: &Path| ask.ancestors.contains(run) || is_around(run, path, asker);
+        let waits_for_it = |run: &RunId, path: &Path| waits_for(ask, run, path);
         match claim {
             Claim::Slot { .. } => {
                 let circle = self.holders(on).find(|holder| waits_for_it(&holder.run, &holder.path));
                 assert_eq!(circle, None, "{asker} waits for {on}, held by one that waits for it");
             }
             Claim::Promise { .. } => match self.promises.get(on) {
-                Some(Word::Given { run, path }) => {
+                Some(DeskPromise::Pending { run, path, .. }) => {
                     assert!(!waits_for_it(run, path), "{asker} waits for a promise of one that waits for it");
                 }
-                Some(Word::Kept { .. }) | None => {}
+                Some(DeskPromise::Kept { .. }) | None => {}
             },
             Claim::Rate { units, limit, .. } => {
                 assert!(units <= limit, "{asker} waits for more of {on} than there ever is");
@@ -272,40 +212,42 @@ impl Ledger {
                     let most = u128::from(*limit) * u128::from(period.0);
                     assert!(bucket.full <= most, "{asker} takes more of {key} than its rate allows");
                 }
-                Claim::Promise { key, .. } => {
+                Claim::Promise { key, ttl } => {
                     match self.promises.get(key) {
-                        Some(Word::Kept { until, .. }) => {
-                            let fresh = until.is_none_or(|until| until > self.at);
-                            assert!(!fresh, "{asker} does the work of {key} again");
+                        Some(kept @ DeskPromise::Kept { .. }) => {
+                            assert!(!is_fresh(kept, self.at), "{asker} does the work of {key} again");
                         }
-                        Some(Word::Given { run, path }) => {
+                        Some(DeskPromise::Pending { run, path, .. }) => {
                             let own = *run == asker.run && *path == asker.path;
                             assert!(own, "{asker} works on {key}, and so does {run}:{path}");
                         }
                         None => {}
                     }
-                    let word = Word::Given { run: asker.run.clone(), path: asker.path.clone() };
-                    self.promises.insert(key.clone(), word);
+                    let (run, path) = (asker.run.clone(), asker.path.clone());
+                    self.promises.insert(key.clone(), DeskPromise::Pending { run, path, ttl: *ttl });
                 }
-                Claim::Spend { account, cap, most } => {
-                    let purse = self.accounts.entry(account.clone()).or_default();
-                    if purse.cap.is_none() && !cap.is_unlimited() {
-                        purse.cap = Some(cap.clone());
+                Claim::Spend { account: key, cap, most } => {
+                    let account = self.accounts.entry(key.clone()).or_default();
+                    if account.cap.is_none() && !cap.is_unlimited() {
+                        account.cap = Some(cap.clone());
                     }
-                    purse.reserved.insert(asker.clone(), *most);
-                    let committed = purse.committed();
-                    let beyond = purse.cap.as_ref().and_then(|cap| committed.beyond(cap));
-                    assert_eq!(beyond, None, "{asker} spends more from {account} than may be: {purse:?}");
+                    account.reserved.insert(asker.clone(), *most);
+                    let beyond = account.cap.as_ref().and_then(|cap| account.committed().beyond(cap));
+                    assert_eq!(beyond, None, "{asker} spends more from {key} than may be: {account:?}");
                 }
             }
         }
         assert!(self.holds.insert(asker.clone(), ask).is_none(), "{asker} was granted twice");
     }
 
-    /// Of those who wait for the same single place, whoever comes first is served first.
+    /// Of those who wait for the same single slot the first is served first, except that a run goes before all others where
+    /// one that waits for it holds a slot.
     fn check_order(&self, asker: &Asker, ask: Option<&Ask>, waited: Option<&(Ask, LinePlace)>) {
-        let own = ask.or(waited.map(|(ask, _)| ask)).and_then(single_slot);
-        let Some(own) = own else { return };
+        let Some(ask) = ask.or(waited.map(|(ask, _)| ask)) else { return };
+        let Some(own) = single_slot(ask) else { return };
+        if self.holders(own).any(|holder| waits_for(ask, &holder.run, &holder.path)) {
+            return;
+        }
         let place = waited.map(|(_, place)| *place);
         for (other, (ask, before)) in &self.waits {
             let same = single_slot(ask) == Some(own);
@@ -317,14 +259,13 @@ impl Ledger {
     fn released(&mut self, input: &DeskInput, asker: &Asker, used: Amount, end: &End) {
         let ask = self.holds.remove(asker).expect("only who holds gives back");
         let asked_for = match input {
-            DeskInput::Release { asker: of, used: said, end: wanted } if of == asker => match wanted {
-                End::Lost => None,
-                End::Attempt | End::Done(_) | End::Over => {
-                    assert_eq!((end, used), (wanted, *said), "{asker} was released otherwise than it said");
-                    Some(())
-                }
-            },
-            _ => None,
+            DeskInput::Release { asker: of, used: said, end: wanted }
+                if of == asker && *wanted != End::Lost =>
+            {
+                assert_eq!((end, used), (wanted, *said), "{asker} was released otherwise than it said");
+                true
+            }
+            _ => false,
         };
         for claim in &ask.claims {
             match claim {
@@ -333,48 +274,41 @@ impl Ledger {
                     End::Attempt | End::Lost => {}
                     End::Done(value) => {
                         let until = ttl.map(|ttl| self.at.plus(ttl));
-                        self.promises.insert(key.clone(), Word::Kept { value: value.clone(), until });
+                        self.promises.insert(key.clone(), DeskPromise::Kept { value: value.clone(), until });
                     }
-                    End::Over => self.promises.retain(|_, word| !word.is_of(&asker.run, &asker.path)),
+                    End::Over => {
+                        self.promises.retain(|_, promise| !is_of(promise, &asker.run, &asker.path));
+                    }
                 },
-                Claim::Spend { account, most, .. } => {
+                Claim::Spend { account: key, most, .. } => {
                     // What nobody knows the cost of has cost the most that it could.
-                    assert!(asked_for.is_some() || used == *most, "{asker} was lost and costs {used:?}");
-                    let purse = self.accounts.get_mut(account).expect("an account that was drawn on");
-                    purse.reserved.remove(asker);
-                    purse.spent = purse.spent.plus(used);
-                    purse.may_be_over |= used.tokens > most.tokens || used.calls > most.calls;
+                    assert!(asked_for || used == *most, "{asker} was lost and costs {used:?}");
+                    let account = self.accounts.get_mut(key).expect("an account that was drawn on");
+                    account.reserved.remove(asker);
+                    account.spent = account.spent.plus(used);
+                    if used.tokens > most.tokens || used.calls > most.calls {
+                        self.may_be_over.insert(key.clone());
+                    }
                 }
             }
         }
     }
 
-    fn account_is(
-        &mut self,
-        input: &DeskInput,
-        account: &Key,
-        cap: Option<&Budget>,
-        spent: Amount,
-        day_ends: Option<Timestamp>,
-    ) {
-        let at = self.at;
-        let purse = self.accounts.entry(account.clone()).or_default();
-        let is_over = purse.day_ends.is_some_and(|ends| ends <= at);
+    fn account_is(&mut self, input: &DeskInput, key: &Key, new: Account) {
+        let old = self.accounts.insert(key.clone(), new.clone()).unwrap_or_default();
+        let is_reset = new.spent == Amount::default() && new.cap == old.cap;
         match input {
             DeskInput::Cap { .. } => {
-                assert_eq!(spent, purse.spent, "a cap changed what was spent from {account}");
-                purse.may_be_over = true;
+                assert_eq!(new.spent, old.spent, "a cap changed what was spent from {key}");
+                self.may_be_over.insert(key.clone());
             }
-            DeskInput::Reset { .. } => {
-                assert_eq!((spent, cap), (Amount::default(), purse.cap.as_ref()), "{account} was not reset");
-            }
+            DeskInput::Reset { .. } => assert!(is_reset, "{key} was not reset: {new:?}"),
             _ => {
-                assert!(is_over, "{account} begins a day before the old one is over");
-                assert_eq!((spent, cap), (Amount::default(), purse.cap.as_ref()), "{account} has no new day");
-                assert!(day_ends.is_some_and(|ends| ends > at), "the new day of {account} is over already");
+                let is_over = old.day.is_some_and(|day| day.ends <= self.at);
+                let is_later = new.day.is_some_and(|day| day.ends > self.at);
+                assert!(is_over && is_later && is_reset, "{key} begins no new day");
             }
         }
-        (purse.cap, purse.spent, purse.day_ends) = (cap.cloned(), spent, day_ends);
     }
 
     fn fired(&mut self, fired: &Fired) {
@@ -446,13 +380,11 @@ impl Ledger {
         let denial = match answer {
             DeskAnswer::Granted => return assert!(holds, "{asker} is told that it holds, and does not"),
             DeskAnswer::Found(found) => {
-                let fresh = |word: &Word| match word {
-                    Word::Kept { value, until } => {
-                        value == found && until.is_none_or(|until| until > self.at)
-                    }
-                    Word::Given { .. } => false,
+                let kept = |promise: &DeskPromise| {
+                    matches!(promise, DeskPromise::Kept { value, .. } if value == found)
+                        && is_fresh(promise, self.at)
                 };
-                assert!(self.promises.values().any(fresh), "{asker} is given what nobody has kept");
+                assert!(self.promises.values().any(kept), "{asker} is given what nobody has kept");
                 assert!(!holds && !waits, "{asker} found a result and does not go");
                 return;
             }
@@ -488,11 +420,11 @@ impl Ledger {
                     }
                 });
                 let (own, most) = cap.expect("only who spends spends too much");
-                let purse = self.accounts.get(account).cloned().unwrap_or_default();
-                let today = purse.day_ends.is_none_or(|ends| ends > self.at);
+                let known = self.accounts.get(account).cloned().unwrap_or_default();
+                let today = known.day.as_ref().is_none_or(|day| day.ends > self.at);
                 assert!(today, "{asker} is refused because of what was spent from {account} on another day");
-                let cap = purse.cap.as_ref().unwrap_or(own);
-                let beyond = purse.committed().plus(most).beyond(cap);
+                let cap = known.cap.as_ref().unwrap_or(own);
+                let beyond = known.committed().plus(most).beyond(cap);
                 assert!(just_asks.is_none() || beyond.is_some(), "{asker} may spend from {account}");
             }
         }
@@ -515,13 +447,12 @@ impl Ledger {
         }
         assert_eq!(slots, state.slots, "places are held by others (right) than should (left)");
         self.check_lines(state);
-        self.check_promises(now, state);
+        let (ours, theirs) = (fresh(&self.promises, now), fresh(&state.promises, now));
+        assert_eq!(ours, theirs, "other promises are known (right) than were given (left)");
+        assert_eq!(self.accounts, state.accounts, "accounts differ (right) from what they should be (left)");
         for (key, account) in &state.accounts {
-            let purse = self.accounts.get(key).cloned().unwrap_or_default();
-            assert_eq!(account.spent, purse.spent, "what was spent from {key}");
-            assert_eq!(account.reserved, purse.reserved, "what is set aside in {key}");
             let beyond = account.cap.as_ref().and_then(|cap| account.committed().beyond(cap));
-            assert!(purse.may_be_over || beyond.is_none(), "{key} is overdrawn: {account:?}");
+            assert!(self.may_be_over.contains(key) || beyond.is_none(), "{key} is overdrawn: {account:?}");
         }
         let ears: BTreeSet<(&Arc<str>, &Address, u32)> =
             self.ears.iter().map(|ear| (&ear.name, &ear.address, ear.number)).collect();
@@ -558,9 +489,9 @@ impl Ledger {
         let mut standing = BTreeMap::new();
         for (key, line) in &state.lines {
             assert!(!line.is_empty(), "the empty line of {key} is kept");
-            for (place, asker) in line {
-                let before = standing.insert(asker, (key, place));
-                assert_eq!(before, None, "{asker} stands in two lines");
+            for (place, ask) in line {
+                let before = standing.insert(&ask.asker, (key, place));
+                assert_eq!(before, None, "{} stands in two lines", ask.asker);
             }
         }
         assert_eq!(standing.len(), self.waits.len(), "others stand in lines than wait");
@@ -569,22 +500,6 @@ impl Ledger {
             assert_eq!(standing.get(asker), Some(&(&waiting.on, &waiting.place)), "{asker} stands elsewhere");
             assert_eq!(waiting.place, *place, "the place of {asker}");
             self.check_has_to_wait(asker, ask);
-        }
-        for (_, asker) in &state.patience {
-            assert!(self.waits.contains_key(asker), "{asker} is still patient");
-        }
-        for ask in state.insisting.values().chain(state.insisters.values()).flat_map(|line| line.values()) {
-            assert!(self.waits.contains_key(&ask.asker), "{} still insists", ask.asker);
-        }
-        let wanted = state.wanted.values().flatten();
-        wanted.for_each(|asker| assert!(self.waits.contains_key(asker), "{asker} still wants a place"));
-        assert!(
-            state.timed.iter().all(|key| state.lines.contains_key(key)),
-            "time moves a line that is none"
-        );
-        for key in state.turns.keys() {
-            let waited_for = self.waits.values().any(|(ask, _)| needs(ask, key));
-            assert!(waited_for, "turns are taken at {key}, where nobody waits");
         }
     }
 
@@ -597,53 +512,6 @@ impl Ledger {
         let wanted = |(other, (ask, _)): (&Asker, &(Ask, LinePlace))| other != asker && needs(ask, key);
         assert!(!free || self.waits.iter().any(wanted), "{asker} waits for {key}, which is free");
     }
-
-    fn check_promises(&self, now: Timestamp, state: &DeskState) {
-        let fresh = |until: &Option<Timestamp>| until.is_none_or(|until| until > now);
-        let ours = self.promises.iter().filter_map(|(key, word)| match word {
-            Word::Kept { until, .. } if !fresh(until) => None,
-            Word::Kept { .. } | Word::Given { .. } => Some((key.clone(), word.clone())),
-        });
-        let theirs = state.promises.iter().filter_map(|(key, promise)| match promise {
-            DeskPromise::Kept { until, .. } if !fresh(until) => None,
-            DeskPromise::Kept { value, until } => {
-                Some((key.clone(), Word::Kept { value: value.clone(), until: *until }))
-            }
-            DeskPromise::Pending { run, path, .. } => {
-                Some((key.clone(), Word::Given { run: run.clone(), path: path.clone() }))
-            }
-        });
-        let (ours, theirs): (BTreeMap<Key, Word>, BTreeMap<Key, Word>) = (ours.collect(), theirs.collect());
-        assert_eq!(ours, theirs, "other promises are known (right) than were given (left)");
-    }
-
-    /// In the end nobody holds or waits, and nothing is owed.
-    pub fn check_end(&self, state: &DeskState) {
-        assert_eq!(state.holds.keys().next(), None, "still held");
-        assert_eq!(state.waiting.keys().next(), None, "still waits");
-        assert!(state.slots.is_empty() && state.lines.is_empty(), "places or lines are left");
-        assert!(state.timed.is_empty() && state.patience.is_empty(), "time still moves something");
-        let insists = state.insisting.keys().chain(state.insisters.keys()).chain(state.wanted.keys()).next();
-        assert_eq!(insists, None, "somebody still insists on it, or wants it");
-        assert!(state.turns.is_empty(), "turns are left: {:?}", state.turns);
-        let given = self.promises.iter().find(|(_, word)| matches!(word, Word::Given { .. }));
-        assert_eq!(given, None, "a promise is left");
-        assert!(state.promisers.is_empty(), "still promising: {:?}", state.promisers);
-        let reserved = state.accounts.iter().find(|(_, account)| !account.reserved.is_empty());
-        assert_eq!(reserved, None, "money is left aside");
-        assert!(state.listeners.is_empty() && state.ears.is_empty(), "somebody listens");
-        assert!(state.letters.is_empty(), "letters are left: {:?}", state.letters);
-        assert!(state.orders.is_empty(), "orders are left: {:?}", state.orders);
-    }
-}
-
-impl Word {
-    fn is_of(&self, by: &RunId, at: &Path) -> bool {
-        match self {
-            Self::Given { run, path } => run == by && path == at,
-            Self::Kept { .. } => false,
-        }
-    }
 }
 
 impl Bucket {
@@ -654,9 +522,24 @@ impl Bucket {
     }
 }
 
-/// Whether what is held there is held until the asker is done.
-fn is_around(run: &RunId, path: &Path, asker: &Asker) -> bool {
-    *run == asker.run && path.is_run() && !asker.path.is_run()
+/// The promises that have not expired.
+pub fn fresh(promises: &BTreeMap<Key, DeskPromise>, now: Timestamp) -> BTreeMap<Key, DeskPromise> {
+    let fresh = promises.iter().filter(|(_, promise)| is_fresh(promise, now));
+    fresh.map(|(key, promise)| (key.clone(), promise.clone())).collect()
+}
+
+fn is_fresh(promise: &DeskPromise, now: Timestamp) -> bool {
+    !matches!(promise, DeskPromise::Kept { until: Some(until), .. } if *until <= now)
+}
+
+fn is_of(promise: &DeskPromise, by: &RunId, at: &Path) -> bool {
+    matches!(promise, DeskPromise::Pending { run, path, .. } if run == by && path == at)
+}
+
+/// Whether what is held there is held until the asker is done: by a run that called it, or by its own run.
+fn waits_for(ask: &Ask, run: &RunId, path: &Path) -> bool {
+    let own_run = *run == ask.asker.run && path.is_run() && !ask.asker.path.is_run();
+    ask.ancestors.contains(run) || own_run
 }
 
 fn needs(ask: &Ask, key: &Key) -> bool {

@@ -9,7 +9,6 @@ pub struct Life {
     pub id: RunId,
     pub depth: u32,
     pub ancestors: Vec<RunId>,
-    pub flow: Arc<str>,
     pub over: bool,
     /// The first is the run itself, which wants to begin; the others are steps.
     pub parts: Vec<Part>,
@@ -50,9 +49,9 @@ pub enum Phase {
 }
 
 impl Life {
-    pub fn new(id: RunId, depth: u32, flow: Arc<str>, ancestors: Vec<RunId>) -> Self {
+    pub fn new(id: RunId, depth: u32, ancestors: Vec<RunId>) -> Self {
         let (parts, ears) = (Vec::new(), Vec::new());
-        Self { id, depth, ancestors, flow, over: false, parts, ears, heard: BTreeSet::new() }
+        Self { id, depth, ancestors, over: false, parts, ears, heard: BTreeSet::new() }
     }
 
     /// Adds the run itself, and then its steps.
@@ -83,7 +82,6 @@ impl Life {
             claims: claims.clone(),
             since: *since,
             ahead: *ahead,
-            flow: self.flow.clone(),
             ancestors: self.ancestors.clone(),
         })
     }

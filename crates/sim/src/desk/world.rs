@@ -4,16 +4,15 @@
 //! that point; then everything is made again from what is left, and the runs do what a runtime does when it has read its journal.
 
 use super::goods::{self, Goods};
-use super::ledger::Ledger;
+use super::ledger::{Ledger, fresh};
 use super::life::{Ended, Life, Part, Phase};
-use super::tally::Tally;
-use super::told;
-use crate::Random;
+use crate::{Random, Tally};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use windlass_engine::{
-    Address, Amount, Asker, Claim, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskPromise,
-    DeskRefused, DeskState, End, Fire, Key, Listener, Overlap, Path, RunId, Timestamp,
+    Address, Amount, Asker, Claim, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskRefused,
+    DeskState, DeskWhat, End, Fire, Key, Listener, Overlap, Path, RunId, Timestamp,
 };
 use windlass_ir::value::Map;
 use windlass_ir::{Duration, Value};
@@ -61,7 +60,7 @@ pub struct World {
     follower: Desk,
     pub(super) runs: BTreeMap<RunId, Life>,
     pub(super) ledger: Ledger,
-    kept: Kept,
+    pub(super) kept: Kept,
     /// What was written and may be lost.
     loose: Vec<Record>,
     /// How many records were written, and how many of them are durable.
@@ -78,13 +77,14 @@ pub struct World {
     named: u32,
     pub(super) values: i64,
     pub tally: Tally,
-    pub log: Vec<String>,
+    /// None in a world that nobody reads about.
+    pub log: Option<Vec<String>>,
 }
 
 /// What is durable.
 #[derive(Debug, Default)]
-struct Kept {
-    journal: Vec<DeskEvent>,
+pub(super) struct Kept {
+    pub(super) journal: Vec<DeskEvent>,
     runs: BTreeMap<RunId, Life>,
     ledger: Ledger,
 }
@@ -112,7 +112,7 @@ const MESSAGES: usize = 2;
 const TRIGGERS: usize = 2;
 
 impl World {
-    pub fn new(size: Size, seed: u64) -> Self {
+    pub fn new(size: Size, seed: u64, logs: bool) -> Self {
         let mut random = Random::new(seed);
         let goods = Goods::draw(&mut random, size.keys);
         let as_text = random.chance(5);
@@ -136,7 +136,7 @@ impl World {
             named: 0,
             values: 0,
             tally: Tally::default(),
-            log: Vec::new(),
+            log: logs.then(Vec::new),
         }
     }
 
@@ -180,24 +180,24 @@ impl World {
         let is_tick = input == DeskInput::Tick;
         match self.desk.handle(self.now, input.clone()) {
             Err(refused) => {
-                self.tally.refusals += 1;
-                self.log.push(format!("{:>9} refused  {}", self.clock(), told::input(&input)));
+                self.tally.count("fault", "refusal");
+                self.tell("refused", &input);
                 check_refusal(self.desk.state(), &input, refused);
             }
             Ok(turn) => {
-                self.tally.input(&input);
+                self.count_input(&input);
                 // Time that changes nothing is not worth a line.
                 if !is_tick || !turn.events.is_empty() {
-                    self.log.push(format!("{:>9} input    {}", self.clock(), told::input(&input)));
+                    self.tell("input", &input);
                 }
                 for event in &turn.events {
-                    self.tally.event(event);
-                    self.log.push(format!("{:>9}   event  {}", "", told::event(event)));
+                    self.count_event(event);
+                    self.tell("  event", &event.what);
                     self.follower.apply(event);
                 }
                 for effect in &turn.effects {
-                    self.tally.effect(effect);
-                    self.log.push(format!("{:>9}   effect {}", "", told::effect(effect)));
+                    self.count_effect(effect);
+                    self.tell("  effect", effect);
                 }
                 self.ledger.apply(self.now, &input, &turn.events);
                 self.ledger.check_effects(&input, &turn.events, &turn.effects);
@@ -218,8 +218,38 @@ impl World {
         }
     }
 
-    fn clock(&self) -> i64 {
-        self.now.0 / 1_000_000 % 10_000_000
+    fn tell(&mut self, kind: &str, what: &impl Debug) {
+        let seconds = self.now.0 / 1_000_000 % 10_000_000;
+        if let Some(log) = &mut self.log {
+            log.push(format!("{seconds:>9} {kind:<8} {what:?}"));
+        }
+    }
+
+    fn count_input(&mut self, input: &DeskInput) {
+        self.tally.saw("input", input);
+        if let DeskInput::Release { end, .. } = input {
+            self.tally.saw("end", end);
+        }
+        if let DeskInput::Fire(fire) = input {
+            self.tally.saw("overlap", &fire.overlap);
+        }
+    }
+
+    fn count_event(&mut self, event: &DeskEvent) {
+        self.tally.saw("event", &event.what);
+        if let DeskWhat::Fired(fired) = &event.what {
+            self.tally.saw("came", &fired.came);
+        }
+    }
+
+    fn count_effect(&mut self, effect: &DeskEffect) {
+        self.tally.saw("effect", effect);
+        if let DeskEffect::Answer { answer, .. } = effect {
+            self.tally.saw("answer", answer);
+        }
+        if let DeskEffect::Answer { answer: DeskAnswer::Denied(denial), .. } = effect {
+            self.tally.saw("denied", denial);
+        }
     }
 
     fn write(&mut self, record: Record) {
@@ -237,11 +267,11 @@ impl World {
     fn send(&mut self, effect: DeskEffect) {
         let after = if self.random.chance(50) { 0 } else { self.written };
         if !self.calm && self.random.chance(3) {
-            self.tally.doubled_effects += 1;
+            self.tally.count("fault", "doubled effect");
             self.mail.push((after, effect.clone()));
         }
         if !self.calm && self.random.chance(3) {
-            self.tally.lost_effects += 1;
+            self.tally.count("fault", "lost effect");
             return;
         }
         self.mail.push((after, effect));
@@ -267,11 +297,11 @@ impl World {
     }
 
     fn crash(&mut self) {
-        self.tally.crashes += 1;
+        self.tally.count("fault", "crash");
         let kept = self.random.below(self.loose.len() + 1);
         let lost = self.loose.len() - kept;
-        self.tally.lost_records += lost as u64;
-        self.log.push(format!("{:>9} crash    {lost} records are lost", self.clock()));
+        (0..lost).for_each(|_| self.tally.count("fault", "lost record"));
+        self.tell("crash", &lost);
         self.keep(kept);
         self.loose.clear();
         self.written = self.durable;
@@ -288,8 +318,8 @@ impl World {
     }
 
     /// The journal is replaced by one that says the same with less.
-    fn compact(&mut self) {
-        self.tally.compactions += 1;
+    pub(super) fn compact(&mut self) {
+        self.tally.count("fault", "compaction");
         self.flush();
         let old = self.desk.state().clone();
         let now = self.now.max(old.last_at);
@@ -297,8 +327,8 @@ impl World {
         if self.as_text {
             told = read_again(&told);
         }
-        told.iter().for_each(|event| self.tally.event(event));
-        self.log.push(format!("{:>9} compact", self.clock()));
+        told.iter().for_each(|event| self.count_event(event));
+        self.tell("compact", &told.len());
         check_same(&old, self.desk.state(), now);
         self.follower = Desk::replay(&told);
         assert!(self.desk == self.follower, "the live desk differs from what was told again");
@@ -407,7 +437,7 @@ impl World {
     }
 
     pub(super) fn carry_out(&mut self, effect: DeskEffect) {
-        self.log.push(format!("{:>9} done     {}", self.clock(), told::effect(&effect)));
+        self.tell("done", &effect);
         match effect {
             DeskEffect::Answer { asker, answer } => self.answered(&asker, answer),
             DeskEffect::Deliver { to, letter } => self.delivered(to, letter.id),
@@ -418,8 +448,7 @@ impl World {
             }
             DeskEffect::Start(order) => {
                 if !self.runs.contains_key(&order.run) {
-                    let flow = goods::flow(&mut self.random);
-                    let mut life = Life::new(order.run.clone(), 0, flow, Vec::new());
+                    let mut life = Life::new(order.run.clone(), 0, Vec::new());
                     life.needs(order.claims, 0);
                     self.add_steps(&mut life);
                     self.note(&life);
@@ -469,7 +498,7 @@ impl World {
     fn say(&mut self, input: DeskInput) {
         match !self.calm && self.random.chance(15) {
             true => {
-                self.tally.late += 1;
+                self.tally.count("fault", "late");
                 self.late.push(input);
             }
             false => self.offer(input),
@@ -530,8 +559,7 @@ impl World {
         let depth = caller.map_or(0, |caller| caller.depth + 1);
         let mut ancestors = caller.map(|caller| caller.ancestors.clone()).unwrap_or_default();
         ancestors.extend(caller.map(|caller| caller.id.clone()));
-        let flow = goods::flow(&mut self.random);
-        let mut life = Life::new(id.clone(), depth, flow, ancestors);
+        let mut life = Life::new(id.clone(), depth, ancestors);
         let held = caller.map(|caller| caller.parts[0].claims.clone()).unwrap_or_default();
         let claims = self.goods.of_run(&mut self.random, depth, &held, self.calm);
         let ahead = if self.calm { 0 } else { self.goods.ahead(&mut self.random) };
@@ -545,7 +573,7 @@ impl World {
     pub(super) fn come_for(&mut self, claim: Claim, is_run: bool) -> RunId {
         self.named += 1;
         let id = run_id(&format!("run{}", self.named));
-        let mut life = Life::new(id.clone(), 0, goods::flow(&mut self.random), Vec::new());
+        let mut life = Life::new(id.clone(), 0, Vec::new());
         if !is_run {
             life.needs(Vec::new(), 0);
         }
@@ -867,22 +895,9 @@ fn read_again(events: &[DeskEvent]) -> Vec<DeskEvent> {
 
 /// The desk that was told again is the old one, apart from what does not matter any more.
 fn check_same(old: &DeskState, new: &DeskState, now: Timestamp) {
-    let rates = |state: &DeskState| -> Vec<(Key, Timestamp)> {
-        let all = state.rates.iter().filter(|(_, until)| **until > now);
-        all.map(|(key, until)| (key.clone(), *until)).collect()
-    };
-    let promises = |state: &DeskState| -> Vec<(Key, DeskPromise)> {
-        let fresh = |promise: &DeskPromise| match promise {
-            DeskPromise::Kept { until, .. } => until.is_none_or(|until| until > now),
-            DeskPromise::Pending { .. } => true,
-        };
-        let all = state.promises.iter().filter(|(_, promise)| fresh(promise));
-        all.map(|(key, promise)| (key.clone(), promise.clone())).collect()
-    };
-    assert_eq!(rates(old), rates(new), "rates told again");
-    assert_eq!(promises(old), promises(new), "promises told again");
     let mut same = old.clone();
     (same.last_at, same.next) = (new.last_at, new.next);
-    (same.rates, same.promises) = (new.rates.clone(), new.promises.clone());
+    same.promises = fresh(&same.promises, now);
+    same.rates.retain(|key, until| *until > now || new.rates.contains_key(key));
     assert!(same == *new, "told again it is another desk:\n{same:?}\n{new:?}");
 }

@@ -202,16 +202,8 @@ impl World {
             return;
         }
         for effect in replayed.outstanding() {
-            let key = match effect {
-                Effect::Dispatch(job) => job.key,
-                Effect::Abort(key) => key,
-                Effect::Ask { .. }
-                | Effect::Release { .. }
-                | Effect::Listen(_)
-                | Effect::Deaf(_)
-                | Effect::Conclude(_) => continue,
-            };
-            assert!(self.executors.jobs.contains_key(&key), "{key} is owed, and no executor has it");
+            let Some(key) = effect.job() else { continue };
+            assert!(self.executors.jobs.contains_key(key), "{key} is owed, and no executor has it");
         }
         for asker in replayed.asks() {
             let waits = self.runs.coordinator().waiting.contains_key(&asker);

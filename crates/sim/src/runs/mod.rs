@@ -15,8 +15,8 @@ mod tally;
 mod workflows;
 mod world;
 
+use crate::broken;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use tally::{Fault, Tally};
 use windlass_engine::{Bug, plant};
 use world::World;
@@ -40,27 +40,22 @@ pub fn live(seed: u64) -> Result<Tally, String> {
     };
     // Lines cost more than everything else, so they are written only for a seed that fails.
     let told = simulate(seed, true).err().unwrap_or(quiet);
-    let last = told.log.len().saturating_sub(LINES);
     Err(format!(
         "seed {seed}, step {}: {}\n{}\nrepeat: cargo run --release -p windlass-sim -- --runs --seeds {seed}..{}",
         told.steps,
         told.what,
-        told.log[last..].join("\n"),
+        broken::last_of(&told.log, LINES),
         seed + 1
     ))
 }
 
 fn simulate(seed: u64, logs: bool) -> Result<Tally, Broken> {
     let mut world = World::new(seed, logs);
-    let lived = catch_unwind(AssertUnwindSafe(|| world.live()));
-    lived.map(|()| world.tally.clone()).map_err(|panic| {
-        let what = panic.downcast_ref::<String>().cloned();
-        let what = what.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Broken {
-            what: what.unwrap_or_default(),
-            steps: world.tally.steps,
-            log: world.log.take().unwrap_or_default(),
-        }
+    let lived = broken::caught(|| world.live());
+    lived.map(|()| world.tally.clone()).map_err(|what| Broken {
+        what,
+        steps: world.tally.steps,
+        log: world.log.take().unwrap_or_default(),
     })
 }
 

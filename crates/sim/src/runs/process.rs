@@ -77,7 +77,7 @@ impl Policy for LimitsJobs {
 
     fn add_claims(&self, _: &Run, _: &Job, ask: &mut Ask) {
         let (key, limit) = (MACHINE.into(), MACHINE_JOBS as u32);
-        ask.claims.push(Claim::Slot { key, limit, full: Full::Wait, turns: false });
+        ask.claims.push(Claim::Slot { key, limit, full: Full::Wait });
     }
 }
 

@@ -1,0 +1,59 @@
+//! A simulated world that fails: what it panicked with, and the smallest world that fails too.
+
+use crate::Tally;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs a world. An error is the message that it panicked with.
+pub(crate) fn caught(live: impl FnOnce()) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(live)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+    })
+}
+
+/// Makes a failing world smaller as long as it fails, with its own seed or with one of the others. Returns the last failure.
+pub(crate) fn shrink<T>(
+    first: (T, u64),
+    others: std::ops::Range<u64>,
+    smaller: impl Fn(&T) -> Vec<T>,
+    live: impl Fn(&T, u64) -> Result<Tally, String>,
+) -> String {
+    let broken = live(&first.0, first.1).err().unwrap_or_default();
+    let mut best = (first.0, first.1, broken);
+    let mut tries = 0;
+    'smaller: loop {
+        for candidate in smaller(&best.0) {
+            for seed in [best.1].into_iter().chain(others.clone()) {
+                tries += 1;
+                if tries > 4_000 {
+                    return best.2;
+                }
+                if let Err(broken) = live(&candidate, seed) {
+                    best = (candidate, seed, broken);
+                    continue 'smaller;
+                }
+            }
+        }
+        return best.2;
+    }
+}
+
+/// The last of the lines of a log.
+pub(crate) fn last_of(log: &[String], count: usize) -> String {
+    log[log.len().saturating_sub(count)..].join("\n")
+}
+
+/// Simulates `count` seeds, or `SIM_SEEDS` of them; only the default range must have met all of `everything`.
+#[cfg(test)]
+pub(crate) fn check_seeds(count: u64, everything: &str, live: impl Fn(u64) -> Result<Tally, String>) {
+    let asked = std::env::var("SIM_SEEDS").ok().and_then(|count| count.parse().ok());
+    let mut all = Tally::default();
+    for seed in 0..asked.unwrap_or(count) {
+        match live(seed) {
+            Ok(tally) => all.add(&tally),
+            Err(broken) => panic!("{broken}"),
+        }
+    }
+    let missing = all.missing(everything);
+    assert!(asked.is_some() || missing.is_empty(), "never occurred: {missing:?}");
+}
