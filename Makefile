@@ -69,7 +69,7 @@ $(ORACLES)/installed:
 
 simulate: toolchain ## Simulate runs (SEEDS, 0..100000), the coordinator and processes (PROCESS_SEEDS, 0..200000) in a hostile world
 	$(CARGO) run --release -p windlass-sim -- --seeds $(SEEDS)
-	$(CARGO) run --release -p windlass-sim -- --desk --seeds $(SEEDS)
+	$(CARGO) run --release -p windlass-sim -- --coordinator --seeds $(SEEDS)
 	$(CARGO) run --release -p windlass-sim -- --runs --seeds $(PROCESS_SEEDS)
 
 instructions: toolchain ## Count the instructions of the core with callgrind

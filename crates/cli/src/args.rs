@@ -15,7 +15,7 @@ pub use completions::Completions;
 pub use filter::Filter;
 pub use going::{Compat, Going};
 pub use look::{Diff, Events, Logs, Runs, RunsCommand, Show};
-pub use shared::{Budget, BudgetCommand, Desk, Publish, Serve, Wait};
+pub use shared::{BudgetCommand, Budgets, Limits, Publish, Serve, Wait};
 pub use test::Test;
 pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersHistory, TriggersNext};
 pub use upkeep::{Backup, Doctor, Gc};
@@ -55,8 +55,10 @@ pub enum Command {
     Publish(Publish),
     Wait(Wait),
     Serve(Serve),
-    Desk(Desk),
-    Budget(Budget),
+    #[command(alias = "desk")]
+    Limits(Limits),
+    #[command(visible_alias = "budget")]
+    Budgets(Budgets),
     Cancel(Cancel),
     Pause(Pause),
     Triggers(Triggers),

@@ -1,7 +1,7 @@
 //! What has happened: the only thing that is ever remembered about a run. Every decision is in its event, so that
 //! applying one needs no expression, no policy and no clock.
 
-use crate::desk::{Amount, Claim, Listener};
+use crate::coordinator::{Amount, Claim, Subscription};
 use crate::input::Lineage;
 use crate::job::Work;
 use crate::keys::{Path, Reason, RunId, Timestamp};
@@ -305,7 +305,7 @@ pub struct Shares {
     pub ahead: i32,
     /// The messages that cancel it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cancelled_by: Vec<Listener>,
+    pub cancelled_by: Vec<Subscription>,
     /// The runs that wait for it, the outermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<RunId>,
@@ -528,8 +528,9 @@ pub struct Assignment {
     /// Added to the environment of whatever is started; may hold secrets.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<Arc<str>, Sealable>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promise: Option<Promise>,
+    /// Serialized as in the first version: digests of work contain it.
+    #[serde(default, rename = "promise", skip_serializing_if = "Option::is_none")]
+    pub key: Option<IdempotencyKey>,
     /// What it needs that runs share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
@@ -537,7 +538,7 @@ pub struct Assignment {
 
 /// While the outcome under this key is fresh, no other step with the key is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct IdempotencyKey {
     pub key: Arc<str>,
     pub ttl: Option<Duration>,
 }

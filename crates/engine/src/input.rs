@@ -1,6 +1,6 @@
 //! What the world says to a run, and what a run asks of the world.
 
-use crate::desk::{Address, Amount, Ask, Asker, Claim, DeskAnswer, End, Listener};
+use crate::coordinator::{Address, Amount, Ask, Asker, Claim, CoordinatorAnswer, End, Subscription};
 use crate::event::{Kept, Reach, RunBudget};
 use crate::job::Job;
 use crate::keys::{JobKey, Path, RunId, Timestamp};
@@ -24,10 +24,10 @@ pub enum Input {
         /// Whether an executor may have started it. If not, it uses up none of its deliveries.
         started: bool,
     },
-    /// What the desk says to something that was asked for.
+    /// The coordinator answers an ask.
     Answered {
         asker: Asker,
-        answer: DeskAnswer,
+        answer: CoordinatorAnswer,
     },
     /// A job has cost this, beside what it said before.
     Spent {
@@ -168,7 +168,7 @@ pub enum Choice {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Dispatch(Box<Job>),
-    /// Ask the desk; `job` is what will be dispatched once it is granted.
+    /// Ask the coordinator; `job` is dispatched once it is granted.
     Ask {
         ask: Box<Ask>,
         job: Option<Box<Job>>,
@@ -179,10 +179,9 @@ pub enum Effect {
         used: Amount,
         end: End,
     },
-    /// A message that names no run is waited for.
-    Listen(Box<Listener>),
-    /// It is not any more.
-    Deaf(Address),
+    /// Wait for a message that names no run.
+    Subscribe(Box<Subscription>),
+    Unsubscribe(Address),
     /// Stop this job; its report is still waited for.
     Abort(JobKey),
     /// The result is known: tell whoever waits for it.
@@ -195,9 +194,11 @@ impl Effect {
         match self {
             Self::Dispatch(job) => Some(&job.key),
             Self::Abort(key) => Some(key),
-            Self::Ask { .. } | Self::Release { .. } | Self::Listen(_) | Self::Deaf(_) | Self::Conclude(_) => {
-                None
-            }
+            Self::Ask { .. }
+            | Self::Release { .. }
+            | Self::Subscribe(_)
+            | Self::Unsubscribe(_)
+            | Self::Conclude(_) => None,
         }
     }
 }

@@ -24,19 +24,19 @@ impl RunId {
         &self.0
     }
 
-    /// The name under which the desk stands beside the runs. No run can have it.
-    pub fn desk() -> Self {
+    /// The name of the coordinator's stream, which no run can have. It is the name of the first version: journals contain it.
+    pub fn coordinator() -> Self {
         Self(".desk".into())
     }
 
-    pub fn is_desk(&self) -> bool {
+    pub fn is_coordinator(&self) -> bool {
         &*self.0 == ".desk"
     }
 
-    /// A name as it was written down: that of a run, or of the desk.
+    /// The name of a stream as it is stored: that of a run, or of the coordinator.
     pub fn written(text: &str) -> Option<Self> {
-        let desk = Self::desk();
-        if text == desk.as_str() { Some(desk) } else { Self::new(text).ok() }
+        let coordinator = Self::coordinator();
+        if text == coordinator.as_str() { Some(coordinator) } else { Self::new(text).ok() }
     }
 }
 

@@ -3,7 +3,7 @@
 //! This crate owns decisions. It has no clock, no randomness, no threads and no files: time and answers come in through
 //! [`Run::handle`], everything it wants done goes out as [`Effect`]s, and its whole memory is a list of [`Event`]s.
 
-mod desk;
+mod coordinator;
 mod event;
 mod input;
 mod job;
@@ -13,14 +13,15 @@ mod outcome;
 mod run;
 mod runs;
 
-pub use desk::{
-    Account, Address, Amount, Ask, Asker, Came, Claim, Day, Denial, Desk, DeskAnswer, DeskEffect, DeskEvent,
-    DeskInput, DeskRefused, DeskState, DeskTurn, DeskWhat, End, Fire, Fired, Full, Hold, Key, Letter,
-    Listener, Order, Overlap, Place as LinePlace, Promise as DeskPromise, Waiter,
+pub use coordinator::{
+    Address, Amount, Ask, Asker, BudgetState, Came, Claim, Coordinator, CoordinatorAnswer, CoordinatorEffect,
+    CoordinatorEvent, CoordinatorInput, CoordinatorRefused, CoordinatorState, CoordinatorTurn,
+    CoordinatorWhat, Day, Denial, End, Fired, Firing, Full, Hold, Key, KeyState, Message, Order, Overlap,
+    Position as QueuePosition, Subscription, Waiter,
 };
 pub use event::{
-    AddedPlan, Assignment, Decision, Event, Kept, Listening, Promise, Question, Reach, Repeated, RunBudget,
-    Settled, Shares, Undone, Waiting, What,
+    AddedPlan, Assignment, Decision, Event, IdempotencyKey, Kept, Listening, Question, Reach, Repeated,
+    RunBudget, Settled, Shares, Undone, Waiting, What,
 };
 pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
 pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};
@@ -28,7 +29,7 @@ pub use keep::{kept, of_action, of_gate, of_step, step_at};
 pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Timestamp};
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{
-    Answer, CHILD, Contradiction, Program, Run, RunPhase, StepPhase, StepView, Unrunnable, View, account_of,
+    Answer, CHILD, Contradiction, Program, Run, RunPhase, StepPhase, StepView, Unrunnable, View, budget_of,
     fits, is_abort, is_raised, says_no, status_word,
 };
 #[cfg(feature = "planted-bugs")]

@@ -6,7 +6,8 @@ use crate::host::Host;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use windlass_engine::{
-    Amount, Ask, Claim, Desk, DeskEvent, DeskState, DeskWhat, Full, Job, Key, Policy, Run, RunId, Work,
+    Amount, Ask, Claim, Coordinator, CoordinatorEvent, CoordinatorState, CoordinatorWhat, Full, Job, Key,
+    Policy, Run, RunId, Work,
 };
 use windlass_ir::policy::Budget;
 use windlass_store::{Append, Appended, Error, Lsn, Prev, Store};
@@ -19,9 +20,9 @@ const SHARED_BUDGETS: [&str; 3] = ["all", "day", "workflow:"];
 pub(crate) struct Budgets(Arc<Mutex<BTreeSet<Key>>>);
 
 impl Budgets {
-    pub fn note(&self, state: &DeskState) {
+    pub fn note(&self, state: &CoordinatorState) {
         let shared = |key: &Key| SHARED_BUDGETS.iter().any(|kind| key.starts_with(kind));
-        let capped = state.accounts.iter().filter(|(key, account)| account.cap.is_some() && shared(key));
+        let capped = state.budgets.iter().filter(|(key, budget)| budget.cap.is_some() && shared(key));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = capped.map(|(key, _)| key.clone()).collect();
     }
 
@@ -57,7 +58,7 @@ impl Policy for Machine {
         );
         if spends {
             let budgets = self.budgets.of_workflow(&run.program().plan.header.id).into_iter();
-            ask.claims.extend(budgets.map(|account| Claim::Spend { account, cap: Budget::default(), most }));
+            ask.claims.extend(budgets.map(|budget| Claim::Spend { budget, cap: Budget::default(), most }));
         }
         let mocked = self.host.mocked(run, job).and_then(|answer| answer.most);
         for claim in &mut ask.claims {
@@ -66,7 +67,7 @@ impl Policy for Machine {
             }
         }
         let processes = self.host.limits.processes.filter(|_| self.host.starts_process(run, job));
-        for (key, limit) in [("house:jobs", self.host.limits.jobs), ("house:processes", processes)] {
+        for (key, limit) in [("machine:jobs", self.host.limits.jobs), ("machine:processes", processes)] {
             if let Some(limit) = limit {
                 ask.claims.push(Claim::Slot { key: key.into(), limit, full: Full::Wait });
             }
@@ -76,9 +77,9 @@ impl Policy for Machine {
 
 /// The coordinator as its stream tells it, the number of its last record, and how many events were read. Records before the last
 /// beginning are not needed, and not looked at if they are damaged. Blocks.
-pub(crate) fn read(store: &Store) -> Result<(Desk, Option<u64>, usize), Error> {
-    let stream = RunId::desk();
-    let mut records: Vec<Vec<DeskEvent>> = Vec::new();
+pub(crate) fn read(store: &Store) -> Result<(Coordinator, Option<u64>, usize), Error> {
+    let stream = RunId::coordinator();
+    let mut records: Vec<Vec<CoordinatorEvent>> = Vec::new();
     let (mut before, mut tail, mut page) = (None, None, PAGE);
     'pages: loop {
         let found = match store.journal.back(&stream, before, page).wait() {
@@ -93,16 +94,16 @@ pub(crate) fn read(store: &Store) -> Result<(Desk, Option<u64>, usize), Error> {
         before = Some(last.lsn);
         for record in found {
             tail.get_or_insert(record.lsn);
-            let events = record.desk_events(&*store.blobs).wait()?;
-            let begins = matches!(events.first(), Some(first) if first.what == DeskWhat::Begun);
+            let events = record.coordinator_events(&*store.blobs).wait()?;
+            let begins = matches!(events.first(), Some(first) if first.what == CoordinatorWhat::Snapshot);
             records.push(events);
             if begins {
                 break 'pages;
             }
         }
     }
-    let events: Vec<DeskEvent> = records.into_iter().rev().flatten().collect();
-    Ok((Desk::replay(&events), tail.map(|lsn: Lsn| lsn.0), events.len()))
+    let events: Vec<CoordinatorEvent> = records.into_iter().rev().flatten().collect();
+    Ok((Coordinator::replay(&events), tail.map(|lsn: Lsn| lsn.0), events.len()))
 }
 
 /// Records of the stream that are read at once.
@@ -110,10 +111,10 @@ const PAGE: usize = 256;
 
 /// Starts the coordinator's stream over behind damage that cannot be read: nothing is held, queued, kept or spent any more.
 pub(crate) fn renew(store: &Store) -> Result<(), Error> {
-    let events = [DeskEvent { at: Clock::Real.now(), what: DeskWhat::Begun }];
+    let events = [CoordinatorEvent { at: Clock::Real.now(), what: CoordinatorWhat::Snapshot }];
     let mut prev = None;
     loop {
-        let append = Append::desk(Prev::At(prev), &events)?;
+        let append = Append::coordinator(Prev::At(prev), &events)?;
         match store.journal.append(append).wait()? {
             Appended::At(_) => return Ok(()),
             // The journal knows where its damaged end is.

@@ -1,4 +1,4 @@
-//! The state of a data folder: whether its files are whole, which runs are hurt and why, and what can be done about each.
+//! The state of a data folder: whether its files are whole, which runs are damaged and why, and what can be done about each.
 
 use crate::engine::{Engine, Error, options};
 use crate::lock::Lock;
@@ -17,7 +17,7 @@ pub struct Finding {
     pub code: String,
     /// The file or the part of the folder.
     pub place: String,
-    /// The run that is hurt, where it is one.
+    /// The damaged run, if it is one.
     pub run_id: Option<RunId>,
     pub message: String,
     pub help: String,
@@ -68,8 +68,8 @@ impl Checkup {
         self.look_at_runs(engine)?;
         self.look_at_plans(store)?;
         if let Err(error) = engine.shared() {
-            let help = "restore the data folder from a backup, or forget what runs shared with `windlass doctor --renew-desk`";
-            self.find(&error, "desk", help);
+            let help = "restore the data folder from a backup, or reset the limits with `windlass doctor --renew-limits`";
+            self.find(&error, "limits", help);
         }
         self.look_at_values(store)?;
         self.look_at_rows(store)
@@ -238,8 +238,8 @@ pub fn accept_older(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets what runs share, so that runs can be driven again.
-pub fn renew_desk(folder: &Path) -> Result<(), Error> {
+/// Resets the limits that runs share, so that runs can be executed again.
+pub fn renew_limits(folder: &Path) -> Result<(), Error> {
     let lock = own(folder)?;
     let store = Store::open(folder, options(Durability::default()))?;
     crate::coordinator::renew(&store)?;

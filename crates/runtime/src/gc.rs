@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use windlass_engine::{DeskPromise, DeskState, Input, RunId, Timestamp, What};
+use windlass_engine::{CoordinatorState, Input, KeyState, RunId, Timestamp, What};
 use windlass_ir::{Duration, Value};
 use windlass_store::{Append, Appended, BlobId, Error as StoreError, Lsn, Query, RunRow, Store, named_in};
 
@@ -172,11 +172,11 @@ impl Engine {
     }
 
     async fn choose(&self, sweep: &Sweep, rows: &[RunRow], journal: &Seen) -> Result<Chosen, Error> {
-        let desk = self.coordinator(DeskState::clone).await?;
+        let coordinator = self.coordinator(CoordinatorState::clone).await?;
         Ok(chosen(sweep, rows, crate::Clock::Real.now(), |going| {
             let live = going.iter().filter(|run| self.is_live(run));
             let live = live.map(|run| (run.clone(), "it is being executed".to_owned()));
-            referred(&desk, rows, journal, going).into_iter().chain(live).collect()
+            referred(&coordinator, rows, journal, going).into_iter().chain(live).collect()
         }))
     }
 
@@ -302,7 +302,7 @@ impl Seen {
                 if !artefacts.is_empty() {
                     seen.artefacts.entry(record.run.clone()).or_default().extend(artefacts);
                 }
-                if record.prev.is_none() && !record.run.is_desk() {
+                if record.prev.is_none() && !record.run.is_coordinator() {
                     let parents =
                         record.events().ok().and_then(|events| parents(events.first()?.what.clone()));
                     seen.parents.extend(parents.map(|parents| (record.run.clone(), parents)));
@@ -321,7 +321,7 @@ fn parents(what: What) -> Option<Vec<RunId>> {
 
 /// Runs that something refers to, and what does. A failed run can be resumed with the runs that it called, unless it goes itself.
 fn referred(
-    desk: &DeskState,
+    coordinator: &CoordinatorState,
     rows: &[RunRow],
     journal: &Seen,
     going: &HashSet<RunId>,
@@ -339,18 +339,20 @@ fn referred(
             referred.extend(family().filter(|run| *run != waits).map(|run| (run.clone(), because(run))));
         }
     }
-    let at_desk = |run: &RunId| (run.clone(), "the desk still holds something for it".to_owned());
-    referred.extend(desk.holds.keys().chain(desk.waiting.keys()).map(|asker| at_desk(&asker.run)));
-    referred.extend(desk.ears.keys().chain(desk.letters.keys()).map(|address| at_desk(&address.run)));
-    for promise in desk.promises.values() {
-        match promise {
-            DeskPromise::Pending { run, .. } => referred.extend([at_desk(run)]),
+    let shared = |run: &RunId| (run.clone(), "it still holds a slot, a key or a subscription".to_owned());
+    let askers = coordinator.holds.keys().chain(coordinator.waiting.keys());
+    referred.extend(askers.map(|asker| shared(&asker.run)));
+    let addresses = coordinator.subscribed.keys().chain(coordinator.deliveries.keys());
+    referred.extend(addresses.map(|address| shared(&address.run)));
+    for key in coordinator.keys.values() {
+        match key {
+            KeyState::Pending { run, .. } => referred.extend([shared(run)]),
             // A start with the same key is this run for so long.
-            DeskPromise::Kept { value: Value::Text(run), .. } => {
+            KeyState::Kept { value: Value::Text(run), .. } => {
                 let because = "a start with its key is still the same run".to_owned();
                 referred.extend(RunId::new(run).ok().map(|run| (run, because)));
             }
-            DeskPromise::Kept { .. } => {}
+            KeyState::Kept { .. } => {}
         }
     }
     referred

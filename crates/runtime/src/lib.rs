@@ -39,7 +39,7 @@ pub use archive::Carried;
 pub use backup::{Copied, backup};
 pub use clock::Clock;
 pub use config::{BadConfig, Config, Fault, Limits, Recover, Runs};
-pub use doctor::{Checkup, Finding, accept_older, examine, rebuild, renew_desk};
+pub use doctor::{Checkup, Finding, accept_older, examine, rebuild, renew_limits};
 pub use engine::{Beginning, Engine, Error, Handle, RETRY_OF, Start, new_id};
 pub use follow::{Since, Update, Updates};
 pub use gc::{KeptRun, Sweep, Swept, SweptRun};
@@ -54,15 +54,15 @@ pub use retry::{Again, Fate, Forecast, again, only};
 pub use scheduler::Patience;
 pub use search::upwards;
 pub use tables::Tables;
-pub use triggers::{Parked, PastFire, Scheduled, Triggers, Unready};
+pub use triggers::{Parked, PastFiring, Scheduled, Triggers, Unready};
 
 /// The failure classes that Windlass itself uses.
 pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
 
 pub use windlass_engine::{
-    Asker, Choice, Claim, Decision, DeskEvent, DeskState, DeskWhat, Event, Failure, GateDecision, Input, Job,
-    Kept, Lineage, Outcome, Path, Program, Reach, Refused, RunId, RunPhase, StepPhase, StepView, Timestamp,
-    View, What, Work, says_no,
+    Asker, Choice, Claim, CoordinatorEvent, CoordinatorState, CoordinatorWhat, Decision, Event, Failure,
+    GateDecision, Input, Job, Kept, Lineage, Outcome, Path, Program, Reach, Refused, RunId, RunPhase,
+    StepPhase, StepView, Timestamp, View, What, Work, says_no,
 };
 pub use windlass_executors::{
     BoxFuture, Context, Environment, Executor, FINDS_ORPHANS, Line, Problem, Returned, Script, Stream, Traits,

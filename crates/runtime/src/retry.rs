@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_engine::{
-    DeskAnswer, Effect, Event, Input, Kept, Outcome, Path, Program, Reach, Run, RunId, Start, StepPhase,
-    StepView, View, What, kept, of_step, step_at,
+    CoordinatorAnswer, Effect, Event, Input, Kept, Outcome, Path, Program, Reach, Run, RunId, Start,
+    StepPhase, StepView, View, What, kept, of_step, step_at,
 };
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Plan, Value};
@@ -221,7 +221,7 @@ fn begin(program: Arc<Program>, inputs: Value, keep: &[Kept]) -> Result<View, Er
         }
         inputs.extend(answer.effects.into_iter().filter_map(|effect| match effect {
             Effect::Ask { ask, job: None } => {
-                Some(Input::Answered { asker: ask.asker, answer: DeskAnswer::Granted })
+                Some(Input::Answered { asker: ask.asker, answer: CoordinatorAnswer::Granted })
             }
             _ => None,
         }));

@@ -94,8 +94,8 @@ impl Branch {
                 // These plans share nothing with other runs.
                 Effect::Ask { .. }
                 | Effect::Release { .. }
-                | Effect::Listen(_)
-                | Effect::Deaf(_)
+                | Effect::Subscribe(_)
+                | Effect::Unsubscribe(_)
                 | Effect::Conclude(_) => {}
             }
         }

@@ -3,7 +3,7 @@
 //! failing seed is a bug report: the same seed fails again.
 
 mod broken;
-pub mod desk;
+pub mod coordinator;
 pub mod exhaustive;
 mod oracle;
 mod plan;

@@ -1,10 +1,10 @@
-//! `windlass-sim --seeds 0..1000 [--plan FILE | --desk | --runs]`: simulates the run of each seed, of a random plan or of the workflow
+//! `windlass-sim --seeds 0..1000 [--plan FILE | --coordinator | --runs]`: simulates the run of each seed, of a random plan or of the workflow
 //! in a file, or the coordinator with many runs, or every run of a process. Prints totals, or the first seed that fails and how to
 //! repeat it. `windlass-sim --runs --planted` plants each known bug and says which seed finds it.
 
 use std::process::ExitCode;
 use windlass_ir::Plan;
-use windlass_sim::{Tally, desk, live, live_plan, runs, story};
+use windlass_sim::{Tally, coordinator, live, live_plan, runs, story};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 fn main() -> ExitCode {
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
         Ok(found) => found,
         Err(problem) => {
             eprintln!(
-                "{problem}\nusage: windlass-sim --seeds FROM..TO [--plan FILE | --desk | --runs [--planted]]"
+                "{problem}\nusage: windlass-sim --seeds FROM..TO [--plan FILE | --coordinator | --runs [--planted]]"
             );
             return ExitCode::from(2);
         }
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let lived = match what {
         What::Plan(plan) => totals(range, |seed| live_plan((*plan).clone(), seed), Tally::add).map(debug),
         What::Plans => totals(range, live, Tally::add).map(debug),
-        What::Desk => totals(range, desk::live, Tally::add).map(debug),
+        What::Coordinator => totals(range, coordinator::live, Tally::add).map(debug),
         What::Runs => totals(range, runs::live, runs::Tally::add).map(|all| format!("\n{all}")),
         What::Planted => runs::planted(range).map(|table| format!("\n{table}")),
     };
@@ -73,7 +73,7 @@ struct Arguments {
 enum What {
     Plans,
     Plan(Box<Plan>),
-    Desk,
+    Coordinator,
     Runs,
     /// The same with each known bug in turn, until a seed finds it.
     Planted,
@@ -85,7 +85,7 @@ fn arguments() -> Result<Arguments, String> {
     while let Some(flag) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{flag} wants a value"));
         match flag.as_str() {
-            "--desk" => what = What::Desk,
+            "--coordinator" => what = What::Coordinator,
             "--runs" => what = What::Runs,
             "--planted" => (what, range) = (What::Planted, range.or(Some(0..20_000))),
             "--seeds" => range = parse(&value()?),

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use windlass_dialects::{Dialect, Options, Text, load};
 use windlass_engine::{
-    Asker, Choice, Denial, DeskAnswer, Effect, Event, Failure, GateDecision, Input, Job, Lineage, Outcome,
-    Path, Program, Refused, Run, RunId, Start, StepPhase, StepView, Timestamp, View, What, Work,
+    Asker, Choice, CoordinatorAnswer, Denial, Effect, Event, Failure, GateDecision, Input, Job, Lineage,
+    Outcome, Path, Program, Refused, Run, RunId, Start, StepPhase, StepView, Timestamp, View, What, Work,
 };
 use windlass_ir::{Duration, Plan, Value};
 
@@ -171,15 +171,18 @@ impl Telling {
                 Input::Reopen { inputs, by }
             }
             "close" => Input::Close,
-            "grant" => self.answer(first, DeskAnswer::Granted)?,
-            "found" => self.answer(first, DeskAnswer::Found(value(more)?))?,
+            "grant" => self.answer(first, CoordinatorAnswer::Granted)?,
+            "found" => self.answer(first, CoordinatorAnswer::Found(value(more)?))?,
             "deny" => {
                 let what = "tokens".into();
-                self.answer(first, DeskAnswer::Denied(Denial::BudgetExceeded { account: more.into(), what }))?
+                self.answer(
+                    first,
+                    CoordinatorAnswer::Denied(Denial::BudgetExceeded { budget: more.into(), what }),
+                )?
             }
             "taken" => {
                 let by = RunId::new("another").map_err(|error| error.to_string())?;
-                self.answer(first, DeskAnswer::Denied(Denial::Taken { key: more.into(), by }))?
+                self.answer(first, CoordinatorAnswer::Denied(Denial::Taken { key: more.into(), by }))?
             }
             "spent" => {
                 let used = value(more)?.to_json().and_then(|json| serde_json::from_value(json).ok());
@@ -191,8 +194,8 @@ impl Telling {
         })
     }
 
-    /// What the desk says to the run, or to the attempt that has asked last at a path.
-    fn answer(&self, path: &str, answer: DeskAnswer) -> Result<Input, String> {
+    /// The answer of the coordinator to the run, or to the attempt that asked last at a path.
+    fn answer(&self, path: &str, answer: CoordinatorAnswer) -> Result<Input, String> {
         let outstanding = self.run.outstanding();
         let asks = outstanding.iter().find_map(|effect| match effect {
             Effect::Ask { ask, .. } if ask.asker.path.to_string() == path => Some(ask.asker.clone()),
@@ -315,8 +318,8 @@ impl Telling {
                             Some(format!("{} (asks for {})", ask.asker.path, keys.join(", ")))
                         }
                         Effect::Release { .. }
-                        | Effect::Listen(_)
-                        | Effect::Deaf(_)
+                        | Effect::Subscribe(_)
+                        | Effect::Unsubscribe(_)
                         | Effect::Conclude(_) => None,
                     })
                     .collect();

@@ -266,8 +266,8 @@ impl World {
             // Sketches share nothing with other runs.
             Effect::Ask { .. }
             | Effect::Release { .. }
-            | Effect::Listen(_)
-            | Effect::Deaf(_)
+            | Effect::Subscribe(_)
+            | Effect::Unsubscribe(_)
             | Effect::Conclude(_) => {}
         }
     }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 use windlass_engine::{
-    Choice, DeskAnswer, Effect, End, Event, GateDecision, Input, Job, Lineage, Outcome, Path, Program, Reach,
-    Refused, Run, RunId, Start, Timestamp, What, Work, kept,
+    Choice, CoordinatorAnswer, Effect, End, Event, GateDecision, Input, Job, Lineage, Outcome, Path, Program,
+    Reach, Refused, Run, RunId, Start, Timestamp, What, Work, kept,
 };
 use windlass_ir::{Plan, Value};
 use windlass_sim::story::plan_of;
@@ -487,7 +487,7 @@ fn a_lost_job_that_may_have_cost_something_is_charged_and_asked_for_again() {
         let mut effects = offer(&mut run, Input::Start(Box::new(Start::with(json("{}")))));
         let first = asked(&effects);
         if let Some(asker) = first.clone() {
-            effects = offer(&mut run, Input::Answered { asker, answer: DeskAnswer::Granted });
+            effects = offer(&mut run, Input::Answered { asker, answer: CoordinatorAnswer::Granted });
         }
         let job = effects.iter().find_map(|effect| match effect {
             Effect::Dispatch(job) => Some(job.key.clone()),

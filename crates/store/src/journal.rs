@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use windlass_engine::{DeskEvent, Event, RunId};
+use windlass_engine::{CoordinatorEvent, Event, RunId};
 
 /// The number of a record in its journal, from 1: the order in which records became durable. Gaps appear only where runs
 /// were removed; no number is used twice.
@@ -80,8 +80,8 @@ impl Append {
     }
 
     /// A record of the stream that runs share.
-    pub fn desk(prev: impl Into<Prev>, events: &[DeskEvent]) -> Result<Self, Error> {
-        let run = RunId::desk();
+    pub fn coordinator(prev: impl Into<Prev>, events: &[CoordinatorEvent]) -> Result<Self, Error> {
+        let run = RunId::coordinator();
         let encoded = record::encode(&run, events, 0, Values::new())?;
         Ok(Self::of(run, prev.into(), encoded))
     }
@@ -211,7 +211,7 @@ impl Record {
     }
 
     /// The events of the stream that runs share.
-    pub fn desk_events(&self, blobs: &dyn Blobs) -> Pending<Vec<DeskEvent>> {
+    pub fn coordinator_events(&self, blobs: &dyn Blobs) -> Pending<Vec<CoordinatorEvent>> {
         Self::whole(std::slice::from_ref(self), blobs, record::decode_whole)
     }
 

@@ -143,7 +143,7 @@ impl Journal for Memory {
     fn tails(&self) -> Pending<Tails> {
         let state = self.state();
         let is_open = |lsn: &Lsn| state.record(*lsn).is_some_and(|record| !record.ends());
-        let open = state.tails.iter().filter(|(run, (lsn, _))| is_open(lsn) && !run.is_desk());
+        let open = state.tails.iter().filter(|(run, (lsn, _))| is_open(lsn) && !run.is_coordinator());
         Pending::ready(Ok(Tails {
             low_water: Lsn(1),
             last: (!state.records.is_empty()).then_some(Lsn(state.records.len() as u64)),

@@ -199,10 +199,10 @@ pub(crate) fn fold<'r>(
     find: impl FnOnce(&RunId) -> Result<&'r mut RunRow, Error>,
 ) -> Result<(), Error> {
     match scanned {
-        // The desk is no run.
-        Ok(record) if record.run.is_desk() => {}
+        // The coordinator has no row.
+        Ok(record) if record.run.is_coordinator() => {}
         Ok(record) => find(&record.run)?.fold(projection, record),
-        Err(Error::Corrupt { run, .. }) if run.is_desk() => {}
+        Err(Error::Corrupt { run, .. }) if run.is_coordinator() => {}
         Err(Error::Corrupt { run, lsn }) => find(run)?.hurt(*lsn),
         // A record without a run has no row.
         Err(Error::Orphan { .. }) => {}

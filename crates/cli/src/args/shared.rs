@@ -1,4 +1,4 @@
-//! The commands about what runs share, and about driving many of them.
+//! The commands about what runs share, and about executing many of them.
 
 use super::Data;
 use std::path::PathBuf;
@@ -31,8 +31,8 @@ pub struct Publish {
 
 /// Show what runs share: slots, queues, rates, keys, budgets, subscriptions and triggers
 #[derive(Debug, clap::Args)]
-#[command(after_help = DESK_EXAMPLES)]
-pub struct Desk {
+#[command(after_help = LIMITS_EXAMPLES)]
+pub struct Limits {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -40,13 +40,13 @@ pub struct Desk {
     pub data: Data,
 }
 
-/// Show and set what may be spent
+/// Show and set budgets
 ///
-/// Accounts are `all`, `day` (which begins anew every day), `workflow:ID`, and `run:ID` for a run with all runs below it. What a
-/// job can cost at most is set aside before it starts; one that does not fit fails with `budget_exceeded`.
+/// Budgets are `all`, `day` (which starts over every day), `workflow:ID`, and `run:ID` for a run and all runs below it. Windlass
+/// reserves the most that a job can cost before the job starts; a job that does not fit fails with `budget_exceeded`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = BUDGET_EXAMPLES)]
-pub struct Budget {
+#[command(after_help = BUDGETS_EXAMPLES)]
+pub struct Budgets {
     #[command(subcommand)]
     pub command: Option<BudgetCommand>,
     /// Print JSON
@@ -58,18 +58,18 @@ pub struct Budget {
 
 #[derive(Debug, clap::Subcommand)]
 pub enum BudgetCommand {
-    /// Show all accounts, or one
-    #[command(after_help = BUDGET_EXAMPLES)]
+    /// Show all budgets, or one
+    #[command(after_help = BUDGETS_EXAMPLES)]
     Show {
-        #[arg(value_name = "ACCOUNT")]
-        account: Option<String>,
+        #[arg(value_name = "BUDGET")]
+        budget: Option<String>,
     },
-    /// Set the caps of an account; what is not given has none
-    #[command(after_help = BUDGET_EXAMPLES)]
+    /// Set the caps of a budget; without an option there is no cap
+    #[command(after_help = BUDGETS_EXAMPLES)]
     Set {
         /// `all`, `day`, `workflow:ID` or `run:ID`
-        #[arg(value_name = "ACCOUNT")]
-        account: String,
+        #[arg(value_name = "BUDGET")]
+        budget: String,
         #[arg(long, value_name = "COUNT")]
         tokens: Option<u64>,
         #[arg(long, value_name = "DOLLARS")]
@@ -83,11 +83,11 @@ pub enum BudgetCommand {
         #[arg(long, value_name = "ZONE")]
         zone: Option<String>,
     },
-    /// Forget what was spent from an account
-    #[command(after_help = BUDGET_EXAMPLES)]
+    /// Set what was spent from a budget to zero
+    #[command(after_help = BUDGETS_EXAMPLES)]
     Reset {
-        #[arg(value_name = "ACCOUNT")]
-        account: String,
+        #[arg(value_name = "BUDGET")]
+        budget: String,
     },
 }
 
@@ -134,17 +134,17 @@ EXAMPLES:
   windlass publish order.paid '{\"order\": 17}'
   windlass publish order.cancelled '{\"order\": 17}' --id webhook-42";
 
-const DESK_EXAMPLES: &str = "\
+const LIMITS_EXAMPLES: &str = "\
 EXAMPLES:
-  windlass desk
-  windlass desk --json";
+  windlass limits
+  windlass limits --json";
 
-const BUDGET_EXAMPLES: &str = "\
+const BUDGETS_EXAMPLES: &str = "\
 EXAMPLES:
-  windlass budget
-  windlass budget set day --usd 20 --zone Europe/Berlin
-  windlass budget set workflow:ship-a-feature --tokens 500000
-  windlass budget reset day";
+  windlass budgets
+  windlass budgets set day --usd 20 --zone Europe/Berlin
+  windlass budgets set workflow:ship-a-feature --tokens 500000
+  windlass budgets reset day";
 
 const WAIT_EXAMPLES: &str = "\
 EXAMPLES:

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Check what starts runs by itself, and show when it will and when it did
 ///
-/// Schedules, webhooks and messages, in files of schedules, in skills and in workflows; and what became of past fires. Nothing is
+/// Schedules, webhooks and messages, in files of schedules, in skills and in workflows; and what became of past firings. Nothing is
 /// started.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
@@ -41,7 +41,7 @@ pub struct TriggersCheck {
     pub strict: bool,
 }
 
-/// Show the next fires of each trigger, in its own time zone and in that of this machine
+/// Show the next firings of each trigger, in its own time zone and in that of this machine
 ///
 /// Exit status: 0 done, 2 the file was refused.
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub struct TriggersNext {
     /// A file of schedules, a SKILL.md, a folder with files of schedules in it, a workflow file, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// How many fires of each
+    /// How many firings of each
     #[arg(short = 'n', long = "count", default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub count: u16,
     /// Those after this instant [default: now]
@@ -63,11 +63,11 @@ pub struct TriggersNext {
 
 /// Show what became of each instant at which a trigger was due, the newest first
 ///
-/// Either a run was started, whose id is shown, or the fire was skipped for the reason that is shown.
+/// Either a run was started, whose id is shown, or the firing was skipped for the reason that is shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct TriggersHistory {
-    /// Only the fires of this trigger
+    /// Only the firings of this trigger
     #[arg(value_name = "TRIGGER")]
     pub trigger: Option<String>,
     /// How many at most

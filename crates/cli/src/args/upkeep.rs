@@ -3,24 +3,24 @@
 use super::Data;
 use std::path::PathBuf;
 
-/// Look whether a data folder is whole, which runs are hurt, and how to mend it
+/// Check a data folder for damage and suggest repairs
 ///
-/// Journal, plans, large values, what runs share, and the view are read; nothing is changed unless one of the options says so. A run
-/// that is hurt is parked: nothing drives it, and all others go on.
+/// Reads the journal, plans, large values, shared limits and the view. Changes nothing without an option. Windlass parks a damaged
+/// run: it does not execute that run, and continues all others.
 ///
-/// Exit status: 0 all is well, 1 something was found, 2 refused.
+/// Exit status: 0 no damage, 1 damage found, 2 refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub struct Doctor {
-    /// Make the view anew from the journal
+    /// Rebuild the view from the journal
     #[arg(long)]
     pub rebuild: bool,
-    /// Go on from an older copy of the folder; what was done since it was made will be done again
+    /// Continue from an older copy of the folder; steps done since then run again
     #[arg(long)]
     pub accept_older: bool,
-    /// Forget what runs share, if it cannot be read: places, rates, budgets, keys, past fires of triggers
-    #[arg(long)]
-    pub renew_desk: bool,
+    /// Reset damaged limits: slots, rates, budgets, keys, past firings of triggers
+    #[arg(long, alias = "renew-desk")]
+    pub renew_limits: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -6,7 +6,7 @@ use crate::show::Screen;
 use crate::show::words::{clean, count, one_line};
 use crate::{args, data};
 use std::path::Path;
-use windlass_runtime::{Checkup, Door, Error, accept_older, examine, rebuild, renew_desk};
+use windlass_runtime::{Checkup, Door, Error, accept_older, examine, rebuild, renew_limits};
 
 pub fn run(args: &args::Doctor, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
@@ -34,9 +34,9 @@ fn mend(args: &args::Doctor, folder: &Path) -> Result<String, Error> {
         accept_older(folder)?;
         done += "this state of the journal is accepted\n";
     }
-    if args.renew_desk {
-        renew_desk(folder)?;
-        done += "what runs shared is forgotten\n";
+    if args.renew_limits {
+        renew_limits(folder)?;
+        done += "the limits were reset\n";
     }
     if args.rebuild {
         let owner = block_on(folder, Door::of_owner(folder, remark))?;

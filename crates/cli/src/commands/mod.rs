@@ -2,14 +2,13 @@
 
 mod ask;
 mod backup;
-mod budget;
+mod budgets;
 mod cancel;
 mod carry;
 pub mod compat;
 mod completions;
 mod convert;
 mod decide;
-mod desk;
 mod diff;
 mod doctor;
 mod eval;
@@ -19,6 +18,7 @@ mod follow;
 mod gc;
 mod graph;
 mod inputs;
+mod limits;
 mod logs;
 mod plan;
 mod publish;
@@ -65,8 +65,8 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Publish(args) => publish::run(args),
         Command::Wait(args) => wait::run(&args, &screens.stderr),
         Command::Serve(args) => serve::run(args, &screens.stderr),
-        Command::Desk(args) => desk::run(&args, &screens.stdout),
-        Command::Budget(args) => budget::run(args, &screens.stdout),
+        Command::Limits(args) => limits::run(&args, &screens.stdout),
+        Command::Budgets(args) => budgets::run(args, &screens.stdout),
         Command::Cancel(args) => cancel::run(&args),
         Command::Pause(args) => decide::pause(args),
         Command::Triggers(args) => triggers::run(&args, &screens),

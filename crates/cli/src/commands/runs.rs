@@ -69,7 +69,7 @@ fn as_json(row: &RunRow) -> Json {
         "waiting_on": row.row.waiting,
         "reason": reason(row),
         "failed_step": reason(row).and(row.row.failed_step.as_ref()),
-        "hurt": row.broken.is_some(),
+        "damaged": row.broken.is_some(),
     })
 }
 
@@ -79,7 +79,7 @@ fn line(row: &RunRow, width: usize, screen: &Screen) -> String {
     let waiting = row.row.waiting.join(", ");
     let step = row.row.failed_step.as_ref().map(|step| format!("{step}: ")).unwrap_or_default();
     let remark = match (reason(row), waiting.is_empty()) {
-        _ if row.broken.is_some() => "hurt: see `windlass doctor`".to_owned(),
+        _ if row.broken.is_some() => "damaged: see `windlass doctor`".to_owned(),
         (Some(reason), _) => shorten(&one_line(&(step + reason)), 100).into_owned(),
         (None, false) => one_line(&format!("waiting at {waiting}")),
         (None, true) => String::new(),

@@ -32,13 +32,13 @@ fn of_run(args: &args::Show, engine: &Engine, run: &RunId, screen: &Screen) -> R
         Some(event) => engine.view_at(run, event)?,
         None => engine.view(run)?,
     };
-    // Lines of the desk are those of now, not of then.
-    let desk = match args.at {
-        // A desk that is hurt hides places in lines, and nothing else.
+    // Queues are those of now, not of then.
+    let coordinator = match args.at {
+        // Without the coordinator only the positions in queues are unknown.
         None if report::standing(&view) == Standing::Waiting => engine.shared().ok(),
         None | Some(_) => None,
     };
-    let mut result = report::result_at(run, &view, desk.as_ref());
+    let mut result = report::result_at(run, &view, coordinator.as_ref());
     if let (Some(event), Json::Object(result)) = (args.at, &mut result) {
         result.insert("at_event".into(), event.into());
     }
@@ -49,7 +49,7 @@ fn of_run(args: &args::Show, engine: &Engine, run: &RunId, screen: &Screen) -> R
         Some(event) => engine.events(run)?.get(event as usize - 1).map(|event| event.at),
         None => None,
     };
-    let tree = report::tree(run, &view, desk.as_ref());
+    let tree = report::tree(run, &view, coordinator.as_ref());
     let looked_at = now.unwrap_or_else(|| Clock::Real.now());
     let stdout = header(&result, &view, now).render(0, screen)
         + "\n"

@@ -144,15 +144,21 @@ fn next(args: &TriggersNext, screens: &Screens) -> Answer {
 
 fn past(args: &TriggersHistory, screens: &Screens) -> Answer {
     let folder = data::folder(&args.data, None);
-    let fires = match Engine::look(&folder) {
-        Ok(engine) => engine.fires(args.trigger.as_deref(), args.limit),
+    let firings = match Engine::look(&folder) {
+        Ok(engine) => engine.firings(args.trigger.as_deref(), args.limit),
         Err(Error::Store(StoreError::Missing { .. })) => Ok(Vec::new()),
         Err(error) => Err(error),
     };
-    match fires {
-        Ok(fires) if args.json => Answer::json(Status::Done, &fires.iter().map(history::to_json).collect()),
-        Ok(fires) if fires.is_empty() => Answer { stderr: "no fires\n".into(), ..Answer::new(Status::Done) },
-        Ok(fires) => Answer { stdout: history::render(&fires, &screens.stdout), ..Answer::new(Status::Done) },
+    match firings {
+        Ok(firings) if args.json => {
+            Answer::json(Status::Done, &firings.iter().map(history::to_json).collect())
+        }
+        Ok(firings) if firings.is_empty() => {
+            Answer { stderr: "no firings\n".into(), ..Answer::new(Status::Done) }
+        }
+        Ok(firings) => {
+            Answer { stdout: history::render(&firings, &screens.stdout), ..Answer::new(Status::Done) }
+        }
         Err(error) => refused(&error),
     }
 }

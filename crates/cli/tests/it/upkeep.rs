@@ -1,4 +1,4 @@
-//! Looking after a data folder: what is hurt and what goes on, copies of a folder, and removing what nobody needs.
+//! Looking after a data folder: what is damaged and what continues, copies of a folder, and removing what nobody needs.
 
 use crate::scratch::Scratch;
 use crate::support::{Seen, windlass_in};
@@ -81,10 +81,13 @@ fn one_damaged_record_parks_one_run() {
     spoil(&house.file("copy/journal.db"), "spoilt-reason");
     house.restore("copy");
     let found = house.json("doctor", 1);
-    let hurt: Vec<&Json> = found["findings"].as_array().expect("a list").iter().collect();
-    assert_eq!(hurt.len(), 1, "{found}");
-    assert_eq!((hurt[0]["code"].as_str(), hurt[0]["run_id"].as_str()), (Some("hurt_run"), Some("second")));
-    house.check("resume second", 2, "error[hurt_run]");
+    let damaged: Vec<&Json> = found["findings"].as_array().expect("a list").iter().collect();
+    assert_eq!(damaged.len(), 1, "{found}");
+    assert_eq!(
+        (damaged[0]["code"].as_str(), damaged[0]["run_id"].as_str()),
+        (Some("damaged_run"), Some("second"))
+    );
+    house.check("resume second", 2, "error[damaged_run]");
     house.check("approve first --by dana", 0, "recorded");
     house.check("resume --all", 0, "run second is left alone");
     house.check("show first", 0, "success");
@@ -140,23 +143,23 @@ fn a_contradictory_journal_parks_one_run() {
 
 /// What runs share cannot be made up: nothing is driven without it, everything can be looked at, and one command begins it anew.
 #[test]
-fn a_hurt_desk_is_said_and_can_be_begun_anew() {
-    let house = House::new("upkeep-desk");
+fn a_damaged_limits_is_said_and_can_be_begun_anew() {
+    let house = House::new("upkeep-limits");
     house.check("run w.yaml --run-id first", 3, "waiting");
     house.check("budget set workflow:spoilt --calls 1", 0, "set");
     house.check("backup copy", 0, "copy");
     spoil(&house.file("copy/journal.db"), "workflow:spoilt");
     house.restore("copy");
-    for refused in ["approve first --by dana", "run w.yaml", "resume --all", "desk", "triggers history"] {
-        house.check(refused, 2, "windlass doctor --renew-desk");
+    for refused in ["approve first --by dana", "run w.yaml", "resume --all", "limits", "triggers history"] {
+        house.check(refused, 2, "windlass doctor --renew-limits");
     }
     house.check("runs", 0, "first");
     house.check("show first", 0, "ask");
-    house.check("doctor", 1, "hurt_desk");
-    house.check("doctor --renew-desk", 0, "forgotten");
+    house.check("doctor", 1, "damaged_limits");
+    house.check("doctor --renew-desk", 0, "the limits were reset");
     house.check("approve first --by dana", 0, "recorded");
     house.check("resume first", 0, "run first success");
-    house.check("desk", 0, "nothing is shared");
+    house.check("limits", 0, "no limit is in use");
 }
 
 #[test]

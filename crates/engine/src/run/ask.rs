@@ -1,9 +1,11 @@
-//! What a run shares with others: what it asks the desk for, what the answer leads to, and when it is given back.
+//! What a run shares with others: what it asks the coordinator for, what the answer leads to, and when it is released.
 
 use super::state::{Attempt, Phase, Place, State};
 use super::values::Sight;
 use super::{Run, Turn, render};
-use crate::desk::{Address, Amount, Ask, Asker, Claim, Denial, DeskAnswer, End, Full, Listener};
+use crate::coordinator::{
+    Address, Amount, Ask, Asker, Claim, CoordinatorAnswer, Denial, End, Full, Subscription,
+};
 use crate::event::{Assignment, RunBudget, Shares, What};
 use crate::input::{Effect, Refused, Start};
 use crate::keys::{Path, RunId, Timestamp};
@@ -39,7 +41,7 @@ impl Run {
         Some(Effect::Ask { ask, job: None })
     }
 
-    /// Whoever waits for the desk: the run itself, or attempts of its steps.
+    /// The askers that wait for the coordinator: the run itself, or attempts of its steps.
     pub fn asks(&self) -> impl Iterator<Item = Asker> {
         let start = self.state.admission.request.filter(|_| self.outcome().is_none());
         let start = start.map(|time| Asker::start(self.id.clone(), time));
@@ -82,8 +84,8 @@ impl Run {
         }
     }
 
-    /// Everything that the run listens to and that names no run.
-    pub fn listeners(&self) -> Vec<Listener> {
+    /// The messages that the run waits for and that name no run.
+    pub fn subscriptions(&self) -> Vec<Subscription> {
         if self.outcome().is_some() {
             return Vec::new();
         }
@@ -93,7 +95,7 @@ impl Run {
             let path = self.state.at(*place).path.clone();
             let address = Address { run: self.id.clone(), path };
             let (name, matching) = (signal.name.clone(), signal.matching.clone());
-            Some(Listener { address, name, matching, until: None, number: 0, as_text: signal.as_text })
+            Some(Subscription { address, name, matching, until: None, number: 0, as_text: signal.as_text })
         });
         self.state.shares.cancelled_by.iter().cloned().chain(waits).collect()
     }
@@ -127,7 +129,7 @@ impl Turn<'_> {
             step.policy.idempotency.as_ref().filter(|key| key.scope == IdempotencyScope::Global)
         {
             let text = render::text(sight, &key.key)?;
-            claims.push(Claim::Promise { key: format!("key:{text}").into(), ttl: key.ttl });
+            claims.push(Claim::Key { key: format!("key:{text}").into(), ttl: key.ttl });
         }
         if let (Some(limit), Action::Task(task)) = (step.policy.task_jobs_max, action) {
             let key = format!("task:{}", task.task).into();
@@ -145,7 +147,7 @@ impl Turn<'_> {
             let most = Amount { calls: 1, ..Amount::default() };
             let budgets = self.run.budgets();
             claims.extend(budgets.map(|RunBudget { run, cap }| Claim::Spend {
-                account: account_of(&run),
+                budget: budget_of(&run),
                 cap,
                 most,
             }));
@@ -191,19 +193,20 @@ impl Turn<'_> {
             let until = cancel.timeout.map(|timeout| self.now.plus(timeout));
             let (address, name) = (address.clone(), cancel.message.clone());
             let matching = render::bindings(&sight, &cancel.matching)?;
-            cancelled_by.push(Listener { address, name, matching, until, number, as_text });
+            cancelled_by.push(Subscription { address, name, matching, until, number, as_text });
         }
         let (parents, budgets) = (start.parents.clone(), start.budgets.clone());
         let shares = Shares { claims, ahead, cancelled_by, parents, budgets };
         Ok((shares != Shares::default()).then(|| Box::new(shares)))
     }
 
-    /// The run has begun or was opened again: it asks for its place, and listens for what would cancel it.
+    /// The run has begun or was reopened: it asks for its slots, and subscribes to the messages that cancel it.
     pub(super) fn apply(&mut self) {
         self.answer.effects.extend(self.run.application());
-        let listeners = self.state().shares.cancelled_by.iter().cloned();
-        let listens: Vec<Effect> = listeners.map(|listener| Effect::Listen(Box::new(listener))).collect();
-        self.answer.effects.extend(listens);
+        let subscriptions = self.state().shares.cancelled_by.iter().cloned();
+        let subscribe: Vec<Effect> =
+            subscriptions.map(|subscription| Effect::Subscribe(Box::new(subscription))).collect();
+        self.answer.effects.extend(subscribe);
     }
 
     /// Hands an attempt out, once it has what runs share.
@@ -227,21 +230,21 @@ impl Turn<'_> {
         self.answer.effects.extend(ask);
     }
 
-    pub(super) fn answered(&mut self, asker: Asker, answer: DeskAnswer) -> Result<(), Refused> {
+    pub(super) fn answered(&mut self, asker: Asker, answer: CoordinatorAnswer) -> Result<(), Refused> {
         if asker.path.is_run() {
             if self.state().admission.request != Some(asker.attempt) {
                 return Err(Refused::NotAsked(asker));
             }
             match answer {
-                DeskAnswer::Granted | DeskAnswer::Found(_) => {
+                CoordinatorAnswer::Granted | CoordinatorAnswer::Found(_) => {
                     self.emit(What::Admitted { path: asker.path, attempt: asker.attempt });
                 }
-                DeskAnswer::Denied(denial) => {
+                CoordinatorAnswer::Denied(denial) => {
                     let why = denial.to_string().into();
                     self.emit(What::CancelRequested {
                         path: asker.path,
                         why,
-                        by: DESK.into(),
+                        by: LIMITS.into(),
                         inside: false,
                     });
                 }
@@ -250,9 +253,11 @@ impl Turn<'_> {
         }
         let Some(place) = self.waiting_for(&asker) else { return Err(Refused::NotAsked(asker)) };
         match answer {
-            DeskAnswer::Granted => self.emit(What::Admitted { path: asker.path, attempt: asker.attempt }),
-            DeskAnswer::Found(value) => self.settle(place, Outcome::Done(value)),
-            DeskAnswer::Denied(denial) => self.settle(place, Outcome::Failed(refusal(&denial))),
+            CoordinatorAnswer::Granted => {
+                self.emit(What::Admitted { path: asker.path, attempt: asker.attempt });
+            }
+            CoordinatorAnswer::Found(value) => self.settle(place, Outcome::Done(value)),
+            CoordinatorAnswer::Denied(denial) => self.settle(place, Outcome::Failed(refusal(&denial))),
         }
         Ok(())
     }
@@ -266,13 +271,13 @@ impl Turn<'_> {
         (waits && number == asker.attempt && asker.run == self.run.id).then_some(place)
     }
 
-    /// An attempt is over, and with an outcome its step: what it had is given back, and what it listened to is not heard any more.
+    /// An attempt is over, and with an outcome its step: it releases what it held, and unsubscribes.
     pub(super) fn give_back(&mut self, place: Place, outcome: Option<&Outcome>) {
         if let (Phase::Wait(sleep), Some(_)) = (&self.at(place).phase, outcome)
             && sleep.signal.as_ref().is_some_and(|signal| signal.message)
         {
             let address = Address { run: self.run.id.clone(), path: self.path(place) };
-            self.answer.effects.push(Effect::Deaf(address));
+            self.answer.effects.push(Effect::Unsubscribe(address));
         }
         let Some(asked) = &self.at(place).asked else { return };
         let used = asked.used(self.now);
@@ -295,8 +300,8 @@ impl Turn<'_> {
     }
 }
 
-/// Who stops a run that is not let in.
-const DESK: &str = "desk";
+/// Who cancels a run that is refused its slots.
+const LIMITS: &str = "limits";
 
 /// What has no cost of its own draws on no budget.
 fn spends(action: &Action) -> bool {
@@ -324,7 +329,7 @@ fn refusal(denial: &Denial) -> Failure {
     Failure::new(class, denial.to_string())
 }
 
-/// The account that a tree of runs shares, by its root.
-pub fn account_of(root: &RunId) -> Arc<str> {
+/// The key of the budget that a tree of runs shares.
+pub fn budget_of(root: &RunId) -> Arc<str> {
     format!("run:{root}").into()
 }

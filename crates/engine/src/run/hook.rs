@@ -153,6 +153,6 @@ impl Turn<'_> {
             }
         };
         let env = render::variables(&sight.env);
-        Ok(Assignment { input: Value::Null, work, env, promise: None, claims: Vec::new() })
+        Ok(Assignment { input: Value::Null, work, env, key: None, claims: Vec::new() })
     }
 }

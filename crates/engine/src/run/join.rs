@@ -9,9 +9,9 @@ use windlass_ir::Value;
 impl Turn<'_> {
     /// Whether the key of this work is held already, so that it is not done here.
     pub(super) fn joins(&mut self, place: Place, assignment: &Assignment) -> bool {
-        let Some(promise) = &assignment.promise else { return false };
-        let key = promise.key.clone();
-        let answered = match self.state().promises.get(&key) {
+        let Some(idempotency) = &assignment.key else { return false };
+        let key = idempotency.key.clone();
+        let answered = match self.state().keys.get(&key) {
             Some(Held::Pending { owner: Some(_), .. }) => None,
             // Nobody does it at the moment: the first that waits will.
             Some(Held::Pending { waiting, .. }) if waiting.front().is_some_and(|first| *first != place) => {
@@ -33,7 +33,7 @@ impl Turn<'_> {
     /// What has come of the work that this step waits for, if it was done.
     fn answer(&self, place: Place) -> Option<Value> {
         let Phase::Joined(key) = &self.at(place).phase else { return None };
-        match self.state().promises.get(key) {
+        match self.state().keys.get(key) {
             Some(Held::Kept { value, .. }) => Some(value.clone()),
             Some(Held::Pending { .. }) | None => None,
         }

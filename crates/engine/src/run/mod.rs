@@ -39,7 +39,7 @@ use crate::input::{Effect, Input, Refused, Start};
 use crate::job::Job;
 use crate::keys::{JobKey, Path, Reason, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome};
-pub use ask::account_of;
+pub use ask::budget_of;
 pub use attempt::Fnv;
 pub use end::{is_abort, is_raised};
 pub use program::{Program, Unrunnable, says_no};
@@ -129,7 +129,7 @@ impl Run {
         }
     }
 
-    /// From now on the desk is asked about every job, also those that share nothing by their plan.
+    /// From now on the run asks the coordinator for every job, also for those whose plan names no limit.
     pub fn ask_always(&mut self, always: bool) {
         self.asks_always = always;
     }

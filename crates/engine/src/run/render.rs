@@ -3,7 +3,7 @@
 use super::Turn;
 use super::state::Place;
 use super::values::{Sight, check_size, expression_error};
-use crate::event::{Assignment, Promise};
+use crate::event::{Assignment, IdempotencyKey};
 use crate::input::Lineage;
 use crate::job::{AssistantAsk, AssistantWork, Request, RequestAuth, RequestBody, Work};
 use crate::outcome::Failure;
@@ -29,9 +29,9 @@ impl Turn<'_> {
         let work = self.work(place, action, &sight)?;
         let env = variables(&sight.env);
         let own = step.policy.idempotency.as_ref().filter(|key| key.scope == IdempotencyScope::Run);
-        let promise = own.map(|key| promise(&sight, key)).transpose()?;
+        let key = own.map(|key| idempotency_key(&sight, key)).transpose()?;
         let claims = self.claims(step, action, &sight)?;
-        Ok(Assignment { input, work, env, promise, claims })
+        Ok(Assignment { input, work, env, key, claims })
     }
 
     fn work(&self, place: Place, action: &Action, sight: &Sight<'_>) -> Result<Work, Failure> {
@@ -98,8 +98,8 @@ fn object(sight: &Sight<'_>, named: &Bindings) -> Result<Value, Failure> {
     Ok(Value::Map(Arc::new(bindings(sight, named)?)))
 }
 
-fn promise(sight: &Sight<'_>, idempotency: &Idempotency) -> Result<Promise, Failure> {
-    Ok(Promise { key: text(sight, &idempotency.key)?, ttl: idempotency.ttl })
+fn idempotency_key(sight: &Sight<'_>, idempotency: &Idempotency) -> Result<IdempotencyKey, Failure> {
+    Ok(IdempotencyKey { key: text(sight, &idempotency.key)?, ttl: idempotency.ttl })
 }
 
 /// What something comes to, as text.

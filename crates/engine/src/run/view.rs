@@ -2,7 +2,7 @@
 
 use super::program::Program;
 use super::state::{Contradiction, Doing, Instance, Phase, Place, Role, Stage, State, Trace, Within, evolve};
-use crate::desk::Claim;
+use crate::coordinator::Claim;
 use crate::event::{Assignment, Decision, Event, Undone};
 use crate::job::Work;
 use crate::keys::{Path, Reason, RunId, Timestamp};

@@ -4,7 +4,7 @@ use super::records;
 use super::state::{Phase, Place, Sleep};
 use super::values::Sight;
 use super::{Run, Turn};
-use crate::desk::{Address, Listener};
+use crate::coordinator::{Address, Subscription};
 use crate::event::{Decision, Listening, Waiting, What};
 use crate::input::{Effect, Refused};
 use crate::keys::{Path, Reason, Timestamp};
@@ -43,16 +43,18 @@ impl Turn<'_> {
             }
         };
         let now = waiting.signal.is_none() && waiting.until.is_some_and(|until| until <= self.now);
-        let letter = waiting.signal.as_ref().and_then(|signal| self.letter_for(signal));
+        let unread = waiting.signal.as_ref().and_then(|signal| self.unread_for(signal));
         let path = self.path(place);
-        let listener = waiting.signal.as_ref().filter(|signal| signal.message).map(|signal| {
+        let subscription = waiting.signal.as_ref().filter(|signal| signal.message).map(|signal| {
             let address = Address { run: self.run.id.clone(), path: path.clone() };
             let (name, matching) = (signal.name.clone(), signal.matching.clone());
-            Listener { address, name, matching, until: waiting.until, number: 0, as_text }
+            Subscription { address, name, matching, until: waiting.until, number: 0, as_text }
         });
         self.emit(What::Entered { path, decision: Decision::Wait(Box::new(waiting)) });
-        self.answer.effects.extend(listener.map(|listener| Effect::Listen(Box::new(listener))));
-        match letter {
+        self.answer
+            .effects
+            .extend(subscription.map(|subscription| Effect::Subscribe(Box::new(subscription))));
+        match unread {
             Some((id, value)) => {
                 let outcome = Outcome::Done(records::waited(self.state(), place, value));
                 self.settle_as(place, outcome, |settled| settled.took = Some(id));
@@ -64,12 +66,12 @@ impl Turn<'_> {
     }
 
     /// The first signal that came before and is what this wait is for. What was published to nobody is gone.
-    fn letter_for(&self, signal: &Listening) -> Option<(Arc<str>, Value)> {
-        let mut letters = self.state().signals.unread.iter().filter(|_| !signal.message);
-        let found = letters.find(|letter| {
-            letter.name == signal.name && fits(&signal.matching, &letter.value, signal.as_text)
+    fn unread_for(&self, signal: &Listening) -> Option<(Arc<str>, Value)> {
+        let mut unread = self.state().signals.unread.iter().filter(|_| !signal.message);
+        let found = unread.find(|unread| {
+            unread.name == signal.name && fits(&signal.matching, &unread.value, signal.as_text)
         });
-        found.map(|letter| (letter.id.clone(), letter.value.clone()))
+        found.map(|unread| (unread.id.clone(), unread.value.clone()))
     }
 
     /// The wall clock was set: timers that stand for an instant of it are set again.
@@ -124,14 +126,14 @@ impl Turn<'_> {
                 place.ok_or_else(|| Refused::NoWait(path.clone()))?;
                 Some(path)
             }
-            None => self.listener(&name, &value).map(|place| self.path(place)),
+            None => self.subscription(&name, &value).map(|place| self.path(place)),
         };
         self.emit(What::Signalled { id, name, by, value, path });
         Ok(())
     }
 
     /// The first wait that such a signal is for, in the order in which they began.
-    fn listener(&self, name: &str, value: &Value) -> Option<Place> {
+    fn subscription(&self, name: &str, value: &Value) -> Option<Place> {
         let mut sleeping = self.state().index.sleeping.iter().copied();
         sleeping.find(|place| self.listens(*place, name, Some(value), false))
     }

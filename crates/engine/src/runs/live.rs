@@ -5,7 +5,7 @@ use super::mail::{After, Body, Execution, Loaded, Mail, Order, Reply, ReplyTo, R
 use super::planted::{Bug, planted};
 use super::rates::{Passed, Rates};
 use super::work::{Landing, To, Work};
-use crate::desk::{Ask, Asker, DeskAnswer, DeskInput, Letter, Promise};
+use crate::coordinator::{Ask, Asker, CoordinatorAnswer, CoordinatorInput, KeyState, Message};
 use crate::input::{Effect, Input, Refused};
 use crate::job::Job;
 use crate::keys::{JobKey, RunId, Timestamp};
@@ -195,9 +195,9 @@ impl Turn<'_> {
             Mail::Answered { asker, answer, needs } => {
                 self.offer(Input::Answered { asker, answer }, needs, reply, None);
             }
-            Mail::Letter { to, letter, needs } => {
-                let Letter { id, name, by, value } = letter;
-                let heard = DeskInput::Heard { id: id.clone(), to: to.clone() };
+            Mail::Message { to, message, needs } => {
+                let Message { id, name, by, value } = message;
+                let acknowledged = CoordinatorInput::Acknowledge { id: id.clone(), to: to.clone() };
                 let input = match to.path.is_run() {
                     true => {
                         Input::Cancel { path: to.path, why: format!("the message `{name}` came").into(), by }
@@ -205,7 +205,7 @@ impl Turn<'_> {
                     false => Input::Signal { id, name, by, value, to: Some(to.path) },
                 };
                 self.offer(input, needs, reply, None);
-                self.work.tell(heard, self.now);
+                self.work.tell(acknowledged, self.now);
             }
             Mail::Ended { child, outcome, at } => self.ended(&child, outcome, at, retry),
             Mail::Elsewhere { job } => self.elsewhere(&job),
@@ -318,7 +318,7 @@ impl Turn<'_> {
         while let Some((input, needs)) = inputs.pop_front() {
             let at = self.live.clock.read(self.now);
             let granted = match &input {
-                Input::Answered { asker, answer: DeskAnswer::Granted } => Some(asker.clone()),
+                Input::Answered { asker, answer: CoordinatorAnswer::Granted } => Some(asker.clone()),
                 _ => None,
             };
             let handled = match self.live.is_quiet() {
@@ -362,15 +362,19 @@ impl Turn<'_> {
                     outside.push(effect);
                 }
                 Effect::Conclude(_) => {
-                    self.share(DeskInput::Gone { run: self.id() }, rests_on, inputs);
+                    self.share(CoordinatorInput::Gone { run: self.id() }, rests_on, inputs);
                     outside.push(effect);
                 }
                 Effect::Ask { ask, job } => self.ask(ask, job.as_deref(), rests_on, inputs),
                 Effect::Release { asker, used, end } => {
-                    self.share(DeskInput::Release { asker, used, end }, rests_on, inputs);
+                    self.share(CoordinatorInput::Release { asker, used, end }, rests_on, inputs);
                 }
-                Effect::Listen(listener) => self.share(DeskInput::Listen(listener), rests_on, inputs),
-                Effect::Deaf(address) => self.share(DeskInput::Deaf(address), rests_on, inputs),
+                Effect::Subscribe(subscription) => {
+                    self.share(CoordinatorInput::Subscribe(subscription), rests_on, inputs);
+                }
+                Effect::Unsubscribe(address) => {
+                    self.share(CoordinatorInput::Unsubscribe(address), rests_on, inputs);
+                }
             }
         }
         let reply = reply.map(|to| (to, Reply::Done));
@@ -403,10 +407,15 @@ impl Turn<'_> {
                 }
             }
         }
-        self.share(DeskInput::Ask(ask), needs, inputs);
+        self.share(CoordinatorInput::Ask(ask), needs, inputs);
     }
 
-    fn share(&mut self, input: DeskInput, needs: Option<u64>, inputs: &mut VecDeque<(Input, Option<u64>)>) {
+    fn share(
+        &mut self,
+        input: CoordinatorInput,
+        needs: Option<u64>,
+        inputs: &mut VecDeque<(Input, Option<u64>)>,
+    ) {
         let id = self.id();
         let Ok(said) = self.work.share(input, needs, Some(&id), self.now) else { return };
         let answers = said.own.into_iter();
@@ -416,8 +425,8 @@ impl Turn<'_> {
     /// Subscribes again and asks again for everything that the run waits for. The coordinator answers a repeated question the same
     /// way.
     pub fn ask_again(&mut self) {
-        for listener in self.live.run.listeners() {
-            self.work.tell(DeskInput::Listen(Box::new(listener)), self.now);
+        for subscription in self.live.run.subscriptions() {
+            self.work.tell(CoordinatorInput::Subscribe(Box::new(subscription)), self.now);
         }
         let mut answers = VecDeque::new();
         for effect in self.live.run.owed_asks() {
@@ -447,8 +456,8 @@ impl Turn<'_> {
                 Effect::Abort(key) => (self.live.run.job_at(&key), true),
                 Effect::Ask { .. }
                 | Effect::Release { .. }
-                | Effect::Listen(_)
-                | Effect::Deaf(_)
+                | Effect::Subscribe(_)
+                | Effect::Unsubscribe(_)
                 | Effect::Conclude(_) => (None, false),
             };
             if let Some(job) = job {
@@ -498,8 +507,8 @@ impl Turn<'_> {
                 Effect::Dispatch(_)
                 | Effect::Ask { .. }
                 | Effect::Release { .. }
-                | Effect::Listen(_)
-                | Effect::Deaf(_)
+                | Effect::Subscribe(_)
+                | Effect::Unsubscribe(_)
                 | Effect::Conclude(_) => {}
             }
         }
@@ -531,7 +540,10 @@ impl Turn<'_> {
                 Effect::Dispatch(job) => self.start(job),
                 Effect::Abort(key) => self.abort(&key),
                 Effect::Conclude(outcome) => self.conclude(outcome, at),
-                Effect::Ask { .. } | Effect::Release { .. } | Effect::Listen(_) | Effect::Deaf(_) => {}
+                Effect::Ask { .. }
+                | Effect::Release { .. }
+                | Effect::Subscribe(_)
+                | Effect::Unsubscribe(_) => {}
             }
         }
     }
@@ -585,15 +597,15 @@ fn nothing() -> Value {
 
 /// Whether something that an asker waits for can be given by a run that is executed here.
 pub(super) fn waits_in_vain(work: &Work, asker: &Asker, executes: impl Fn(&RunId) -> bool) -> bool {
-    let state = work.desk.state();
+    let state = work.coordinator.state();
     let Some(waiting) = state.waiting.get(asker) else { return false };
     if state.timed.contains(&waiting.on) {
         return false;
     }
     let holders = state.slots.get(&waiting.on).into_iter().flatten().map(|holder| &holder.run);
-    let promiser = match state.promises.get(&waiting.on) {
-        Some(Promise::Pending { run, .. }) => Some(run),
-        Some(Promise::Kept { .. }) | None => None,
+    let owner = match state.keys.get(&waiting.on) {
+        Some(KeyState::Pending { run, .. }) => Some(run),
+        Some(KeyState::Kept { .. }) | None => None,
     };
-    !holders.chain(promiser).any(executes)
+    !holders.chain(owner).any(executes)
 }

@@ -1,7 +1,9 @@
 //! What goes into the scheduler and what comes out of it.
 
 use super::clock::{Clock, Now};
-use crate::desk::{Address, Ask, Asker, DeskAnswer, DeskEvent, DeskRefused, Letter, Order as Ordered};
+use crate::coordinator::{
+    Address, Ask, Asker, CoordinatorAnswer, CoordinatorEvent, CoordinatorRefused, Message, Order as Ordered,
+};
 use crate::event::Event;
 use crate::input::{Input, Refused, Start};
 use crate::job::Job;
@@ -26,13 +28,13 @@ pub enum Mail {
     /// The coordinator's answer, and the record that it rests on.
     Answered {
         asker: Asker,
-        answer: DeskAnswer,
+        answer: CoordinatorAnswer,
         needs: Option<u64>,
     },
     /// A published message for a step that waits for it, or for the whole run.
-    Letter {
+    Message {
         to: Address,
-        letter: Letter,
+        message: Message,
         needs: Option<u64>,
     },
     /// A called run has a result.
@@ -52,7 +54,7 @@ pub enum Mail {
 impl Mail {
     /// Whether the coordinator said this. After a failed write that may not be true any more, and is asked for again.
     pub(super) fn is_from_the_coordinator(&self) -> bool {
-        matches!(self, Self::Answered { .. } | Self::Letter { .. })
+        matches!(self, Self::Answered { .. } | Self::Message { .. })
     }
 
     /// Whether this is lost without harm when nothing executes the run: the run learns it when it is resumed.
@@ -61,7 +63,7 @@ impl Mail {
             Self::Answered { .. }
             | Self::Ended { .. }
             | Self::Elsewhere { .. }
-            | Self::Letter { .. }
+            | Self::Message { .. }
             | Self::Input(Input::Tick | Input::ClockSet) => true,
             Self::Begin(_) | Self::Resume(_) | Self::Settle | Self::Input(_) => false,
         }
@@ -215,7 +217,7 @@ pub enum Reply {
     /// A message reached this many subscribers.
     Published(usize),
     Refused(Refused),
-    NotShared(DeskRefused),
+    NotShared(CoordinatorRefused),
     NoRun,
     /// The run is parked.
     Unusable,
@@ -240,7 +242,7 @@ pub struct Record {
 #[derive(Debug)]
 pub enum Body {
     Run(Arc<Vec<Event>>),
-    Coordinator(Vec<DeskEvent>),
+    Coordinator(Vec<CoordinatorEvent>),
 }
 
 /// The record of the same stream before another one.

@@ -1,6 +1,6 @@
 //! Every run of a process, and the one way to send something to a run.
 //!
-//! [`Runs`] is a state machine without IO, like [`Run`] and [`Desk`], and it owns both: mail goes in, records and orders come out,
+//! [`Runs`] is a state machine without IO, like [`Run`] and [`Coordinator`], and it owns both: mail goes in, records and orders come out,
 //! and the machine is told which records are durable. A run is in one of three states. A **resting** run is nothing but an entry
 //! with the instant at which it must wake. A **loading** run keeps its mail in order until its journal has been read. A **live** run
 //! is in memory. [`Runs::send`] works in all three, and nothing else changes a run.
@@ -22,7 +22,7 @@ mod rates;
 mod work;
 mod writing;
 
-use crate::desk::{Asker, Desk, DeskInput, DeskState};
+use crate::coordinator::{Asker, Coordinator, CoordinatorInput, CoordinatorState};
 use crate::input::{Input, Refused};
 use crate::keys::{RunId, Timestamp};
 use crate::run::Run;
@@ -133,14 +133,14 @@ pub enum Presence {
 }
 
 impl Runs {
-    /// `desk` is the coordinator as its stream tells it, with the number of its last record and of its events.
-    pub fn new(desk: Desk, tail: Option<u64>, events: usize, serves: Serves, now: Now) -> Self {
+    /// `coordinator` is the coordinator as its stream tells it, with the number of its last record and of its events.
+    pub fn new(coordinator: Coordinator, tail: Option<u64>, events: usize, serves: Serves, now: Now) -> Self {
         Self {
             known: Known::default(),
             alarms: BTreeSet::new(),
             still: VecDeque::new(),
             serves,
-            work: Work::new(desk, tail, events, now),
+            work: Work::new(coordinator, tail, events, now),
             resolved: 0,
             stall: None,
             stopping: false,
@@ -188,8 +188,8 @@ impl Runs {
         self.known.present()
     }
 
-    pub fn coordinator(&self) -> &DeskState {
-        self.work.desk.state()
+    pub fn coordinator(&self) -> &CoordinatorState {
+        self.work.coordinator.state()
     }
 
     /// Whether this process executes the run.
@@ -283,30 +283,30 @@ impl Runs {
     }
 
     /// Tells the coordinator something, and answers when that is durable.
-    pub fn tell(&mut self, input: DeskInput, reply: Option<ReplyTo>, now: Now) {
+    pub fn tell(&mut self, input: CoordinatorInput, reply: Option<ReplyTo>, now: Now) {
         self.work.post.push_back(Post { to: To::Coordinator(input), reply });
         self.advance(now);
     }
 
     /// The run that was started with this key before. Without one, this run is it from now on.
     fn started_with(&mut self, key: &Arc<str>, run: &RunId, ttl: Duration, now: Now) -> Option<RunId> {
-        use crate::desk::{Amount, Ask, Claim, DeskAnswer, End};
+        use crate::coordinator::{Amount, Ask, Claim, CoordinatorAnswer, End};
         let asker = Asker::start(run.clone(), 0);
         let ask = Ask {
             asker: asker.clone(),
-            claims: vec![Claim::Promise { key: key.clone(), ttl: Some(ttl) }],
+            claims: vec![Claim::Key { key: key.clone(), ttl: Some(ttl) }],
             since: now.wall,
             ahead: 0,
             ancestors: Vec::new(),
         };
-        let said = self.work.share(DeskInput::Ask(Box::new(ask)), None, Some(run), now).ok()?;
+        let said = self.work.share(CoordinatorInput::Ask(Box::new(ask)), None, Some(run), now).ok()?;
         let found = said.own.into_iter().find_map(|(_, answer)| match answer {
-            DeskAnswer::Found(value) => value.as_str().and_then(RunId::written),
-            DeskAnswer::Granted | DeskAnswer::Denied(_) => None,
+            CoordinatorAnswer::Found(value) => value.as_str().and_then(RunId::written),
+            CoordinatorAnswer::Granted | CoordinatorAnswer::Denied(_) => None,
         });
         if found.is_none() {
             let end = End::Done(Value::text(run.as_str()));
-            self.work.tell(DeskInput::Release { asker, used: Amount::default(), end }, now);
+            self.work.tell(CoordinatorInput::Release { asker, used: Amount::default(), end }, now);
         }
         found
     }
@@ -316,8 +316,8 @@ impl Runs {
         if self.stall.is_some() {
             return;
         }
-        if self.work.desk_alarm(now).is_some_and(|alarm| alarm <= now.steady) {
-            self.work.tell(DeskInput::Tick, now);
+        if self.work.coordinator_alarm(now).is_some_and(|alarm| alarm <= now.steady) {
+            self.work.tell(CoordinatorInput::Tick, now);
         }
         while let Some((_, run)) = self.alarms.first().filter(|(alarm, _)| *alarm <= now.steady).cloned() {
             self.clear_alarm(&run);
@@ -346,7 +346,7 @@ impl Runs {
     /// When [`Runs::tick`] is due, by the steady clock.
     pub fn next_alarm(&self, now: Now) -> Option<u64> {
         let runs = self.alarms.first().map(|(alarm, _)| *alarm);
-        runs.into_iter().chain(self.work.desk_alarm(now)).min().filter(|_| self.stall.is_none())
+        runs.into_iter().chain(self.work.coordinator_alarm(now)).min().filter(|_| self.stall.is_none())
     }
 
     /// Whether a run that this process executes waits for an instant.
@@ -480,7 +480,7 @@ impl Runs {
 
     /// Answers when everything before is durable.
     fn reply(&mut self, to: Option<ReplyTo>, reply: Reply, retry: To) {
-        let (number, effects, retry) = (self.work.desk_tail.number(), Vec::new(), Some(retry));
+        let (number, effects, retry) = (self.work.coordinator_tail.number(), Vec::new(), Some(retry));
         let reply = to.map(|to| (to, reply));
         let landing = work::Landing { number, run: None, retry, reply, events: None, effects, again: false };
         self.work.landings.push_back(landing);
@@ -572,7 +572,7 @@ impl Runs {
                 self.work.orders.extend(replies.map(|to| Order::Reply(to, Reply::Unusable)));
                 self.work.orders.push(Order::Parked { run: run.clone() });
                 // No other run waits for something that this one holds.
-                let gone = To::Coordinator(DeskInput::Gone { run: run.clone() });
+                let gone = To::Coordinator(CoordinatorInput::Gone { run: run.clone() });
                 self.work.post.push_back(Post { to: gone, reply: None });
             }
         }
@@ -621,14 +621,14 @@ impl Runs {
         self.work.touched.insert(id);
     }
 
-    fn share(&mut self, input: DeskInput, reply: Option<ReplyTo>, now: Now) {
+    fn share(&mut self, input: CoordinatorInput, reply: Option<ReplyTo>, now: Now) {
         let retry = Some(To::Coordinator(input.clone()));
         let reply = match (self.work.share(input, None, None, now), reply) {
             (Ok(said), Some(to)) => Some((to, Reply::Published(said.delivered))),
             (Err(refused), Some(to)) => Some((to, Reply::NotShared(refused))),
             (_, None) => None,
         };
-        let (number, effects) = (self.work.desk_tail.number(), Vec::new());
+        let (number, effects) = (self.work.coordinator_tail.number(), Vec::new());
         let landing = work::Landing { number, run: None, retry, reply, events: None, effects, again: false };
         self.work.landings.push_back(landing);
     }
@@ -698,7 +698,7 @@ impl Runs {
 
     /// Runs that wait for something that this one holds may wait in vain now.
     fn touch_waiting(&mut self, run: &RunId) {
-        let state = self.work.desk.state();
+        let state = self.work.coordinator.state();
         let first = Asker { run: run.clone(), path: crate::keys::Path::default(), attempt: 0 };
         let holds = state.holds.range(first..).next().is_some_and(|(asker, _)| asker.run == *run);
         if holds {

@@ -1,13 +1,16 @@
 //! Rate limits of a run with a virtual clock. The coordinator lives in the machine's time, so a rate in another time is this run's
 //! alone.
 
-use crate::desk::{Amount, Ask, Asker, Claim, Desk, DeskAnswer, DeskEffect, DeskInput, DeskTurn, End};
+use crate::coordinator::{
+    Amount, Ask, Asker, Claim, Coordinator, CoordinatorAnswer, CoordinatorEffect, CoordinatorInput,
+    CoordinatorTurn, End,
+};
 use crate::keys::Timestamp;
 use std::collections::BTreeSet;
 
 #[derive(Debug, Default)]
 pub(super) struct Rates {
-    desk: Desk,
+    coordinator: Coordinator,
     waiting: BTreeSet<Asker>,
     /// Askers whose turn has come.
     passed: BTreeSet<Asker>,
@@ -19,7 +22,7 @@ pub(super) enum Passed {
     Through,
     Waits,
     /// There is no rest.
-    Answered(DeskAnswer),
+    Answered(CoordinatorAnswer),
 }
 
 impl Rates {
@@ -28,7 +31,7 @@ impl Rates {
     }
 
     pub fn next(&self) -> Option<Timestamp> {
-        self.desk.next_deadline()
+        self.coordinator.next_deadline()
     }
 
     /// Takes the rates out of an ask, and waits for them.
@@ -45,7 +48,8 @@ impl Rates {
         }
         if !self.passed.remove(&ask.asker) {
             let asked = Ask { claims: rates, ..ask.clone() };
-            let turn = self.desk.handle(now, DeskInput::Ask(Box::new(asked))).unwrap_or_default();
+            let turn =
+                self.coordinator.handle(now, CoordinatorInput::Ask(Box::new(asked))).unwrap_or_default();
             self.waiting.insert(ask.asker.clone());
             if let Some(denial) = self.served(now, turn) {
                 return Passed::Answered(denial);
@@ -54,7 +58,7 @@ impl Rates {
                 return Passed::Waits;
             }
         }
-        if ask.claims.is_empty() { Passed::Answered(DeskAnswer::Granted) } else { Passed::Through }
+        if ask.claims.is_empty() { Passed::Answered(CoordinatorAnswer::Granted) } else { Passed::Through }
     }
 
     /// Time has passed; says whether an asker got through because of it.
@@ -62,25 +66,25 @@ impl Rates {
         if self.next().is_none_or(|next| next > now) {
             return false;
         }
-        let turn = self.desk.handle(now, DeskInput::Tick).unwrap_or_default();
+        let turn = self.coordinator.handle(now, CoordinatorInput::Tick).unwrap_or_default();
         self.served(now, turn);
         !self.passed.is_empty()
     }
 
     /// An asker that was served has used its units and holds nothing else.
-    fn served(&mut self, now: Timestamp, turn: DeskTurn) -> Option<DeskAnswer> {
+    fn served(&mut self, now: Timestamp, turn: CoordinatorTurn) -> Option<CoordinatorAnswer> {
         let mut denied = None;
         for effect in turn.effects {
-            let DeskEffect::Answer { asker, answer } = effect else { continue };
+            let CoordinatorEffect::Answer { asker, answer } = effect else { continue };
             self.waiting.remove(&asker);
             match answer {
-                DeskAnswer::Granted | DeskAnswer::Found(_) => {
+                CoordinatorAnswer::Granted | CoordinatorAnswer::Found(_) => {
                     let (used, end) = (Amount::default(), End::Attempt);
-                    let release = DeskInput::Release { asker: asker.clone(), used, end };
-                    drop(self.desk.handle(now, release));
+                    let release = CoordinatorInput::Release { asker: asker.clone(), used, end };
+                    drop(self.coordinator.handle(now, release));
                     self.passed.insert(asker);
                 }
-                DeskAnswer::Denied(_) => denied = Some(answer),
+                CoordinatorAnswer::Denied(_) => denied = Some(answer),
             }
         }
         denied

@@ -3,8 +3,9 @@
 
 use super::clock::{Now, Onward};
 use super::mail::{After, Body, Mail, Order, Record, Reply, ReplyTo, Wake};
-use crate::desk::{
-    Amount, Asker, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskRefused, DeskWhat, End,
+use crate::coordinator::{
+    Amount, Asker, Coordinator, CoordinatorAnswer, CoordinatorEffect, CoordinatorEvent, CoordinatorInput,
+    CoordinatorRefused, CoordinatorWhat, End,
 };
 use crate::event::Event;
 use crate::input::{Effect, Input};
@@ -14,7 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Who acts for the coordinator in what runs are told.
-const COORDINATOR: &str = "desk";
+const COORDINATOR: &str = "limits";
 
 /// The coordinator's stream starts over when this many events have been added, and more than twice as many as it started with.
 const COMPACT_AFTER: usize = 2_000;
@@ -29,7 +30,7 @@ pub(super) struct Post {
 #[derive(Clone, Debug)]
 pub(super) enum To {
     Run(RunId, Mail),
-    Coordinator(DeskInput),
+    Coordinator(CoordinatorInput),
 }
 
 /// Something that happens as soon as a record is durable.
@@ -51,11 +52,11 @@ pub(super) struct Landing {
 
 #[derive(Debug)]
 pub(super) struct Work {
-    pub desk: Desk,
-    pub desk_tail: After,
+    pub coordinator: Coordinator,
+    pub coordinator_tail: After,
     /// Events since the coordinator's stream started over, and how many that took.
-    desk_events: usize,
-    desk_began_with: usize,
+    coordinator_events: usize,
+    snapshot_events: usize,
     onward: Onward,
     pub post: VecDeque<Post>,
     /// Decided and not yet handed to the journal.
@@ -71,18 +72,18 @@ pub(super) struct Work {
 /// The coordinator's answers for the run that asked, and the record that they rest on.
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    pub own: Vec<(Asker, DeskAnswer)>,
+    pub own: Vec<(Asker, CoordinatorAnswer)>,
     pub rests_on: Option<u64>,
     pub delivered: usize,
 }
 
 impl Work {
-    pub fn new(desk: Desk, tail: Option<u64>, events: usize, now: Now) -> Self {
+    pub fn new(coordinator: Coordinator, tail: Option<u64>, events: usize, now: Now) -> Self {
         Self {
-            desk,
-            desk_tail: After::Stored(tail),
-            desk_events: events,
-            desk_began_with: 0,
+            coordinator,
+            coordinator_tail: After::Stored(tail),
+            coordinator_events: events,
+            snapshot_events: 0,
             onward: Onward::starting(now),
             post: VecDeque::new(),
             records: Vec::new(),
@@ -94,8 +95,9 @@ impl Work {
     }
 
     /// The coordinator as its stream tells it, after a write failed.
-    pub fn replace_desk(&mut self, desk: Desk, tail: Option<u64>, events: usize) {
-        (self.desk, self.desk_tail, self.desk_events) = (desk, After::Stored(tail), events);
+    pub fn replace_coordinator(&mut self, coordinator: Coordinator, tail: Option<u64>, events: usize) {
+        (self.coordinator, self.coordinator_tail, self.coordinator_events) =
+            (coordinator, After::Stored(tail), events);
         self.orders.push(Order::Budgets);
     }
 
@@ -118,43 +120,43 @@ impl Work {
     }
 
     /// When the coordinator has to hear that time has passed, by the steady clock.
-    pub fn desk_alarm(&self, now: Now) -> Option<u64> {
+    pub fn coordinator_alarm(&self, now: Now) -> Option<u64> {
         let mut onward = self.onward;
-        let due = self.desk.next_deadline()?;
+        let due = self.coordinator.next_deadline()?;
         Some(now.steady.saturating_add(due.since(onward.read(now)).0))
     }
 
     /// Hands an input to the coordinator. Answers for `own` come back; everything else is put into the mail of the run it concerns.
     pub fn share(
         &mut self,
-        input: DeskInput,
+        input: CoordinatorInput,
         needs: Option<u64>,
         own: Option<&RunId>,
         now: Now,
-    ) -> Result<Said, DeskRefused> {
+    ) -> Result<Said, CoordinatorRefused> {
         let at = self.onward.read(now);
-        let turn = self.desk.handle(at, input)?;
+        let turn = self.coordinator.handle(at, input)?;
         if !turn.events.is_empty() {
-            if turn.events.iter().any(|event| matches!(event.what, DeskWhat::AccountIs { .. })) {
+            if turn.events.iter().any(|event| matches!(event.what, CoordinatorWhat::BudgetIs { .. })) {
                 self.orders.push(Order::Budgets);
             }
-            self.desk_record(turn.events, needs);
-            if self.desk_events > COMPACT_AFTER + 2 * self.desk_began_with {
-                let whole = self.desk.told_again(at);
+            self.coordinator_record(turn.events, needs);
+            if self.coordinator_events > COMPACT_AFTER + 2 * self.snapshot_events {
+                let whole = self.coordinator.snapshot(at);
                 let count = whole.len();
-                self.desk_record(whole, None);
-                (self.desk_events, self.desk_began_with) = (0, count);
+                self.coordinator_record(whole, None);
+                (self.coordinator_events, self.snapshot_events) = (0, count);
             }
         }
-        let rests_on = Some(self.desk_tail.number()).filter(|number| *number > 0);
+        let rests_on = Some(self.coordinator_tail.number()).filter(|number| *number > 0);
         let mut said = Said { rests_on, ..Said::default() };
         for effect in turn.effects {
             match effect {
-                DeskEffect::Answer { asker, answer } if own == Some(&asker.run) => {
+                CoordinatorEffect::Answer { asker, answer } if own == Some(&asker.run) => {
                     said.own.push((asker, answer));
                 }
                 effect => {
-                    said.delivered += usize::from(matches!(effect, DeskEffect::Deliver { .. }));
+                    said.delivered += usize::from(matches!(effect, CoordinatorEffect::Deliver { .. }));
                     self.pass_on(effect, rests_on);
                 }
             }
@@ -162,35 +164,36 @@ impl Work {
         Ok(said)
     }
 
-    fn desk_record(&mut self, events: Vec<DeskEvent>, needs: Option<u64>) {
-        self.desk_events += events.len();
+    fn coordinator_record(&mut self, events: Vec<CoordinatorEvent>, needs: Option<u64>) {
+        self.coordinator_events += events.len();
         let body = Body::Coordinator(events);
-        self.desk_tail = After::Record(self.record(None, self.desk_tail, needs, body, Wake::Never));
+        self.coordinator_tail =
+            After::Record(self.record(None, self.coordinator_tail, needs, body, Wake::Never));
     }
 
-    fn pass_on(&mut self, effect: DeskEffect, needs: Option<u64>) {
+    fn pass_on(&mut self, effect: CoordinatorEffect, needs: Option<u64>) {
         match effect {
-            DeskEffect::Answer { asker, answer } => {
+            CoordinatorEffect::Answer { asker, answer } => {
                 self.post(asker.run.clone(), Mail::Answered { asker, answer, needs }, None);
             }
-            DeskEffect::Deliver { to, letter } => {
-                self.post(to.run.clone(), Mail::Letter { to, letter, needs }, None);
+            CoordinatorEffect::Deliver { to, message } => {
+                self.post(to.run.clone(), Mail::Message { to, message, needs }, None);
             }
-            DeskEffect::Cancel { run, why } => {
+            CoordinatorEffect::Cancel { run, why } => {
                 let cancel = Input::Cancel { path: Path::default(), why, by: COORDINATOR.into() };
                 self.post(run, Mail::Input(cancel), None);
             }
-            DeskEffect::Start(order) => self.orders.push(Order::Begin(Box::new(order))),
+            CoordinatorEffect::Start(order) => self.orders.push(Order::Begin(Box::new(order))),
         }
     }
 
     /// Everything that the coordinator owes, or what it owes one run.
     pub fn pass_on_owed(&mut self, only: Option<&RunId>) {
-        for effect in self.desk.outstanding() {
+        for effect in self.coordinator.outstanding() {
             let run = match &effect {
-                DeskEffect::Deliver { to, .. } => Some(&to.run),
-                DeskEffect::Cancel { run, .. } => Some(run),
-                DeskEffect::Start(_) | DeskEffect::Answer { .. } => None,
+                CoordinatorEffect::Deliver { to, .. } => Some(&to.run),
+                CoordinatorEffect::Cancel { run, .. } => Some(run),
+                CoordinatorEffect::Start(_) | CoordinatorEffect::Answer { .. } => None,
             };
             if only.is_none() || only == run {
                 self.pass_on(effect, None);
@@ -200,12 +203,12 @@ impl Work {
 
     /// Takes back what was granted to something that does not need it any more.
     pub fn give_back(&mut self, asker: Asker, now: Now) {
-        let release = DeskInput::Release { asker, used: Amount::default(), end: End::Attempt };
+        let release = CoordinatorInput::Release { asker, used: Amount::default(), end: End::Attempt };
         self.tell(release, now);
     }
 
     /// Hands the coordinator an input that it never refuses.
-    pub fn tell(&mut self, input: DeskInput, now: Now) {
+    pub fn tell(&mut self, input: CoordinatorInput, now: Now) {
         let refused = self.share(input, None, None, now).is_err();
         debug_assert!(!refused, "only caps and resets are refused");
     }
@@ -213,7 +216,7 @@ impl Work {
     /// Releases what a run holds and does not need any more: its last owner died before it could.
     pub fn settle(&mut self, run: &Run, now: Now) {
         let first = Asker { run: run.id().clone(), path: Path::default(), attempt: 0 };
-        let state = self.desk.state();
+        let state = self.coordinator.state();
         let holds = state.holds.range(&first..).map(|(asker, _)| asker);
         let waits = state.waiting.range(&first..).map(|(asker, _)| asker);
         let of_run = |asker: &&Asker| asker.run == *run.id();
@@ -221,10 +224,10 @@ impl Work {
         let over: Vec<Asker> = own.filter(|asker| !run.needs(asker)).cloned().collect();
         for asker in over {
             let (used, end) = run.ended(&asker);
-            self.tell(DeskInput::Release { asker, used, end }, now);
+            self.tell(CoordinatorInput::Release { asker, used, end }, now);
         }
         if run.outcome().is_some() {
-            self.tell(DeskInput::Gone { run: run.id().clone() }, now);
+            self.tell(CoordinatorInput::Gone { run: run.id().clone() }, now);
         }
     }
 }

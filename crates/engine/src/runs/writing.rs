@@ -5,7 +5,7 @@ use super::mail::{Found, Mail, Order, Reply};
 use super::planted::{Bug, planted};
 use super::work::{Landing, Post, To};
 use super::{Entry, Loading, Now, Runs};
-use crate::desk::Desk;
+use crate::coordinator::Coordinator;
 use crate::event::Event;
 use crate::input::{Effect, Input, Refused};
 use crate::keys::RunId;
@@ -166,8 +166,14 @@ impl Runs {
     }
 
     /// The coordinator's stream was read again.
-    pub fn loaded_coordinator(&mut self, desk: Desk, tail: Option<u64>, events: usize, now: Now) {
-        self.work.replace_desk(desk, tail, events);
+    pub fn loaded_coordinator(
+        &mut self,
+        coordinator: Coordinator,
+        tail: Option<u64>,
+        events: usize,
+        now: Now,
+    ) {
+        self.work.replace_coordinator(coordinator, tail, events);
         if let Some(stall) = &mut self.stall {
             stall.coordinator = false;
         }

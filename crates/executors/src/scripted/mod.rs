@@ -164,7 +164,7 @@ mod tests {
             input: Value::Null,
             work,
             env: IndexMap::new(),
-            promise: None,
+            key: None,
             claims: Vec::new(),
         });
         Job {

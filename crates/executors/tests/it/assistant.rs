@@ -82,7 +82,7 @@ impl Case {
         let job = Job {
             key: key(&own_run()),
             step: "ask".into(),
-            work: Arc::new(Assignment { input: Value::Null, work, env, promise: None, claims: Vec::new() }),
+            work: Arc::new(Assignment { input: Value::Null, work, env, key: None, claims: Vec::new() }),
             secrets: Arc::from([]),
             timeout: Some(windlass_ir::Duration::from_secs(300)),
             notes: IndexMap::new(),

@@ -28,7 +28,7 @@ async fn run(folder: &Path, what: BuiltinKind, args: &str, more: &[(&str, &str)]
     let job = Job {
         key: key(&own_run()),
         step: "do".into(),
-        work: Arc::new(Assignment { input: Value::Null, work, env, promise: None, claims: Vec::new() }),
+        work: Arc::new(Assignment { input: Value::Null, work, env, key: None, claims: Vec::new() }),
         secrets: Arc::from([]),
         timeout: None,
         notes: IndexMap::new(),

@@ -107,7 +107,7 @@ impl Case {
         Job {
             key: key(&self.run),
             step: "build".into(),
-            work: Arc::new(Assignment { input: Value::Null, work, env, promise: None, claims: Vec::new() }),
+            work: Arc::new(Assignment { input: Value::Null, work, env, key: None, claims: Vec::new() }),
             secrets: self.secrets.into_iter().map(Arc::from).collect(),
             timeout: None,
             notes: IndexMap::new(),

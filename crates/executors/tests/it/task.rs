@@ -80,7 +80,7 @@ impl Case {
         Job {
             key: key(&self.run),
             step: "build".into(),
-            work: Arc::new(Assignment { input: Value::Null, work, env, promise: None, claims: Vec::new() }),
+            work: Arc::new(Assignment { input: Value::Null, work, env, key: None, claims: Vec::new() }),
             secrets: self.secrets.into_iter().map(Arc::from).collect(),
             timeout: None,
             notes: self.notes.into_iter().map(|(name, value)| (name.into(), value)).collect(),

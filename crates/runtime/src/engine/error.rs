@@ -3,7 +3,7 @@
 use crate::config::BadConfig;
 use crate::ownership::described;
 use std::path::PathBuf;
-use windlass_engine::{BadRunId, Contradiction, DeskRefused, Refused, RunId, Unrunnable};
+use windlass_engine::{BadRunId, Contradiction, CoordinatorRefused, Refused, RunId, Unrunnable};
 use windlass_executors::{EndError, Problem};
 use windlass_ir::Plan;
 
@@ -45,16 +45,16 @@ pub enum Error {
     #[error("the plan of run `{0}` is not in the data folder: restore it from a backup")]
     NoPlan(RunId),
     #[error(
-        "what runs share cannot be read{}, so nothing is driven: places, rates, budgets and keys would not be kept. Restore the data folder from a backup, or forget what was shared with `windlass doctor --renew-desk`; runs can still be looked at",
-        .0.place().map(|lsn| format!(" (record {lsn} of the desk is damaged)")).unwrap_or_default()
+        "the shared limits are damaged{}, so no run is executed: slots, rates, budgets and keys would not hold. Restore the data folder from a backup, or reset the limits with `windlass doctor --renew-limits`; you can still look at runs",
+        .0.place().map(|lsn| format!(" at record {lsn}")).unwrap_or_default()
     )]
-    Desk(windlass_store::Error),
+    Limits(windlass_store::Error),
     #[error(
         "executing run `{run}` crashed: {cause}. This is a bug in Windlass; please report it with the output of `windlass events {run}`"
     )]
     Crashed { run: RunId, cause: String },
     #[error("the budget is refused: {0}")]
-    Budget(#[from] DeskRefused),
+    Budget(#[from] CoordinatorRefused),
     #[error(transparent)]
     Orphans(#[from] EndError),
     #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
@@ -129,10 +129,10 @@ impl Error {
     pub const CODES: &'static [&'static str] = &[
         "storage",
         "older_copy",
-        "hurt_run",
+        "damaged_run",
         "contradictory_journal",
         "internal_error",
-        "hurt_desk",
+        "damaged_limits",
         "bad_run_id",
         "not_runnable",
         "not_an_approver",
@@ -171,9 +171,9 @@ impl Error {
                 "older_copy"
             }
             Self::Store(windlass_store::Error::Contradictory { .. }) => "contradictory_journal",
-            Self::Store(error) if error.is_of_one_run() => "hurt_run",
+            Self::Store(error) if error.is_of_one_run() => "damaged_run",
             Self::Store(_) => "storage",
-            Self::Desk(_) => "hurt_desk",
+            Self::Limits(_) => "damaged_limits",
             Self::Crashed { .. } => "internal_error",
             Self::RunId(_) => "bad_run_id",
             Self::Unrunnable(_) | Self::NobodyFor { .. } => "not_runnable",

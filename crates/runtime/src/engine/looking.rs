@@ -18,14 +18,14 @@ impl Engine {
         Ok(crate::report::standing(&self.view(id)?))
     }
 
-    /// The result object of a run at this moment, with its places in lines.
+    /// The result object of a run at this moment, with its positions in queues.
     pub fn result(&self, id: &RunId) -> Result<serde_json::Value, Error> {
         Ok(self.result_of(id, &self.view(id)?))
     }
 
     /// The same, of a run that was just looked at.
     pub fn result_of(&self, id: &RunId, view: &View) -> serde_json::Value {
-        // A desk that is hurt hides places in lines, and nothing else.
+        // Without the coordinator only the positions in queues are unknown.
         crate::report::result_at(id, view, self.shared().ok().as_ref())
     }
 

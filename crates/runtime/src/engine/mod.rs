@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use windlass_engine::{
-    BadRunId, Begin, Claim, Desk, DeskEvent, DeskInput, DeskState, Full, Input, JobKey, Kept, Lineage, Mail,
-    Order, Outcome, Program, Reach, Refused, Reply, Resume, Run, RunBudget, RunId, Runs, Timestamp, View,
+    BadRunId, Begin, Claim, Coordinator, CoordinatorEvent, CoordinatorInput, CoordinatorState, Full, Input,
+    JobKey, Kept, Lineage, Mail, Order, Outcome, Program, Reach, Refused, Reply, Resume, Run, RunBudget,
+    RunId, Runs, Timestamp, View,
 };
 use windlass_executors::{Children, Notes, Recorded, end_orphans, orphaned_runs};
 use windlass_ir::plan::FORMAT;
@@ -74,7 +75,7 @@ pub struct Engine {
 #[derive(Debug)]
 struct Opening {
     /// The coordinator, the number of its last record, and how many events it has.
-    coordinator: (Desk, Option<u64>, usize),
+    coordinator: (Coordinator, Option<u64>, usize),
     /// Runs with a result that still hold something at the coordinator.
     settle: Vec<RunId>,
 }
@@ -305,7 +306,7 @@ impl Engine {
     /// Looks at the coordinator of this process.
     pub(crate) async fn coordinator<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&DeskState) -> T + Send + 'static,
+        look: impl FnOnce(&CoordinatorState) -> T + Send + 'static,
     ) -> Result<T, Error> {
         self.look_at(move |runs| look(runs.coordinator())).await
     }
@@ -321,20 +322,20 @@ impl Engine {
     }
 
     /// Everything that has happened in the coordinator's stream, also what it repeated since.
-    pub fn shared_events(&self) -> Result<Vec<DeskEvent>, Error> {
+    pub fn shared_events(&self) -> Result<Vec<CoordinatorEvent>, Error> {
         let mut events = Vec::new();
-        for record in self.store.journal.read(&RunId::desk(), None).wait()? {
-            events.extend(record.desk_events(&*self.store.blobs).wait()?);
+        for record in self.store.journal.read(&RunId::coordinator(), None).wait()? {
+            events.extend(record.coordinator_events(&*self.store.blobs).wait()?);
         }
         Ok(events)
     }
 
     /// What runs share, as the journal tells it.
-    pub fn shared(&self) -> Result<DeskState, Error> {
+    pub fn shared(&self) -> Result<CoordinatorState, Error> {
         Ok(read_coordinator(&self.store)?.0.state().clone())
     }
 
-    pub(crate) fn note_budgets(&self, state: &DeskState) {
+    pub(crate) fn note_budgets(&self, state: &CoordinatorState) {
         self.budgets.note(state);
     }
 
@@ -387,7 +388,7 @@ impl Engine {
         let mut claims = start.claims;
         // A run that others wait for has a slot with them.
         if let Some(limit) = start.host.limits.runs.filter(|_| start.parents.is_empty()) {
-            let (key, full) = ("house:runs".into(), Full::Wait);
+            let (key, full) = ("machine:runs".into(), Full::Wait);
             claims.push(Claim::Slot { key, limit, full });
         }
         let Beginning { at, reach, keep, seed, of } = start.beginning;
@@ -557,10 +558,10 @@ impl Engine {
             Err(error) => Err(error),
         };
         if let Ok(begun) = begun {
-            self.share(DeskInput::Arrived { run: run.clone() });
+            self.share(CoordinatorInput::Arrived { run: run.clone() });
             if begun != run {
                 // Its key was taken, so there is no such run that could give back what it holds.
-                self.share(DeskInput::Gone { run });
+                self.share(CoordinatorInput::Gone { run });
             }
         }
     }
@@ -593,7 +594,7 @@ impl Engine {
     }
 
     /// Tells the coordinator something; no one waits until that is durable.
-    pub(crate) fn share(&self, input: DeskInput) {
+    pub(crate) fn share(&self, input: CoordinatorInput) {
         // A scheduler that has ended owes it again after the next start.
         let _ = self.scheduler().send(Message::Share { input, reply: None });
     }
@@ -860,13 +861,13 @@ impl Engine {
         by: Arc<str>,
         value: Value,
     ) -> Result<usize, Error> {
-        match self.told(DeskInput::Published { id, name, by, value }).await? {
+        match self.told(CoordinatorInput::Published { id, name, by, value }).await? {
             Reply::Published(delivered) => Ok(delivered),
             _ => Ok(0),
         }
     }
 
-    pub(crate) async fn told(&self, input: DeskInput) -> Result<Reply, Error> {
+    pub(crate) async fn told(&self, input: CoordinatorInput) -> Result<Reply, Error> {
         match self.ask(|reply| Message::Share { input, reply: Some(reply) }).await? {
             Reply::NotShared(refused) => Err(Error::Budget(refused)),
             reply => Ok(reply),
@@ -876,16 +877,16 @@ impl Engine {
     /// Sets the cap of a budget; with a zone it starts over every day.
     pub async fn set_budget(
         &self,
-        account: Arc<str>,
+        budget: Arc<str>,
         cap: Budget,
         zone: Option<Arc<str>>,
     ) -> Result<(), Error> {
-        self.told(DeskInput::Cap { account, cap, zone }).await.map(drop)
+        self.told(CoordinatorInput::Cap { budget, cap, zone }).await.map(drop)
     }
 
     /// Forgets what was spent from a budget.
-    pub async fn reset_budget(&self, account: Arc<str>) -> Result<(), Error> {
-        self.told(DeskInput::Reset { account }).await.map(drop)
+    pub async fn reset_budget(&self, budget: Arc<str>) -> Result<(), Error> {
+        self.told(CoordinatorInput::Reset { budget }).await.map(drop)
     }
 }
 
@@ -902,7 +903,7 @@ impl Opening {
         let state = coordinator.0.state();
         let askers = coordinator.0.askers().map(|asker| asker.run.clone());
         let runs: BTreeSet<RunId> =
-            askers.chain(state.ears.keys().map(|address| address.run.clone())).collect();
+            askers.chain(state.subscribed.keys().map(|address| address.run.clone())).collect();
         let mut settle = Vec::new();
         for run in runs {
             let row = store.view.get(&run).wait()?;
@@ -914,9 +915,9 @@ impl Opening {
     }
 }
 
-fn read_coordinator(store: &Store) -> Result<(Desk, Option<u64>, usize), Error> {
+fn read_coordinator(store: &Store) -> Result<(Coordinator, Option<u64>, usize), Error> {
     match crate::coordinator::read(store) {
-        Err(error) if error.is_of_one_run() => Err(Error::Desk(error)),
+        Err(error) if error.is_of_one_run() => Err(Error::Limits(error)),
         found => Ok(found?),
     }
 }
@@ -950,7 +951,7 @@ const UNREADABLE_MAX: std::time::Duration = std::time::Duration::from_secs(2);
 const READERS: usize = 4;
 
 /// Who continues a run that was started before.
-const BEFORE: &str = "desk";
+const BEFORE: &str = "limits";
 
 /// How a folder is opened.
 pub(crate) fn options(durability: Durability) -> Options {

@@ -4,15 +4,15 @@
 
 mod dagnats;
 mod dcc;
-mod desk;
 pub mod ids;
+mod limits;
 mod speckit;
 mod swdl;
 mod transitions;
 mod tree;
 
-pub use desk::desk;
 use indexmap::IndexMap;
+pub use limits::limits;
 use serde_json::{Map, Value as Json, json};
 pub use speckit::payload as speckit_payload;
 use std::collections::HashMap;
@@ -20,8 +20,8 @@ pub(crate) use transitions::transitions;
 pub use tree::{Node, State, tree};
 use windlass_engine::Run;
 use windlass_engine::{
-    Asker, Assignment, Decision, DeskState, Failure, Outcome, Path, RunId, RunPhase, StepPhase, StepView,
-    View, Work, is_abort,
+    Asker, Assignment, CoordinatorState, Decision, Failure, Outcome, Path, RunId, RunPhase, StepPhase,
+    StepView, View, Work, is_abort,
 };
 use windlass_ir::expr::StepId;
 use windlass_ir::value::{SealedPart, VALUE_BYTES_MAX, Value};
@@ -167,8 +167,8 @@ pub fn result(run: &RunId, view: &View) -> Json {
     result_at(run, view, None)
 }
 
-/// The same, with the places that it has in the lines of the desk.
-pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
+/// The same, with its positions in queues.
+pub fn result_at(run: &RunId, view: &View, coordinator: Option<&CoordinatorState>) -> Json {
     let plan = &view.program().plan;
     let steps: Map<String, Json> =
         steps(view).into_iter().map(|(id, shown)| (id, shown.into_json())).collect();
@@ -184,7 +184,7 @@ pub fn result_at(run: &RunId, view: &View, desk: Option<&DeskState>) -> Json {
         "inputs": inputs(view),
         "outputs": outputs(view),
         "current_step": current_step(view),
-        "waiting_on": waiting_on(view, |path| desk.and_then(|desk| place(desk, run, path))),
+        "waiting_on": waiting_on(view, |path| coordinator.and_then(|coordinator| position(coordinator, run, path))),
         "error": run_error(view),
         "steps": steps,
     });
@@ -308,12 +308,15 @@ fn wait(
 }
 
 /// The position of a request in its queue, from 1.
-fn place(desk: &DeskState, run: &RunId, path: &Path) -> Option<usize> {
+fn position(coordinator: &CoordinatorState, run: &RunId, path: &Path) -> Option<usize> {
     let first = Asker { run: run.clone(), path: path.clone(), attempt: 0 };
-    let (_, waiting) =
-        desk.waiting.range(&first..).next().filter(|(asker, _)| asker.run == *run && asker.path == *path)?;
-    let line = desk.lines.get(&waiting.on)?;
-    Some(line.range(..=waiting.place).count())
+    let (_, waiting) = coordinator
+        .waiting
+        .range(&first..)
+        .next()
+        .filter(|(asker, _)| asker.run == *run && asker.path == *path)?;
+    let queue = coordinator.queues.get(&waiting.on)?;
+    Some(queue.range(..=waiting.position).count())
 }
 
 /// A wait for a slot.

@@ -5,7 +5,9 @@ use super::{Shown, ids};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::sync::Arc;
-use windlass_engine::{Decision, DeskState, Outcome, Path, RunId, StepPhase, StepView, Timestamp, View};
+use windlass_engine::{
+    CoordinatorState, Decision, Outcome, Path, RunId, StepPhase, StepView, Timestamp, View,
+};
 use windlass_ir::Duration;
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
@@ -54,13 +56,13 @@ pub enum State {
     Cancelled,
 }
 
-/// The steps of a run, with the places they have in the lines of the desk.
-pub fn tree(run: &RunId, view: &View, desk: Option<&DeskState>) -> Vec<Node> {
+/// The steps of a run, with their positions in queues.
+pub fn tree(run: &RunId, view: &View, coordinator: Option<&CoordinatorState>) -> Vec<Node> {
     let mut inside: HashMap<Path, Vec<Shows<'_>>> = HashMap::new();
     for (path, step) in view.steps() {
         inside.entry(around(path)).or_default().push((path, step));
     }
-    let place = |path: &Path| desk.and_then(|desk| super::place(desk, run, path));
+    let place = |path: &Path| coordinator.and_then(|coordinator| super::position(coordinator, run, path));
     Tree { view, inside, place: &place }.nodes(&Path::default(), None)
 }
 

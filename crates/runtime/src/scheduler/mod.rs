@@ -22,7 +22,9 @@ use tokio::sync::{mpsc, oneshot};
 pub use watching::Patience;
 use watching::Watched;
 pub(crate) use watching::{Watch, Watching};
-use windlass_engine::{Begin, Desk, DeskInput, Mail, Now, Reply, ReplyTo, Resume, RunId, Runs, Serves};
+use windlass_engine::{
+    Begin, Coordinator, CoordinatorInput, Mail, Now, Reply, ReplyTo, Resume, RunId, Runs, Serves,
+};
 use windlass_executors::Recorded;
 use writing::Writing;
 
@@ -48,7 +50,7 @@ pub(crate) enum Message {
         reply: oneshot::Sender<Reply>,
     },
     Share {
-        input: DeskInput,
+        input: CoordinatorInput,
         reply: Option<oneshot::Sender<Reply>>,
     },
     /// Dropped unanswered if the run is not in memory and the follower does not wait for it.
@@ -77,7 +79,7 @@ pub(crate) enum Message {
         found: Option<windlass_executors::Returned>,
     },
     Loaded(Vec<(RunId, Reading)>),
-    Coordinator(Box<(Desk, Option<u64>, usize)>),
+    Coordinator(Box<(Coordinator, Option<u64>, usize)>),
     Fatal(windlass_store::Error),
 }
 
@@ -125,10 +127,10 @@ const AT_ONCE: usize = 1_024;
 
 impl Scheduler {
     /// Starts the task. `found` is the coordinator as its stream tells it.
-    pub fn start(engine: Weak<Engine>, found: (Desk, Option<u64>, usize)) -> Sender {
+    pub fn start(engine: Weak<Engine>, found: (Coordinator, Option<u64>, usize)) -> Sender {
         let (sender, inbox) = mpsc::unbounded_channel();
-        let (desk, tail, events) = found;
-        let runs = Runs::new(desk, tail, events, Serves::Named(HashSet::new()), now());
+        let (coordinator, tail, events) = found;
+        let runs = Runs::new(coordinator, tail, events, Serves::Named(HashSet::new()), now());
         let scheduler = Self {
             engine,
             runs,
@@ -256,8 +258,8 @@ impl Scheduler {
                 read.into_iter().for_each(|(run, reading)| self.loaded(&run, reading, now));
             }
             Message::Coordinator(found) => {
-                let (desk, tail, events) = *found;
-                self.runs.loaded_coordinator(desk, tail, events, now);
+                let (coordinator, tail, events) = *found;
+                self.runs.loaded_coordinator(coordinator, tail, events, now);
             }
             Message::Fatal(error) => self.fail(&error),
         }

@@ -71,7 +71,7 @@ impl Writing {
         };
         let append = match (&record.run, &record.body) {
             (Some(run), Body::Run(events)) => Append::sharing(run.clone(), prev, events.clone())?,
-            (_, Body::Coordinator(events)) => Append::desk(prev, events)?,
+            (_, Body::Coordinator(events)) => Append::coordinator(prev, events)?,
             (None, Body::Run(_)) => return Err(Error::Stopped),
         };
         let needed = record.needs.and_then(|number| {

@@ -6,7 +6,7 @@ use windlass_engine::Timestamp;
 use windlass_ir::Duration;
 use windlass_ir::trigger::{CatchUp, Times};
 
-/// A fire that comes later than this was missed: the machine slept.
+/// A firing that comes later than this was missed: the machine slept.
 const LATE: Duration = Duration::from_secs(60);
 
 /// More instants that were missed are not counted one by one.

@@ -1,12 +1,12 @@
-//! What became of each instant at which a trigger was due, as the stream of the desk tells it.
+//! What became of each instant at which a trigger was due, from the stream of the coordinator.
 
 use crate::engine::{Engine, Error};
 use std::sync::Arc;
-use windlass_engine::{Came, DeskEvent, DeskWhat, Fired, RunId, Timestamp};
+use windlass_engine::{Came, CoordinatorEvent, CoordinatorWhat, Fired, RunId, Timestamp};
 
 /// One decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastFire {
+pub struct PastFiring {
     pub trigger: Arc<str>,
     pub due: Timestamp,
     pub decided_at: Timestamp,
@@ -18,18 +18,18 @@ pub struct PastFire {
 const PAGE: usize = 256;
 
 impl Engine {
-    /// The fires of one trigger or of all, the newest first.
-    pub fn fires(&self, trigger: Option<&str>, limit: usize) -> Result<Vec<PastFire>, Error> {
-        let (stream, store) = (RunId::desk(), self.store());
-        let (mut before, mut fires, mut at_once) = (None, Vec::new(), PAGE);
-        while fires.len() < limit {
+    /// The firings of one trigger or of all, the newest first.
+    pub fn firings(&self, trigger: Option<&str>, limit: usize) -> Result<Vec<PastFiring>, Error> {
+        let (stream, store) = (RunId::coordinator(), self.store());
+        let (mut before, mut firings, mut at_once) = (None, Vec::new(), PAGE);
+        while firings.len() < limit {
             let page = match store.journal.back(&stream, before, at_once).wait() {
                 Err(error) if error.is_of_one_run() && at_once > 1 => {
                     // One at a time, up to the damage.
                     at_once = 1;
                     continue;
                 }
-                Err(error) if error.is_of_one_run() && before.is_none() => return Err(Error::Desk(error)),
+                Err(error) if error.is_of_one_run() && before.is_none() => return Err(Error::Limits(error)),
                 // Whatever was before that is lost.
                 Err(error) if error.is_of_one_run() => break,
                 page => page?,
@@ -37,25 +37,26 @@ impl Engine {
             let Some(last) = page.last() else { break };
             before = Some(last.lsn);
             for record in &page {
-                let events = record.desk_events(&*store.blobs).wait()?;
-                // Where the stream begins anew everything is only said again.
-                if events.first().is_some_and(|first| first.what != DeskWhat::Begun) {
-                    let asked = |fire: &PastFire| trigger.is_none_or(|trigger| *fire.trigger == *trigger);
-                    fires.extend(events.into_iter().rev().filter_map(fired).filter(asked));
+                let events = record.coordinator_events(&*store.blobs).wait()?;
+                // A snapshot repeats what was decided before.
+                if events.first().is_some_and(|first| first.what != CoordinatorWhat::Snapshot) {
+                    let asked =
+                        |firing: &PastFiring| trigger.is_none_or(|trigger| *firing.trigger == *trigger);
+                    firings.extend(events.into_iter().rev().filter_map(fired).filter(asked));
                 }
             }
         }
-        fires.truncate(limit);
-        Ok(fires)
+        firings.truncate(limit);
+        Ok(firings)
     }
 }
 
-fn fired(event: DeskEvent) -> Option<PastFire> {
-    let DeskWhat::Fired(fired) = event.what else { return None };
+fn fired(event: CoordinatorEvent) -> Option<PastFiring> {
+    let CoordinatorWhat::Fired(fired) = event.what else { return None };
     let Fired { trigger, due, came, .. } = *fired;
     let came = match came {
         Came::Started(order) => Ok(order.run),
         Came::Skipped { because } => Err(because),
     };
-    Some(PastFire { trigger, due, decided_at: event.at, came })
+    Some(PastFiring { trigger, due, decided_at: event.at, came })
 }

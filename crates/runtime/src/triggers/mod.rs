@@ -1,8 +1,8 @@
 //! Triggers that a clock fires, while somebody drives their data folder.
 //!
-//! Whether an instant was fired is decided at the desk, once for each; here stands only when to ask it. `due` says which instants
+//! The coordinator decides once for each instant whether a trigger fires; this module knows when to ask it. `due` says which instants
 //! are to be decided, `scheduled` is one trigger with its workflow, `history` what became of past instants. What was decided and
-//! not started because everything crashed in between is started when triggers are loaded again: the desk owes it.
+//! not started because everything crashed in between is started when triggers are loaded again: the coordinator still has the order.
 
 mod due;
 mod history;
@@ -13,12 +13,12 @@ mod tests;
 use crate::clock::Clock;
 use crate::engine::{Engine, Error};
 use due::Doing;
-pub use history::PastFire;
+pub use history::PastFiring;
 use scheduled::Ready;
 pub use scheduled::{Scheduled, Unready};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use windlass_engine::{DeskInput, Order, Timestamp};
+use windlass_engine::{CoordinatorInput, Order, Timestamp};
 
 /// Why a trigger that is seen for the first time does not fire for what was before.
 const LOADED: &str = "loaded";
@@ -59,7 +59,7 @@ impl Engine {
 
 impl Triggers {
     /// Takes up triggers. Those that could not fire are parked; the others go on. What was due before `now` was missed: that is
-    /// decided, and what the desk owes has been started, when this returns.
+    /// decided, and what the coordinator has ordered has been started, when this returns.
     pub async fn load(engine: &Arc<Engine>, entries: Vec<Scheduled>, now: Timestamp) -> (Self, Vec<Parked>) {
         let (mut ready, mut parked, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
         for entry in entries {
@@ -104,7 +104,7 @@ impl Triggers {
 
     async fn look_at(&self, one: &Ready, now: Timestamp) -> Option<Timestamp> {
         let trigger = one.due.trigger.clone();
-        let last = self.engine.coordinator(move |state| state.fires.get(&trigger).copied()).await.ok()?;
+        let last = self.engine.coordinator(move |state| state.firings.get(&trigger).copied()).await.ok()?;
         let last = match last {
             Some(last) => last,
             None => {
@@ -126,6 +126,6 @@ impl Triggers {
     /// Has an instant decided; it is durable when this returns.
     async fn decide(&self, one: &Ready, due: Timestamp, skip: Option<Arc<str>>) {
         // A scheduler that has ended decides it after the next start.
-        let _ = self.engine.told(DeskInput::Fire(Box::new(one.fire(due, skip)))).await;
+        let _ = self.engine.told(CoordinatorInput::Fire(Box::new(one.firing(due, skip)))).await;
     }
 }

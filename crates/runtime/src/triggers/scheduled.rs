@@ -4,7 +4,7 @@ use super::due::Due;
 use crate::engine::{Engine, Error};
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_engine::{Fire, Input, Lineage, Overlap, Program, Run, RunId, Start, Timestamp};
+use windlass_engine::{Firing, Input, Lineage, Overlap, Program, Run, RunId, Start, Timestamp};
 use windlass_ir::expr::{EvalError, Limits, Namespace, Read, Scope, Semantics, render};
 use windlass_ir::plan::Given;
 use windlass_ir::trigger::{self, CronTrigger, TriggerInput};
@@ -55,7 +55,7 @@ pub enum Unready {
 }
 
 impl Ready {
-    /// Stores the plan and tries everything that could go wrong at a fire.
+    /// Stores the plan and tries everything that could go wrong when it fires.
     pub async fn new(engine: &Engine, entry: Scheduled, now: Timestamp) -> Result<Self, Unready> {
         let Scheduled { id, cron, input, runs_max, overlap, semantics, plan, words, source, overrides } =
             entry;
@@ -99,14 +99,14 @@ impl Ready {
         Ok(())
     }
 
-    /// What the desk is told about an instant; `skip` is why nothing is to be started.
-    pub fn fire(&self, due: Timestamp, skip: Option<Arc<str>>) -> Fire {
+    /// The firing of an instant; `skip` is why it starts nothing.
+    pub fn firing(&self, due: Timestamp, skip: Option<Arc<str>>) -> Firing {
         let (inputs, skip) = match (self.inputs(due), skip) {
             (_, Some(because)) => (Value::Null, Some(because)),
             (Ok(inputs), None) => (inputs, None),
             (Err(why), None) => (Value::Null, Some(format!("its input does not fit: {why}").into())),
         };
-        Fire {
+        Firing {
             trigger: self.due.trigger.clone(),
             due,
             next: self.due.next_after(due),

@@ -145,7 +145,7 @@ impl Oracle {
         if top == RUN && (again || !self.plan.policy.compensate_on_cancel) {
             self.undo_no_further();
         }
-        self.told_again |= again;
+        self.snapshot |= again;
         for at in self.tree.all() {
             let reached = again || !self.belongs_to_an_end(at, top);
             if self.tree.is_inside(at, top) && self.tree[at].is_open() && reached {
@@ -523,7 +523,7 @@ impl Oracle {
         let halted = self.tree.lists[list].halted;
         let rolled_back = halted.is_some_and(|at| self.step(at).policy.on_failure == OnFailure::Rollback);
         match self.tree[RUN].told {
-            Some(_) => self.plan.policy.compensate_on_cancel && !self.told_again,
+            Some(_) => self.plan.policy.compensate_on_cancel && !self.snapshot,
             None => rolled_back,
         }
     }

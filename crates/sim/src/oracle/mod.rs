@@ -49,7 +49,7 @@ pub struct Oracle {
     /// The ids of decisions and signals that have been heard.
     heard: BTreeSet<Arc<str>>,
     /// The run was told to stop more than once: nothing is undone any more.
-    told_again: bool,
+    snapshot: bool,
     /// The decisions that were taken.
     decisions: BTreeSet<(Path, Arc<str>)>,
     /// What steps with a key have done, in order.
@@ -100,7 +100,7 @@ impl Oracle {
             paused: false,
             signals: Vec::new(),
             heard: BTreeSet::new(),
-            told_again: false,
+            snapshot: false,
             decisions: BTreeSet::new(),
             kept_keys: Vec::new(),
             finished: None,
@@ -233,7 +233,7 @@ impl Oracle {
                 self.inputs = laid_over(&self.inputs, inputs);
                 self.outcome = None;
                 (self.over_at, self.left) = (None, None);
-                self.told_again = false;
+                self.snapshot = false;
                 self.reopen(RUN);
             }
             Input::Close => {}

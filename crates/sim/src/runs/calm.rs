@@ -4,7 +4,7 @@ use super::executors::Stage;
 use super::process::For;
 use super::workflows::WORKFLOWS;
 use super::world::{World, log};
-use windlass_engine::{Choice, DeskInput, GateDecision, Input, JobKey, Mail, Path, Resume, RunId};
+use windlass_engine::{Choice, CoordinatorInput, GateDecision, Input, JobKey, Mail, Path, Resume, RunId};
 use windlass_ir::Value;
 
 /// A world must be quiet, and over, after this many rounds.
@@ -130,24 +130,24 @@ impl World {
     /// Once every run has ended, no one holds or waits for anything.
     fn check_empty(&mut self) {
         let tick = self.reply_to(For::Nothing);
-        self.runs.tell(DeskInput::Tick, Some(tick), self.time.now());
+        self.runs.tell(CoordinatorInput::Tick, Some(tick), self.time.now());
         self.settle();
-        let desk = self.runs.coordinator();
+        let coordinator = self.runs.coordinator();
         let good = |run: &RunId| {
             let called = self.damaged.iter().any(|damaged| self.specs[damaged].parents.contains(run));
             !self.damaged.contains(run) && !called
         };
-        let holds: Vec<_> = desk.holds.keys().filter(|asker| good(&asker.run)).collect();
+        let holds: Vec<_> = coordinator.holds.keys().filter(|asker| good(&asker.run)).collect();
         assert!(holds.is_empty(), "held forever: {holds:?}");
-        let waiting: Vec<_> = desk.waiting.keys().filter(|asker| good(&asker.run)).collect();
+        let waiting: Vec<_> = coordinator.waiting.keys().filter(|asker| good(&asker.run)).collect();
         assert!(waiting.is_empty(), "waiting forever: {waiting:?}");
-        let promisers: Vec<_> = desk.promisers.keys().filter(|(run, _)| good(run)).collect();
-        assert!(promisers.is_empty(), "owns a key forever: {promisers:?}");
-        let ears: Vec<_> = desk.ears.keys().filter(|address| good(&address.run)).collect();
-        assert!(ears.is_empty(), "subscribed forever: {ears:?}");
-        let letters: Vec<_> = desk.letters.keys().filter(|address| good(&address.run)).collect();
-        assert!(letters.is_empty(), "undelivered forever: {letters:?}");
-        let reserved = desk.accounts.values().flat_map(|account| account.reserved.keys());
+        let key_owners: Vec<_> = coordinator.key_owners.keys().filter(|(run, _)| good(run)).collect();
+        assert!(key_owners.is_empty(), "owns a key forever: {key_owners:?}");
+        let subscribed: Vec<_> = coordinator.subscribed.keys().filter(|address| good(&address.run)).collect();
+        assert!(subscribed.is_empty(), "subscribed forever: {subscribed:?}");
+        let deliveries: Vec<_> = coordinator.deliveries.keys().filter(|address| good(&address.run)).collect();
+        assert!(deliveries.is_empty(), "undelivered forever: {deliveries:?}");
+        let reserved = coordinator.budgets.values().flat_map(|budget| budget.reserved.keys());
         let reserved: Vec<_> = reserved.filter(|asker| good(&asker.run)).collect();
         assert!(reserved.is_empty(), "reserved forever: {reserved:?}");
     }

@@ -6,7 +6,7 @@ use super::world::{SECOND, World};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use windlass_engine::{
-    Body, Desk, Effect, Event, Job, JobKey, Record, Run, RunId, Timestamp, What, account_of,
+    Body, Coordinator, Effect, Event, Job, JobKey, Record, Run, RunId, Timestamp, What, budget_of,
 };
 
 impl World {
@@ -119,8 +119,8 @@ impl World {
             assert!(holders <= limit, "{holders} hold {key}, and {limit} may");
         }
         for (run, spec) in self.specs.iter().filter(|(_, spec)| WORKFLOWS[spec.workflow].name == SPENDS) {
-            let account = coordinator.accounts.get(&account_of(run));
-            let calls = account.map_or(0, |account| account.committed().calls);
+            let budget = coordinator.budgets.get(&budget_of(run));
+            let calls = budget.map_or(0, |budget| budget.committed().calls);
             assert!(calls <= CALLS, "{run} of {spec:?} has made {calls} calls");
         }
     }
@@ -129,8 +129,8 @@ impl World {
     pub fn check_quiet(&mut self) {
         self.tally.quiet += 1;
         assert!(self.process.replies.is_empty(), "never answered: {:?}", self.process.replies);
-        let desk = Desk::replay(self.store.coordinator());
-        assert!(desk.state() == self.runs.coordinator(), "the coordinator is not what its journal says");
+        let replayed = Coordinator::replay(self.store.coordinator());
+        assert!(replayed.state() == self.runs.coordinator(), "the coordinator is not what its journal says");
         for run in self.store.runs() {
             let replayed = self.replayed(&run);
             if let Some(live) = self.runs.live(&run) {

@@ -6,8 +6,8 @@ use super::workflows::WORKFLOWS;
 use super::world::{Spec, World, log};
 use std::sync::Arc;
 use windlass_engine::{
-    Choice, DeskEvent, DeskInput, DeskWhat, Event, GateDecision, Input, Mail, Path, Presence, Refused, Reply,
-    Resume, RunId, Start, What,
+    Choice, CoordinatorEvent, CoordinatorInput, CoordinatorWhat, Event, GateDecision, Input, Mail, Path,
+    Presence, Refused, Reply, Resume, RunId, Start, What,
 };
 use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Value};
@@ -196,22 +196,22 @@ impl World {
             Want::Close { run } => (run, Mail::Input(Input::Close)),
             Want::Publish { message, k } => {
                 let value = Value::map([("k", Value::text(k))]);
-                let input = DeskInput::Published { id: name, name: message.into(), by, value };
+                let input = CoordinatorInput::Published { id: name, name: message.into(), by, value };
                 return self.tell(input, reply);
             }
             Want::Cap => {
                 let calls = Some(1_000 + self.names);
                 let cap = Budget { calls, ..Budget::default() };
-                let input = DeskInput::Cap { account: BUDGET.into(), cap, zone: None };
+                let input = CoordinatorInput::Cap { budget: BUDGET.into(), cap, zone: None };
                 return self.tell(input, reply);
             }
-            Want::Reset => return self.tell(DeskInput::Reset { account: BUDGET.into() }, reply),
+            Want::Reset => return self.tell(CoordinatorInput::Reset { budget: BUDGET.into() }, reply),
         };
         self.send(&run, mail, Some(reply));
         self.sometimes_repeat_a_report();
     }
 
-    fn tell(&mut self, input: DeskInput, reply: For) {
+    fn tell(&mut self, input: CoordinatorInput, reply: For) {
         log!(self, "to the coordinator: {input:?}");
         let to = self.reply_to(reply);
         self.runs.tell(input, Some(to), self.time.now());
@@ -322,10 +322,10 @@ fn is_about(event: &Event, name: &Arc<str>) -> bool {
     }
 }
 
-fn is_said(event: &DeskEvent, what: &Want, name: &Arc<str>) -> bool {
+fn is_said(event: &CoordinatorEvent, what: &Want, name: &Arc<str>) -> bool {
     match (&event.what, what) {
-        (DeskWhat::Published { id, .. }, Want::Publish { .. }) => id == name,
-        (DeskWhat::AccountIs { cap, .. }, Want::Cap) => {
+        (CoordinatorWhat::Published { id, .. }, Want::Publish { .. }) => id == name,
+        (CoordinatorWhat::BudgetIs { cap, .. }, Want::Cap) => {
             let calls = cap.as_ref().and_then(|cap| cap.calls);
             calls.is_some_and(|calls| name.strip_prefix('n').is_some_and(|n| n.parse() == Ok(calls - 1_000)))
         }

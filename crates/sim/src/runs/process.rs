@@ -92,15 +92,16 @@ impl World {
             false => Some(runs.iter().filter(|_| self.random.chance(50)).cloned().collect()),
         };
         let named = |serves: &BTreeSet<RunId>| Serves::Named(serves.iter().cloned().collect());
-        let (desk, tail, events) = self.store.desk();
+        let (coordinator, tail, events) = self.store.coordinator_state();
         let count = |run: &RunId| (run.clone(), self.store.events(run).count() as u64);
         self.process = Process { shown: runs.iter().map(count).collect(), ..Process::default() };
         let interrupts = serves.is_some() && self.random.chance(40);
         let (ended, unfinished): (BTreeSet<_>, BTreeSet<_>) =
             runs.iter().cloned().partition(|run| self.store.left(run).ended);
         let serves = if interrupts { Some(ended) } else { serves };
-        self.runs = Runs::new(desk, tail, events, serves.as_ref().map_or_else(Serves::all, named), now)
-            .keeping(self.random.below(4));
+        self.runs =
+            Runs::new(coordinator, tail, events, serves.as_ref().map_or_else(Serves::all, named), now)
+                .keeping(self.random.below(4));
         log!(self, "-- a process opens the folder, serves {serves:?}, interrupts: {interrupts} --");
         (self.process.serves, self.process.interrupts) = (serves, interrupts);
         if interrupts {
@@ -277,8 +278,8 @@ impl World {
         let now = self.time.now();
         let load = self.process.loads.remove(number);
         let Some(run) = load.run.clone() else {
-            let (desk, tail, events) = self.store.desk();
-            return self.runs.loaded_coordinator(desk, tail, events, now);
+            let (coordinator, tail, events) = self.store.coordinator_state();
+            return self.runs.loaded_coordinator(coordinator, tail, events, now);
         };
         let found = match self.store.tail(Some(&run)) {
             None => Found::Nothing,

@@ -5,13 +5,13 @@ use crate::Random;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use windlass_engine::{
-    After, Body, Desk, DeskEvent, Event, Left, Outcome, Record, RunId, Timestamp, Wake, What,
+    After, Body, Coordinator, CoordinatorEvent, Event, Left, Outcome, Record, RunId, Timestamp, Wake, What,
 };
 
 #[derive(Debug, Default)]
 pub struct Store {
     streams: BTreeMap<RunId, Vec<Stored>>,
-    coordinator: Vec<(u64, Vec<DeskEvent>)>,
+    coordinator: Vec<(u64, Vec<CoordinatorEvent>)>,
     /// The number of the last record.
     last: u64,
     /// The number of the last record that was answered.
@@ -152,13 +152,13 @@ impl Store {
         stored.take_while(|stored| stored.number <= self.durable).flat_map(|stored| stored.events.iter())
     }
 
-    pub fn coordinator(&self) -> impl Iterator<Item = &DeskEvent> {
+    pub fn coordinator(&self) -> impl Iterator<Item = &CoordinatorEvent> {
         let durable = self.coordinator.iter().take_while(|(number, _)| *number <= self.durable);
         durable.flat_map(|(_, events)| events)
     }
 
-    pub fn desk(&self) -> (Desk, Option<u64>, usize) {
-        (Desk::replay(self.coordinator()), self.tail(None), self.coordinator().count())
+    pub fn coordinator_state(&self) -> (Coordinator, Option<u64>, usize) {
+        (Coordinator::replay(self.coordinator()), self.tail(None), self.coordinator().count())
     }
 
     pub fn runs(&self) -> Vec<RunId> {

@@ -7,7 +7,7 @@ use super::store::Store;
 use super::tally::{Fault, Tally};
 use crate::Random;
 use std::collections::{BTreeMap, BTreeSet};
-use windlass_engine::{Desk, JobKey, Now, Outcome, Presence, RunId, Runs, Serves, Timestamp};
+use windlass_engine::{Coordinator, JobKey, Now, Outcome, Presence, RunId, Runs, Serves, Timestamp};
 
 /// Where every world begins: 2026-01-01T00:00:00Z.
 const BEGINNING: i64 = 1_767_225_600_000_000;
@@ -90,7 +90,7 @@ impl World {
         let mut random = Random::new(seed);
         let time = Time { passed: 0, started: (0, 7 * SECOND), skew: 0 };
         let clients = (0..3 + random.below(3)).map(|_| Client::default()).collect();
-        let runs = Runs::new(Desk::default(), None, 0, Serves::all(), time.now());
+        let runs = Runs::new(Coordinator::default(), None, 0, Serves::all(), time.now());
         let limits_jobs = random.chance(25);
         let mut world = Self {
             random,

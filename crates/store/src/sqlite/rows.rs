@@ -258,7 +258,7 @@ impl<'c> Rows<'c> {
             while let Some(row) = rows.next().map_err(of(self.path))? {
                 let run = read::run(row, 0).map_err(of(self.path))?;
                 let known = wake(row.get(1).map_err(of(self.path))?);
-                let run = run.filter(|run| !run.is_desk() && !beyond.contains_key(run));
+                let run = run.filter(|run| !run.is_coordinator() && !beyond.contains_key(run));
                 runs.extend(run.map(|run| (run, known)));
             }
         }
@@ -297,7 +297,7 @@ fn stored_list(
     let rows = statement.query_map(rusqlite::params_from_iter(values), read_row)?;
     let rows = rows.filter_map(|row| row.map(|row| row.map(|(_, row)| row)).transpose());
     let wanted = |row: &rusqlite::Result<RunRow>| match row {
-        Ok(row) => !row.run.is_desk() && !beyond.contains_key(&row.run) && query.takes(row),
+        Ok(row) => !row.run.is_coordinator() && !beyond.contains_key(&row.run) && query.takes(row),
         Err(_) => true,
     };
     rows.filter(wanted).take(query.limit).collect()

@@ -217,7 +217,7 @@ impl Tails {
         let recent = self.recent.iter().filter(|(_, tail)| !tail.closed);
         let all = stored.chain(recent.map(|(run, tail)| (run.clone(), *tail)));
         let mut unfinished: Vec<_> =
-            all.filter(|(run, _)| !run.is_desk()).map(|(run, tail)| (run, tail.lsn)).collect();
+            all.filter(|(run, _)| !run.is_coordinator()).map(|(run, tail)| (run, tail.lsn)).collect();
         unfinished.sort_unstable();
         Ok(crate::journal::Tails {
             low_water: Lsn(self.applied + 1),

@@ -1,7 +1,7 @@
 //! What every backend promises, one check each.
 
 use crate::support::*;
-use windlass_engine::{DeskEvent, DeskWhat, Event, RunId, Timestamp};
+use windlass_engine::{CoordinatorEvent, CoordinatorWhat, Event, RunId, Timestamp};
 use windlass_ir::Value;
 use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query, Record, Store, StoredPlan, Wake};
 
@@ -10,12 +10,12 @@ type Check = fn(&mut dyn Backend);
 const CHECKS: [(&str, Check); 24] = [
     ("numbers rise without gaps", numbers_rise),
     ("a wrong tail is a conflict", wrong_tail),
-    ("a conflict hurts nobody else", one_conflict),
+    ("a conflict affects no other run", one_conflict),
     ("one of many wins a race", race),
     ("a run can be ahead of its answers", ahead),
     ("records that rest on others share their fate", resting),
     ("a group is written whole or not at all", groups),
-    ("the desk has a stream beside the runs", desk),
+    ("the coordinator has a stream beside the runs", coordinator),
     ("histories are read in both directions", histories),
     ("tails are found again", tails_again),
     ("a finished run can go on", finished_goes_on),
@@ -189,23 +189,25 @@ fn groups(backend: &mut dyn Backend) {
     assert_eq!((&*history(&store, &a), &*history(&store, &b)), ("1:x 2:1 3:2", "4:3"));
 }
 
-fn desk(backend: &mut dyn Backend) {
+fn coordinator(backend: &mut dyn Backend) {
     let store = backend.open();
     push(&store, &run("a"), "x");
-    let events = [DeskEvent { at: Timestamp(1), what: DeskWhat::Begun }];
-    let append = Append::desk(None, &events).expect("a record");
+    let events = [CoordinatorEvent { at: Timestamp(1), what: CoordinatorWhat::Snapshot }];
+    let append = Append::coordinator(None, &events).expect("a record");
     assert_eq!(store.journal.append(append).wait(), Ok(Appended::At(Lsn(2))));
     drop(store);
     let store = backend.open();
-    let records = store.journal.read(&RunId::desk(), None).wait().expect("a stream");
-    let read: Vec<DeskEvent> =
-        records.iter().flat_map(|record| record.desk_events(&*store.blobs).wait().expect("events")).collect();
+    let records = store.journal.read(&RunId::coordinator(), None).wait().expect("a stream");
+    let read: Vec<CoordinatorEvent> = records
+        .iter()
+        .flat_map(|record| record.coordinator_events(&*store.blobs).wait().expect("events"))
+        .collect();
     assert_eq!(read, events);
     // It is no run, and no list shows it.
     assert_eq!(unfinished(&store), "a@1");
     let query = Query { limit: 10, ..Query::default() };
     assert_eq!(store.view.list(&query).wait().expect("rows").len(), 1);
-    assert_eq!(RunId::new(RunId::desk().as_str()).ok(), None, "nobody can name a run like that");
+    assert_eq!(RunId::new(RunId::coordinator().as_str()).ok(), None, "nobody can name a run like that");
 }
 
 fn histories(backend: &mut dyn Backend) {

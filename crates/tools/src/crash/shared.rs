@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
-use windlass_runtime::{DeskEvent, DeskWhat, Engine};
+use windlass_runtime::{CoordinatorEvent, CoordinatorWhat, Engine};
 
 /// Runs of the workflow at once, and tasks of its kind.
 const RUNS_MAX: usize = 5;
@@ -203,7 +203,7 @@ impl Folder {
             }
             self.check_run(row["run_id"].as_str().unwrap_or_default())?;
         }
-        self.check_desk()
+        self.check_limits()
     }
 
     /// No step was done twice, whatever was killed.
@@ -215,30 +215,30 @@ impl Folder {
 
     /// Goes through all decisions of the coordinator: never more holders than the limit, and none before one that waits with a
     /// higher priority.
-    fn check_desk(&self) -> Result<u64> {
+    fn check_limits(&self) -> Result<u64> {
         let failed = |error: windlass_runtime::Error| error.to_string();
         let events = Engine::look(&self.data).and_then(|engine| engine.shared_events()).map_err(failed)?;
         let (mut waiting, mut held) = (BTreeMap::new(), BTreeMap::new());
         let mut in_order = 0;
-        for DeskEvent { what, .. } in events {
+        for CoordinatorEvent { what, .. } in events {
             match what {
-                DeskWhat::Begun => {
+                CoordinatorWhat::Snapshot => {
                     waiting.clear();
                     held.clear();
                 }
-                DeskWhat::Queued { ask, place, .. } => {
+                CoordinatorWhat::Queued { ask, position, .. } => {
                     let key = ask.claims.first().map(|claim| claim.key().clone());
-                    waiting.insert(ask.asker, (key, place));
+                    waiting.insert(ask.asker, (key, position));
                 }
-                DeskWhat::Withdrawn { asker } => drop(waiting.remove(&asker)),
-                DeskWhat::Released { asker, .. } => drop(held.remove(&asker)),
-                DeskWhat::Granted { asker, ask } => {
+                CoordinatorWhat::Withdrawn { asker } => drop(waiting.remove(&asker)),
+                CoordinatorWhat::Released { asker, .. } => drop(held.remove(&asker)),
+                CoordinatorWhat::Granted { asker, ask } => {
                     let waited = waiting.remove(&asker);
                     let first = ask.and_then(|ask| ask.claims.first().map(|claim| claim.key().clone()));
                     let key = first.or(waited.as_ref().and_then(|(key, _)| key.clone())).unwrap_or_default();
-                    for (other, (line, place)) in &waiting {
-                        let same = line.as_ref() == Some(&key);
-                        if same && waited.as_ref().is_none_or(|(_, own)| place < own) {
+                    for (other, (queue, position)) in &waiting {
+                        let same = queue.as_ref() == Some(&key);
+                        if same && waited.as_ref().is_none_or(|(_, own)| position < own) {
                             return Err(format!("{asker} came before {other}"));
                         }
                         in_order += u64::from(same);

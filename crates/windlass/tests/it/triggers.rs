@@ -10,7 +10,7 @@ use windlass::{
 use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::trigger::TriggerSource;
 use windlass_runtime::{
-    Clock, Durability, Engine, PastFire, Patience, Query, Scheduled, StepPhase, Timestamp, Triggers, report,
+    Clock, Durability, Engine, PastFiring, Patience, Query, Scheduled, StepPhase, Timestamp, Triggers, report,
 };
 
 /// Ten past nine on a Sunday; the triggers here are due every hour.
@@ -68,7 +68,7 @@ impl World {
 
     /// All decisions, the oldest first.
     fn history(&self) -> Vec<String> {
-        let shown = |fire: PastFire| match fire.came {
+        let shown = |fire: PastFiring| match fire.came {
             Ok(run) => format!("{} {run}", fire.due),
             Err(because) => format!("{} skipped: {because}", fire.due),
         };

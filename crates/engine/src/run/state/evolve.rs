@@ -2,8 +2,8 @@
 //! other pair is a contradiction.
 
 use super::{
-    Abort, Asked, Asking, Attempt, Conclusion, Contradiction, Doing, Letter, Misfit, Phase, Place, Role,
-    RunClock, Sleep, Stage, State, Stop, Within, folder_in,
+    Abort, Asked, Asking, Attempt, Conclusion, Contradiction, Doing, Misfit, Phase, Place, Role, RunClock,
+    Sleep, Stage, State, Stop, Unread, Within, folder_in,
 };
 use crate::event::{Assignment, Decision, Event, Question, Waiting, What};
 use crate::keys::{Path, Reason, Timestamp};
@@ -260,8 +260,8 @@ impl State {
                         self.got(place, value)?;
                     }
                     None => {
-                        let letter = Letter { id: id.clone(), name: name.clone(), value: value.clone() };
-                        self.signals.unread.push(letter);
+                        let unread = Unread { id: id.clone(), name: name.clone(), value: value.clone() };
+                        self.signals.unread.push(unread);
                     }
                 }
             }
@@ -526,7 +526,7 @@ impl State {
         self.begin(place, at);
         self.timers.drop_all(place);
         self.index.attention.remove(&place);
-        self.own_promise(place, &assignment);
+        self.own_key(place, &assignment);
         if let Some(trace) = self.trace(place) {
             trace.assignment = Some(assignment.clone());
             if doing == Doing::Running {

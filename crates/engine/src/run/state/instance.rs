@@ -1,7 +1,7 @@
 //! One step at one path: where it stands in the run, what it is doing, and what it remembers.
 
 use super::{List, Role, Stop};
-use crate::desk::{Amount, Claim};
+use crate::coordinator::{Amount, Claim};
 use crate::event::{Assignment, Listening, Question};
 use crate::keys::{Path, Timestamp};
 use crate::outcome::{Failure, Outcome};

@@ -163,10 +163,10 @@ impl State {
         self.need_at(place, self.can_settle(place, settled, at), "a step that can end like this")?;
         self.begin(place, at);
         self.timers.drop_all(place);
-        self.answer_promise(place, &settled.outcome, at);
+        self.answer_key(place, &settled.outcome, at);
         self.answered.retain(|answered| *answered != place);
         if let Some(taken) = &settled.took {
-            self.signals.unread.retain(|letter| letter.id != *taken);
+            self.signals.unread.retain(|unread| unread.id != *taken);
         }
         let order = self.order_of(place);
         if settled.undoable {
@@ -208,7 +208,7 @@ impl State {
                 at_once || self.kept.contains_key(&instance.path)
             }
             (Phase::Ready | Phase::Joined(_), Failed(_) | Skipped(_)) => true,
-            (Phase::Joined(key), Done(_)) => self.promises.contains_key(key),
+            (Phase::Joined(key), Done(_)) => self.keys.contains_key(key),
             (Phase::Attempt(attempt), outcome) => match (&attempt.doing, outcome) {
                 (Doing::Running, Done(_) | Failed(_))
                 | (Doing::Aborting(Abort::Cancel), Cancelled(_))
@@ -232,7 +232,7 @@ impl State {
         fits && settled
             .took
             .as_ref()
-            .is_none_or(|id| self.signals.unread.iter().any(|letter| letter.id == *id))
+            .is_none_or(|id| self.signals.unread.iter().any(|unread| unread.id == *id))
             && (is_taken_over || !settled.recovered)
             && (can_undo || !settled.undoable)
     }
@@ -351,7 +351,7 @@ impl State {
         let handler = handler.ok_or_else(|| self.misfit_at(place, expected))?;
         let because = Because { failure: self.told(place, failure), undo: Value::Null };
         // Steps that wait for the same work learn that it has failed.
-        self.answer_promise(place, &Outcome::Failed(failure.clone()), at);
+        self.answer_key(place, &Outcome::Failed(failure.clone()), at);
         self.enter(place, Within::TakenOver(failure.clone()), at);
         self.timers.drop_all(place);
         self.at_mut(place).stop = None;

@@ -5,7 +5,7 @@
 //!
 //! `evolve` applies events, and `contradiction` is the error of one that cannot be applied. `instance` is one step at one path,
 //! `instances` all of them, `index` which of them can move on. `list` holds steps that stand side by side and settles them,
-//! `frame` makes items and rounds, `stop` ends what is under way, `again` opens what was settled, `promise` shares work by key,
+//! `frame` makes items and rounds, `stop` ends what is under way, `again` opens what was settled, `key` shares work by idempotency key,
 //! `timer` knows the deadlines, `sight` finds the instance that a name stands for, `trace` is what only readers need.
 
 mod again;
@@ -15,8 +15,8 @@ mod frame;
 mod index;
 mod instance;
 mod instances;
+mod key;
 mod list;
-mod promise;
 mod sight;
 mod stop;
 mod timer;
@@ -36,8 +36,8 @@ pub use instance::{
     Within,
 };
 pub use instances::Instances;
+pub use key::Held;
 pub use list::{List, Role, failure_value};
-pub use promise::Held;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 pub use stop::Stop;
@@ -110,7 +110,7 @@ impl Admission {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signals {
     /// Signals that no wait has taken, in the order of arrival.
-    pub unread: Vec<Letter>,
+    pub unread: Vec<Unread>,
     /// The ids of all signals that arrived.
     pub ids: HashSet<Arc<str>>,
 }
@@ -137,7 +137,7 @@ pub struct Hooks {
 
 /// A signal that no wait has taken.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Letter {
+pub struct Unread {
     pub id: Arc<str>,
     pub name: Arc<str>,
     pub value: Value,
@@ -174,7 +174,7 @@ pub struct State {
     /// Decisions that were accepted, by gate.
     pub decisions: HashMap<Path, Vec<Vote>>,
     pub signals: Signals,
-    pub promises: HashMap<Arc<str>, Held>,
+    pub keys: HashMap<Arc<str>, Held>,
     /// Steps whose key was answered, in the order in which they joined.
     pub answered: VecDeque<Place>,
     pub kept: HashMap<Path, Arc<Kept>>,
@@ -227,7 +227,7 @@ impl State {
             clock: RunClock::None,
             decisions: HashMap::new(),
             signals: Signals::default(),
-            promises: HashMap::new(),
+            keys: HashMap::new(),
             answered: VecDeque::new(),
             kept: HashMap::new(),
             reach: None,

@@ -1,4 +1,4 @@
-//! What is asked of the desk: by whom, for what, and what the answer can be.
+//! What runs ask the coordinator for, and what it can answer.
 
 use crate::keys::{Path, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,13 @@ use windlass_ir::{Duration, Value};
 /// The name of something that runs share.
 pub type Key = Arc<str>;
 
-/// Who asks: a step, or a run that wants to begin; and which time it does. What was said to an earlier time is nothing to a later one.
+/// A key as this version writes it: the limits of the machine began with `house:` before.
+pub(super) fn current_key<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
+    let key = Key::deserialize(deserializer)?;
+    Ok(key.strip_prefix("house:").map_or(key.clone(), |rest| format!("machine:{rest}").into()))
+}
+
+/// Who asks: a step, or a run that wants to begin. Each attempt asks for itself, and ignores the answer to an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asker {
     pub run: RunId,
@@ -18,7 +24,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// A run that wants to begin, or to go on after it was opened again.
+    /// A run that wants to begin, or to continue after it was reopened.
     pub fn start(run: RunId, time: u32) -> Self {
         Self { run, path: Path::default(), attempt: time }
     }
@@ -35,14 +41,14 @@ impl std::fmt::Display for Asker {
     }
 }
 
-/// All that one attempt needs. It is given together or not at all, so that nobody holds one thing while waiting for another.
+/// All that one attempt needs. It is granted together or not at all, so that no attempt holds one thing while it waits for another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
     pub asker: Asker,
     pub claims: Vec<Claim>,
-    /// When it was asked for first, which decides who comes first; whoever asks again keeps its place.
+    /// When it was asked for first, which decides its position in a queue. An ask that is repeated keeps its position.
     pub since: Timestamp,
-    /// It is taken for older by so many seconds than it is.
+    /// It counts as older by so many seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ahead: i32,
     /// The runs that wait for this one to end.
@@ -54,11 +60,13 @@ fn is_zero(number: &i32) -> bool {
     *number == 0
 }
 
+/// A step's claims are part of the digest of its work, which must never change: the serialized words are those of the first version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
     /// At most `limit` holders of `key` at once.
     Slot {
+        #[serde(deserialize_with = "current_key")]
         key: Key,
         limit: u32,
         #[serde(default, skip_serializing_if = "Full::waits")]
@@ -66,17 +74,23 @@ pub enum Claim {
     },
     /// At most `limit` units in each `period`.
     Rate { key: Key, limit: u32, period: Duration, units: u32 },
-    /// Whoever has the key first does the work, and all others take over what comes of it.
-    Promise { key: Key, ttl: Option<Duration> },
-    /// `most` is set aside, and what was really used is taken in the end. `cap` is that of the account where its owner has set none.
-    Spend { account: Key, cap: Budget, most: Amount },
+    /// An idempotency key: the first that asks does the work, and all others use its result.
+    #[serde(rename = "promise")]
+    Key { key: Key, ttl: Option<Duration> },
+    /// `most` is reserved, and what was really used is charged in the end. `cap` applies to a budget for which nobody has set one.
+    Spend {
+        #[serde(rename = "account")]
+        budget: Key,
+        cap: Budget,
+        most: Amount,
+    },
 }
 
 impl Claim {
     pub fn key(&self) -> &Key {
         match self {
-            Self::Slot { key, .. } | Self::Rate { key, .. } | Self::Promise { key, .. } => key,
-            Self::Spend { account, .. } => account,
+            Self::Slot { key, .. } | Self::Rate { key, .. } | Self::Key { key, .. } => key,
+            Self::Spend { budget, .. } => budget,
         }
     }
 }
@@ -89,7 +103,7 @@ pub enum Full {
     Wait,
     /// The newcomer is refused.
     Deny,
-    /// Those who were there before are told to stop, and the newcomer waits until they have.
+    /// The holders are canceled, and the newcomer waits until they have stopped.
     Replace,
 }
 
@@ -128,7 +142,7 @@ impl Amount {
         }
     }
 
-    /// What of it is above a cap, in words.
+    /// What of it is above a cap.
     pub fn beyond(&self, cap: &Budget) -> Option<&'static str> {
         let over = |amount: u64, cap: Option<u64>| cap.is_some_and(|cap| amount > cap);
         let beyond = [
@@ -141,38 +155,31 @@ impl Amount {
     }
 }
 
-/// What an asker is told.
+/// The answer to an ask.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DeskAnswer {
+pub enum CoordinatorAnswer {
     Granted,
-    /// The work has been done by somebody else, with this result.
+    /// Another step has done the work, with this result.
     Found(Value),
     Denied(Denial),
 }
 
-/// Why something will not be granted.
+/// Why an ask is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Denial {
-    /// Somebody else is there already.
-    Taken {
-        key: Key,
-        by: RunId,
-    },
+    /// Another run holds it.
+    Taken { key: Key, by: RunId },
     /// It is held by a run that waits for this one.
-    WouldDeadlock {
-        key: Key,
-        by: RunId,
-    },
+    WouldDeadlock { key: Key, by: RunId },
     BudgetExceeded {
-        account: Key,
+        #[serde(alias = "account")]
+        budget: Key,
         what: Arc<str>,
     },
-    /// More than there ever is.
-    TooMuch {
-        key: Key,
-    },
+    /// It asks for more than the limit allows.
+    TooMuch { key: Key },
 }
 
 impl std::fmt::Display for Denial {
@@ -180,26 +187,26 @@ impl std::fmt::Display for Denial {
         match self {
             Self::Taken { key, by } => write!(f, "`{key}` is held by run {by}"),
             Self::WouldDeadlock { key, by } => {
-                write!(f, "`{key}` is held by run {by}, which waits for this one: neither could go on")
+                write!(f, "`{key}` is held by run {by}, which waits for this one: a deadlock")
             }
-            Self::BudgetExceeded { account, what } => {
-                write!(f, "the cap of `{account}` leaves too little {what}")
+            Self::BudgetExceeded { budget, what } => {
+                write!(f, "the budget `{budget}` has too little {what} left")
             }
-            Self::TooMuch { key } => write!(f, "more of `{key}` is asked for than there ever is"),
+            Self::TooMuch { key } => write!(f, "it asks for more of `{key}` than the limit allows"),
         }
     }
 }
 
-/// How an asker is done with what it was given.
+/// How an asker returns what it was granted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The attempt is over, the step is not: it keeps what it promised.
+    /// The attempt is over and the step is not: it stays the owner of its keys.
     Attempt,
-    /// The same, and what it has cost is not known: it is taken to be what was set aside.
+    /// The same, at an unknown cost: the reserved amount is charged.
     Lost,
     /// The work is done, with this result.
     Done(Value),
-    /// It failed or was cancelled.
+    /// It failed or was canceled.
     Over,
 }

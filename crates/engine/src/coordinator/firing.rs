@@ -1,8 +1,8 @@
-//! Fires of triggers: each instant at which one was due is decided once, whatever crashes.
+//! Firings of triggers: each instant at which a trigger was due is decided once, despite crashes.
 
 use super::claim::{Ask, Asker, Claim, Full, Key};
-use super::event::{Came, DeskWhat, Fired, Order};
-use super::{DeskEffect, Turn};
+use super::event::{Came, CoordinatorWhat, Fired, Order};
+use super::{CoordinatorEffect, Turn};
 use crate::keys::{RunId, Timestamp};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use windlass_ir::Value;
 
 /// A trigger is due.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fire {
+pub struct Firing {
     pub trigger: Key,
     pub due: Timestamp,
     /// When it will fire next.
@@ -22,30 +22,30 @@ pub struct Fire {
     /// How many runs of this trigger there may be at once.
     pub runs_max: Option<u32>,
     pub overlap: Overlap,
-    /// It is not done, for a reason that whoever asks knows.
+    /// The reason why this firing starts nothing.
     pub skip: Option<Arc<str>>,
 }
 
-/// What becomes of a fire while as many runs of its trigger as there may be are under way.
+/// What a firing does while as many runs of its trigger as allowed are at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
     #[default]
     Skip,
     Queue,
-    /// The runs that are under way are told to stop.
+    /// Cancels the runs at work.
     Cancel,
 }
 
 impl Turn<'_> {
-    pub(super) fn fire(&mut self, fire: Fire) {
-        let Fire { trigger, due, next, run, plan, inputs, runs_max, overlap, skip } = fire;
-        if self.state.fires.get(&trigger).is_some_and(|last| *last >= due) {
+    pub(super) fn fire(&mut self, fire: Firing) {
+        let Firing { trigger, due, next, run, plan, inputs, runs_max, overlap, skip } = fire;
+        if self.state.firings.get(&trigger).is_some_and(|last| *last >= due) {
             return;
         }
         let key: Key = format!("trigger:{trigger}").into();
         let held = self.state.slots.get(&key).map_or(0, BTreeSet::len);
-        // Nobody goes before those who wait for their turn, whatever was allowed when they came.
+        // A firing does not overtake the runs that wait, whatever limit they asked with.
         let waited_for = self.state.wanted.contains_key(&key);
         let full = runs_max.filter(|limit| held >= *limit as usize || waited_for);
         let because = match (skip, full, overlap) {
@@ -53,32 +53,32 @@ impl Turn<'_> {
             (None, Some(limit), Overlap::Skip) => {
                 let first = self.state.at(&key).next();
                 let first = first.map(|first| first.run.to_string()).unwrap_or_default();
-                Some(format!("{limit} at once, and {first} is still under way").into())
+                Some(format!("at most {limit} at once, and {first} is still running").into())
             }
             (None, _, Overlap::Queue | Overlap::Cancel) | (None, None, Overlap::Skip) => None,
         };
         if let Some(because) = because {
             let fired = Fired { trigger, due, next, came: Came::Skipped { because } };
-            return self.emit(DeskWhat::Fired(Box::new(fired)));
+            return self.emit(CoordinatorWhat::Fired(Box::new(fired)));
         }
         let claim = runs_max.map(|limit| Claim::Slot { key: key.clone(), limit, full: Full::Wait });
-        // A run that may have to wait asks for its place itself; one that was not skipped has it from now on.
+        // A run that may have to wait asks for its slot itself; one that was not skipped holds it from now on.
         let (held, claims) = match overlap {
             Overlap::Skip => (claim, Vec::new()),
             Overlap::Queue | Overlap::Cancel => (None, claim.into_iter().collect()),
         };
         let order = Order { run: run.clone(), plan, inputs, claims };
         let fired = Fired { trigger, due, next, came: Came::Started(order.clone()) };
-        self.emit(DeskWhat::Fired(Box::new(fired)));
+        self.emit(CoordinatorWhat::Fired(Box::new(fired)));
         if overlap == Overlap::Cancel && full.is_some() {
             let under_way: BTreeSet<Asker> = self.state.at(&key).cloned().collect();
-            self.evict(under_way);
+            self.replace(under_way);
         }
         if let Some(claim) = held {
             let asker = Asker::start(run, 0);
             let ask = Ask { asker, claims: vec![claim], since: self.now, ahead: 0, ancestors: Vec::new() };
-            self.emit(DeskWhat::Granted { asker: ask.asker.clone(), ask: Some(Box::new(ask)) });
+            self.emit(CoordinatorWhat::Granted { asker: ask.asker.clone(), ask: Some(Box::new(ask)) });
         }
-        self.turn.effects.push(DeskEffect::Start(order));
+        self.turn.effects.push(CoordinatorEffect::Start(order));
     }
 }

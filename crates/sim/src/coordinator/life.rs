@@ -1,8 +1,8 @@
-//! A run as the desk sees one: parts that ask, hold, are done, and ears. What it does is decided by the world.
+//! A run as the coordinator sees it: parts that ask, hold and end, and subscriptions. The world decides what it does.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use windlass_engine::{Amount, Ask, Asker, Claim, End, Listener, Path, RunId, Timestamp};
+use windlass_engine::{Amount, Ask, Asker, Claim, End, Path, RunId, Subscription, Timestamp};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Life {
@@ -12,9 +12,9 @@ pub struct Life {
     pub over: bool,
     /// The first is the run itself, which wants to begin; the others are steps.
     pub parts: Vec<Part>,
-    pub ears: Vec<Listener>,
-    /// Messages that were taken, with where they were.
-    pub heard: BTreeSet<(Path, Arc<str>)>,
+    pub subscriptions: Vec<Subscription>,
+    /// Messages that it received, with the paths that waited for them.
+    pub received: BTreeSet<(Path, Arc<str>)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +50,8 @@ pub enum Phase {
 
 impl Life {
     pub fn new(id: RunId, depth: u32, ancestors: Vec<RunId>) -> Self {
-        let (parts, ears) = (Vec::new(), Vec::new());
-        Self { id, depth, ancestors, over: false, parts, ears, heard: BTreeSet::new() }
+        let (parts, subscriptions) = (Vec::new(), Vec::new());
+        Self { id, depth, ancestors, over: false, parts, subscriptions, received: BTreeSet::new() }
     }
 
     /// Adds the run itself, and then its steps.
@@ -60,7 +60,7 @@ impl Life {
             0 => Path::default(),
             step => Path::default().child(format!("step{step}").into(), None),
         };
-        // Who needs nothing to begin has begun.
+        // A run that needs nothing has begun.
         let begun = self.parts.is_empty() && claims.is_empty();
         let phase = if begun { Phase::Holding } else { Phase::Idle };
         self.parts.push(Part { path, attempt: 1, claims, ahead, since: Timestamp(0), phase, ended: None });
@@ -101,7 +101,7 @@ impl Life {
         !self.over && (for_run || asked)
     }
 
-    /// How something that is not needed any more came to its end.
+    /// How something that is no longer needed ended.
     pub fn end_of(&self, asker: &Asker) -> (Amount, End) {
         let Some(part) = self.part_at(&asker.path).map(|part| &self.parts[part]) else {
             return (Amount::default(), End::Over);
@@ -113,7 +113,7 @@ impl Life {
         }
     }
 
-    /// Whether it is between two attempts, or asks for one, and so may still owe what it promised.
+    /// Whether it is between two attempts, or asks for one, and so may still own keys.
     pub fn goes_on(&self, path: &Path) -> bool {
         let part = self.part_at(path).map(|part| &self.parts[part]);
         !self.over && part.is_some_and(|part| part.phase != Phase::Over && part.phase != Phase::Idle)

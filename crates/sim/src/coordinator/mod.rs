@@ -27,7 +27,7 @@ pub fn live(seed: u64) -> Result<Tally, String> {
         let broken = broken::shrink((size, world_seed), 0..40, |size| size.smaller(), live);
         let next = seed + 1;
         format!(
-            "seed {seed}: {broken}\nrepeat: cargo run --release -p windlass-sim -- --desk --seeds {seed}..{next}"
+            "seed {seed}: {broken}\nrepeat: cargo run --release -p windlass-sim -- --coordinator --seeds {seed}..{next}"
         )
     })
 }
@@ -50,10 +50,10 @@ came: Skipped, Started
 denied: BudgetExceeded, Taken, TooMuch, WouldDeadlock
 effect: Answer, Cancel, Deliver, Start
 end: Attempt, Done, Lost, Over
-event: AccountIs, Arrived, Begun, Broken, Deaf, Evicted, Fired, Granted, Heard, Kept, Listening, Moved, Promised
-event: Published, Queued, RateIs, Released, Withdrawn
+event: Acknowledged, Arrived, BudgetIs, Fired, Granted, Kept, KeyTaken, KeysFreed, Moved, Published, Queued
+event: RateIs, Released, Replaced, Snapshot, Subscribed, Unsubscribed, Withdrawn
 fault: compaction, crash, crowd, doubled effect, late, lost effect, lost record, refusal
-input: Arrived, Ask, Cap, Deaf, Fire, Gone, Heard, Listen, Published, Release, Reset, Tick
+input: Acknowledge, Arrived, Ask, Cap, Fire, Gone, Published, Release, Reset, Subscribe, Tick, Unsubscribe
 overlap: Cancel, Queue, Skip";
 
     #[test]

@@ -1,7 +1,7 @@
-//! What there is to compete for in a simulated world, and random claims on it.
+//! What the runs of a simulated world compete for, and random claims on it.
 //!
-//! What a run holds for its whole life has other keys than what its steps hold, and those of a run that was called others than
-//! those of its caller, as in real life. Otherwise two runs could wait for each other, which no desk can help.
+//! As in real life, runs have other keys than their steps, and called runs other keys than their callers. Otherwise two runs could
+//! wait for each other, which no coordinator can prevent.
 
 use crate::Random;
 use windlass_engine::{Amount, Claim, Full, Key};
@@ -14,11 +14,11 @@ pub struct Goods {
     /// What runs need to begin, by how deep they are called.
     doors: Vec<Slot>,
     rates: Vec<(Key, u32, Duration)>,
-    promises: Vec<Key>,
-    pub accounts: Vec<Key>,
-    /// Whether those who ask for the same key differ in how many they allow there.
+    keys: Vec<Key>,
+    pub budgets: Vec<Key>,
+    /// Whether asks for the same key differ in their limits.
     limits_differ: bool,
-    /// Whether some are ahead of others.
+    /// Whether some asks have a priority.
     ahead: bool,
 }
 
@@ -37,12 +37,12 @@ impl Goods {
             (format!("rate{n}").into(), 1 + random.below(5) as u32, period)
         });
         let rates = rates.collect();
-        let (promises, accounts) = (named("promise"), named("account"));
+        let (keys, budgets) = (named("key"), named("budget"));
         let (limits_differ, ahead) = (random.chance(40), random.chance(50));
-        Self { slots, doors, rates, promises, accounts, limits_differ, ahead }
+        Self { slots, doors, rates, keys, budgets, limits_differ, ahead }
     }
 
-    /// How many seconds somebody is ahead.
+    /// By how many seconds an ask counts as older.
     pub fn ahead(&self, random: &mut Random) -> i32 {
         match self.ahead && random.chance(40) {
             true => random.below(120) as i32 - 40,
@@ -50,7 +50,7 @@ impl Goods {
         }
     }
 
-    /// What a step needs; `own` is what its run holds already, and `calm` that nobody is driven out any more.
+    /// What a step needs; `own` is what its run holds already, and `calm` means that no run replaces another.
     pub fn of_step(&self, random: &mut Random, own: &[Claim], calm: bool) -> Vec<Claim> {
         let mut claims = Vec::new();
         let count = [1, 1, 1, 2, 2, 3, 4][random.below(7)];
@@ -61,7 +61,7 @@ impl Goods {
                     self.slot(random, &slot, if calm { 0 } else { 5 })
                 }
                 9..=12 => self.rate(random),
-                13..=15 => self.promise(random, "step"),
+                13..=15 => self.key(random, "step"),
                 16..=18 => self.spend(random),
                 // A step that waits for what its own run holds.
                 _ => match own.first() {
@@ -83,7 +83,7 @@ impl Goods {
         let door = self.doors[depth as usize].clone();
         claims.push(self.slot(random, &door, if calm { 0 } else { 15 }));
         if random.chance(20) {
-            claims.push(self.promise(random, &format!("run{depth}")));
+            claims.push(self.key(random, &format!("run{depth}")));
         }
         let theirs = called_by.iter().find(|claim| matches!(claim, Claim::Slot { .. }));
         if let Some(theirs) = theirs.filter(|_| random.chance(25)) {
@@ -118,19 +118,19 @@ impl Goods {
         Claim::Rate { key, limit, period, units }
     }
 
-    fn promise(&self, random: &mut Random, of: &str) -> Claim {
-        let key = format!("{of}-{}", random.pick(&self.promises)).into();
+    fn key(&self, random: &mut Random, of: &str) -> Claim {
+        let key = format!("{of}-{}", random.pick(&self.keys)).into();
         let ttl = random.chance(70).then(|| Duration::from_secs(random.below(60) as u64));
-        Claim::Promise { key, ttl }
+        Claim::Key { key, ttl }
     }
 
     fn spend(&self, random: &mut Random) -> Claim {
-        let account = random.pick(&self.accounts).clone();
-        Claim::Spend { account, cap: cap(random), most: MOST }
+        let budget = random.pick(&self.budgets).clone();
+        Claim::Spend { budget, cap: cap(random), most: MOST }
     }
 }
 
-/// Everything that spends reserves the same, so that one who draws on two accounts does so alike.
+/// Every ask reserves the same amount, so that one that draws on two budgets does so alike.
 pub const MOST: Amount = Amount { tokens: 100, micro_usd: 0, calls: 1, time: Duration::ZERO };
 
 pub fn cap(random: &mut Random) -> Budget {
@@ -141,13 +141,13 @@ pub fn cap(random: &mut Random) -> Budget {
     }
 }
 
-/// What a job has really cost; more than was set aside now and then.
+/// What a job has really cost; now and then more than was reserved.
 pub fn used(random: &mut Random) -> Amount {
     let most = if random.chance(2) { 200 } else { 101 };
     Amount { tokens: random.below(most) as u64, calls: 1, ..Amount::default() }
 }
 
-/// Nobody asks for the same key twice at once.
+/// An ask names a key once.
 fn without_repeats(mut claims: Vec<Claim>) -> Vec<Claim> {
     let mut seen: Vec<Key> = Vec::new();
     claims.retain(|claim| {

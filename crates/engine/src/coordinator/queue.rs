@@ -1,23 +1,23 @@
 //! Who gets what, and who waits for it.
 //!
-//! Whoever cannot have everything it needs waits in one line: that of the first thing that is not to be had. When that comes free it looks
-//! again, and is served or goes to the line of the next thing. So a place that comes free costs no more than those who wait
-//! for it. Each slot that the first in a line needs is reserved for it, so that those who need fewer things cannot overtake it for
-//! ever: the oldest of all is the first of its line and gets everything in the end.
+//! An ask that cannot have everything it needs waits in one queue: that of the first thing that it cannot have. When that comes
+//! free it is looked at again, and is granted or moves to the queue of the next thing. So what comes free costs no more than those
+//! who wait for it. Each slot that the first of a queue needs is reserved for it, so that asks for fewer things cannot overtake it
+//! forever: the oldest of all asks is the first of its queue and gets everything in the end.
 //!
-//! Nobody waits while it holds something for the same attempt, but a run that holds its place waits for its steps and for the runs
-//! it calls. They are refused what it holds itself; that two runs wait for each other with the steps of each is kept off by
-//! never asking for the places of runs together with those of steps.
+//! An asker holds nothing for the same attempt while it waits, but a run that holds a slot waits for its steps and for the runs
+//! that it calls. They are refused what it holds itself. Two runs cannot wait for each other with their steps, because no ask
+//! combines the slots of runs with those of steps.
 
-use super::claim::{Amount, Ask, Asker, Claim, Denial, DeskAnswer, End, Full, Key};
-use super::event::{DeskWhat, Place};
-use super::state::{Promise, State, share, slots};
-use super::{DeskEffect, Turn};
+use super::claim::{Amount, Ask, Asker, Claim, CoordinatorAnswer, Denial, End, Full, Key};
+use super::event::{CoordinatorWhat, Position};
+use super::state::{KeyState, State, share, slots};
+use super::{CoordinatorEffect, Turn};
 use crate::keys::{Path, RunId, Timestamp};
 use std::collections::BTreeSet;
 use windlass_ir::Value;
 
-/// Why a run is told to make room.
+/// Why a run that must make room is canceled.
 pub(super) const REPLACED: &str = "replaced by a newer run";
 
 /// What stands between an asker and what it asks for.
@@ -25,7 +25,7 @@ enum Found {
     Nothing,
     Value(Value),
     Denied(Denial),
-    /// It has to wait for this.
+    /// It must wait for this.
     Wait(Key),
 }
 
@@ -33,76 +33,76 @@ impl Turn<'_> {
     pub(super) fn ask(&mut self, ask: Ask) {
         let asker = ask.asker.clone();
         if self.state.holds.contains_key(&asker) {
-            return self.answer(asker, DeskAnswer::Granted);
+            return self.answer(asker, CoordinatorAnswer::Granted);
         }
         if self.state.waiting.contains_key(&asker) || self.is_past(&asker) {
             return;
         }
         self.let_go_of_others(&asker);
-        self.renew_accounts(&ask);
+        self.renew_budgets(&ask);
         match look(self.state, &ask, None, self.now) {
             Found::Nothing => {
-                self.emit(DeskWhat::Granted { asker: asker.clone(), ask: Some(Box::new(ask)) });
-                self.answer(asker, DeskAnswer::Granted);
+                self.emit(CoordinatorWhat::Granted { asker: asker.clone(), ask: Some(Box::new(ask)) });
+                self.answer(asker, CoordinatorAnswer::Granted);
             }
-            Found::Value(value) => self.answer(asker, DeskAnswer::Found(value)),
-            Found::Denied(denial) => self.answer(asker, DeskAnswer::Denied(denial)),
+            Found::Value(value) => self.answer(asker, CoordinatorAnswer::Found(value)),
+            Found::Denied(denial) => self.answer(asker, CoordinatorAnswer::Denied(denial)),
             Found::Wait(on) => {
                 self.make_room(&ask);
-                let place = self.place(&ask);
-                self.emit(DeskWhat::Queued { ask: Box::new(ask), on, place });
+                let position = self.position(&ask);
+                self.emit(CoordinatorWhat::Queued { ask: Box::new(ask), on, position });
             }
         }
     }
 
-    /// Whether a later attempt of the same step is there: then nobody waits for the answer any more.
+    /// Whether a later attempt of the same step is known: then the answer is not needed.
     fn is_past(&self, asker: &Asker) -> bool {
         let holds = self.state.holds.range(asker..).next().map(|(later, _)| later);
         let waits = self.state.waiting.range(asker..).next().map(|(later, _)| later);
         holds.into_iter().chain(waits).any(|later| later.run == asker.run && later.path == asker.path)
     }
 
-    /// Other attempts of a step are over if a later one asks, or if the step is.
+    /// Releases the other attempts of a step, because a later one asks or because the step is over.
     fn let_go_of_others(&mut self, asker: &Asker) {
         let first = Asker { attempt: 0, ..asker.clone() };
         let is_same = |other: &&Asker| other.run == asker.run && other.path == asker.path;
         let held = self.state.holds.range(&first..).map(|(other, _)| other).take_while(is_same);
         let waits = self.state.waiting.range(&first..).map(|(other, _)| other).take_while(is_same);
-        // What a trigger holds for its run is no attempt of it.
+        // What a trigger holds for its run belongs to no attempt.
         let others = held.chain(waits).filter(|other| *other != asker && other.attempt > 0);
         for other in others.cloned().collect::<Vec<_>>() {
             self.release(other, Amount::default(), End::Lost);
         }
     }
 
-    fn place(&self, ask: &Ask) -> Place {
+    fn position(&self, ask: &Ask) -> Position {
         let first = ask.since.min(self.now);
         let since = Timestamp(first.0.saturating_sub(i64::from(ask.ahead).saturating_mul(1_000_000)));
-        Place { since, number: self.state.next }
+        Position { since, number: self.state.next }
     }
 
-    /// Those who were there before and have to go are told so.
+    /// Cancels the runs that this one replaces.
     fn make_room(&mut self, ask: &Ask) {
         let replaced = ask.claims.iter().filter(|claim| match claim {
             Claim::Slot { full: Full::Replace, .. } => {
                 matches!(obstacle(self.state, ask, claim, None, self.now), Found::Wait(_))
             }
-            Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } | Claim::Spend { .. } => false,
+            Claim::Slot { .. } | Claim::Rate { .. } | Claim::Key { .. } | Claim::Spend { .. } => false,
         });
         let others = replaced.flat_map(|claim| self.state.at(claim.key()));
         let others = others.filter(|other| other.run != ask.asker.run && !ask.ancestors.contains(&other.run));
         let others: BTreeSet<Asker> = others.cloned().collect();
-        self.evict(others);
+        self.replace(others);
     }
 
-    /// Tells some to stop who were not told before.
-    pub(super) fn evict(&mut self, askers: BTreeSet<Asker>) {
+    /// Cancels the runs of those who were not canceled before.
+    pub(super) fn replace(&mut self, askers: BTreeSet<Asker>) {
         let mut runs: BTreeSet<RunId> = BTreeSet::new();
-        for asker in askers.into_iter().filter(|asker| !self.state.is_evicted(asker)).collect::<Vec<_>>() {
+        for asker in askers.into_iter().filter(|asker| !self.state.is_replaced(asker)).collect::<Vec<_>>() {
             runs.insert(asker.run.clone());
-            self.emit(DeskWhat::Evicted { asker });
+            self.emit(CoordinatorWhat::Replaced { asker });
         }
-        let cancels = runs.into_iter().map(|run| DeskEffect::Cancel { run, why: REPLACED.into() });
+        let cancels = runs.into_iter().map(|run| CoordinatorEffect::Cancel { run, why: REPLACED.into() });
         self.turn.effects.extend(cancels);
     }
 
@@ -116,94 +116,94 @@ impl Turn<'_> {
         }
         let over = (end != End::Attempt).then(|| asker.step());
         if self.state.waiting.contains_key(&asker) {
-            self.emit(DeskWhat::Withdrawn { asker });
+            self.emit(CoordinatorWhat::Withdrawn { asker });
         } else if self.state.holds.contains_key(&asker) {
-            self.emit(DeskWhat::Released { asker, used, end });
+            self.emit(CoordinatorWhat::Released { asker, used, end });
         }
         if let Some((run, path)) = over {
-            self.break_promise(run, path);
+            self.free_keys(run, path);
         }
     }
 
-    /// A step will not do what it promised: the next who waits for it does.
-    pub(super) fn break_promise(&mut self, run: RunId, path: Path) {
-        if self.state.promisers.contains_key(&(run.clone(), path.clone())) {
-            self.emit(DeskWhat::Broken { run, path });
+    /// A step will not do the work under its keys: the next that waits for a key does.
+    pub(super) fn free_keys(&mut self, run: RunId, path: Path) {
+        if self.state.key_owners.contains_key(&(run.clone(), path.clone())) {
+            self.emit(CoordinatorWhat::KeysFreed { run, path });
         }
     }
 
-    /// Looks again at those who wait for what has come free.
+    /// Looks again at the asks that wait for what has come free.
     pub(super) fn serve(&mut self) {
         while let Some(key) = self.freed.pop_front() {
-            self.serve_line(&key);
+            self.serve_queue(&key);
         }
     }
 
-    /// Serves those who wait for a key, in their order, until one of them still has to.
-    fn serve_line(&mut self, key: &Key) {
-        while let Some((place, ask)) = self.state.first_in_line(key) {
+    /// Grants the asks in the queue of a key, in their order, until one must still wait.
+    fn serve_queue(&mut self, key: &Key) {
+        while let Some((position, ask)) = self.state.first_in_queue(key) {
             let asker = ask.asker.clone();
-            self.renew_accounts(&ask);
-            let answer = match look(self.state, &ask, Some(place), self.now) {
+            self.renew_budgets(&ask);
+            let answer = match look(self.state, &ask, Some(position), self.now) {
                 Found::Wait(on) if on == *key => return,
                 Found::Wait(on) => {
-                    self.emit(DeskWhat::Moved { asker, on });
+                    self.emit(CoordinatorWhat::Moved { asker, on });
                     continue;
                 }
                 Found::Nothing => {
-                    self.emit(DeskWhat::Granted { asker: asker.clone(), ask: None });
-                    DeskAnswer::Granted
+                    self.emit(CoordinatorWhat::Granted { asker: asker.clone(), ask: None });
+                    CoordinatorAnswer::Granted
                 }
                 Found::Value(value) => {
-                    self.emit(DeskWhat::Withdrawn { asker: asker.clone() });
-                    DeskAnswer::Found(value)
+                    self.emit(CoordinatorWhat::Withdrawn { asker: asker.clone() });
+                    CoordinatorAnswer::Found(value)
                 }
                 Found::Denied(denial) => {
-                    self.emit(DeskWhat::Withdrawn { asker: asker.clone() });
-                    DeskAnswer::Denied(denial)
+                    self.emit(CoordinatorWhat::Withdrawn { asker: asker.clone() });
+                    CoordinatorAnswer::Denied(denial)
                 }
             };
             self.answer(asker, answer);
         }
     }
 
-    /// What was set aside for an asker.
+    /// The amount that is reserved for an asker.
     pub(super) fn reserved(&self, asker: &Asker) -> Amount {
         let Some(hold) = self.state.holds.get(asker) else { return Amount::default() };
         let most = hold.ask.claims.iter().find_map(|claim| match claim {
             Claim::Spend { most, .. } => Some(*most),
-            Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } => None,
+            Claim::Slot { .. } | Claim::Rate { .. } | Claim::Key { .. } => None,
         });
         most.unwrap_or_default()
     }
 }
 
 impl State {
-    /// Everybody who holds a place or waits for it.
+    /// Every asker that holds a slot or waits for it.
     pub(super) fn at(&self, key: &Key) -> impl Iterator<Item = &Asker> {
         let holders = self.slots.get(key).into_iter().flatten();
         holders.chain(self.wanted.get(key).into_iter().flatten())
     }
 
-    fn is_evicted(&self, asker: &Asker) -> bool {
-        let holds = self.holds.get(asker).is_some_and(|hold| hold.evicted);
-        holds || self.waiting.get(asker).is_some_and(|waiting| waiting.evicted)
+    fn is_replaced(&self, asker: &Asker) -> bool {
+        let holds = self.holds.get(asker).is_some_and(|hold| hold.replaced);
+        holds || self.waiting.get(asker).is_some_and(|waiting| waiting.replaced)
     }
 }
 
-/// What an ask would get now. `place` is where it stands if it waits already.
-fn look(state: &State, ask: &Ask, place: Option<Place>, now: Timestamp) -> Found {
+/// What an ask would get now. `position` is that of an ask that waits already.
+fn look(state: &State, ask: &Ask, position: Option<Position>, now: Timestamp) -> Found {
     for claim in &ask.claims {
-        // A result that is there needs nothing else.
-        if let Claim::Promise { key, .. } = claim
-            && let Some(Promise::Kept { value, until }) = state.promises.get(key)
+        // A result that is known needs nothing else.
+        if let Claim::Key { key, .. } = claim
+            && let Some(KeyState::Kept { value, until }) = state.keys.get(key)
             && until.is_none_or(|until| until > now)
         {
             return Found::Value(value.clone());
         }
     }
     for claim in &ask.claims {
-        match obstacle(state, ask, claim, place, now) {
+        match obstacle(state, ask, claim, position, now) {
             Found::Nothing => {}
             Found::Wait(key) => {
                 return match holding_ancestor(state, ask, claim) {
@@ -217,13 +217,13 @@ fn look(state: &State, ask: &Ask, place: Option<Place>, now: Timestamp) -> Found
     Found::Nothing
 }
 
-fn obstacle(state: &State, ask: &Ask, claim: &Claim, place: Option<Place>, now: Timestamp) -> Found {
+fn obstacle(state: &State, ask: &Ask, claim: &Claim, position: Option<Position>, now: Timestamp) -> Found {
     let key = claim.key();
-    // A run that waits for the asker cannot give back what it holds before: the asker goes before all others.
+    // A run that waits for the asker releases nothing before the asker is done: the asker overtakes all others.
     let urgent = holding_ancestor(state, ask, claim).is_some();
-    // Nobody who has just come goes before those who wait for the same.
-    let is_before = |other: &Place| !urgent && place.is_none_or(|place| *other < place);
-    let first = state.lines.get(key).and_then(|line| line.first_key_value());
+    // A newcomer does not overtake those who wait for the same.
+    let is_before = |other: &Position| !urgent && position.is_none_or(|position| *other < position);
+    let first = state.queues.get(key).and_then(|queue| queue.first_key_value());
     let overtakes = first.is_some_and(|(first, _)| is_before(first));
     match claim {
         Claim::Slot { limit: 0, .. } => Found::Denied(Denial::TooMuch { key: key.clone() }),
@@ -232,8 +232,8 @@ fn obstacle(state: &State, ask: &Ask, claim: &Claim, place: Option<Place>, now: 
             let held = holders.map_or(0, BTreeSet::len);
             let reserved = state.reserved.get(key).into_iter().flatten();
             let reserved: Vec<&Ask> =
-                reserved.take_while(|(place, _)| is_before(place)).map(|(_, other)| &**other).collect();
-            // Each has one place reserved, under the limit that it asks with.
+                reserved.take_while(|(position, _)| is_before(position)).map(|(_, other)| &**other).collect();
+            // Each has one slot reserved, under the limit that it asks with.
             let theirs = reserved.iter().flat_map(|other| slots(other)).filter(|(slot, _)| *slot == key);
             let limit = theirs.map(|(_, limit)| limit).fold(*limit, u32::min);
             if held + reserved.len() < limit as usize && !overtakes {
@@ -258,21 +258,21 @@ fn obstacle(state: &State, ask: &Ask, claim: &Claim, place: Option<Place>, now: 
                 Some(_) | None => Found::Nothing,
             }
         }
-        Claim::Promise { .. } => match state.promises.get(key) {
-            Some(Promise::Pending { run, path, .. }) if *run == ask.asker.run && *path == ask.asker.path => {
+        Claim::Key { .. } => match state.keys.get(key) {
+            Some(KeyState::Pending { run, path, .. }) if *run == ask.asker.run && *path == ask.asker.path => {
                 Found::Nothing
             }
-            Some(Promise::Pending { .. }) => Found::Wait(key.clone()),
-            Some(Promise::Kept { .. }) | None if overtakes => Found::Wait(key.clone()),
-            Some(Promise::Kept { .. }) | None => Found::Nothing,
+            Some(KeyState::Pending { .. }) => Found::Wait(key.clone()),
+            Some(KeyState::Kept { .. }) | None if overtakes => Found::Wait(key.clone()),
+            Some(KeyState::Kept { .. }) | None => Found::Nothing,
         },
         Claim::Spend { cap, most, .. } => {
-            let account = state.accounts.get(key);
-            let cap = account.and_then(|account| account.cap.as_ref()).unwrap_or(cap);
-            let committed = account.map(super::state::Account::committed).unwrap_or_default();
+            let budget = state.budgets.get(key);
+            let cap = budget.and_then(|budget| budget.cap.as_ref()).unwrap_or(cap);
+            let committed = budget.map(super::state::BudgetState::committed).unwrap_or_default();
             match committed.plus(*most).beyond(cap) {
                 Some(what) => {
-                    Found::Denied(Denial::BudgetExceeded { account: key.clone(), what: what.into() })
+                    Found::Denied(Denial::BudgetExceeded { budget: key.clone(), what: what.into() })
                 }
                 None => Found::Nothing,
             }
@@ -290,15 +290,15 @@ fn holding_ancestor(state: &State, ask: &Ask, claim: &Claim) -> Option<RunId> {
             let mut holders = state.slots.get(key).into_iter().flatten();
             holders.find(|holder| waits_for_it(&holder.run, &holder.path)).map(|holder| holder.run.clone())
         }
-        Claim::Promise { key, .. } => match state.promises.get(key) {
-            Some(Promise::Pending { run, path, .. }) if waits_for_it(run, path) => Some(run.clone()),
-            Some(Promise::Pending { .. } | Promise::Kept { .. }) | None => None,
+        Claim::Key { key, .. } => match state.keys.get(key) {
+            Some(KeyState::Pending { run, path, .. }) if waits_for_it(run, path) => Some(run.clone()),
+            Some(KeyState::Pending { .. } | KeyState::Kept { .. }) | None => None,
         },
         Claim::Rate { .. } | Claim::Spend { .. } => None,
     }
 }
 
-/// When a rate will have room for an ask; none when time does not make it.
+/// When a rate has room for an ask; none for other keys.
 fn room_at(state: &State, ask: &Ask, key: &Key) -> Option<Timestamp> {
     ask.claims.iter().find_map(|claim| match claim {
         Claim::Rate { key: own, limit, period, units } if own == key => {
@@ -306,12 +306,12 @@ fn room_at(state: &State, ask: &Ask, key: &Key) -> Option<Timestamp> {
             let after = whole_at.plus(share(*period, *units, *limit));
             Some(Timestamp(after.0.saturating_sub(i64::try_from(period.0).unwrap_or(i64::MAX))))
         }
-        Claim::Rate { .. } | Claim::Slot { .. } | Claim::Promise { .. } | Claim::Spend { .. } => None,
+        Claim::Rate { .. } | Claim::Slot { .. } | Claim::Key { .. } | Claim::Spend { .. } => None,
     })
 }
 
-/// When time moves the first in a line on.
+/// When time moves a queue.
 pub(super) fn moves_at(state: &State, key: &Key) -> Option<Timestamp> {
-    let (_, first) = state.lines.get(key)?.first_key_value()?;
+    let (_, first) = state.queues.get(key)?.first_key_value()?;
     room_at(state, first, key)
 }

@@ -1,6 +1,8 @@
-//! What has happened at the desk. As with runs, every decision is in its event.
+//! What has happened at the coordinator. As with runs, each decision is in its event.
+//!
+//! Aliases are the words of earlier versions, whose journals stay readable.
 
-use super::claim::{Amount, Ask, Asker, Claim, End, Key};
+use super::claim::{Amount, Ask, Asker, Claim, End, Key, current_key};
 use crate::keys::{Path, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -9,29 +11,33 @@ use windlass_ir::value::Map;
 use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DeskEvent {
+pub struct CoordinatorEvent {
     pub at: Timestamp,
     #[serde(flatten)]
-    pub what: DeskWhat,
+    pub what: CoordinatorWhat,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum DeskWhat {
-    /// Everything before this is said again by the events that follow, as far as it still matters.
-    Begun,
-    /// Somebody has to wait, in the line of `on`.
+pub enum CoordinatorWhat {
+    /// The events that follow describe the whole state again, and the earlier ones are not needed.
+    #[serde(alias = "begun")]
+    Snapshot,
+    /// An ask waits in the queue of `on`.
     Queued {
         ask: Box<Ask>,
+        #[serde(deserialize_with = "current_key")]
         on: Key,
-        place: Place,
+        #[serde(alias = "place")]
+        position: Position,
     },
-    /// It waits in another line.
+    /// It waits in another queue.
     Moved {
         asker: Asker,
+        #[serde(deserialize_with = "current_key")]
         on: Key,
     },
-    /// Told without the ask for one that has waited.
+    /// An ask that was queued is not repeated.
     Granted {
         asker: Asker,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,8 +47,9 @@ pub enum DeskWhat {
     Withdrawn {
         asker: Asker,
     },
-    /// Somebody was told to make room.
-    Evicted {
+    /// A newer run takes its slot once it has stopped.
+    #[serde(alias = "evicted")]
+    Replaced {
         asker: Asker,
     },
     Released {
@@ -50,19 +57,21 @@ pub enum DeskWhat {
         used: Amount,
         end: End,
     },
-    /// A step that promised something will not do it.
-    Broken {
+    /// A step will not do the work under the keys that it owns.
+    #[serde(alias = "broken")]
+    KeysFreed {
         run: RunId,
         path: Path,
     },
-    /// What came of work that was promised.
+    /// The result of the work under a key.
     Kept {
         key: Key,
         value: Value,
         until: Option<Timestamp>,
     },
-    /// Who does the work under a key.
-    Promised {
+    /// The step that does the work under a key.
+    #[serde(alias = "promised")]
+    KeyTaken {
         key: Key,
         run: RunId,
         path: Path,
@@ -73,20 +82,23 @@ pub enum DeskWhat {
         key: Key,
         whole_at: Timestamp,
     },
-    AccountIs {
-        account: Key,
+    #[serde(alias = "account_is")]
+    BudgetIs {
+        #[serde(alias = "account")]
+        budget: Key,
         cap: Option<Budget>,
         spent: Amount,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         day: Option<Day>,
     },
-    Listening(Box<Listener>),
-    /// Nobody listens there any more.
-    Deaf {
+    #[serde(alias = "listening")]
+    Subscribed(Box<Subscription>),
+    #[serde(alias = "deaf")]
+    Unsubscribed {
         run: RunId,
         path: Path,
     },
-    /// A message came, and these are owed it.
+    /// A message came, and is to be delivered to these.
     Published {
         id: Arc<str>,
         name: Arc<str>,
@@ -94,8 +106,9 @@ pub enum DeskWhat {
         value: Value,
         to: Vec<Address>,
     },
-    /// A message has reached one of those who were owed it.
-    Heard {
+    /// A run has received a message.
+    #[serde(alias = "heard")]
+    Acknowledged {
         id: Arc<str>,
         to: Address,
     },
@@ -112,12 +125,12 @@ pub enum DeskWhat {
 
 /// The position of an ask in its queue: the oldest first, `ahead` included, then the first that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct Position {
     pub since: Timestamp,
     pub number: u64,
 }
 
-/// The day that an account is for.
+/// The day that a budget is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Day {
     pub zone: Arc<str>,
@@ -131,16 +144,16 @@ pub struct Address {
     pub path: Path,
 }
 
-/// Somebody who waits for a message that names no run.
+/// A step or run that waits for a message that names no run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Listener {
+pub struct Subscription {
     pub address: Address,
     pub name: Arc<str>,
     /// Dotted paths into the message, and what must stand there.
     pub matching: Map,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Which of several that one run has at one path.
+    /// Tells apart the subscriptions that a run has at one path.
     #[serde(default)]
     pub number: u32,
     /// Whether values are the same when they read the same: `7` and `"7"`.

@@ -23,21 +23,21 @@ pub enum Held {
 }
 
 impl State {
-    pub(super) fn own_promise(&mut self, place: Place, assignment: &Assignment) {
-        let Some(promise) = &assignment.promise else { return };
-        let mut waiting = match self.promises.remove(&promise.key) {
+    pub(super) fn own_key(&mut self, place: Place, assignment: &Assignment) {
+        let Some(idempotency) = &assignment.key else { return };
+        let mut waiting = match self.keys.remove(&idempotency.key) {
             Some(Held::Pending { waiting, .. }) => waiting,
             Some(Held::Kept { .. }) | None => VecDeque::new(),
         };
         waiting.retain(|waiter| *waiter != place);
-        let held = Held::Pending { owner: Some(place), waiting, ttl: promise.ttl };
-        self.promises.insert(promise.key.clone(), held);
-        self.at_mut(place).key = Some(promise.key.clone());
+        let held = Held::Pending { owner: Some(place), waiting, ttl: idempotency.ttl };
+        self.keys.insert(idempotency.key.clone(), held);
+        self.at_mut(place).key = Some(idempotency.key.clone());
     }
 
     pub(super) fn joined(&mut self, place: Place, key: &Arc<str>) -> Result<(), Misfit> {
         let is_new = matches!(self.at(place).phase, Phase::Ready | Phase::Joined(_));
-        let fits = is_new && self.is_action(place) && self.promises.contains_key(key);
+        let fits = is_new && self.is_action(place) && self.keys.contains_key(key);
         self.need_at(place, fits, "a step that is ready to start")?;
         let last_at = self.last_at;
         self.begin(place, last_at);
@@ -47,7 +47,7 @@ impl State {
             trace.started_at.get_or_insert(last_at);
         }
         self.set_phase(place, Phase::Joined(key.clone()));
-        if let Some(Held::Pending { waiting, .. }) = self.promises.get_mut(key) {
+        if let Some(Held::Pending { waiting, .. }) = self.keys.get_mut(key) {
             waiting.retain(|waiter| *waiter != place);
             waiting.push_back(place);
         }
@@ -55,20 +55,20 @@ impl State {
     }
 
     /// What the end of a step means for the key that it had, or waited for.
-    pub(super) fn answer_promise(&mut self, place: Place, outcome: &Outcome, at: Timestamp) {
+    pub(super) fn answer_key(&mut self, place: Place, outcome: &Outcome, at: Timestamp) {
         let waited_for = match &self.at(place).phase {
             Phase::Joined(key) => Some(key.clone()),
             _ => None,
         };
         let Some(key) = self.at_mut(place).key.take().or(waited_for) else { return };
-        let Some(Held::Pending { owner, waiting, ttl }) = self.promises.get_mut(&key) else { return };
+        let Some(Held::Pending { owner, waiting, ttl }) = self.keys.get_mut(&key) else { return };
         if *owner != Some(place) {
             let was_first = owner.is_none() && waiting.front() == Some(&place);
             waiting.retain(|waiter| *waiter != place);
             let next = waiting.front().copied();
             return match (was_first, next) {
                 (true, Some(next)) => self.make_startable(next),
-                (true, None) => drop(self.promises.remove(&key)),
+                (true, None) => drop(self.keys.remove(&key)),
                 (false, _) => {}
             };
         }
@@ -76,7 +76,7 @@ impl State {
             Outcome::Done(value) => {
                 let until = ttl.map(|ttl| at.plus(ttl));
                 let waiters = std::mem::take(waiting);
-                self.promises.insert(key, Held::Kept { value: value.clone(), until });
+                self.keys.insert(key, Held::Kept { value: value.clone(), until });
                 self.answered.extend(waiters);
             }
             // Failures are never kept: the next one tries for itself.
@@ -84,7 +84,7 @@ impl State {
                 *owner = None;
                 match waiting.front().copied() {
                     Some(next) => self.make_startable(next),
-                    None => drop(self.promises.remove(&key)),
+                    None => drop(self.keys.remove(&key)),
                 }
             }
         }

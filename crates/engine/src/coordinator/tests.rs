@@ -1,18 +1,18 @@
-//! Single rules of the desk. What happens when all of them meet is lived by the simulator.
+//! Single rules of the coordinator. What happens when all of them meet is lived by the simulator.
 
 use super::*;
 use windlass_ir::Duration;
 
-/// A desk at which every run is named by a letter and asks once.
+/// A coordinator at which every run is named by a message and asks once.
 #[derive(Default)]
 struct Scene {
-    desk: Desk,
+    coordinator: Coordinator,
     now: i64,
 }
 
 impl Scene {
-    fn tell(&mut self, input: DeskInput) -> Vec<String> {
-        let turn = self.desk.handle(Timestamp(self.now), input).expect("the desk takes it");
+    fn tell(&mut self, input: CoordinatorInput) -> Vec<String> {
+        let turn = self.coordinator.handle(Timestamp(self.now), input).expect("the coordinator takes it");
         turn.effects.iter().map(shown).collect()
     }
 
@@ -22,17 +22,17 @@ impl Scene {
 
     fn ask_as(&mut self, asker: Asker, claims: Vec<Claim>) -> Vec<String> {
         let (since, ancestors) = (Timestamp(self.now), Vec::new());
-        self.tell(DeskInput::Ask(Box::new(Ask { asker, claims, since, ahead: 0, ancestors })))
+        self.tell(CoordinatorInput::Ask(Box::new(Ask { asker, claims, since, ahead: 0, ancestors })))
     }
 
     fn release(&mut self, run: &str, end: End) -> Vec<String> {
-        self.tell(DeskInput::Release { asker: asker(run, "step", 1), used: Amount::default(), end })
+        self.tell(CoordinatorInput::Release { asker: asker(run, "step", 1), used: Amount::default(), end })
     }
 
     /// So many seconds pass.
     fn pass(&mut self, seconds: i64) -> Vec<String> {
         self.now += seconds * 1_000_000;
-        self.tell(DeskInput::Tick)
+        self.tell(CoordinatorInput::Tick)
     }
 }
 
@@ -44,16 +44,16 @@ fn asker(run: &str, step: &str, attempt: u32) -> Asker {
     Asker { run: RunId::new(run).expect("a good name"), path, attempt }
 }
 
-fn shown(effect: &DeskEffect) -> String {
+fn shown(effect: &CoordinatorEffect) -> String {
     match effect {
-        DeskEffect::Answer { asker, answer } => match answer {
-            DeskAnswer::Granted => format!("{} granted", asker.run),
-            DeskAnswer::Found(_) => format!("{} found", asker.run),
-            DeskAnswer::Denied(denial) => format!("{} denied: {denial}", asker.run),
+        CoordinatorEffect::Answer { asker, answer } => match answer {
+            CoordinatorAnswer::Granted => format!("{} granted", asker.run),
+            CoordinatorAnswer::Found(_) => format!("{} found", asker.run),
+            CoordinatorAnswer::Denied(denial) => format!("{} denied: {denial}", asker.run),
         },
-        DeskEffect::Deliver { to, .. } => format!("{} delivered", to.run),
-        DeskEffect::Cancel { run, .. } => format!("{run} cancelled"),
-        DeskEffect::Start(order) => format!("{} started", order.run),
+        CoordinatorEffect::Deliver { to, .. } => format!("{} delivered", to.run),
+        CoordinatorEffect::Cancel { run, .. } => format!("{run} cancelled"),
+        CoordinatorEffect::Start(order) => format!("{} started", order.run),
     }
 }
 
@@ -65,8 +65,8 @@ fn or(full: Full, key: &str, limit: u32) -> Claim {
     Claim::Slot { key: key.into(), limit, full }
 }
 
-fn promise(key: &str) -> Claim {
-    Claim::Promise { key: key.into(), ttl: None }
+fn key_state(key: &str) -> Claim {
+    Claim::Key { key: key.into(), ttl: None }
 }
 
 const NOTHING: [&str; 0] = [];
@@ -100,10 +100,10 @@ fn one_slot_is_reserved_for_the_first_of_a_queue() {
 #[test]
 fn nothing_is_reserved_for_one_who_waits_for_the_work_of_another() {
     let mut scene = Scene::default();
-    scene.ask("a", vec![promise("work"), slot("k", 1)]);
-    assert_eq!(scene.ask("b", vec![promise("work"), slot("k", 1)]), NOTHING);
+    scene.ask("a", vec![key_state("work"), slot("k", 1)]);
+    assert_eq!(scene.ask("b", vec![key_state("work"), slot("k", 1)]), NOTHING);
     assert_eq!(scene.release("a", End::Attempt), NOTHING);
-    assert_eq!(scene.ask_as(asker("a", "step", 2), vec![promise("work"), slot("k", 1)]), ["a granted"]);
+    assert_eq!(scene.ask_as(asker("a", "step", 2), vec![key_state("work"), slot("k", 1)]), ["a granted"]);
 }
 
 #[test]
@@ -119,26 +119,26 @@ fn nobody_answers_an_attempt_that_is_past() {
     let mut scene = Scene::default();
     scene.ask_as(asker("a", "step", 2), vec![slot("k", 2)]);
     assert_eq!(scene.ask("a", vec![slot("k", 2)]), NOTHING);
-    assert_eq!(scene.desk.askers().count(), 1);
+    assert_eq!(scene.coordinator.askers().count(), 1);
 }
 
 #[test]
 fn all_that_a_step_promised_is_broken_with_it() {
     let mut scene = Scene::default();
-    scene.ask("a", vec![promise("one"), promise("two")]);
-    scene.ask("b", vec![promise("one")]);
-    scene.ask("c", vec![promise("two")]);
+    scene.ask("a", vec![key_state("one"), key_state("two")]);
+    scene.ask("b", vec![key_state("one")]);
+    scene.ask("c", vec![key_state("two")]);
     assert_eq!(scene.release("a", End::Over), ["b granted", "c granted"]);
 }
 
 #[test]
 fn a_step_that_is_over_has_no_other_attempt() {
     let mut scene = Scene::default();
-    scene.ask("a", vec![promise("work"), slot("k", 1)]);
+    scene.ask("a", vec![key_state("work"), slot("k", 1)]);
     let asker = asker("a", "step", 2);
-    scene.tell(DeskInput::Release { asker, used: Amount::default(), end: End::Over });
-    assert_eq!(scene.desk.askers().count(), 0);
-    assert_eq!(scene.ask("b", vec![promise("work"), slot("k", 1)]), ["b granted"]);
+    scene.tell(CoordinatorInput::Release { asker, used: Amount::default(), end: End::Over });
+    assert_eq!(scene.coordinator.askers().count(), 0);
+    assert_eq!(scene.ask("b", vec![key_state("work"), slot("k", 1)]), ["b granted"]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn what_was_taken_of_a_rate_is_told_again_as_it_was() {
     scene.pass(100);
     scene.ask("a", vec![rate()]);
     scene.pass(11);
-    scene.desk.told_again(Timestamp(scene.now));
+    scene.coordinator.snapshot(Timestamp(scene.now));
     assert_eq!(scene.ask("c", vec![rate()]), ["c granted"]);
 }
 
@@ -170,7 +170,7 @@ fn a_called_run_takes_a_free_slot_that_is_reserved_for_another() {
     assert_eq!(scene.ask("b", vec![slot("only", 1), slot("runs", 2)]), NOTHING);
     let ask = |run: &str, ancestors: Vec<RunId>| {
         let (asker, claims) = (asker(run, "", 1), vec![slot("runs", 2)]);
-        DeskInput::Ask(Box::new(Ask { asker, claims, since: Timestamp(0), ahead: 0, ancestors }))
+        CoordinatorInput::Ask(Box::new(Ask { asker, claims, since: Timestamp(0), ahead: 0, ancestors }))
     };
     assert_eq!(scene.tell(ask("stranger", Vec::new())), NOTHING);
     let caller = RunId::new("caller").expect("a good name");
@@ -180,13 +180,13 @@ fn a_called_run_takes_a_free_slot_that_is_reserved_for_another() {
 #[test]
 fn events_of_earlier_versions_change_nothing() {
     let old = [
-        r#"{"at":1,"event":"queued","ask":{"asker":{"run":"a","path":[],"attempt":1},"since":1,"flow":"w","claims":[{"slot":{"key":"k","limit":1,"turns":true}}]},"on":"k","place":{"turn":3,"since":1,"number":0}}"#,
+        r#"{"at":1,"event":"queued","ask":{"asker":{"run":"a","path":[],"attempt":1},"since":1,"flow":"w","claims":[{"slot":{"key":"k","limit":1,"turns":true}}]},"on":"k","position":{"turn":3,"since":1,"number":0}}"#,
         r#"{"at":2,"event":"insisted","asker":{"run":"a","path":[],"attempt":1}}"#,
         r#"{"at":3,"event":"turns_are","key":"k","now":3,"last":[["w",4]]}"#,
         r#"{"at":4,"event":"granted","asker":{"run":"a","path":[],"attempt":1}}"#,
     ];
-    let events = old.map(|line| serde_json::from_str::<DeskEvent>(line).expect("an old event"));
-    let desk = Desk::replay(&events);
-    assert_eq!(desk.askers().map(|asker| asker.run.to_string()).collect::<Vec<_>>(), ["a"]);
-    assert!(desk.state().waiting.is_empty());
+    let events = old.map(|queue| serde_json::from_str::<CoordinatorEvent>(queue).expect("an old event"));
+    let coordinator = Coordinator::replay(&events);
+    assert_eq!(coordinator.askers().map(|asker| asker.run.to_string()).collect::<Vec<_>>(), ["a"]);
+    assert!(coordinator.state().waiting.is_empty());
 }

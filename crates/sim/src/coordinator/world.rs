@@ -1,7 +1,7 @@
-//! One desk, many runs, and whatever can go wrong between them, from a seed.
+//! One coordinator, many runs, and all that can go wrong between them, from a seed.
 //!
-//! Runs and desk share one journal that is durable up to a point. A crash takes what is in memory and any part of what is behind
-//! that point; then everything is made again from what is left, and the runs do what a runtime does when it has read its journal.
+//! Runs and coordinator share one journal that is durable up to a point. A crash loses what is in memory and any part of what is
+//! behind that point. Then everything is restored from what is left, and the runs do what a runtime does after a restart.
 
 use super::goods::{self, Goods};
 use super::ledger::{Ledger, fresh};
@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use windlass_engine::{
-    Address, Amount, Asker, Claim, Desk, DeskAnswer, DeskEffect, DeskEvent, DeskInput, DeskRefused,
-    DeskState, DeskWhat, End, Fire, Key, Listener, Overlap, Path, RunId, Timestamp,
+    Address, Amount, Asker, Claim, Coordinator, CoordinatorAnswer, CoordinatorEffect, CoordinatorEvent,
+    CoordinatorInput, CoordinatorRefused, CoordinatorState, CoordinatorWhat, End, Firing, Key, Overlap, Path,
+    RunId, Subscription, Timestamp,
 };
 use windlass_ir::value::Map;
 use windlass_ir::{Duration, Value};
@@ -55,9 +56,9 @@ pub struct World {
     size: Size,
     pub(super) goods: Goods,
     pub(super) now: Timestamp,
-    pub(super) desk: Desk,
-    /// The same desk, made of events alone.
-    follower: Desk,
+    pub(super) coordinator: Coordinator,
+    /// The same coordinator, made of events alone.
+    follower: Coordinator,
     pub(super) runs: BTreeMap<RunId, Life>,
     pub(super) ledger: Ledger,
     pub(super) kept: Kept,
@@ -67,9 +68,9 @@ pub struct World {
     written: u64,
     durable: u64,
     /// Effects that nobody has carried out, with the record that must be durable first.
-    mail: Vec<(u64, DeskEffect)>,
-    /// What a run has to say and has not said yet.
-    late: Vec<DeskInput>,
+    mail: Vec<(u64, CoordinatorEffect)>,
+    /// Inputs that arrive late.
+    late: Vec<CoordinatorInput>,
     /// Nothing is lost, doubled or late any more.
     pub(super) calm: bool,
     /// Whether events are written as text and read again.
@@ -77,35 +78,35 @@ pub struct World {
     named: u32,
     pub(super) values: i64,
     pub tally: Tally,
-    /// None in a world that nobody reads about.
+    /// None while no failure is to be shown.
     pub log: Option<Vec<String>>,
 }
 
 /// What is durable.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    pub(super) journal: Vec<DeskEvent>,
+    pub(super) journal: Vec<CoordinatorEvent>,
     runs: BTreeMap<RunId, Life>,
     ledger: Ledger,
 }
 
 #[derive(Debug)]
 enum Record {
-    Desk { now: Timestamp, input: Box<DeskInput>, events: Vec<DeskEvent> },
+    Coordinator { now: Timestamp, input: Box<CoordinatorInput>, events: Vec<CoordinatorEvent> },
     Run(Box<Life>),
 }
 
 /// What is to be done after a crash.
 enum Chore {
-    /// Somebody holds or waits for what it does not need any more.
+    /// It holds or waits for what it no longer needs.
     LetGo(Asker),
-    /// A step that is over has promised something.
-    Break(RunId, Path),
+    /// A step that is over owns keys.
+    FreeKeys(RunId, Path),
     Gone(RunId),
     Ask(RunId, usize),
-    Listen(Box<Listener>),
-    Deaf(Address),
-    Owed(DeskEffect),
+    Subscribe(Box<Subscription>),
+    Unsubscribe(Address),
+    Owed(CoordinatorEffect),
 }
 
 const MESSAGES: usize = 2;
@@ -121,8 +122,8 @@ impl World {
             size,
             goods,
             now: Timestamp(1_770_000_000_000_000),
-            desk: Desk::default(),
-            follower: Desk::default(),
+            coordinator: Coordinator::default(),
+            follower: Coordinator::default(),
             runs: BTreeMap::new(),
             ledger: Ledger::default(),
             kept: Kept::default(),
@@ -140,7 +141,7 @@ impl World {
         }
     }
 
-    /// Lives one world from beginning to end. Panics with a message when a promise is broken.
+    /// Simulates one world from beginning to end. Panics with a message if something does not hold.
     pub fn live(&mut self) {
         while self.tally.steps < self.size.acts {
             self.tally.steps += 1;
@@ -158,8 +159,8 @@ impl World {
             51..=52 => self.cancel_part(),
             53 => self.cancel_run(),
             54..=57 => self.wind_up(),
-            58..=60 => self.listen(),
-            61 => self.stop_listening(),
+            58..=60 => self.subscribe(),
+            61 => self.unsubscribe(),
             62..=65 => self.publish(),
             66..=68 => self.fire(),
             69..=70 => self.change_account(),
@@ -173,16 +174,16 @@ impl World {
         while self.random.chance(65) && self.carry_out_one() {}
     }
 
-    // The desk and its journal
+    // The coordinator and its journal
 
-    pub(super) fn offer(&mut self, input: DeskInput) {
-        let before = self.desk.state().last_at.max(self.now);
-        let is_tick = input == DeskInput::Tick;
-        match self.desk.handle(self.now, input.clone()) {
+    pub(super) fn offer(&mut self, input: CoordinatorInput) {
+        let before = self.coordinator.state().last_at.max(self.now);
+        let is_tick = input == CoordinatorInput::Tick;
+        match self.coordinator.handle(self.now, input.clone()) {
             Err(refused) => {
                 self.tally.count("fault", "refusal");
                 self.tell("refused", &input);
-                check_refusal(self.desk.state(), &input, refused);
+                check_refusal(self.coordinator.state(), &input, refused);
             }
             Ok(turn) => {
                 self.count_input(&input);
@@ -203,17 +204,17 @@ impl World {
                 self.ledger.check_effects(&input, &turn.events, &turn.effects);
                 if !turn.events.is_empty() {
                     let input = Box::new(input);
-                    self.write(Record::Desk { now: self.now, input, events: turn.events });
+                    self.write(Record::Coordinator { now: self.now, input, events: turn.events });
                 }
                 for effect in turn.effects {
                     self.send(effect);
                 }
             }
         }
-        assert!(self.desk == self.follower, "the live desk differs from what its events say");
-        self.ledger.check(self.now, self.desk.state());
+        assert!(self.coordinator == self.follower, "the live coordinator differs from what its events say");
+        self.ledger.check(self.now, self.coordinator.state());
         if is_tick {
-            let next = self.desk.next_deadline();
+            let next = self.coordinator.next_deadline();
             assert!(next.is_none_or(|next| next > before), "time has passed and changed nothing");
         }
     }
@@ -225,29 +226,29 @@ impl World {
         }
     }
 
-    fn count_input(&mut self, input: &DeskInput) {
+    fn count_input(&mut self, input: &CoordinatorInput) {
         self.tally.saw("input", input);
-        if let DeskInput::Release { end, .. } = input {
+        if let CoordinatorInput::Release { end, .. } = input {
             self.tally.saw("end", end);
         }
-        if let DeskInput::Fire(fire) = input {
+        if let CoordinatorInput::Fire(fire) = input {
             self.tally.saw("overlap", &fire.overlap);
         }
     }
 
-    fn count_event(&mut self, event: &DeskEvent) {
+    fn count_event(&mut self, event: &CoordinatorEvent) {
         self.tally.saw("event", &event.what);
-        if let DeskWhat::Fired(fired) = &event.what {
+        if let CoordinatorWhat::Fired(fired) = &event.what {
             self.tally.saw("came", &fired.came);
         }
     }
 
-    fn count_effect(&mut self, effect: &DeskEffect) {
+    fn count_effect(&mut self, effect: &CoordinatorEffect) {
         self.tally.saw("effect", effect);
-        if let DeskEffect::Answer { answer, .. } = effect {
+        if let CoordinatorEffect::Answer { answer, .. } = effect {
             self.tally.saw("answer", answer);
         }
-        if let DeskEffect::Answer { answer: DeskAnswer::Denied(denial), .. } = effect {
+        if let CoordinatorEffect::Answer { answer: CoordinatorAnswer::Denied(denial), .. } = effect {
             self.tally.saw("denied", denial);
         }
     }
@@ -263,8 +264,8 @@ impl World {
         self.write(Record::Run(Box::new(life.clone())));
     }
 
-    /// What runs and desk tell each other on one machine rides in the same journal; elsewhere it waits until it is durable.
-    fn send(&mut self, effect: DeskEffect) {
+    /// On one machine an effect can be carried out before its record is durable, because both ride in one journal.
+    fn send(&mut self, effect: CoordinatorEffect) {
         let after = if self.random.chance(50) { 0 } else { self.written };
         if !self.calm && self.random.chance(3) {
             self.tally.count("fault", "doubled effect");
@@ -286,7 +287,7 @@ impl World {
     fn keep(&mut self, count: usize) {
         for record in self.loose.drain(..count) {
             match record {
-                Record::Desk { now, input, events } => {
+                Record::Coordinator { now, input, events } => {
                     self.kept.ledger.apply(now, &input, &events);
                     self.kept.journal.extend(events);
                 }
@@ -310,36 +311,36 @@ impl World {
         if self.as_text {
             self.kept.journal = read_again(&self.kept.journal);
         }
-        self.desk = Desk::replay(&self.kept.journal);
-        self.follower = self.desk.clone();
+        self.coordinator = Coordinator::replay(&self.kept.journal);
+        self.follower = self.coordinator.clone();
         self.runs = self.kept.runs.clone();
         self.ledger = self.kept.ledger.clone();
         self.recover();
     }
 
-    /// The journal is replaced by one that says the same with less.
+    /// Replaces the journal by a snapshot.
     pub(super) fn compact(&mut self) {
         self.tally.count("fault", "compaction");
         self.flush();
-        let old = self.desk.state().clone();
+        let old = self.coordinator.state().clone();
         let now = self.now.max(old.last_at);
-        let mut told = self.desk.told_again(self.now);
+        let mut told = self.coordinator.snapshot(self.now);
         if self.as_text {
             told = read_again(&told);
         }
         told.iter().for_each(|event| self.count_event(event));
         self.tell("compact", &told.len());
-        check_same(&old, self.desk.state(), now);
-        self.follower = Desk::replay(&told);
-        assert!(self.desk == self.follower, "the live desk differs from what was told again");
-        assert_eq!(self.desk.told_again(now), told, "told twice it is another desk");
+        check_same(&old, self.coordinator.state(), now);
+        self.follower = Coordinator::replay(&told);
+        assert!(self.coordinator == self.follower, "the live coordinator differs from its snapshot");
+        assert_eq!(self.coordinator.snapshot(now), told, "two snapshots differ");
         self.ledger.is_at(now);
         self.kept.ledger.is_at(now);
-        self.ledger.check(self.now, self.desk.state());
+        self.ledger.check(self.now, self.coordinator.state());
         self.kept.journal = told;
     }
 
-    /// What a runtime does when it has read its journal, in any order, and perhaps it crashes again meanwhile.
+    /// What a runtime does after a restart, in any order. It may crash again meanwhile.
     fn recover(&mut self) {
         let mut chores = self.chores();
         while !chores.is_empty() {
@@ -356,31 +357,37 @@ impl World {
         let is_over = |run: &RunId| self.runs.get(run).is_none_or(|life| life.over);
         let wants = |asker: &Asker| self.runs.get(&asker.run).is_some_and(|life| life.wants(asker));
         // What a trigger holds for a run that was ordered and has not begun is needed.
-        let is_ordered = |run: &RunId| self.desk.state().orders.contains_key(run);
-        for asker in self.desk.askers().filter(|asker| !wants(asker) && !is_ordered(&asker.run)) {
+        let is_ordered = |run: &RunId| self.coordinator.state().orders.contains_key(run);
+        for asker in self.coordinator.askers().filter(|asker| !wants(asker) && !is_ordered(&asker.run)) {
             chores.push(Chore::LetGo(asker.clone()));
         }
-        for (run, path) in self.desk.promisers() {
+        for (run, path) in self.coordinator.key_owners() {
             if !self.runs.get(run).is_some_and(|life| life.goes_on(path)) {
-                chores.push(Chore::Break(run.clone(), path.clone()));
+                chores.push(Chore::FreeKeys(run.clone(), path.clone()));
             }
         }
-        for address in self.desk.state().ears.keys() {
+        for address in self.coordinator.state().subscribed.keys() {
             let known = self.runs.get(&address.run);
-            let listens = known.is_some_and(|life| life.ears.iter().any(|ear| ear.address == *address));
-            if !listens {
-                chores.push(Chore::Deaf(address.clone()));
+            let subscribes = known.is_some_and(|life| {
+                life.subscriptions.iter().any(|subscription| subscription.address == *address)
+            });
+            if !subscribes {
+                chores.push(Chore::Unsubscribe(address.clone()));
             }
         }
         for life in self.runs.values().filter(|life| !life.over) {
             let waits = |(_, part): &(usize, &Part)| part.phase == Phase::Waiting;
             let waiting = life.parts.iter().enumerate().filter(waits);
             chores.extend(waiting.map(|(number, _)| Chore::Ask(life.id.clone(), number)));
-            chores.extend(life.ears.iter().map(|ear| Chore::Listen(Box::new(ear.clone()))));
+            chores.extend(
+                life.subscriptions
+                    .iter()
+                    .map(|subscription| Chore::Subscribe(Box::new(subscription.clone()))),
+            );
         }
         let over = self.runs.keys().filter(|run| is_over(run));
         chores.extend(over.map(|run| Chore::Gone(run.clone())));
-        chores.extend(self.desk.outstanding().into_iter().map(Chore::Owed));
+        chores.extend(self.coordinator.outstanding().into_iter().map(Chore::Owed));
         chores
     }
 
@@ -389,34 +396,34 @@ impl World {
             Chore::LetGo(asker) => {
                 let end = self.runs.get(&asker.run).map(|life| life.end_of(&asker));
                 let (used, end) = end.unwrap_or((Amount::default(), End::Over));
-                self.offer(DeskInput::Release { asker, used, end });
+                self.offer(CoordinatorInput::Release { asker, used, end });
             }
-            Chore::Break(run, path) => {
+            Chore::FreeKeys(run, path) => {
                 let asker = Asker { run, path, attempt: 0 };
-                self.offer(DeskInput::Release { asker, used: Amount::default(), end: End::Over });
+                self.offer(CoordinatorInput::Release { asker, used: Amount::default(), end: End::Over });
             }
-            Chore::Gone(run) => self.offer(DeskInput::Gone { run }),
+            Chore::Gone(run) => self.offer(CoordinatorInput::Gone { run }),
             Chore::Ask(run, part) => {
                 let life = &self.runs[&run];
                 if life.parts[part].phase == Phase::Waiting {
-                    self.offer(DeskInput::Ask(life.ask(part)));
+                    self.offer(CoordinatorInput::Ask(life.ask(part)));
                 }
             }
-            Chore::Listen(ear) => {
-                if self.runs[&ear.address.run].ears.contains(&ear) {
-                    self.offer(DeskInput::Listen(ear));
+            Chore::Subscribe(subscription) => {
+                if self.runs[&subscription.address.run].subscriptions.contains(&subscription) {
+                    self.offer(CoordinatorInput::Subscribe(subscription));
                 }
             }
-            Chore::Deaf(address) => self.offer(DeskInput::Deaf(address)),
+            Chore::Unsubscribe(address) => self.offer(CoordinatorInput::Unsubscribe(address)),
             Chore::Owed(effect) => self.carry_out(effect),
         }
     }
 
-    // What is told to runs
+    // What reaches runs
 
     fn carry_out_one(&mut self) -> bool {
         let durable = self.durable;
-        let ready = |(_, (after, _)): &(usize, &(u64, DeskEffect))| *after <= durable;
+        let ready = |(_, (after, _)): &(usize, &(u64, CoordinatorEffect))| *after <= durable;
         let ready: Vec<usize> = self.mail.iter().enumerate().filter(ready).map(|(at, _)| at).collect();
         if ready.is_empty() {
             return false;
@@ -426,7 +433,7 @@ impl World {
         true
     }
 
-    /// Everything that was said reaches whom it was meant for.
+    /// Carries out all effects and late inputs.
     pub(super) fn catch_up(&mut self) {
         loop {
             self.flush();
@@ -436,29 +443,29 @@ impl World {
         }
     }
 
-    pub(super) fn carry_out(&mut self, effect: DeskEffect) {
+    pub(super) fn carry_out(&mut self, effect: CoordinatorEffect) {
         self.tell("done", &effect);
         match effect {
-            DeskEffect::Answer { asker, answer } => self.answered(&asker, answer),
-            DeskEffect::Deliver { to, letter } => self.delivered(to, letter.id),
-            DeskEffect::Cancel { run, .. } => {
+            CoordinatorEffect::Answer { asker, answer } => self.answered(&asker, answer),
+            CoordinatorEffect::Deliver { to, message } => self.delivered(to, message.id),
+            CoordinatorEffect::Cancel { run, .. } => {
                 if self.runs.get(&run).is_some_and(|life| !life.over) {
                     self.end_run(&run, &End::Over);
                 }
             }
-            DeskEffect::Start(order) => {
+            CoordinatorEffect::Start(order) => {
                 if !self.runs.contains_key(&order.run) {
                     let mut life = Life::new(order.run.clone(), 0, Vec::new());
                     life.needs(order.claims, 0);
                     self.add_steps(&mut life);
                     self.note(&life);
                 }
-                self.offer(DeskInput::Arrived { run: order.run });
+                self.offer(CoordinatorInput::Arrived { run: order.run });
             }
         }
     }
 
-    fn answered(&mut self, asker: &Asker, answer: DeskAnswer) {
+    fn answered(&mut self, asker: &Asker, answer: CoordinatorAnswer) {
         let Some(mut life) = self.runs.get(&asker.run).cloned() else { return };
         let Some(number) = life.part_at(&asker.path) else { return };
         let part = &mut life.parts[number];
@@ -466,16 +473,21 @@ impl World {
             return;
         }
         match answer {
-            DeskAnswer::Granted => {
-                assert!(self.desk.state().holds.contains_key(asker), "{asker} begins and holds nothing");
+            CoordinatorAnswer::Granted => {
+                assert!(
+                    self.coordinator.state().holds.contains_key(asker),
+                    "{asker} begins and holds nothing"
+                );
                 part.phase = Phase::Holding;
                 self.note(&life);
             }
-            DeskAnswer::Found(_) | DeskAnswer::Denied(_) if number == 0 => {
+            CoordinatorAnswer::Found(_) | CoordinatorAnswer::Denied(_) if number == 0 => {
                 self.end_run(&asker.run, &End::Over);
             }
-            DeskAnswer::Found(value) => self.end_part(life, number, End::Done(value), Amount::default()),
-            DeskAnswer::Denied(_) => {
+            CoordinatorAnswer::Found(value) => {
+                self.end_part(life, number, End::Done(value), Amount::default());
+            }
+            CoordinatorAnswer::Denied(_) => {
                 let end = if self.random.chance(40) { End::Attempt } else { End::Over };
                 self.end_part(life, number, end, Amount::default());
             }
@@ -483,19 +495,19 @@ impl World {
     }
 
     fn delivered(&mut self, to: Address, id: Arc<str>) {
-        assert!(self.ledger.promised.contains(&(to.clone(), id.clone())), "{id} comes to {to:?} by mistake");
+        assert!(self.ledger.sent.contains(&(to.clone(), id.clone())), "{id} comes to {to:?} by mistake");
         if let Some(mut life) = self.runs.get(&to.run).cloned().filter(|life| !life.over)
-            && life.ears.iter().any(|ear| ear.address == to)
+            && life.subscriptions.iter().any(|subscription| subscription.address == to)
         {
-            assert!(life.heard.insert((to.path.clone(), id.clone())), "{id} comes to {to:?} twice");
-            life.ears.retain(|ear| ear.address != to);
+            assert!(life.received.insert((to.path.clone(), id.clone())), "{id} comes to {to:?} twice");
+            life.subscriptions.retain(|subscription| subscription.address != to);
             self.note(&life);
         }
-        self.say(DeskInput::Heard { id, to });
+        self.say(CoordinatorInput::Acknowledge { id, to });
     }
 
-    /// Says something to the desk, now or later.
-    fn say(&mut self, input: DeskInput) {
+    /// Hands an input to the coordinator, now or later.
+    fn say(&mut self, input: CoordinatorInput) {
         match !self.calm && self.random.chance(15) {
             true => {
                 self.tally.count("fault", "late");
@@ -569,7 +581,7 @@ impl World {
         id
     }
 
-    /// A run that wants one place, for itself or for its only step.
+    /// A run that wants one slot, for itself or for its only step.
     pub(super) fn come_for(&mut self, claim: Claim, is_run: bool) -> RunId {
         self.named += 1;
         let id = run_id(&format!("run{}", self.named));
@@ -606,13 +618,13 @@ impl World {
         let mut life = self.runs[run].clone();
         (life.parts[number].phase, life.parts[number].since) = (Phase::Waiting, self.now);
         self.note(&life);
-        self.offer(DeskInput::Ask(life.ask(number)));
+        self.offer(CoordinatorInput::Ask(life.ask(number)));
     }
 
-    /// Whoever waits for long asks again.
+    /// Repeats an ask that waits.
     fn ask_again(&mut self) {
         if let Some((run, number)) = self.pick_part(|_, _, part| part.phase == Phase::Waiting) {
-            self.offer(DeskInput::Ask(self.runs[&run].ask(number)));
+            self.offer(CoordinatorInput::Ask(self.runs[&run].ask(number)));
         }
     }
 
@@ -647,11 +659,12 @@ impl World {
         let asker = life.asker(number);
         life.parts[number].phase = Phase::Waiting;
         self.note(&life);
-        // What was said to the earlier delivery is not mistaken for an answer to the next.
-        self.mail
-            .retain(|(_, effect)| !matches!(effect, DeskEffect::Answer { asker: to, .. } if *to == asker));
-        self.offer(DeskInput::Release { asker, used: Amount::default(), end: End::Lost });
-        self.offer(DeskInput::Ask(life.ask(number)));
+        // An answer to the earlier delivery must not be taken for one to the next.
+        self.mail.retain(
+            |(_, effect)| !matches!(effect, CoordinatorEffect::Answer { asker: to, .. } if *to == asker),
+        );
+        self.offer(CoordinatorInput::Release { asker, used: Amount::default(), end: End::Lost });
+        self.offer(CoordinatorInput::Ask(life.ask(number)));
     }
 
     /// An attempt is over, and with it the step unless there will be another one.
@@ -672,7 +685,7 @@ impl World {
             part.phase = Phase::Over;
         }
         self.note(&life);
-        self.say(DeskInput::Release { asker, used, end });
+        self.say(CoordinatorInput::Release { asker, used, end });
     }
 
     fn cancel_part(&mut self) {
@@ -717,18 +730,18 @@ impl World {
                 let end = if number == 0 { end.clone() } else { End::Over };
                 let used = goods::used(&mut self.random);
                 part.ended = Some(Ended { attempt: part.attempt, used, end: end.clone() });
-                released.push(DeskInput::Release { asker, used, end });
+                released.push(CoordinatorInput::Release { asker, used, end });
                 part.phase = Phase::Over;
             }
         }
         life.over = true;
-        life.ears.clear();
+        life.subscriptions.clear();
         self.note(&life);
-        // Who is done says so; who is cancelled may leave it at being gone.
+        // A canceled run may release everything by being gone.
         if *end != End::Over || self.random.chance(50) {
             released.into_iter().for_each(|release| self.say(release));
         }
-        self.say(DeskInput::Gone { run: run.clone() });
+        self.say(CoordinatorInput::Gone { run: run.clone() });
         for run in called {
             if !self.runs[&run].over {
                 self.end_run(&run, &End::Over);
@@ -736,29 +749,29 @@ impl World {
         }
     }
 
-    /// Something that was said long ago is said again.
+    /// Repeats an old release.
     fn say_again(&mut self) {
         let over = |_: &Life, _: usize, part: &Part| part.phase == Phase::Over && part.ended.is_some();
         if let Some((run, number)) = self.pick_part(over) {
             let life = &self.runs[&run];
             let Some(Ended { used, end, .. }) = life.parts[number].ended.clone() else { return };
-            self.offer(DeskInput::Release { asker: life.asker(number), used, end });
+            self.offer(CoordinatorInput::Release { asker: life.asker(number), used, end });
         }
     }
 
-    // Messages, triggers, accounts, time
+    // Messages, triggers, budgets, time
 
-    fn listen(&mut self) {
-        let Some(run) = self.pick_run(|life| life.ears.len() < 3) else { return };
+    fn subscribe(&mut self) {
+        let Some(run) = self.pick_run(|life| life.subscriptions.len() < 3) else { return };
         let mut life = self.runs[&run].clone();
-        let whole = !life.heard.iter().any(|(path, _)| path.is_run()) && self.random.chance(30);
+        let whole = !life.received.iter().any(|(path, _)| path.is_run()) && self.random.chance(30);
         self.named += 1;
         let path = match whole {
             true => Path::default(),
-            false => Path::default().child(format!("ear{}", self.named).into(), None),
+            false => Path::default().child(format!("wait{}", self.named).into(), None),
         };
-        // A step that has been delivered something does not listen there again.
-        if life.ears.iter().any(|ear| ear.address.path == path) {
+        // A step that has received a message does not subscribe again.
+        if life.subscriptions.iter().any(|subscription| subscription.address.path == path) {
             return;
         }
         let address = Address { run, path };
@@ -771,27 +784,33 @@ impl World {
             }
             let until = self.random.chance(30).then(|| self.now.plus(Duration::from_secs(20)));
             let address = address.clone();
-            life.ears.push(Listener { address, name, matching, until, number, as_text: false });
+            life.subscriptions.push(Subscription { address, name, matching, until, number, as_text: false });
         }
         self.note(&life);
-        let ears = life.ears.iter().filter(|ear| ear.address == address).cloned();
-        let ears: Vec<Listener> = ears.collect();
-        ears.into_iter().for_each(|ear| self.offer(DeskInput::Listen(Box::new(ear))));
+        let subscriptions =
+            life.subscriptions.iter().filter(|subscription| subscription.address == address).cloned();
+        let subscriptions: Vec<Subscription> = subscriptions.collect();
+        subscriptions
+            .into_iter()
+            .for_each(|subscription| self.offer(CoordinatorInput::Subscribe(Box::new(subscription))));
     }
 
-    fn stop_listening(&mut self) {
-        let Some(run) = self.pick_run(|life| life.ears.iter().any(|ear| !ear.address.path.is_run())) else {
+    fn unsubscribe(&mut self) {
+        let Some(run) = self.pick_run(|life| {
+            life.subscriptions.iter().any(|subscription| !subscription.address.path.is_run())
+        }) else {
             return;
         };
         let mut life = self.runs[&run].clone();
-        let ears: Vec<Address> = life.ears.iter().map(|ear| ear.address.clone()).collect();
-        let address = self.random.pick(&ears).clone();
+        let subscriptions: Vec<Address> =
+            life.subscriptions.iter().map(|subscription| subscription.address.clone()).collect();
+        let address = self.random.pick(&subscriptions).clone();
         if address.path.is_run() {
             return;
         }
-        life.ears.retain(|ear| ear.address != address);
+        life.subscriptions.retain(|subscription| subscription.address != address);
         self.note(&life);
-        self.say(DeskInput::Deaf(address));
+        self.say(CoordinatorInput::Unsubscribe(address));
     }
 
     fn publish(&mut self) {
@@ -801,13 +820,18 @@ impl World {
         self.named = self.named.max(id);
         let name = format!("news{}", self.random.below(MESSAGES)).into();
         let value = Value::map([("k", Value::Int(self.random.below(2) as i64))]);
-        self.offer(DeskInput::Published { id: format!("m{id}").into(), name, by: "eve".into(), value });
+        self.offer(CoordinatorInput::Published {
+            id: format!("m{id}").into(),
+            name,
+            by: "eve".into(),
+            value,
+        });
     }
 
     /// A trigger is due: for the first time, again, or for an instant that is long past.
     fn fire(&mut self) {
         let trigger: Key = format!("timer{}", self.random.below(TRIGGERS)).into();
-        let last = self.desk.state().fires.get(&trigger).map_or(0, |last| last.0 / 60_000_000);
+        let last = self.coordinator.state().firings.get(&trigger).map_or(0, |last| last.0 / 60_000_000);
         let number = match self.random.below(5) {
             0 => last,
             1 => (last - 1).max(1),
@@ -820,7 +844,7 @@ impl World {
         let skip = self.random.chance(10).then(|| Arc::from("it is switched off"));
         let (due, plan) = (Timestamp(number * 60_000_000), "plan".into());
         let inputs = Value::Null;
-        self.offer(DeskInput::Fire(Box::new(Fire {
+        self.offer(CoordinatorInput::Fire(Box::new(Firing {
             trigger,
             due,
             run,
@@ -834,12 +858,12 @@ impl World {
     }
 
     fn change_account(&mut self) {
-        let account = match self.random.chance(5) {
+        let budget = match self.random.chance(5) {
             true => "nobody".into(),
-            false => self.random.pick(&self.goods.accounts).clone(),
+            false => self.random.pick(&self.goods.budgets).clone(),
         };
         if self.random.chance(40) {
-            return self.offer(DeskInput::Reset { account });
+            return self.offer(CoordinatorInput::Reset { budget });
         }
         let zone = match self.random.below(8) {
             0 => Some("Nowhere/Land".into()),
@@ -848,13 +872,13 @@ impl World {
             _ => None,
         };
         let cap = goods::cap(&mut self.random);
-        self.offer(DeskInput::Cap { account, cap, zone });
+        self.offer(CoordinatorInput::Cap { budget, cap, zone });
     }
 
     /// To the next deadline, past it, or only a little; sometimes far, sometimes back.
     fn pass_time(&mut self) {
         let micros = self.random.below(20_000_000) as i64;
-        let next = self.desk.next_deadline();
+        let next = self.coordinator.next_deadline();
         let moved = match (self.random.below(20), next) {
             (0..=1, _) => -micros,
             (2..=3, _) => 0,
@@ -865,7 +889,7 @@ impl World {
             _ => micros,
         };
         self.now = Timestamp(self.now.0 + moved);
-        self.offer(DeskInput::Tick);
+        self.offer(CoordinatorInput::Tick);
     }
 }
 
@@ -873,31 +897,35 @@ pub fn run_id(text: &str) -> RunId {
     RunId::new(text).expect("a good name")
 }
 
-fn check_refusal(state: &DeskState, input: &DeskInput, refused: DeskRefused) {
+fn check_refusal(state: &CoordinatorState, input: &CoordinatorInput, refused: CoordinatorRefused) {
     let expected = match (input, refused) {
-        (DeskInput::Cap { zone, .. }, DeskRefused::NoSuchZone) => zone.as_deref() == Some("Nowhere/Land"),
-        (DeskInput::Reset { account }, DeskRefused::NoSuchAccount) => !state.accounts.contains_key(account),
+        (CoordinatorInput::Cap { zone, .. }, CoordinatorRefused::NoSuchZone) => {
+            zone.as_deref() == Some("Nowhere/Land")
+        }
+        (CoordinatorInput::Reset { budget }, CoordinatorRefused::NoSuchBudget) => {
+            !state.budgets.contains_key(budget)
+        }
         _ => false,
     };
     assert!(expected, "{input:?} was refused: {refused}");
 }
 
 /// Events as they are after they were text.
-fn read_again(events: &[DeskEvent]) -> Vec<DeskEvent> {
+fn read_again(events: &[CoordinatorEvent]) -> Vec<CoordinatorEvent> {
     let read = events.iter().map(|event| {
         let text = serde_json::to_string(event).expect("an event is JSON");
-        let read: DeskEvent = serde_json::from_str(&text).expect("what was written can be read");
+        let read: CoordinatorEvent = serde_json::from_str(&text).expect("what was written can be read");
         assert_eq!(read, *event, "an event was read as another one than was written");
         read
     });
     read.collect()
 }
 
-/// The desk that was told again is the old one, apart from what does not matter any more.
-fn check_same(old: &DeskState, new: &DeskState, now: Timestamp) {
+/// A snapshot describes the same state, apart from what has expired.
+fn check_same(old: &CoordinatorState, new: &CoordinatorState, now: Timestamp) {
     let mut same = old.clone();
     (same.last_at, same.next) = (new.last_at, new.next);
-    same.promises = fresh(&same.promises, now);
+    same.keys = fresh(&same.keys, now);
     same.rates.retain(|key, until| *until > now || new.rates.contains_key(key));
-    assert!(same == *new, "told again it is another desk:\n{same:?}\n{new:?}");
+    assert!(same == *new, "the snapshot describes another state:\n{same:?}\n{new:?}");
 }

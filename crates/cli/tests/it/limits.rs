@@ -1,4 +1,4 @@
-//! What runs share, through the program: places and lines, keys, messages, budgets, and runs that are left to another process.
+//! What runs share, through the program: slots and queues, keys, messages, budgets, and runs that another process executes.
 
 use crate::scratch::Scratch;
 use crate::support::{Seen, windlass_in};
@@ -21,7 +21,7 @@ fn json_of(seen: &Seen) -> Json {
 
 #[test]
 fn runs_that_are_left_to_another_process_share_its_limits() {
-    let scratch = Scratch::new("desk-detach");
+    let scratch = Scratch::new("limits-detach");
     let folder = scratch.path();
     write(
         folder,
@@ -49,13 +49,11 @@ fn runs_that_are_left_to_another_process_share_its_limits() {
         expected,
         "{shown}"
     );
-    let desk = json_of(&windlass(folder, &["desk", "--json"]));
-    let place = desk["slots"].as_array().and_then(|slots| slots.iter().find(|slot| slot["key"] == "runs:wf"));
-    let place = place.expect("the place that both want");
-    assert_eq!(
-        (&place["holders"][0]["run"], &place["waiting"][0]["run"]),
-        (&json!("first"), &json!("second"))
-    );
+    let limits = json_of(&windlass(folder, &["limits", "--json"]));
+    let slot =
+        limits["slots"].as_array().and_then(|slots| slots.iter().find(|slot| slot["key"] == "runs:wf"));
+    let slot = slot.expect("the slot that both want");
+    assert_eq!((&slot["holders"][0]["run"], &slot["waiting"][0]["run"]), (&json!("first"), &json!("second")));
     // Opening waits for the reader, which reads until nobody writes any more.
     let gates = ["first", "second"].map(|id| folder.join(format!("gate-{id}")));
     let opener = std::thread::spawn(move || {
@@ -65,12 +63,12 @@ fn runs_that_are_left_to_another_process_share_its_limits() {
     opener.join().expect("both have read");
     assert_eq!(waited.status, 0, "{waited}");
     assert_eq!(waited.stdout.lines().count(), 2, "{waited}");
-    assert!(windlass(folder, &["desk"]).stdout.starts_with("nothing is shared"));
+    assert!(windlass(folder, &["desk"]).stdout.starts_with("no limit is in use"));
 }
 
 #[test]
 fn a_detached_run_leaves_other_unfinished_runs_alone() {
-    let scratch = Scratch::new("desk-others");
+    let scratch = Scratch::new("limits-others");
     let folder = scratch.path();
     let killed = "workflow: { id: a, name: A }\nstages:\n  - { id: work, type: shell, run: \"echo > begun; sleep 60\" }\n  - { id: deploy, type: shell, run: echo > deployed, depends_on: [work] }\n";
     write(folder, "a.yaml", killed);
@@ -101,7 +99,7 @@ fn a_detached_run_leaves_other_unfinished_runs_alone() {
 
 #[test]
 fn a_message_reaches_everybody_who_waits_for_it_once() {
-    let scratch = Scratch::new("desk-publish");
+    let scratch = Scratch::new("limits-publish");
     let folder = scratch.path();
     write(
         folder,
@@ -134,7 +132,7 @@ fn a_message_reaches_everybody_who_waits_for_it_once() {
 
 #[test]
 fn a_key_of_global_scope_is_done_once() {
-    let scratch = Scratch::new("desk-key");
+    let scratch = Scratch::new("limits-key");
     let folder = scratch.path();
     let workflow = "name: export\nsteps:\n  - {id: e, tool: maya__export, idempotency_key: scene, idempotency_scope: global}\n";
     write(folder, "e.workflow.yaml", workflow);
@@ -153,7 +151,7 @@ fn a_key_of_global_scope_is_done_once() {
 
 #[test]
 fn budgets_are_kept_and_told() {
-    let scratch = Scratch::new("desk-budget");
+    let scratch = Scratch::new("limits-budget");
     let folder = scratch.path();
     let workflow = "workflow: {id: wf, name: Wf}\nstages:\n  - {id: a, type: agent, roles: {primary: {artifact: \"agent:x\"}}}\n";
     write(folder, "WORKFLOW.yaml", workflow);
@@ -162,7 +160,7 @@ fn budgets_are_kept_and_told() {
         "s.json",
         r#"{"steps": {"a": [{"outputs": {}, "used": {"tokens": 60}, "most": {"tokens": 80}}]}}"#,
     );
-    let seen = windlass(folder, &["budget", "set", "workflow:wf", "--tokens", "100"]);
+    let seen = windlass(folder, &["budgets", "set", "workflow:wf", "--tokens", "100"]);
     assert_eq!(seen.status, 0, "{seen}");
     let run = || windlass(folder, &["run", "WORKFLOW.yaml", "--script", "s.json", "--json=final"]);
     assert_eq!(run().status, 0);
@@ -174,8 +172,8 @@ fn budgets_are_kept_and_told() {
         (&json!(60), &json!(0)),
         "{shown}"
     );
-    let seen = windlass(folder, &["budget", "reset", "workflow:wf"]);
-    assert_eq!(seen.status, 0, "{seen}");
+    let seen = windlass(folder, &["budgets", "reset", "workflow:wf"]);
+    assert_eq!((seen.status, &*seen.stderr), (0, "reset: workflow:wf\n"), "{seen}");
     assert_eq!(run().status, 0);
     for bad in [["set", "nobody", "--tokens", "1"], ["set", "day", "--zone", "Mars/Base"]] {
         let seen = windlass(folder, &[&["budget"], &bad[..]].concat());
@@ -185,7 +183,7 @@ fn budgets_are_kept_and_told() {
 
 #[test]
 fn a_rate_is_kept_in_the_time_of_the_run() {
-    let scratch = Scratch::new("desk-rate");
+    let scratch = Scratch::new("limits-rate");
     let folder = scratch.path();
     write(
         folder,

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use windlass_engine::{
-    Account, Address, Amount, Ask, Asker, Came, Claim, Denial, DeskAnswer, DeskEffect, DeskEvent, DeskInput,
-    DeskPromise, DeskState, DeskWhat, End, Fired, Key, LinePlace, Listener, Overlap, Path, RunId, Timestamp,
+    Address, Amount, Ask, Asker, BudgetState, Came, Claim, CoordinatorAnswer, CoordinatorEffect,
+    CoordinatorEvent, CoordinatorInput, CoordinatorState, CoordinatorWhat, Denial, End, Fired, Key, KeyState,
+    Overlap, Path, QueuePosition, RunId, Subscription, Timestamp,
 };
 use windlass_ir::{Duration, Value};
 
@@ -12,21 +13,21 @@ use windlass_ir::{Duration, Value};
 pub struct Ledger {
     at: Timestamp,
     pub holds: BTreeMap<Asker, Ask>,
-    pub waits: BTreeMap<Asker, (Ask, LinePlace)>,
+    pub waits: BTreeMap<Asker, (Ask, QueuePosition)>,
     buckets: BTreeMap<Key, Bucket>,
-    promises: BTreeMap<Key, DeskPromise>,
-    accounts: BTreeMap<Key, Account>,
-    /// The accounts that may be above their cap: a job cost more than was set aside, or the cap was set.
+    keys: BTreeMap<Key, KeyState>,
+    budgets: BTreeMap<Key, BudgetState>,
+    /// The budgets that may be above their cap: a job cost more than was reserved, or the cap was set.
     may_be_over: BTreeSet<Key>,
-    ears: Vec<Listener>,
+    subscriptions: Vec<Subscription>,
     /// The messages that are on their way, and all that ever were.
     pub owed: BTreeSet<(Address, Arc<str>)>,
-    pub promised: BTreeSet<(Address, Arc<str>)>,
+    pub sent: BTreeSet<(Address, Arc<str>)>,
     ids: BTreeSet<Arc<str>>,
     /// What came of every instant that a trigger was due at.
     fired: BTreeMap<Key, BTreeMap<Timestamp, Came>>,
     orders: BTreeSet<RunId>,
-    /// Those who left without what they wanted in the last turn.
+    /// The asks that left their queue without a grant in the last turn.
     left: BTreeMap<Asker, Ask>,
 }
 
@@ -48,7 +49,7 @@ enum Due {
 
 impl Ledger {
     /// Judges what an input led to, and writes it down.
-    pub fn apply(&mut self, now: Timestamp, input: &DeskInput, events: &[DeskEvent]) {
+    pub fn apply(&mut self, now: Timestamp, input: &CoordinatorInput, events: &[CoordinatorEvent]) {
         let now = now.max(self.at);
         let due = self.due(now, input);
         self.left.clear();
@@ -58,8 +59,8 @@ impl Ledger {
             self.follow(input, &event.what);
         }
         let decided = events.iter().filter_map(|event| match &event.what {
-            DeskWhat::Published { to, .. } => Some(Due::Message(to.iter().cloned().collect())),
-            DeskWhat::Fired(fired) => Some(Due::Fire(match &fired.came {
+            CoordinatorWhat::Published { to, .. } => Some(Due::Message(to.iter().cloned().collect())),
+            CoordinatorWhat::Fired(fired) => Some(Due::Fire(match &fired.came {
                 Came::Started(order) => Some(order.run.clone()),
                 Came::Skipped { .. } => None,
             })),
@@ -75,15 +76,23 @@ impl Ledger {
         self.at = self.at.max(now);
     }
 
-    fn due(&self, now: Timestamp, input: &DeskInput) -> Due {
+    fn due(&self, now: Timestamp, input: &CoordinatorInput) -> Due {
         match input {
-            DeskInput::Published { id, name, value, .. } if !self.ids.contains(id) => {
-                let listens = |ear: &&Listener| {
-                    ear.name == *name && ear.until.is_none_or(|until| until > now) && suits(ear, value)
+            CoordinatorInput::Published { id, name, value, .. } if !self.ids.contains(id) => {
+                let listens = |subscription: &&Subscription| {
+                    subscription.name == *name
+                        && subscription.until.is_none_or(|until| until > now)
+                        && suits(subscription, value)
                 };
-                Due::Message(self.ears.iter().filter(listens).map(|ear| ear.address.clone()).collect())
+                Due::Message(
+                    self.subscriptions
+                        .iter()
+                        .filter(listens)
+                        .map(|subscription| subscription.address.clone())
+                        .collect(),
+                )
             }
-            DeskInput::Fire(fire) => {
+            CoordinatorInput::Fire(fire) => {
                 let last = self.fired.get(&fire.trigger).and_then(|fired| fired.last_key_value());
                 if last.is_some_and(|(last, _)| *last >= fire.due) {
                     return Due::Nothing;
@@ -99,79 +108,81 @@ impl Ledger {
         }
     }
 
-    fn follow(&mut self, input: &DeskInput, what: &DeskWhat) {
+    fn follow(&mut self, input: &CoordinatorInput, what: &CoordinatorWhat) {
         match what {
-            DeskWhat::Begun
-            | DeskWhat::Kept { .. }
-            | DeskWhat::Promised { .. }
-            | DeskWhat::RateIs { .. }
-            | DeskWhat::Retired => panic!("told where nothing is told again: {what:?}"),
-            DeskWhat::Queued { ask, on, place } => self.queued(ask, on, *place),
-            DeskWhat::Moved { asker, on } => {
+            CoordinatorWhat::Snapshot
+            | CoordinatorWhat::Kept { .. }
+            | CoordinatorWhat::KeyTaken { .. }
+            | CoordinatorWhat::RateIs { .. }
+            | CoordinatorWhat::Retired => panic!("outside of a snapshot: {what:?}"),
+            CoordinatorWhat::Queued { ask, on, position } => self.queued(ask, on, *position),
+            CoordinatorWhat::Moved { asker, on } => {
                 let (ask, _) = self.waits.get(asker).expect("only who waits moves");
                 self.check_can_wait(ask, on);
             }
-            DeskWhat::Granted { asker, ask } => self.granted(asker, ask.as_deref()),
-            DeskWhat::Withdrawn { asker } => {
+            CoordinatorWhat::Granted { asker, ask } => self.granted(asker, ask.as_deref()),
+            CoordinatorWhat::Withdrawn { asker } => {
                 let (ask, _) = self.waits.remove(asker).expect("only who waits withdraws");
                 self.left.insert(asker.clone(), ask);
             }
-            DeskWhat::Evicted { asker } => {
+            CoordinatorWhat::Replaced { asker } => {
                 let there = self.holds.contains_key(asker) || self.waits.contains_key(asker);
-                assert!(there, "{asker} was told to make room and is not there");
+                assert!(there, "{asker} was replaced and is not there");
             }
-            DeskWhat::Released { asker, used, end } => self.released(input, asker, *used, end),
-            DeskWhat::Broken { run, path } => {
-                let before = self.promises.len();
-                self.promises.retain(|_, promise| !is_of(promise, run, path));
-                assert!(self.promises.len() < before, "{run}:{path} had promised nothing");
+            CoordinatorWhat::Released { asker, used, end } => self.released(input, asker, *used, end),
+            CoordinatorWhat::KeysFreed { run, path } => {
+                let before = self.keys.len();
+                self.keys.retain(|_, key| !is_of(key, run, path));
+                assert!(self.keys.len() < before, "{run}:{path} owned no key");
             }
-            DeskWhat::AccountIs { account: key, cap, spent, day } => {
-                let reserved = self.accounts.get(key).map(|before| before.reserved.clone());
+            CoordinatorWhat::BudgetIs { budget: key, cap, spent, day } => {
+                let reserved = self.budgets.get(key).map(|before| before.reserved.clone());
                 let (cap, reserved) = (cap.clone(), reserved.unwrap_or_default());
-                self.account_is(input, key, Account { cap, spent: *spent, reserved, day: day.clone() });
+                self.account_is(input, key, BudgetState { cap, spent: *spent, reserved, day: day.clone() });
             }
-            DeskWhat::Listening(listener) => {
-                let same = |other: &Listener| {
-                    other.address == listener.address
-                        && other.number == listener.number
-                        && other.name == listener.name
+            CoordinatorWhat::Subscribed(subscription) => {
+                let same = |other: &Subscription| {
+                    other.address == subscription.address
+                        && other.number == subscription.number
+                        && other.name == subscription.name
                 };
-                self.ears.retain(|other| !same(other));
-                self.ears.push((**listener).clone());
+                self.subscriptions.retain(|other| !same(other));
+                self.subscriptions.push((**subscription).clone());
             }
-            DeskWhat::Deaf { run, path } => {
-                self.ears.retain(|ear| ear.address.run != *run || ear.address.path != *path);
+            CoordinatorWhat::Unsubscribed { run, path } => {
+                self.subscriptions.retain(|subscription| {
+                    subscription.address.run != *run || subscription.address.path != *path
+                });
             }
-            DeskWhat::Published { id, to, .. } => {
+            CoordinatorWhat::Published { id, to, .. } => {
                 assert!(self.ids.insert(id.clone()), "message {id} was taken twice");
                 for address in to {
-                    self.ears.retain(|ear| ear.address != *address);
+                    self.subscriptions.retain(|subscription| subscription.address != *address);
                     self.owed.insert((address.clone(), id.clone()));
-                    self.promised.insert((address.clone(), id.clone()));
+                    self.sent.insert((address.clone(), id.clone()));
                 }
             }
-            DeskWhat::Heard { id, to } => {
-                assert!(self.owed.remove(&(to.clone(), id.clone())), "{id} was not owed");
+            CoordinatorWhat::Acknowledged { id, to } => {
+                assert!(self.owed.remove(&(to.clone(), id.clone())), "{id} was not on its way");
             }
-            DeskWhat::Fired(fired) => self.fired(fired),
-            DeskWhat::Arrived { run } => assert!(self.orders.remove(run), "{run} was not ordered"),
+            CoordinatorWhat::Fired(fired) => self.fired(fired),
+            CoordinatorWhat::Arrived { run } => assert!(self.orders.remove(run), "{run} was not ordered"),
         }
     }
 
-    fn queued(&mut self, ask: &Ask, on: &Key, place: LinePlace) {
+    fn queued(&mut self, ask: &Ask, on: &Key, position: QueuePosition) {
         let asker = &ask.asker;
         assert!(!self.waits.contains_key(asker), "{asker} waits twice");
         assert!(!self.holds.contains_key(asker), "{asker} waits for what it holds");
         self.check_can_wait(ask, on);
         let since = Timestamp(ask.since.min(self.at).0 - i64::from(ask.ahead) * 1_000_000);
-        assert_eq!(place.since, since, "{asker} is taken for older or younger than it is");
-        let later = self.waits.values().all(|(_, other)| other.number < place.number);
+        assert_eq!(position.since, since, "{asker} counts as older or younger than it is");
+        let later = self.waits.values().all(|(_, other)| other.number < position.number);
         assert!(later, "{asker} did not get the highest number");
-        self.waits.insert(asker.clone(), (ask.clone(), place));
+        self.waits.insert(asker.clone(), (ask.clone(), position));
     }
 
-    /// Nobody waits for what is held by somebody who waits for it.
+    /// No ask waits for what is held by a run that waits for it.
     fn check_can_wait(&self, ask: &Ask, on: &Key) {
         let claim = ask.claims.iter().find(|claim| claim.key() == on).expect("it waits for what it needs");
         let asker = &ask.asker;
@@ -181,22 +192,22 @@ impl Ledger {
                 let circle = self.holders(on).find(|holder| waits_for_it(&holder.run, &holder.path));
                 assert_eq!(circle, None, "{asker} waits for {on}, held by one that waits for it");
             }
-            Claim::Promise { .. } => match self.promises.get(on) {
-                Some(DeskPromise::Pending { run, path, .. }) => {
-                    assert!(!waits_for_it(run, path), "{asker} waits for a promise of one that waits for it");
+            Claim::Key { .. } => match self.keys.get(on) {
+                Some(KeyState::Pending { run, path, .. }) => {
+                    assert!(!waits_for_it(run, path), "{asker} waits for the work of one that waits for it");
                 }
-                Some(DeskPromise::Kept { .. }) | None => {}
+                Some(KeyState::Kept { .. }) | None => {}
             },
             Claim::Rate { units, limit, .. } => {
-                assert!(units <= limit, "{asker} waits for more of {on} than there ever is");
+                assert!(units <= limit, "{asker} waits for more of {on} than the limit allows");
             }
-            Claim::Spend { .. } => panic!("{asker} waits for money"),
+            Claim::Spend { .. } => panic!("{asker} waits for a budget"),
         }
     }
 
     fn granted(&mut self, asker: &Asker, ask: Option<&Ask>) {
         let waited = self.waits.remove(asker);
-        assert!(waited.is_some() != ask.is_some(), "{asker}: the ask is told again, or not at all");
+        assert!(waited.is_some() != ask.is_some(), "{asker}: the ask is repeated, or missing");
         self.check_order(asker, ask, waited.as_ref());
         let ask = ask.cloned().or(waited.map(|(ask, _)| ask)).expect("one of them is there");
         for claim in &ask.claims {
@@ -212,28 +223,31 @@ impl Ledger {
                     let most = u128::from(*limit) * u128::from(period.0);
                     assert!(bucket.full <= most, "{asker} takes more of {key} than its rate allows");
                 }
-                Claim::Promise { key, ttl } => {
-                    match self.promises.get(key) {
-                        Some(kept @ DeskPromise::Kept { .. }) => {
+                Claim::Key { key, ttl } => {
+                    match self.keys.get(key) {
+                        Some(kept @ KeyState::Kept { .. }) => {
                             assert!(!is_fresh(kept, self.at), "{asker} does the work of {key} again");
                         }
-                        Some(DeskPromise::Pending { run, path, .. }) => {
+                        Some(KeyState::Pending { run, path, .. }) => {
                             let own = *run == asker.run && *path == asker.path;
                             assert!(own, "{asker} works on {key}, and so does {run}:{path}");
                         }
                         None => {}
                     }
                     let (run, path) = (asker.run.clone(), asker.path.clone());
-                    self.promises.insert(key.clone(), DeskPromise::Pending { run, path, ttl: *ttl });
+                    self.keys.insert(key.clone(), KeyState::Pending { run, path, ttl: *ttl });
                 }
-                Claim::Spend { account: key, cap, most } => {
-                    let account = self.accounts.entry(key.clone()).or_default();
-                    if account.cap.is_none() && !cap.is_unlimited() {
-                        account.cap = Some(cap.clone());
+                Claim::Spend { budget: key, cap, most } => {
+                    let budget = self.budgets.entry(key.clone()).or_default();
+                    if budget.cap.is_none() && !cap.is_unlimited() {
+                        budget.cap = Some(cap.clone());
                     }
-                    account.reserved.insert(asker.clone(), *most);
-                    let beyond = account.cap.as_ref().and_then(|cap| account.committed().beyond(cap));
-                    assert_eq!(beyond, None, "{asker} spends more from {key} than may be: {account:?}");
+                    budget.reserved.insert(asker.clone(), *most);
+                    let beyond = budget.cap.as_ref().and_then(|cap| budget.committed().beyond(cap));
+                    assert_eq!(
+                        beyond, None,
+                        "{asker} spends more from {key} than its cap allows: {budget:?}"
+                    );
                 }
             }
         }
@@ -242,24 +256,24 @@ impl Ledger {
 
     /// Of those who wait for the same single slot the first is served first, except that a run goes before all others where
     /// one that waits for it holds a slot.
-    fn check_order(&self, asker: &Asker, ask: Option<&Ask>, waited: Option<&(Ask, LinePlace)>) {
+    fn check_order(&self, asker: &Asker, ask: Option<&Ask>, waited: Option<&(Ask, QueuePosition)>) {
         let Some(ask) = ask.or(waited.map(|(ask, _)| ask)) else { return };
         let Some(own) = single_slot(ask) else { return };
         if self.holders(own).any(|holder| waits_for(ask, &holder.run, &holder.path)) {
             return;
         }
-        let place = waited.map(|(_, place)| *place);
+        let position = waited.map(|(_, position)| *position);
         for (other, (ask, before)) in &self.waits {
             let same = single_slot(ask) == Some(own);
-            let overtaken = same && place.is_none_or(|place| *before < place);
+            let overtaken = same && position.is_none_or(|position| *before < position);
             assert!(!overtaken, "{asker} overtakes {other}, and both wait for {own}");
         }
     }
 
-    fn released(&mut self, input: &DeskInput, asker: &Asker, used: Amount, end: &End) {
+    fn released(&mut self, input: &CoordinatorInput, asker: &Asker, used: Amount, end: &End) {
         let ask = self.holds.remove(asker).expect("only who holds gives back");
         let asked_for = match input {
-            DeskInput::Release { asker: of, used: said, end: wanted }
+            CoordinatorInput::Release { asker: of, used: said, end: wanted }
                 if of == asker && *wanted != End::Lost =>
             {
                 assert_eq!((end, used), (wanted, *said), "{asker} was released otherwise than it said");
@@ -270,22 +284,22 @@ impl Ledger {
         for claim in &ask.claims {
             match claim {
                 Claim::Slot { .. } | Claim::Rate { .. } => {}
-                Claim::Promise { key, ttl } => match end {
+                Claim::Key { key, ttl } => match end {
                     End::Attempt | End::Lost => {}
                     End::Done(value) => {
                         let until = ttl.map(|ttl| self.at.plus(ttl));
-                        self.promises.insert(key.clone(), DeskPromise::Kept { value: value.clone(), until });
+                        self.keys.insert(key.clone(), KeyState::Kept { value: value.clone(), until });
                     }
                     End::Over => {
-                        self.promises.retain(|_, promise| !is_of(promise, &asker.run, &asker.path));
+                        self.keys.retain(|_, key| !is_of(key, &asker.run, &asker.path));
                     }
                 },
-                Claim::Spend { account: key, most, .. } => {
-                    // What nobody knows the cost of has cost the most that it could.
+                Claim::Spend { budget: key, most, .. } => {
+                    // An unknown cost is charged as the most that it could be.
                     assert!(asked_for || used == *most, "{asker} was lost and costs {used:?}");
-                    let account = self.accounts.get_mut(key).expect("an account that was drawn on");
-                    account.reserved.remove(asker);
-                    account.spent = account.spent.plus(used);
+                    let budget = self.budgets.get_mut(key).expect("a budget that was drawn on");
+                    budget.reserved.remove(asker);
+                    budget.spent = budget.spent.plus(used);
                     if used.tokens > most.tokens || used.calls > most.calls {
                         self.may_be_over.insert(key.clone());
                     }
@@ -294,15 +308,15 @@ impl Ledger {
         }
     }
 
-    fn account_is(&mut self, input: &DeskInput, key: &Key, new: Account) {
-        let old = self.accounts.insert(key.clone(), new.clone()).unwrap_or_default();
+    fn account_is(&mut self, input: &CoordinatorInput, key: &Key, new: BudgetState) {
+        let old = self.budgets.insert(key.clone(), new.clone()).unwrap_or_default();
         let is_reset = new.spent == Amount::default() && new.cap == old.cap;
         match input {
-            DeskInput::Cap { .. } => {
+            CoordinatorInput::Cap { .. } => {
                 assert_eq!(new.spent, old.spent, "a cap changed what was spent from {key}");
                 self.may_be_over.insert(key.clone());
             }
-            DeskInput::Reset { .. } => assert!(is_reset, "{key} was not reset: {new:?}"),
+            CoordinatorInput::Reset { .. } => assert!(is_reset, "{key} was not reset: {new:?}"),
             _ => {
                 let is_over = old.day.is_some_and(|day| day.ends <= self.at);
                 let is_later = new.day.is_some_and(|day| day.ends > self.at);
@@ -328,67 +342,75 @@ impl Ledger {
     }
 
     /// Effects are what the events ask for, neither more nor less.
-    pub fn check_effects(&self, input: &DeskInput, events: &[DeskEvent], effects: &[DeskEffect]) {
-        let mut letters = BTreeSet::new();
-        let (mut starts, mut evicted, mut granted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    pub fn check_effects(
+        &self,
+        input: &CoordinatorInput,
+        events: &[CoordinatorEvent],
+        effects: &[CoordinatorEffect],
+    ) {
+        let mut deliveries = BTreeSet::new();
+        let (mut starts, mut replaced, mut granted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for event in events {
             match &event.what {
-                DeskWhat::Published { id, to, .. } => {
-                    letters.extend(to.iter().map(|to| (to.clone(), id.clone())));
+                CoordinatorWhat::Published { id, to, .. } => {
+                    deliveries.extend(to.iter().map(|to| (to.clone(), id.clone())));
                 }
-                DeskWhat::Fired(fired) => {
+                CoordinatorWhat::Fired(fired) => {
                     if let Came::Started(order) = &fired.came {
                         starts.insert(order.run.clone());
                     }
                 }
-                DeskWhat::Evicted { asker } => drop(evicted.insert(asker.run.clone())),
-                DeskWhat::Granted { asker, .. } if asker.attempt > 0 => drop(granted.insert(asker.clone())),
+                CoordinatorWhat::Replaced { asker } => drop(replaced.insert(asker.run.clone())),
+                CoordinatorWhat::Granted { asker, .. } if asker.attempt > 0 => {
+                    granted.insert(asker.clone());
+                }
                 _ => {}
             }
         }
         for effect in effects {
             match effect {
-                DeskEffect::Answer { asker, answer } => {
+                CoordinatorEffect::Answer { asker, answer } => {
                     granted.remove(asker);
                     self.check_answer(input, asker, answer);
                 }
-                DeskEffect::Deliver { to, letter } => {
-                    let wanted = letters.remove(&(to.clone(), letter.id.clone()));
-                    assert!(wanted, "{} goes to {to:?}, who is not to get it", letter.id);
+                CoordinatorEffect::Deliver { to, message } => {
+                    let wanted = deliveries.remove(&(to.clone(), message.id.clone()));
+                    assert!(wanted, "{} goes to {to:?}, which did not subscribe", message.id);
                 }
-                DeskEffect::Cancel { run, .. } => {
-                    assert!(evicted.remove(run), "{run} is told to stop for nothing");
+                CoordinatorEffect::Cancel { run, .. } => {
+                    assert!(replaced.remove(run), "{run} is canceled for nothing");
                 }
-                DeskEffect::Start(order) => {
+                CoordinatorEffect::Start(order) => {
                     assert!(starts.remove(&order.run), "{} is started for nothing", order.run);
                 }
             }
         }
-        assert!(letters.is_empty(), "nobody delivers {letters:?}");
-        assert!(starts.is_empty(), "nobody starts {starts:?}");
-        assert!(evicted.is_empty(), "nobody stops {evicted:?}");
-        assert!(granted.is_empty(), "nobody tells {granted:?}");
+        assert!(deliveries.is_empty(), "not delivered: {deliveries:?}");
+        assert!(starts.is_empty(), "not started: {starts:?}");
+        assert!(replaced.is_empty(), "not canceled: {replaced:?}");
+        assert!(granted.is_empty(), "not answered: {granted:?}");
     }
 
-    fn check_answer(&self, input: &DeskInput, asker: &Asker, answer: &DeskAnswer) {
+    fn check_answer(&self, input: &CoordinatorInput, asker: &Asker, answer: &CoordinatorAnswer) {
         let just_asks = match input {
-            DeskInput::Ask(ask) if ask.asker == *asker => Some(&**ask),
+            CoordinatorInput::Ask(ask) if ask.asker == *asker => Some(&**ask),
             _ => None,
         };
         let holds = self.holds.contains_key(asker);
         let waits = self.waits.contains_key(asker);
         let denial = match answer {
-            DeskAnswer::Granted => return assert!(holds, "{asker} is told that it holds, and does not"),
-            DeskAnswer::Found(found) => {
-                let kept = |promise: &DeskPromise| {
-                    matches!(promise, DeskPromise::Kept { value, .. } if value == found)
-                        && is_fresh(promise, self.at)
+            CoordinatorAnswer::Granted => {
+                return assert!(holds, "{asker} was granted what it does not hold");
+            }
+            CoordinatorAnswer::Found(found) => {
+                let kept = |key: &KeyState| {
+                    matches!(key, KeyState::Kept { value, .. } if value == found) && is_fresh(key, self.at)
                 };
-                assert!(self.promises.values().any(kept), "{asker} is given what nobody has kept");
+                assert!(self.keys.values().any(kept), "{asker} found a result that is not kept");
                 assert!(!holds && !waits, "{asker} found a result and does not go");
                 return;
             }
-            DeskAnswer::Denied(denial) => denial,
+            CoordinatorAnswer::Denied(denial) => denial,
         };
         assert!(!holds && !waits, "{asker} was refused and does not go");
         let ask = just_asks.or(self.left.get(asker)).expect("only who asks is refused");
@@ -397,7 +419,7 @@ impl Ledger {
                 let too_much = |claim: &Claim| match claim {
                     Claim::Slot { limit, .. } => *limit == 0,
                     Claim::Rate { units, limit, .. } => units > limit,
-                    Claim::Promise { .. } | Claim::Spend { .. } => false,
+                    Claim::Key { .. } | Claim::Spend { .. } => false,
                 };
                 let claim = ask.claims.iter().find(|claim| claim.key() == key);
                 assert!(claim.is_some_and(too_much), "{asker} does not ask for too much of {key}");
@@ -405,33 +427,36 @@ impl Ledger {
             Denial::WouldDeadlock { key, by } => {
                 let family = ask.ancestors.contains(by) || *by == asker.run;
                 assert!(family, "{by} does not wait for {asker}");
-                assert!(ask.claims.iter().any(|claim| claim.key() == key), "{asker} does not need {key}");
+                let claim = ask.claims.iter().find(|claim| claim.key() == key);
+                let free = match claim.expect("it waits for what it needs") {
+                    Claim::Slot { limit, .. } => self.holders(key).count() < *limit as usize,
+                    Claim::Key { .. } | Claim::Rate { .. } | Claim::Spend { .. } => false,
+                };
+                assert!(!free || just_asks.is_none(), "{asker} is refused {key}, which is free");
             }
             Denial::Taken { key, by } => {
                 let mut there = self.holds.keys().chain(self.waits.keys()).chain(self.left.keys());
                 let there = there.any(|other| other.run == *by);
                 assert!(there || just_asks.is_none(), "{key} is not taken by {by}");
             }
-            Denial::BudgetExceeded { account, .. } => {
+            Denial::BudgetExceeded { budget, .. } => {
                 let cap = ask.claims.iter().find_map(|claim| match claim {
-                    Claim::Spend { account: own, cap, most } if own == account => Some((cap, *most)),
-                    Claim::Spend { .. } | Claim::Slot { .. } | Claim::Rate { .. } | Claim::Promise { .. } => {
-                        None
-                    }
+                    Claim::Spend { budget: own, cap, most } if own == budget => Some((cap, *most)),
+                    Claim::Spend { .. } | Claim::Slot { .. } | Claim::Rate { .. } | Claim::Key { .. } => None,
                 });
                 let (own, most) = cap.expect("only who spends spends too much");
-                let known = self.accounts.get(account).cloned().unwrap_or_default();
+                let known = self.budgets.get(budget).cloned().unwrap_or_default();
                 let today = known.day.as_ref().is_none_or(|day| day.ends > self.at);
-                assert!(today, "{asker} is refused because of what was spent from {account} on another day");
+                assert!(today, "{asker} is refused because of what was spent from {budget} on another day");
                 let cap = known.cap.as_ref().unwrap_or(own);
                 let beyond = known.committed().plus(most).beyond(cap);
-                assert!(just_asks.is_none() || beyond.is_some(), "{asker} may spend from {account}");
+                assert!(just_asks.is_none() || beyond.is_some(), "{asker} may spend from {budget}");
             }
         }
     }
 
-    /// What the desk knows is what it should.
-    pub fn check(&self, now: Timestamp, state: &DeskState) {
+    /// The state of the coordinator is what it should be.
+    pub fn check(&self, now: Timestamp, state: &CoordinatorState) {
         let now = now.max(self.at);
         assert!(self.holds.keys().eq(state.holds.keys()), "others hold than should");
         assert!(self.waits.keys().eq(state.waiting.keys()), "others wait than should");
@@ -445,34 +470,38 @@ impl Ledger {
                 }
             }
         }
-        assert_eq!(slots, state.slots, "places are held by others (right) than should (left)");
+        assert_eq!(slots, state.slots, "slots are held by others (right) than should (left)");
         self.check_lines(state);
-        let (ours, theirs) = (fresh(&self.promises, now), fresh(&state.promises, now));
-        assert_eq!(ours, theirs, "other promises are known (right) than were given (left)");
-        assert_eq!(self.accounts, state.accounts, "accounts differ (right) from what they should be (left)");
-        for (key, account) in &state.accounts {
-            let beyond = account.cap.as_ref().and_then(|cap| account.committed().beyond(cap));
-            assert!(self.may_be_over.contains(key) || beyond.is_none(), "{key} is overdrawn: {account:?}");
+        let (ours, theirs) = (fresh(&self.keys, now), fresh(&state.keys, now));
+        assert_eq!(ours, theirs, "keys differ (right) from what they should be (left)");
+        assert_eq!(self.budgets, state.budgets, "budgets differ (right) from what they should be (left)");
+        for (key, budget) in &state.budgets {
+            let beyond = budget.cap.as_ref().and_then(|cap| budget.committed().beyond(cap));
+            assert!(self.may_be_over.contains(key) || beyond.is_none(), "{key} is overdrawn: {budget:?}");
         }
-        let ears: BTreeSet<(&Arc<str>, &Address, u32)> =
-            self.ears.iter().map(|ear| (&ear.name, &ear.address, ear.number)).collect();
-        let theirs = state.listeners.values().flatten();
-        let theirs: BTreeSet<(&Arc<str>, &Address, u32)> =
-            theirs.map(|ear| (&ear.name, &ear.address, ear.number)).collect();
-        assert_eq!(ears, theirs, "others listen (right) than should (left)");
-        let letters = state.letters.iter();
-        let letters: BTreeSet<(Address, Arc<str>)> = letters
-            .flat_map(|(to, letters)| letters.iter().map(|letter| (to.clone(), letter.id.clone())))
+        let subscriptions: BTreeSet<(&Arc<str>, &Address, u32)> = self
+            .subscriptions
+            .iter()
+            .map(|subscription| (&subscription.name, &subscription.address, subscription.number))
             .collect();
-        assert_eq!(self.owed, letters, "other messages are owed (right) than should be (left)");
-        let fires: BTreeMap<&Key, Timestamp> = self
+        let theirs = state.subscriptions.values().flatten();
+        let theirs: BTreeSet<(&Arc<str>, &Address, u32)> = theirs
+            .map(|subscription| (&subscription.name, &subscription.address, subscription.number))
+            .collect();
+        assert_eq!(subscriptions, theirs, "others subscribe (right) than should (left)");
+        let deliveries = state.deliveries.iter();
+        let deliveries: BTreeSet<(Address, Arc<str>)> = deliveries
+            .flat_map(|(to, deliveries)| deliveries.iter().map(|message| (to.clone(), message.id.clone())))
+            .collect();
+        assert_eq!(self.owed, deliveries, "other messages are on their way (right) than should be (left)");
+        let firings: BTreeMap<&Key, Timestamp> = self
             .fired
             .iter()
             .filter_map(|(key, fired)| fired.last_key_value().map(|(at, _)| (key, *at)))
             .collect();
         assert!(
-            fires.into_iter().eq(state.fires.iter().map(|(key, at)| (key, *at))),
-            "the last fires differ"
+            firings.into_iter().eq(state.firings.iter().map(|(key, at)| (key, *at))),
+            "the last firings differ"
         );
         assert!(self.orders.iter().eq(state.orders.keys()), "other runs are ordered than should be");
     }
@@ -485,31 +514,35 @@ impl Ledger {
         }
     }
 
-    fn check_lines(&self, state: &DeskState) {
+    fn check_lines(&self, state: &CoordinatorState) {
         let mut standing = BTreeMap::new();
-        for (key, line) in &state.lines {
-            assert!(!line.is_empty(), "the empty line of {key} is kept");
-            for (place, ask) in line {
-                let before = standing.insert(&ask.asker, (key, place));
-                assert_eq!(before, None, "{} stands in two lines", ask.asker);
+        for (key, queue) in &state.queues {
+            assert!(!queue.is_empty(), "the empty queue of {key} is kept");
+            for (position, ask) in queue {
+                let before = standing.insert(&ask.asker, (key, position));
+                assert_eq!(before, None, "{} stands in two queues", ask.asker);
             }
         }
-        assert_eq!(standing.len(), self.waits.len(), "others stand in lines than wait");
-        for (asker, (ask, place)) in &self.waits {
+        assert_eq!(standing.len(), self.waits.len(), "others stand in queues than wait");
+        for (asker, (ask, position)) in &self.waits {
             let waiting = &state.waiting[asker];
-            assert_eq!(standing.get(asker), Some(&(&waiting.on, &waiting.place)), "{asker} stands elsewhere");
-            assert_eq!(waiting.place, *place, "the place of {asker}");
+            assert_eq!(
+                standing.get(asker),
+                Some(&(&waiting.on, &waiting.position)),
+                "{asker} stands elsewhere"
+            );
+            assert_eq!(waiting.position, *position, "the position of {asker}");
             self.check_has_to_wait(asker, ask);
         }
     }
 
-    /// Who needs one place that is free, and that nobody else wants, does not wait for it.
+    /// An ask for one free slot that no other ask wants does not wait.
     fn check_has_to_wait(&self, asker: &Asker, ask: &Ask) {
         let (Some(key), Some(Claim::Slot { limit, .. })) = (single_slot(ask), ask.claims.first()) else {
             return;
         };
         let free = self.holders(key).count() < *limit as usize;
-        let wanted = |(other, (ask, _)): (&Asker, &(Ask, LinePlace))| other != asker && needs(ask, key);
+        let wanted = |(other, (ask, _)): (&Asker, &(Ask, QueuePosition))| other != asker && needs(ask, key);
         assert!(!free || self.waits.iter().any(wanted), "{asker} waits for {key}, which is free");
     }
 }
@@ -522,21 +555,21 @@ impl Bucket {
     }
 }
 
-/// The promises that have not expired.
-pub fn fresh(promises: &BTreeMap<Key, DeskPromise>, now: Timestamp) -> BTreeMap<Key, DeskPromise> {
-    let fresh = promises.iter().filter(|(_, promise)| is_fresh(promise, now));
-    fresh.map(|(key, promise)| (key.clone(), promise.clone())).collect()
+/// The keys that have not expired.
+pub fn fresh(keys: &BTreeMap<Key, KeyState>, now: Timestamp) -> BTreeMap<Key, KeyState> {
+    let fresh = keys.iter().filter(|(_, key)| is_fresh(key, now));
+    fresh.map(|(key, state)| (key.clone(), state.clone())).collect()
 }
 
-fn is_fresh(promise: &DeskPromise, now: Timestamp) -> bool {
-    !matches!(promise, DeskPromise::Kept { until: Some(until), .. } if *until <= now)
+fn is_fresh(key: &KeyState, now: Timestamp) -> bool {
+    !matches!(key, KeyState::Kept { until: Some(until), .. } if *until <= now)
 }
 
-fn is_of(promise: &DeskPromise, by: &RunId, at: &Path) -> bool {
-    matches!(promise, DeskPromise::Pending { run, path, .. } if run == by && path == at)
+fn is_of(key: &KeyState, by: &RunId, at: &Path) -> bool {
+    matches!(key, KeyState::Pending { run, path, .. } if run == by && path == at)
 }
 
-/// Whether what is held there is held until the asker is done: by a run that called it, or by its own run.
+/// Whether the holder waits until the asker is done: a run that called it, or its own run.
 fn waits_for(ask: &Ask, run: &RunId, path: &Path) -> bool {
     let own_run = *run == ask.asker.run && path.is_run() && !ask.asker.path.is_run();
     ask.ancestors.contains(run) || own_run
@@ -546,7 +579,7 @@ fn needs(ask: &Ask, key: &Key) -> bool {
     ask.claims.iter().any(|claim| claim.key() == key)
 }
 
-/// The key of an ask for one place and nothing else.
+/// The key of an ask for one slot and nothing else.
 fn single_slot(ask: &Ask) -> Option<&Key> {
     match &ask.claims[..] {
         [Claim::Slot { key, .. }] => Some(key),
@@ -554,7 +587,7 @@ fn single_slot(ask: &Ask) -> Option<&Key> {
     }
 }
 
-/// Simulated listeners compare one field at most.
-fn suits(ear: &Listener, value: &Value) -> bool {
-    ear.matching.iter().all(|(name, wanted)| value.get(name) == Some(wanted))
+/// Simulated subscriptions compare one field at most.
+fn suits(subscription: &Subscription, value: &Value) -> bool {
+    subscription.matching.iter().all(|(name, wanted)| value.get(name) == Some(wanted))
 }

@@ -1,10 +1,12 @@
-//! The end of a simulated world. First, now and then, a crowd keeps coming, and whoever waits must get its turn all the same. Then
-//! nobody comes any more: everybody who waits is served, gives back what it got, and nothing is left at the desk.
+//! The end of a simulated world. In some worlds a crowd keeps coming first, and the asks that wait must be granted all the same.
+//! Then no new run comes: every ask is granted, everything is released, and nothing is left at the coordinator.
 
 use super::life::Phase;
 use super::world::World;
 use std::collections::BTreeSet;
-use windlass_engine::{Amount, Ask, Asker, Came, Claim, DeskInput, DeskWhat, End, Full, RunId, Timestamp};
+use windlass_engine::{
+    Amount, Ask, Asker, Came, Claim, CoordinatorInput, CoordinatorWhat, End, Full, RunId, Timestamp,
+};
 
 impl World {
     pub(super) fn become_calm(&mut self) {
@@ -23,21 +25,21 @@ impl World {
             }
         }
         self.catch_up();
-        self.check_heard();
+        self.check_received();
         self.compact();
         self.check_left();
-        assert!(self.desk.outstanding().is_empty(), "the desk still owes something");
-        assert_eq!(self.desk.next_deadline(), None, "the desk waits for nothing");
+        assert!(self.coordinator.outstanding().is_empty(), "effects are outstanding in the end");
+        assert_eq!(self.coordinator.next_deadline(), None, "a deadline is left in the end");
     }
 
-    /// Answers that were lost are asked for again, and what is owed is done.
+    /// Asks again where an answer was lost, and carries out what is outstanding.
     fn ask_all_again(&mut self) {
         for (run, number) in self.parts_in(Phase::Waiting) {
             if self.runs[&run].parts[number].phase == Phase::Waiting {
-                self.offer(DeskInput::Ask(self.runs[&run].ask(number)));
+                self.offer(CoordinatorInput::Ask(self.runs[&run].ask(number)));
             }
         }
-        for effect in self.desk.outstanding() {
+        for effect in self.coordinator.outstanding() {
             self.carry_out(effect);
         }
         self.catch_up();
@@ -47,7 +49,7 @@ impl World {
         self.parts(|_, _, part| part.phase == phase)
     }
 
-    /// Others keep coming for as long as those wait who waited when it began, and that must not be for ever.
+    /// New runs keep coming while the asks that wait now are not granted, which must not take forever.
     fn crowd(&mut self) {
         self.tally.count("fault", "crowd");
         self.give_up(&[Phase::Idle]);
@@ -102,11 +104,11 @@ impl World {
 
     fn pass(&mut self, micros: i64) {
         self.now = Timestamp(self.now.0 + micros);
-        self.offer(DeskInput::Tick);
+        self.offer(CoordinatorInput::Tick);
         self.catch_up();
     }
 
-    /// Some of those who hold something give it back, for good.
+    /// Some holders release what they hold, for good.
     fn give_back_some(&mut self, percent: u64) {
         for (run, number) in self.holding_parts() {
             let life = self.runs[&run].clone();
@@ -140,7 +142,7 @@ impl World {
         found
     }
 
-    /// Nobody comes any more. Whoever waits is served in the end.
+    /// No new run comes. Every ask that waits is granted in the end.
     fn serve_all(&mut self) {
         let mut rounds = 60 + 20 * self.ledger.waits.len();
         loop {
@@ -153,12 +155,12 @@ impl World {
             }
             assert!(rounds > 0, "still waiting in the end: {:?}", self.ledger.waits.keys());
             rounds -= 1;
-            let next = self.desk.next_deadline().unwrap_or(self.now);
+            let next = self.coordinator.next_deadline().unwrap_or(self.now);
             self.pass((next.0 - self.now.0).max(0));
         }
     }
 
-    /// Steps that have not asked, or would have to ask again, do not any more; nor do runs begin.
+    /// Ends steps that have not asked or would ask again, and runs that have not begun.
     fn give_up(&mut self, phases: &[Phase]) {
         let lives: Vec<RunId> =
             self.runs.values().filter(|life| !life.over).map(|life| life.id.clone()).collect();
@@ -176,25 +178,27 @@ impl World {
         }
     }
 
-    /// Whoever was to get a message has got it, unless it has stopped listening or is over.
-    fn check_heard(&self) {
-        for (to, id) in &self.ledger.promised {
+    /// Each message has reached its subscribers, unless they have unsubscribed or are over.
+    fn check_received(&self) {
+        for (to, id) in &self.ledger.sent {
             let Some(life) = self.runs.get(&to.run) else { continue };
-            let listens = life.ears.iter().any(|ear| ear.address == *to);
-            let heard = life.heard.contains(&(to.path.clone(), id.clone()));
-            assert!(heard || !listens, "{id} never came to {to:?}");
+            let subscribed = life.subscriptions.iter().any(|subscription| subscription.address == *to);
+            let received = life.received.contains(&(to.path.clone(), id.clone()));
+            assert!(received || !subscribed, "{id} never came to {to:?}");
         }
     }
 
-    /// In the end nobody holds, waits or listens, and no message or order is left.
+    /// In the end no run holds, waits or subscribes, and no message or order is left.
     fn check_left(&self) {
         for event in &self.kept.journal {
             let may_stay = match &event.what {
-                DeskWhat::Begun | DeskWhat::Kept { .. } | DeskWhat::RateIs { .. } => true,
+                CoordinatorWhat::Snapshot | CoordinatorWhat::Kept { .. } | CoordinatorWhat::RateIs { .. } => {
+                    true
+                }
                 // Ids of messages and last instants of triggers are remembered.
-                DeskWhat::Published { to, .. } => to.is_empty(),
-                DeskWhat::Fired(fired) => matches!(fired.came, Came::Skipped { .. }),
-                DeskWhat::AccountIs { .. } => true,
+                CoordinatorWhat::Published { to, .. } => to.is_empty(),
+                CoordinatorWhat::Fired(fired) => matches!(fired.came, Came::Skipped { .. }),
+                CoordinatorWhat::BudgetIs { .. } => true,
                 _ => false,
             };
             assert!(may_stay, "left in the end: {event:?}");
