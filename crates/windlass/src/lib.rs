@@ -14,8 +14,8 @@ pub use windlass_ir::{Code, Diagnostic, Duration, Plan, Severity, Sources, Value
 pub use windlass_runtime::report;
 pub use windlass_runtime::{
     BadConfig, BoxFuture, Choice, Clock, Config, Context, Definition, Environment, Error, Event, Executor,
-    Failure, GateDecision, Host, Input, Job, Outcome, Patience, Reader, Returned, RunId, Script, Traits,
-    Update, Updates, View, Work,
+    Failure, GateDecision, Host, Input, Job, Outcome, Patience, Reader, Returned, RunId, Script, Since,
+    Traits, Update, Updates, View, Work,
 };
 
 /// A workflow file, read and checked.
@@ -180,9 +180,9 @@ impl Engine {
         self.engine.resume(run, changes, "host", self.host.clone(), clock, patience).await.map(RunHandle::of)
     }
 
-    /// Follows a run until it does nothing any more.
-    pub async fn watch(&self, run: &RunId) -> Result<RunHandle, Error> {
-        self.engine.watch(run, Patience::Work).await.map(RunHandle::of)
+    /// Follows a run from one of its events on, until only people can move it.
+    pub async fn follow(&self, run: &RunId, since: Since) -> Result<RunHandle, Error> {
+        self.engine.follow(run, since, Patience::Work).await.map(RunHandle::of)
     }
 
     /// A run as it stands.

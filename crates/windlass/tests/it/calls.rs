@@ -120,7 +120,7 @@ async fn a_run_that_waits_for_people_lets_its_caller_rest() {
     run.tell(Input::Decide { id: "d".into(), path: path.clone(), decision }).await.expect("it is taken");
     assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
     // The caller continues by itself: it was started in this process.
-    let run = engine.watch(&played.id).await.expect("a run");
+    let run = engine.follow(&played.id, Since::Now).await.expect("a run");
     assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
     assert_eq!(steps(&worker), ["before", "first", "last", "after"]);
 }

@@ -81,7 +81,7 @@ impl World {
     /// Decides at the gate of a run, which is its end.
     async fn approve(&self, run: &RunId) {
         // A run that only people can move is left by whoever drove it.
-        let left = self.engine.watch(run, Patience::Work).await.expect("a run").done.await;
+        let left = self.engine.follow(run, Since::Now, Patience::Work).await.expect("a run").done.await;
         left.expect("nobody stops it").expect("a good store");
         let path = self.engine.gate(run, None).expect("it waits there");
         let decision =
