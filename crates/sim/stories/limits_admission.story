@@ -1,4 +1,4 @@
-# A run that shares a place waits for it before its first step, holds nothing meanwhile, and can be cancelled.
+# A run that needs a slot waits for it before its first step, holds nothing meanwhile, and can be canceled.
 --- dagnats
 {"name": "wf", "version": "1", "concurrency": {"max_runs": 2}, "priority": {"key": "p", "rules": {"high": 60}, "default_offset": 0},
  "steps": [{"id": "a", "task": "t", "type": "normal"}]}

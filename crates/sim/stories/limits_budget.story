@@ -1,4 +1,4 @@
-# What an account leaves too little of fails with budget_exceeded and is not tried again; a lost call is asked for anew.
+# A step that does not fit into a budget fails with budget_exceeded and is not retried; a lost call asks again.
 ---
 workflow: { id: wf, name: Wf }
 config: { budget: { tokens: 100 } }
@@ -17,5 +17,5 @@ spent /a {"tokens":40}
 done /a {}
 expect jobs /b (asks for run:story)
 deny /b run:story
-expect /b failed budget_exceeded the cap of `run:story` leaves too little tokens
+expect /b failed budget_exceeded budget `run:story` exceeded: not enough tokens left
 expect run failed

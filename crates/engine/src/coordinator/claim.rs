@@ -77,7 +77,7 @@ pub enum Claim {
     /// An idempotency key: the first that asks does the work, and all others use its result.
     #[serde(rename = "promise")]
     Key { key: Key, ttl: Option<Duration> },
-    /// `most` is reserved, and what was really used is charged in the end. `cap` applies to a budget for which nobody has set one.
+    /// `most` is reserved, and the real cost is charged in the end. `cap` applies to a budget without a cap of its own.
     Spend {
         #[serde(rename = "account")]
         budget: Key,
@@ -190,7 +190,7 @@ impl std::fmt::Display for Denial {
                 write!(f, "`{key}` is held by run {by}, which waits for this one: a deadlock")
             }
             Self::BudgetExceeded { budget, what } => {
-                write!(f, "the budget `{budget}` has too little {what} left")
+                write!(f, "budget `{budget}` exceeded: not enough {what} left")
             }
             Self::TooMuch { key } => write!(f, "it asks for more of `{key}` than the limit allows"),
         }

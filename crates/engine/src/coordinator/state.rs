@@ -55,7 +55,7 @@ pub enum KeyState {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BudgetState {
-    /// None if nobody has set one.
+    /// None if no cap is set.
     pub cap: Option<Budget>,
     pub spent: Amount,
     pub reserved: BTreeMap<Asker, Amount>,

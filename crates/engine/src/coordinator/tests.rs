@@ -1,9 +1,9 @@
-//! Single rules of the coordinator. What happens when all of them meet is lived by the simulator.
+//! Single rules of the coordinator. The simulator covers all of them together.
 
 use super::*;
 use windlass_ir::Duration;
 
-/// A coordinator at which every run is named by a message and asks once.
+/// A coordinator and runs that are named by a letter and ask once.
 #[derive(Default)]
 struct Scene {
     coordinator: Coordinator,
@@ -65,14 +65,14 @@ fn or(full: Full, key: &str, limit: u32) -> Claim {
     Claim::Slot { key: key.into(), limit, full }
 }
 
-fn key_state(key: &str) -> Claim {
+fn key(key: &str) -> Claim {
     Claim::Key { key: key.into(), ttl: None }
 }
 
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn whoever_stood_behind_one_who_leaves_is_looked_at() {
+fn leaving_a_queue_wakes_those_behind() {
     let mut scene = Scene::default();
     assert_eq!(scene.ask("a", vec![slot("k", 2)]), ["a granted"]);
     assert_eq!(scene.ask("b", vec![slot("k", 1)]), NOTHING);
@@ -85,37 +85,37 @@ fn one_slot_is_reserved_for_the_first_of_a_queue() {
     let mut scene = Scene::default();
     scene.ask("a", vec![slot("rare", 1)]);
     for run in ["b", "c", "d"] {
-        assert_eq!(scene.ask(run, vec![slot("rare", 1), slot("house", 2)]), NOTHING);
+        assert_eq!(scene.ask(run, vec![slot("rare", 1), slot("machine", 2)]), NOTHING);
     }
-    assert_eq!(scene.ask("e", vec![slot("house", 2)]), ["e granted"]);
-    assert_eq!(scene.ask("f", vec![slot("house", 2)]), NOTHING);
-    assert_eq!(scene.ask("g", vec![or(Full::Deny, "house", 2)]), ["g denied: `house` is held by run e"]);
+    assert_eq!(scene.ask("e", vec![slot("machine", 2)]), ["e granted"]);
+    assert_eq!(scene.ask("f", vec![slot("machine", 2)]), NOTHING);
+    assert_eq!(scene.ask("g", vec![or(Full::Deny, "machine", 2)]), ["g denied: `machine` is held by run e"]);
     assert_eq!(scene.release("a", End::Over), ["b granted"]);
     assert_eq!(scene.release("e", End::Over), NOTHING);
     assert_eq!(scene.release("b", End::Over), ["c granted"]);
     assert_eq!(scene.release("c", End::Over), ["d granted", "f granted"]);
 }
 
-/// Otherwise the step that has promised could not try again.
+/// Otherwise the step that owns the key could not try again.
 #[test]
 fn nothing_is_reserved_for_one_who_waits_for_the_work_of_another() {
     let mut scene = Scene::default();
-    scene.ask("a", vec![key_state("work"), slot("k", 1)]);
-    assert_eq!(scene.ask("b", vec![key_state("work"), slot("k", 1)]), NOTHING);
+    scene.ask("a", vec![key("work"), slot("k", 1)]);
+    assert_eq!(scene.ask("b", vec![key("work"), slot("k", 1)]), NOTHING);
     assert_eq!(scene.release("a", End::Attempt), NOTHING);
-    assert_eq!(scene.ask_as(asker("a", "step", 2), vec![key_state("work"), slot("k", 1)]), ["a granted"]);
+    assert_eq!(scene.ask_as(asker("a", "step", 2), vec![key("work"), slot("k", 1)]), ["a granted"]);
 }
 
 #[test]
 fn a_step_is_refused_what_its_own_run_holds() {
     let mut scene = Scene::default();
     scene.ask_as(asker("a", "", 1), vec![slot("k", 1)]);
-    let answer = "a denied: `k` is held by run a, which waits for this one: neither could go on";
+    let answer = "a denied: `k` is held by run a, which waits for this one: a deadlock";
     assert_eq!(scene.ask("a", vec![slot("k", 1)]), [answer]);
 }
 
 #[test]
-fn nobody_answers_an_attempt_that_is_past() {
+fn an_attempt_that_is_past_gets_no_answer() {
     let mut scene = Scene::default();
     scene.ask_as(asker("a", "step", 2), vec![slot("k", 2)]);
     assert_eq!(scene.ask("a", vec![slot("k", 2)]), NOTHING);
@@ -123,26 +123,26 @@ fn nobody_answers_an_attempt_that_is_past() {
 }
 
 #[test]
-fn all_that_a_step_promised_is_broken_with_it() {
+fn a_step_that_fails_frees_all_its_keys() {
     let mut scene = Scene::default();
-    scene.ask("a", vec![key_state("one"), key_state("two")]);
-    scene.ask("b", vec![key_state("one")]);
-    scene.ask("c", vec![key_state("two")]);
+    scene.ask("a", vec![key("one"), key("two")]);
+    scene.ask("b", vec![key("one")]);
+    scene.ask("c", vec![key("two")]);
     assert_eq!(scene.release("a", End::Over), ["b granted", "c granted"]);
 }
 
 #[test]
 fn a_step_that_is_over_has_no_other_attempt() {
     let mut scene = Scene::default();
-    scene.ask("a", vec![key_state("work"), slot("k", 1)]);
+    scene.ask("a", vec![key("work"), slot("k", 1)]);
     let asker = asker("a", "step", 2);
     scene.tell(CoordinatorInput::Release { asker, used: Amount::default(), end: End::Over });
     assert_eq!(scene.coordinator.askers().count(), 0);
-    assert_eq!(scene.ask("b", vec![key_state("work"), slot("k", 1)]), ["b granted"]);
+    assert_eq!(scene.ask("b", vec![key("work"), slot("k", 1)]), ["b granted"]);
 }
 
 #[test]
-fn only_a_place_that_is_taken_is_cleared() {
+fn only_a_slot_that_is_taken_is_cleared() {
     let mut scene = Scene::default();
     scene.ask("a", vec![slot("busy", 1)]);
     scene.ask("b", vec![slot("free", 2)]);
@@ -151,7 +151,7 @@ fn only_a_place_that_is_taken_is_cleared() {
 }
 
 #[test]
-fn what_was_taken_of_a_rate_is_told_again_as_it_was() {
+fn a_snapshot_has_the_rates_as_they_were() {
     let rate = || Claim::Rate { key: "r".into(), limit: 1, period: Duration::from_secs(10), units: 1 };
     let mut scene = Scene::default();
     scene.ask("b", vec![rate()]);
@@ -162,7 +162,7 @@ fn what_was_taken_of_a_rate_is_told_again_as_it_was() {
     assert_eq!(scene.ask("c", vec![rate()]), ["c granted"]);
 }
 
-/// A caller cannot give its slot back before the run that it called is done.
+/// A caller releases its slot only after the run that it called is done.
 #[test]
 fn a_called_run_takes_a_free_slot_that_is_reserved_for_another() {
     let mut scene = Scene::default();
@@ -178,15 +178,30 @@ fn a_called_run_takes_a_free_slot_that_is_reserved_for_another() {
 }
 
 #[test]
-fn events_of_earlier_versions_change_nothing() {
+fn journals_of_earlier_versions_are_read() {
     let old = [
-        r#"{"at":1,"event":"queued","ask":{"asker":{"run":"a","path":[],"attempt":1},"since":1,"flow":"w","claims":[{"slot":{"key":"k","limit":1,"turns":true}}]},"on":"k","position":{"turn":3,"since":1,"number":0}}"#,
+        r#"{"at":1,"event":"begun"}"#,
+        r#"{"at":1,"event":"queued","ask":{"asker":{"run":"a","path":[],"attempt":1},"since":1,"flow":"w","claims":[{"slot":{"key":"house:runs","limit":1,"turns":true}}]},"on":"house:runs","place":{"turn":3,"since":1,"number":0}}"#,
         r#"{"at":2,"event":"insisted","asker":{"run":"a","path":[],"attempt":1}}"#,
-        r#"{"at":3,"event":"turns_are","key":"k","now":3,"last":[["w",4]]}"#,
+        r#"{"at":3,"event":"turns_are","key":"house:runs","now":3,"last":[["w",4]]}"#,
         r#"{"at":4,"event":"granted","asker":{"run":"a","path":[],"attempt":1}}"#,
+        r#"{"at":5,"event":"evicted","asker":{"run":"a","path":[],"attempt":1}}"#,
+        r#"{"at":6,"event":"granted","asker":{"run":"b","path":["s"],"attempt":1},"ask":{"asker":{"run":"b","path":["s"],"attempt":1},"since":6,"flow":"w","claims":[{"promise":{"key":"key:x","ttl":null}},{"spend":{"account":"day","cap":{},"most":{"calls":1}}}]}}"#,
+        r#"{"at":7,"event":"promised","key":"key:y","run":"c","path":["s"],"ttl":null}"#,
+        r#"{"at":8,"event":"broken","run":"c","path":["s"]}"#,
+        r#"{"at":9,"event":"account_is","account":"all","cap":{"calls":3},"spent":{"calls":1}}"#,
+        r#"{"at":10,"event":"listening","address":{"run":"d","path":["w"]},"name":"n","matching":{},"number":0}"#,
+        r#"{"at":11,"event":"published","id":"m","name":"n","by":"x","value":1,"to":[{"run":"d","path":["w"]}]}"#,
+        r#"{"at":12,"event":"heard","id":"m","to":{"run":"d","path":["w"]}}"#,
+        r#"{"at":13,"event":"listening","address":{"run":"d","path":["w"]},"name":"n","matching":{},"number":0}"#,
+        r#"{"at":14,"event":"deaf","run":"d","path":["w"]}"#,
     ];
-    let events = old.map(|queue| serde_json::from_str::<CoordinatorEvent>(queue).expect("an old event"));
-    let coordinator = Coordinator::replay(&events);
-    assert_eq!(coordinator.askers().map(|asker| asker.run.to_string()).collect::<Vec<_>>(), ["a"]);
-    assert!(coordinator.state().waiting.is_empty());
+    let events = old.map(|line| serde_json::from_str::<CoordinatorEvent>(line).expect("an old event"));
+    let state = Coordinator::replay(&events).state;
+    assert_eq!(state.slots.keys().map(|key| &**key).collect::<Vec<_>>(), ["machine:runs"]);
+    assert!(state.waiting.is_empty() && state.holds[&asker("a", "", 1)].replaced);
+    assert_eq!(state.keys.keys().map(|key| &**key).collect::<Vec<_>>(), ["key:x"]);
+    assert_eq!(state.budgets["all"].spent.calls, 1);
+    assert_eq!(state.budgets["day"].reserved.len(), 1);
+    assert!(state.deliveries.is_empty() && state.subscriptions.is_empty() && state.messages.contains("m"));
 }

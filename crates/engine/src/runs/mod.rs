@@ -241,7 +241,7 @@ impl Runs {
     }
 
     /// Everything that is left to do when a process opens a folder: what the coordinator owes, and, if not every run is served here,
-    /// the places in queues of runs that no process executes.
+    /// the positions in queues of runs that no process executes.
     pub fn open(&mut self, now: Now) {
         let waiting = self.coordinator().waiting.keys().filter(|asker| !self.serves(&asker.run));
         let waiting: Vec<Asker> = waiting.cloned().collect();

@@ -67,7 +67,7 @@ pub struct World {
     /// How many records were written, and how many of them are durable.
     written: u64,
     durable: u64,
-    /// Effects that nobody has carried out, with the record that must be durable first.
+    /// Effects that are not carried out yet, with the record that must be durable first.
     mail: Vec<(u64, CoordinatorEffect)>,
     /// Inputs that arrive late.
     late: Vec<CoordinatorInput>,

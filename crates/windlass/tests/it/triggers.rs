@@ -73,7 +73,7 @@ impl World {
             Err(because) => format!("{} skipped: {because}", fire.due),
         };
         let mut all: Vec<String> =
-            self.engine.fires(None, 100).expect("fires").into_iter().map(shown).collect();
+            self.engine.firings(None, 100).expect("firings").into_iter().map(shown).collect();
         all.reverse();
         all
     }

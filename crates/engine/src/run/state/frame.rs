@@ -143,7 +143,7 @@ impl State {
         let (unit, mut inside, mut seen) = (instance.unit, vec![frame], 0);
         while let Some(place) = inside.get(seen) {
             let instance = self.at(*place);
-            // Something may yet come of what is not settled, and the desk may ask what became of what it gave.
+            // What is not settled may still report, and what the coordinator granted must be released with its result.
             let is_over = matches!(instance.phase, Phase::Settled(_) | Phase::Dormant);
             if !is_over || instance.unit != unit || instance.asks > 0 {
                 return;

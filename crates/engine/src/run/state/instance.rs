@@ -168,7 +168,7 @@ pub struct Attempt {
     pub again: Option<Value>,
 }
 
-/// What an attempt has asked the desk for.
+/// What an attempt has asked the coordinator for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// Which time it asks, from 1.
