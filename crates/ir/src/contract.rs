@@ -1,7 +1,8 @@
-//! Contracts: what a value must look like on its way in or out of a step.
+//! Contracts: the types that values must have on their way into and out of a step.
 //!
-//! A [`Type`] is what was declared; it is lowered to JSON Schema and checked by a real validator, so that the types of
-//! the house dialect and the schemas of the others go one road. [`Type::accepts`] compares two declarations before a run.
+//! A [`Type`] is lowered to JSON Schema and checked by a JSON Schema validator, so the types of the native dialect
+//! and the schemas of the other dialects share one code path. [`Type::accepts`] compares two declarations before a
+//! run starts.
 
 use crate::schema_cost::{Cost, EVALUATIONS_MAX};
 use crate::value::Value;
@@ -23,15 +24,15 @@ pub enum Type {
     ArtifactRef,
     MemoryItem,
     ContextModule,
-    /// A JSON Schema, where a dialect gives one.
+    /// A JSON Schema, for dialects that use one.
     Schema(Arc<serde_json::Value>),
 }
 
-/// Deeper nesting of `array<…>` than this is refused.
+/// Deeper nesting of `array<…>` is refused.
 const ARRAY_DEPTH_MAX: usize = 32;
 
 impl Type {
-    /// The words that stand alone; `array<T>` is the only compound.
+    /// The simple types; `array<T>` is the only compound.
     pub const WORDS: [&'static str; 9] = [
         "string",
         "number",
@@ -86,7 +87,7 @@ impl Type {
         }
     }
 
-    /// Whether every value of type `source` fits here. A schema is taken to fit: only a run can tell.
+    /// Whether every value of type `source` is valid here. Schemas are assumed to fit, because only a run can tell.
     pub fn accepts(&self, source: &Type) -> bool {
         match (self, source) {
             (Self::Any | Self::Schema(_), _) | (_, Self::Any | Self::Schema(_)) => true,
@@ -97,7 +98,7 @@ impl Type {
         }
     }
 
-    /// Whether some value could belong to both types: false means that equality can never hold.
+    /// Whether some value could belong to both types. If not, an equality test between them is never true.
     pub fn overlaps(&self, other: &Type) -> bool {
         let family = |ty: &Type| match ty {
             Self::Any | Self::Schema(_) => None,
@@ -123,7 +124,8 @@ impl Type {
             Value::Text(_) | Value::Sealed(_) => Self::String,
             Value::List(items) => {
                 let first = items.first().map_or(Self::Any, Self::of);
-                // The first is known already: asking again would double the work at each level.
+                // The type of the first item is already known; computing it again would double the work at each
+                // level.
                 let uniform = items.iter().skip(1).all(|item| Self::of(item) == first);
                 Self::Array(Box::new(if uniform { first } else { Self::Any }))
             }
@@ -150,18 +152,18 @@ impl std::fmt::Display for Type {
     }
 }
 
-/// One way in which a value breaks its contract. `path` is relative to the value: `[1]`, `.name`, or empty.
+/// One way in which a value violates its contract. `path` is relative to the value: `[1]`, `.name`, or empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub path: String,
     pub message: String,
 }
 
-/// A type made ready for checking many values.
+/// A type compiled for checking many values.
 #[derive(Debug)]
 pub struct Contract {
     validator: jsonschema::Validator,
-    /// For a schema with references.
+    /// Present if the schema has references.
     cost: Option<Cost>,
 }
 
@@ -181,14 +183,18 @@ impl Contract {
             .map_err(|error| SchemaError { message: error.to_string() })
     }
 
-    /// The first violation, or none. A value with a secret in it cannot be looked into and is refused.
+    /// The first violation, if any. A value that contains a secret cannot be inspected and is refused.
     pub fn check(&self, value: &Value) -> Result<(), Violation> {
         let Some(json) = value.to_json() else {
-            return Err(Violation { path: String::new(), message: "a secret cannot be checked".into() });
+            return Err(Violation {
+                path: String::new(),
+                message: "a secret cannot be checked against a schema".into(),
+            });
         };
         if self.cost.as_ref().is_some_and(|cost| !cost.allows(&json)) {
             let message = format!(
-                "checking it takes more than {EVALUATIONS_MAX} evaluations; nest the value less, or simplify its schema"
+                "checking this value takes more than {EVALUATIONS_MAX} evaluations; nest the value less, or \
+                    simplify its schema"
             );
             return Err(Violation { path: String::new(), message });
         }
@@ -199,7 +205,7 @@ impl Contract {
     }
 }
 
-/// Turns a JSON pointer into the way people write a path: `/a/1` becomes `.a[1]`.
+/// Turns a JSON pointer into the usual path notation: `/a/1` becomes `.a[1]`.
 fn dotted(pointer: &str, root: &serde_json::Value) -> String {
     let mut here = Some(root);
     let mut path = String::new();
@@ -220,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_read_and_shown() {
+    fn types_are_parsed_and_displayed() {
         let check = |text: &str, shown: Option<&str>| {
             assert_eq!(Type::parse(text).map(|ty| ty.to_string()).as_deref(), shown, "{text}");
         };
@@ -237,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_checked_with_their_place() {
+    fn violations_name_the_path_in_the_value() {
         let check = |ty: &str, json: &str, expected: Option<&str>| {
             let contract = Contract::new(&Type::parse(ty).expect("a type")).expect("a schema");
             let value: Value = serde_json::from_str(json).expect("JSON");
@@ -259,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_names_the_broken_member() {
+    fn schema_violations_name_the_invalid_member() {
         let schema =
             json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}});
         let contract = Contract::new(&Type::Schema(Arc::new(schema))).expect("a schema");
@@ -269,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_would_take_too_long_is_refused() {
+    fn checks_that_would_take_too_long_are_refused() {
         let mut definitions = serde_json::Map::new();
         for n in 0..40 {
             let next = format!("#/$defs/d{}", n + 1);
@@ -285,11 +291,11 @@ mod tests {
         let contract = Contract::new(&Type::Schema(Arc::new(schema))).expect("a schema");
         let deep = (0..60).fold(Value::Int(1), |inner, _| Value::map([("a", inner)]));
         let violation = contract.check(&deep).expect_err("too much work");
-        assert!(violation.message.starts_with("checking it takes more than"), "{violation:?}");
+        assert!(violation.message.starts_with("checking this value takes more than"), "{violation:?}");
     }
 
     #[test]
-    fn declarations_are_compared() {
+    fn declared_types_are_compared() {
         let check = |to: &str, from: &str, expected: bool| {
             let ty = |text| Type::parse(text).expect("a type");
             assert_eq!(ty(to).accepts(&ty(from)), expected, "{from} into {to}");

@@ -1,6 +1,6 @@
-//! What is wrong with a file: one [`Diagnostic`] per finding, with place, cause and next action.
+//! A [`Diagnostic`] describes one problem in a file: where it is, what is wrong, and how to fix it.
 //!
-//! Codes are a closed list so that a test can demand a page under `docs/errors/` for each of them.
+//! The list of codes is closed, so a test can require a page under `docs/errors/` for each of them.
 
 use crate::source::{Sources, Span};
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub enum Severity {
 
 macro_rules! codes {
     ($($variant:ident = $word:literal),* $(,)?) => {
-        /// The stable word for one kind of finding. Programs match on it; people look it up.
+        /// The stable name for one kind of problem. Programs match on it, and people look it up.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $($variant),* }
 
@@ -65,7 +65,7 @@ codes! {
     BadSchema = "bad_schema",
     BadField = "bad_field",
     UnknownType = "unknown_type",
-    // Steps and how they hang together
+    // Steps and their dependencies
     NoStages = "no_stages",
     DuplicateStageId = "duplicate_stage_id",
     MissingRoles = "missing_roles",
@@ -106,14 +106,14 @@ codes! {
     // Safety and plausibility
     GateBypassed = "gate_bypassed",
     GateTimeoutExceedsRunTimeout = "gate_timeout_exceeds_run_timeout",
-    // Parameters given by the user
+    // Parameters passed by the user
     MissingParameter = "missing_parameter",
     BadParameter = "bad_parameter",
     // Overrides
     ProtectedKey = "protected_key",
     UnknownOverrideKey = "unknown_override_key",
     UnusedOverride = "unused_override",
-    // Writing a workflow in another dialect
+    // Conversion to another dialect
     NotConvertible = "not_convertible",
     // Spec Kit: the top of a file
     SchemaVersion = "schema_version",
@@ -169,17 +169,17 @@ impl Serialize for Code {
     }
 }
 
-/// A second place worth showing beside the main one, with a few words about it.
+/// A second location to show next to the main one, with a short note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     pub span: Span,
     pub text: String,
 }
 
-/// One finding. `message` is the cause, `help` the next action, `span` the place.
+/// One problem. `message` is the cause, `help` says how to fix it, and `span` is the location.
 ///
-/// `step` and `field` say the same place in the words of the file: `field` is relative to the step when
-/// there is one. `reference` is the word at fault, `suggest` the word that was probably meant.
+/// `step` and `field` describe the location in terms of the file; `field` is relative to the step if there is one.
+/// `reference` is the word that is wrong, `suggest` the word that the author probably meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
@@ -230,7 +230,7 @@ impl Diagnostic {
         self
     }
 
-    /// The next action. The word that was probably meant, if one is known, is offered first.
+    /// Sets the help text. A suggestion, if there is one, comes first.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         let help = help.into();
@@ -265,7 +265,7 @@ impl Diagnostic {
         self
     }
 
-    /// Remembers the word that was probably meant, and offers it in the help when that is still empty.
+    /// Sets the suggestion, and offers it in the help text if that is still empty.
     #[must_use]
     pub fn suggest(mut self, suggest: Option<impl Into<String>>) -> Self {
         self.suggest = suggest.map(Into::into);
@@ -275,7 +275,7 @@ impl Diagnostic {
         self
     }
 
-    /// The number of the broken rule, where a dialect numbers its rules.
+    /// Sets the number of the broken rule, for dialects that number their rules.
     #[must_use]
     pub fn rule(mut self, rule: u8) -> Self {
         self.rule = Some(rule);
@@ -286,8 +286,8 @@ impl Diagnostic {
         self.severity == Severity::Error
     }
 
-    /// The contract that programs read. Lines and columns count from 1, columns in characters, the end is
-    /// exclusive; all five place fields are null when the finding has no place in a file.
+    /// The JSON form that programs read. Lines and columns start at 1, columns count characters, and the end is
+    /// exclusive. All five location fields are null if the problem has no location in a file.
     pub fn to_json(&self, sources: &Sources) -> serde_json::Value {
         let start = self.span.map(|span| sources.start_of(span));
         let end = self.span.map(|span| sources.end_of(span));
@@ -314,7 +314,7 @@ fn did_you_mean(word: &str) -> String {
     format!("did you mean `{word}`?")
 }
 
-/// In the order of the file; what has no place comes last.
+/// Sorts by position in the file; problems without a location come last.
 pub fn sort_by_place(diagnostics: &mut [Diagnostic]) {
     diagnostics.sort_by_key(|d| d.span.map_or((1, Span::default()), |span| (0, span)));
 }

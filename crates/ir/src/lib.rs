@@ -1,8 +1,8 @@
-//! What a workflow IS: the types that every dialect is read into, expressions and their evaluator, contracts,
-//! policies, the checks that need no run, and the flat [`Plan`] that a run is pinned to.
+//! The meaning of workflows: the types that every dialect is parsed into, expressions and their evaluator, contracts,
+//! policies, static checks, and the flat [`Plan`] that a run is pinned to.
 //!
-//! This crate owns meaning. It does no IO, knows no file format and holds no state of a run; time, randomness
-//! and the outside world do not exist here.
+//! This crate does no IO, knows no file format and holds no state of a run. It has no access to time, randomness or
+//! the outside world.
 
 pub mod contract;
 pub mod cron;

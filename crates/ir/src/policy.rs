@@ -1,6 +1,6 @@
-//! How often, how long and at what price: the policies of steps and of whole runs.
+//! The policies of steps and of whole runs: retries, timeouts and limits.
 //!
-//! Dialects write policies in many ways and with many defaults; what stands here is the effective result.
+//! Dialects write policies in many ways and with different defaults; these types hold the effective values.
 
 use crate::source::Spanned;
 use crate::time::Duration;
@@ -9,33 +9,33 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What surrounds the doing of one step.
+/// The policies of one step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     pub retry: Retry,
-    /// Bounds one attempt of a leaf, or the whole of a scope.
+    /// Limits one attempt of a leaf, or the whole of a scope.
     pub timeout: Option<Duration>,
     pub on_failure: OnFailure,
     pub idempotency: Option<Idempotency>,
-    /// Another step of the same scope undoes this one; it runs for nothing else.
+    /// Another step of the same scope undoes this one and has no other purpose.
     pub compensate: Option<Spanned<Arc<str>>>,
     pub rate: Option<Rate>,
-    /// Jobs of the same task at once, over all runs.
+    /// Concurrent jobs of the same task, across all runs.
     pub task_jobs_max: Option<u32>,
 }
 
-/// At most `limit` starts in each `period`, counted per `key` when there is one.
+/// At most `limit` starts in each `period`, counted per `key` if there is one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
     pub limit: u32,
     pub period: Duration,
     pub key: Option<Bound>,
-    /// What one start counts.
+    /// How much one start counts.
     pub units: u32,
 }
 
 impl Policy {
-    /// One attempt without a limit; its failure halts.
+    /// One attempt without a timeout; a failure halts the run.
     pub fn once() -> Self {
         Self {
             retry: Retry::once(),
@@ -49,40 +49,40 @@ impl Policy {
     }
 }
 
-/// What the failure of a step means for the run.
+/// The effect of a step's failure on the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     Halt,
-    /// Halt, and undo what declared how to be undone.
+    /// Halts the run and undoes completed steps that declare a compensation.
     Rollback,
     Continue,
     SkipDependents,
-    /// Another step of the same scope takes over; it runs for nothing else.
+    /// Another step of the same scope handles the failure and has no other purpose.
     Goto(Spanned<Arc<str>>),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Retry {
-    /// All attempts, the first included; at least 1.
+    /// The total number of attempts, including the first; at least 1.
     pub attempts_max: u32,
     pub backoff: Backoff,
-    /// Classes that are tried again; empty means all that are not excluded.
+    /// Failure classes to retry; empty means all that are not excluded.
     pub only: Vec<Arc<str>>,
-    /// Classes that are never tried again.
+    /// Failure classes that are never retried.
     pub never: Vec<Arc<str>>,
-    /// Tried again only if this holds for the failed attempt.
+    /// Retries only if this condition holds for the failed attempt.
     pub when: Option<Condition>,
     pub after: RetryAfter,
 }
 
-/// What it means when a failure itself says how long to wait.
+/// What to do if a failure states its own delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAfter {
-    /// The longer of the two waits.
+    /// Use the longer of the two delays.
     AtLeast,
-    /// That wait, brought between these bounds, in place of the computed one.
+    /// Use the stated delay, clamped to these bounds, instead of the computed one.
     Instead { min: Duration, max: Duration },
 }
 
@@ -107,20 +107,19 @@ impl Retry {
     }
 }
 
-/// The wait before attempt n + 1: `initial` shaped by `growth`, clamped to `min` and `max`, changed by up to `jitter` of
-/// itself.
+/// The delay before attempt n + 1: `initial` scaled by `growth`, clamped to `min` and `max`, and varied by `jitter`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backoff {
     pub initial: Duration,
     pub growth: Growth,
     pub min: Duration,
     pub max: Duration,
-    /// A share from 0 to 1 of the delay by which it is changed at random; the engine records what it drew.
+    /// The share of the delay, from 0 to 1, by which it varies at random; the engine records the value drawn.
     pub jitter: f64,
     pub spread: Spread,
 }
 
-/// On which side of the delay jitter falls. Around it, the result is clamped once more.
+/// On which side of the delay the jitter falls. If it falls around the delay, the result is clamped again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
@@ -141,7 +140,7 @@ pub enum Growth {
 }
 
 impl Backoff {
-    /// The delay decided after the failure of attempt `attempt` (counted from 1), without jitter.
+    /// The delay after the failure of attempt `attempt` (counted from 1), without jitter.
     pub fn delay_after(&self, attempt: u32) -> Duration {
         let steps = f64::from(attempt.saturating_sub(1));
         let factor = match self.growth {
@@ -149,12 +148,12 @@ impl Backoff {
             Growth::Linear => steps + 1.0,
             Growth::Exponential { multiplier } => multiplier.powf(steps),
         };
-        // A float-to-integer cast saturates, so a factor beyond all bounds ends at `max`.
+        // Casting a float to an integer saturates, so a huge factor ends at `max`.
         Duration((self.initial.0 as f64 * factor).round() as u64).max(self.min).min(self.max)
     }
 }
 
-/// A step with the same key as one that succeeded is not done again; its outcome is taken over.
+/// A step with the same key as an earlier success does not run again; it takes over the earlier outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Idempotency {
     pub key: Bound,
@@ -169,7 +168,7 @@ pub enum IdempotencyScope {
     Global,
 }
 
-/// What holds for a run as a whole.
+/// The policies of a whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunPolicy {
     pub timeout: Option<Duration>,
@@ -179,14 +178,14 @@ pub struct RunPolicy {
     pub singleton: Option<Singleton>,
     pub sticky: Option<Sticky>,
     pub cancel_on: Vec<CancelOn>,
-    /// A start with the key of an earlier one is that run.
+    /// A start with the key of an earlier run returns that run.
     pub start_key: Option<Bound>,
-    /// Whether what was done is undone when the run is cancelled or runs out of time, too.
+    /// Whether canceling the run or exceeding its timeout also undoes completed steps.
     pub compensate_on_cancel: bool,
 }
 
 impl RunPolicy {
-    /// No bound on anything.
+    /// No limits.
     pub fn unlimited() -> Self {
         Self {
             timeout: None,
@@ -207,7 +206,7 @@ impl RunPolicy {
     }
 }
 
-/// Which of the runs that wait goes first: each is taken for older by the offset of its key, in seconds.
+/// Which waiting run goes first: each counts as older by the offset of its key, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Priority {
     pub key: Bound,
@@ -215,7 +214,7 @@ pub struct Priority {
     pub default_offset: i32,
 }
 
-/// One run at a time, for each key when there is one.
+/// One run at a time, per key if there is one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Singleton {
     pub on_conflict: OnConflict,
@@ -227,7 +226,7 @@ pub struct Singleton {
 pub enum OnConflict {
     /// The new run does not start.
     Skip,
-    /// The old run is cancelled.
+    /// The old run is canceled.
     Cancel,
 }
 
@@ -235,7 +234,7 @@ pub enum OnConflict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sticky {
-    /// Others may take them when it does not.
+    /// Whether other workers may take them if it does not.
     Soft,
     Hard,
 }
@@ -244,24 +243,24 @@ pub enum Sticky {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CancelOn {
     pub message: Arc<str>,
-    /// Paths into the message, and what must stand there.
+    /// Paths into the message and the values that must be there.
     pub matching: Bindings,
-    /// It is listened for only this long.
+    /// The subscription ends after this time.
     pub timeout: Option<Duration>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Concurrency {
-    /// Agent steps of one run at once.
+    /// Concurrent agent steps of one run.
     pub agents_per_run: u32,
-    /// Steps of any kind of one run at once; unlimited when absent.
+    /// Concurrent steps of any kind of one run; unlimited if absent.
     pub steps_per_run: Option<u32>,
-    /// Runs of this workflow at once, counted per `key` when there is one.
+    /// Concurrent runs of this workflow, counted per `key` if there is one.
     pub runs_per_workflow: Option<u32>,
     pub key: Option<Bound>,
 }
 
-/// Caps on what a run may spend. An absent cap is no cap.
+/// Limits on what a run may spend. An absent value means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     pub tokens: Option<u64>,
@@ -276,7 +275,7 @@ impl Budget {
     }
 }
 
-/// Values bound to names, in the order they were written.
+/// Values by name, in the order of the file.
 pub type Bindings = IndexMap<Arc<str>, Bound>;
 
 #[cfg(test)]
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_exponent_ends_at_the_clamp() {
+    fn a_huge_exponent_is_clamped() {
         let backoff = Backoff {
             initial: Duration::from_secs(30),
             growth: Growth::Exponential { multiplier: 1e9 },

@@ -1,21 +1,21 @@
-//! What a step is known to produce before it has run: its declared outputs and those that come with its kind.
+//! What a step is known to produce before it runs: its declared outputs and those of its kind.
 
 use crate::contract::Type;
 use crate::workflow::{Action, Kind, ShellOutput, Step};
 use indexmap::IndexMap;
 use std::sync::Arc;
 
-/// The outputs of a step as far as its file tells.
+/// The outputs of a step, as far as its file tells.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Produces {
-    /// One value per name. An `open` one may hold names nobody declared.
+    /// One value per name. An `open` one may contain undeclared names.
     Fields { fields: IndexMap<Arc<str>, Type>, open: bool },
     /// One entry per item, in item order.
     List,
 }
 
 impl Step {
-    /// The step that does the work: this one, or what stands inside its guard.
+    /// The step that does the work: this one, or the one inside its guard.
     pub fn unguarded(&self) -> &Step {
         match &self.kind {
             Kind::Guard(guard) => guard.body.first().map_or(self, Step::unguarded),
@@ -34,7 +34,7 @@ impl Step {
     }
 }
 
-/// The outputs that come with the kind, and whether further ones are unknown as long as none are declared.
+/// The outputs that come with the kind, and whether there may be others as long as none are declared.
 fn implied(kind: &Kind<Vec<Step>>) -> (IndexMap<Arc<str>, Type>, bool) {
     let fields =
         |list: &[(&str, Type)]| list.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect();

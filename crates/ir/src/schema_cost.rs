@@ -1,44 +1,45 @@
-//! How many evaluations it takes to check a value against a JSON Schema, so that a schema or a value that would take too many is
+//! Counts the evaluations needed to check a value against a JSON Schema, so that excessive schemas and values are
 //! refused before anything is evaluated.
 //!
-//! Without references the number is at most the size of the schema times the size of the value. With them a schema of a few lines can
-//! refer to itself twice at each level, which doubles the work with each level. The count takes every branch, so it is an upper bound.
+//! Without references, the count is at most the size of the schema times the size of the value. With them, a schema
+//! of a few lines can refer to itself twice at each level, which doubles the work per level. The count includes every
+//! branch, so it is an upper bound.
 
 use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most evaluations of subschemas that checking one value may take. They take about a tenth of a second.
+/// The maximum number of subschema evaluations per value, which take about a tenth of a second.
 pub const EVALUATIONS_MAX: u64 = 10_000_000;
 
-/// The most subschemas that may be applied inside each other to the same part of a value, and the most in all on the way to the
-/// innermost part of a value. Each takes room on the stack.
+/// The maximum number of subschemas applied inside each other, to the same part of a value and on the way to its
+/// innermost part. Each uses stack space.
 const NESTED_MAX: usize = 200;
 const NESTED_IN_ALL_MAX: usize = 4_000;
 
-/// A schema whose references were followed. Node 0 is the schema itself.
+/// A schema with resolved references. Node 0 is the schema itself.
 #[derive(Debug)]
 pub struct Cost(Vec<Node>);
 
-/// A subschema, with the numbers of those that it applies.
+/// A subschema and the numbers of the subschemas that it applies.
 #[derive(Debug, Default)]
 struct Node {
     /// To the same value.
     same: Vec<usize>,
-    /// To one member of an object, to each, and to those that no name is given for.
+    /// To one member of an object, to each member, and to the members that are not named.
     named: BTreeMap<String, usize>,
     each_member: Vec<usize>,
     other_members: Vec<usize>,
     /// To one item of a list, and to each.
     positioned: Vec<usize>,
     each_item: Vec<usize>,
-    /// It asks for each part of the value again what was applied to it.
+    /// Whether it asks again, for each part of the value, which subschemas were applied to it.
     asks_again: bool,
-    /// The evaluations that a value without parts takes.
+    /// The number of evaluations for a value without parts.
     alone: u64,
 }
 
 impl Cost {
-    /// None for a schema without references. An error says what is wrong with them.
+    /// `None` for a schema without references. An error says what is wrong with them.
     pub fn of(schema: &Json) -> Result<Option<Self>, String> {
         let mut reader = Reader { root: schema, resources: Vec::new(), anchors: Vec::new(), refers: false };
         reader.note(schema, 0)?;
@@ -53,15 +54,13 @@ impl Cost {
         Ok(Some(cost))
     }
 
-    /// Finds out what a node costs alone, and that it does not apply itself to the same value.
+    /// Computes the cost of a node alone and checks that it does not apply itself to the same value.
     fn weigh(&mut self, node: usize, depth: usize, seen: &mut [Seen]) -> Result<u64, String> {
         match seen[node] {
             Seen::Yes => return Ok(self.0[node].alone),
-            Seen::Open => return Err("a `$ref` leads back to itself for the same value".into()),
+            Seen::Open => return Err("a `$ref` refers to itself for the same value".into()),
             Seen::No if depth == NESTED_MAX => {
-                return Err(format!(
-                    "more than {NESTED_MAX} references follow each other for the same value"
-                ));
+                return Err(format!("more than {NESTED_MAX} references in a row apply to the same value"));
             }
             Seen::No => seen[node] = Seen::Open,
         }
@@ -73,7 +72,7 @@ impl Cost {
         if alone > EVALUATIONS_MAX {
             return Err(format!(
                 "its references multiply: checking one value takes more than {EVALUATIONS_MAX} evaluations; \
-                 refer to each definition once"
+                    refer to each definition only once"
             ));
         }
         (self.0[node].alone, seen[node]) = (alone, Seen::Yes);
@@ -144,12 +143,12 @@ impl Cost {
 #[derive(Clone, Copy)]
 enum Seen {
     No,
-    /// What it applies is being looked at.
+    /// The nodes it applies are being visited.
     Open,
     Yes,
 }
 
-/// Finds the subschemas of a schema, and what its references mean.
+/// Finds the subschemas of a schema and resolves its references.
 struct Reader<'s> {
     root: &'s Json,
     /// Subschemas with an `$id`: a pointer may be relative to any of them.
@@ -160,14 +159,14 @@ struct Reader<'s> {
 
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Schemas nest no deeper in any file that is read.
+/// The readers of files limit the nesting of schemas to this depth.
 const DEPTH_MAX: usize = 512;
 
 impl<'s> Reader<'s> {
-    /// Notes what references may name, anywhere in the schema.
+    /// Collects the possible targets of references, anywhere in the schema.
     fn note(&mut self, json: &'s Json, depth: usize) -> Result<(), String> {
         if depth == DEPTH_MAX {
-            return Err(format!("it nests more than {DEPTH_MAX} levels"));
+            return Err(format!("the schema is nested more than {DEPTH_MAX} levels deep"));
         }
         match json {
             Json::Array(items) => items.iter().try_for_each(|item| self.note(item, depth + 1)),
@@ -183,8 +182,8 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// All that a reference may mean. A pointer in a schema with several `$id`s may mean several, and all are counted; what is not in
-    /// this schema, such as one of the schemas of JSON Schema itself, is not counted.
+    /// All possible targets of a reference. In a schema with several `$id`s a pointer may have several, and all are
+    /// counted. Targets outside this schema, such as the metaschemas, are not counted.
     fn targets(&self, reference: &str) -> Vec<&'s Json> {
         let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let named = |id: &str| {
@@ -209,7 +208,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Everything that can be reached from the schema.
+    /// Everything reachable from the schema.
     fn nodes(&self) -> Vec<Node> {
         let mut numbers = Numbers { known: BTreeMap::new(), found: Vec::new() };
         numbers.of(self.root);
@@ -257,7 +256,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// The number of each subschema, by where it stands.
+/// The number of each subschema, by its address.
 struct Numbers<'s> {
     known: BTreeMap<*const Json, usize>,
     found: Vec<&'s Json>,
@@ -280,7 +279,7 @@ impl<'s> Numbers<'s> {
     }
 }
 
-/// A pointer in the fragment of a reference may have bytes written as `%25`.
+/// A pointer in the fragment of a reference may be percent-encoded.
 fn decoded(pointer: &str) -> String {
     let mut bytes = Vec::with_capacity(pointer.len());
     let mut rest = pointer.as_bytes();
@@ -305,7 +304,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// So many definitions, each of which applies `body` of the next.
+    /// A chain of definitions, each of which applies `body` to the next.
     fn chain(length: usize, body: impl Fn(String) -> Json) -> Json {
         let mut definitions: Map<String, Json> =
             (0..length).map(|n| (format!("d{n}"), body(format!("#/$defs/d{}", n + 1)))).collect();
@@ -318,11 +317,11 @@ mod tests {
     }
 
     #[test]
-    fn references_that_multiply_are_refused() {
+    fn multiplying_references_are_refused() {
         let twice = |next: String| json!({"allOf": [{"$ref": next}, {"$ref": next}]});
         assert_eq!(problem(&chain(10, twice)), None);
         let expected = Some(
-            "its references multiply: checking one value takes more than 10000000 evaluations; refer to each definition once",
+            "its references multiply: checking one value takes more than 10000000 evaluations; refer to each definition only once",
         );
         assert_eq!(problem(&chain(30, twice)).as_deref(), expected);
         assert_eq!(problem(&chain(60, twice)).as_deref(), expected);
@@ -337,17 +336,17 @@ mod tests {
     }
 
     #[test]
-    fn references_that_never_end_are_refused() {
-        let expected = Some("a `$ref` leads back to itself for the same value");
+    fn infinite_references_are_refused() {
+        let expected = Some("a `$ref` refers to itself for the same value");
         assert_eq!(problem(&json!({"$ref": "#"})).as_deref(), expected);
         assert_eq!(problem(&json!({"allOf": [{"not": {"$ref": "#"}}]})).as_deref(), expected);
         let single = |next: String| json!({"$ref": next});
-        let expected = Some("more than 200 references follow each other for the same value");
+        let expected = Some("more than 200 references in a row apply to the same value");
         assert_eq!(problem(&chain(10_000, single)).as_deref(), expected);
     }
 
     #[test]
-    fn a_schema_of_a_tree_is_good_as_deep_as_it_goes() {
+    fn recursive_tree_schemas_are_accepted_at_any_depth() {
         let mut tree = json!({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "any": {"items": {"$ref": "#"}}}});
         let mut value = json!({"left": {}});
         for _ in 0..100 {
@@ -360,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_doubles_the_work_at_each_level_is_refused() {
+    fn values_that_double_the_work_at_each_level_are_refused() {
         let twice =
             json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
         let cost = Cost::of(&twice).expect("good").expect("it refers");

@@ -1,16 +1,16 @@
-//! Where something was written: the files that make up one workflow, and ranges of bytes in them.
+//! Source locations: the files that make up one workflow, and byte ranges in them.
 //!
-//! Every node of the representation carries a [`Span`]. Lines and columns are worked out only when a
-//! diagnostic is shown, so that reading a file costs nothing for places nobody asks about.
+//! Every node of the representation has a [`Span`]. Lines and columns are computed only when a diagnostic is shown,
+//! so reading a file does not pay for them.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One of the files that were read together (a workflow, and the overrides laid over it).
+/// One of the files that were read together (a workflow and its overrides).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u16);
 
-/// A range of bytes in one source. The end is exclusive.
+/// A byte range in one source. The end is exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     pub source: SourceId,
@@ -20,24 +20,25 @@ pub struct Span {
 
 impl Span {
     pub fn new(source: SourceId, start: usize, end: usize) -> Self {
-        // Sources are limited to 16 MiB, so an offset always fits; a larger one is clamped, not wrapped.
+        // Sources are limited to 16 MiB, so an offset always fits; a larger one is clamped instead of wrapping
+        // around.
         let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         Self { source, start: clamp(start), end: clamp(end.max(start)) }
     }
 
-    /// The part of this span from `start` to `end`, both relative to its own start.
+    /// The part of this span from `start` to `end`, both relative to the start of the span.
     pub fn within(self, start: usize, end: usize) -> Self {
         let base = self.start as usize;
         Self::new(self.source, base + start, base + end)
     }
 
-    /// An empty span at the start of this one: "before this".
+    /// An empty span at the start of this one.
     pub fn head(self) -> Self {
         Self { end: self.start, ..self }
     }
 }
 
-/// A value together with the place where it was written. Only the value is stored with a plan.
+/// A value and its location. Only the value is stored with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Spanned<T> {
@@ -52,20 +53,21 @@ impl<T> Spanned<T> {
     }
 }
 
-/// A place as a person counts: lines and columns from 1, columns in characters.
+/// A location for people: lines and columns start at 1, columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub line: usize,
     pub column: usize,
 }
 
-/// One file: its name as the user gave it, and its text.
+/// One file: its name as the user wrote it, and its text.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub name: Arc<str>,
     pub text: Arc<str>,
     line_starts: Arc<[u32]>,
-    /// How many characters stand before each block of [`BLOCK`] bytes: a place far into a long line is found at once.
+    /// The number of characters before each block of [`BLOCK`] bytes, so that columns in very long lines are fast to
+    /// compute.
     chars_before: Arc<[u32]>,
 }
 
@@ -94,13 +96,13 @@ impl Source {
         let before = self.chars_before.get(block).copied();
         match before {
             Some(before) => before + chars(&self.text.as_bytes()[block * BLOCK..offset]),
-            // The text ends with a whole block, and the place is its end.
+            // The text ends with a full block, and the location is its end.
             None => chars(self.text.as_bytes()),
         }
     }
 }
 
-/// The characters that begin in a piece of text.
+/// The number of characters that start in a piece of text.
 fn chars(bytes: &[u8]) -> u32 {
     bytes.iter().map(|byte| u32::from(!is_continuation(*byte))).sum()
 }
@@ -110,7 +112,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// All files that were read together, addressed by [`SourceId`].
+/// All files that were read together, by [`SourceId`].
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<Source>,

@@ -1,20 +1,20 @@
-//! Did-you-mean: the candidate nearest to a mistyped word, if any is near enough to be worth offering.
+//! Did-you-mean: the candidate closest to a mistyped word, if it is close enough.
 
-/// After this many findings nobody needs another guess: looking for one costs as much as there are names in the file.
+/// After this many problems there are no more suggestions, because each search visits all names in the file.
 pub const GUESSES_MAX: usize = 100;
 
-/// Letters beyond these are not looked at.
+/// Only this many characters are compared.
 const LENGTH_MAX: usize = 64;
 
-/// The candidate with the smallest edit distance to `word`, unless even that one is too far away; the first by letters
+/// The candidate with the smallest edit distance to `word`, if it is close enough; the first in alphabetical order
 /// among equals.
 ///
-/// Near enough means at most one edit for every three characters (and at least one); letter case is free.
+/// Close enough means at most one edit per three characters (and at least one). Case does not count.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = letters(word);
     let allowed = (wanted.len() / 3).max(1);
     let near = candidates.into_iter().filter(|candidate| *candidate != word).filter_map(|candidate| {
-        // Bytes are at least as many as letters, so this many are too few.
+        // A word has at least as many bytes as characters, so the difference in bytes is a lower bound.
         if candidate.len() + allowed < wanted.len() {
             return None;
         }
@@ -30,7 +30,7 @@ fn letters(word: &str) -> Vec<char> {
     word.chars().flat_map(char::to_lowercase).take(LENGTH_MAX).collect()
 }
 
-/// Edit distance with swaps of neighbours counted as one edit (optimal string alignment).
+/// Edit distance in which swapping two neighbors counts as one edit (optimal string alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before = [0; LENGTH_MAX + 1];
     let mut last = [0; LENGTH_MAX + 1];
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_nearest_word() {
+    fn the_closest_word_is_found() {
         assert_eq!(nearest("strng", ["string", "integer"]), Some("string"));
         assert_eq!(nearest("depend_on", ["depends_on", "description"]), Some("depends_on"));
         assert_eq!(nearest("stydy", ["study", "act"]), Some("study"));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn far_words_are_not_offered() {
+    fn distant_words_are_not_suggested() {
         assert_eq!(nearest("x", ["string"]), None);
         assert_eq!(nearest("spiral", ["agent", "gate", "fan_out"]), None);
         assert_eq!(nearest("", ["a"]), Some("a"));

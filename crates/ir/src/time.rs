@@ -1,4 +1,4 @@
-//! Lengths of time. The core counts whole microseconds and has no other time.
+//! Durations. The core counts whole microseconds.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +11,13 @@ const UNITS: [(u64, &str); 6] = [
     (1, "us"),
 ];
 
-/// An instant such as `2027-01-31T09:00:00Z`, in microseconds since the Unix epoch.
+/// Parses an instant such as `2027-01-31T09:00:00Z` into microseconds since the Unix epoch.
 pub fn instant(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_microsecond)
 }
 
-/// When the day of an instant is over in a zone, both in microseconds since the Unix epoch. None for a zone that does not exist.
+/// The end of the day that contains an instant in a zone, both in microseconds since the Unix epoch. `None` for an
+/// unknown zone.
 pub fn end_of_day(zone: &str, micros: i64) -> Option<i64> {
     let zone = crate::zone::zone(zone).ok()?;
     let at = jiff::Timestamp::from_microsecond(micros).ok()?.to_zoned(zone);
@@ -24,10 +25,10 @@ pub fn end_of_day(zone: &str, micros: i64) -> Option<i64> {
     Some(tomorrow.timestamp().as_microsecond())
 }
 
-/// A length that somebody writes down and that is longer than this is a mistake: ten years.
+/// The longest duration accepted from a file: ten years. Anything longer is a mistake.
 const WRITTEN_MAX: u64 = 10 * 366 * 86_400 * 1_000_000;
 
-/// A length of time in microseconds.
+/// A duration in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Duration(pub u64);
@@ -47,12 +48,12 @@ impl Duration {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// Reads days, hours, minutes, seconds and milliseconds in that order, each at most once: `1h30m`, `250ms`.
+    /// Parses days, hours, minutes, seconds and milliseconds in that order, each at most once: `1h30m`, `250ms`.
     pub fn parse(text: &str) -> Option<Self> {
         Self::parse_any(text).filter(|length| !text.ends_with("us") && length.0 <= WRITTEN_MAX)
     }
 
-    /// The same without a bound, and down to microseconds: whatever is shown can be read.
+    /// Parses without an upper bound and down to microseconds, so that every displayed duration can be parsed.
     pub fn parse_any(text: &str) -> Option<Self> {
         let mut rest = text;
         let mut total: u64 = 0;
@@ -78,7 +79,7 @@ impl Duration {
     }
 }
 
-/// As people write it: `1d2h`, `30m`, `1m30s`, `250ms`, `0s`.
+/// Formats durations as people write them: `1d2h`, `30m`, `1m30s`, `250ms`, `0s`.
 impl std::fmt::Display for Duration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.0 == 0 {
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shown_as_people_write_it() {
+    fn durations_are_displayed_as_people_write_them() {
         let check = |micros: u64, expected: &str| assert_eq!(Duration(micros).to_string(), expected);
         check(0, "0s");
         check(90_000_000, "1m30s");
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_read_in_order() {
+    fn units_are_parsed_in_order() {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(
                 Duration::parse(text).map(|length| length.to_string()).as_deref(),
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_can_be_read() {
+    fn displayed_durations_can_be_parsed() {
         for micros in [0, 1, 999, 1_001, 60_000_001, WRITTEN_MAX + 1, u64::MAX] {
             let length = Duration(micros);
             assert_eq!(Duration::parse_any(&length.to_string()), Some(length));

@@ -1,5 +1,5 @@
-//! What starts runs by itself: the triggers that a workflow declares, and the schedules that a file of their own binds to
-//! workflows. Nothing here fires: this is what was declared, and when it would be due.
+//! Triggers declared by workflows, and schedules that a separate file binds to workflows. Nothing fires here: these
+//! are the declarations and the times at which they are due.
 
 use crate::cron::{Cron, CronError};
 use crate::policy::Bindings;
@@ -20,16 +20,16 @@ pub struct Trigger {
     pub enabled: bool,
     pub source: TriggerSource,
     pub input: TriggerInput,
-    /// Runs of this trigger at once. None is no limit.
+    /// The maximum number of concurrent runs of this trigger. `None` means no limit.
     pub runs_max: Option<u32>,
-    /// What becomes of a fire beyond that.
+    /// What happens to a firing beyond that limit.
     pub overlap: Overlap,
     pub debounce: Option<Debounce>,
     #[serde(skip)]
     pub span: Span,
 }
 
-/// What the run is started with.
+/// The inputs of the started run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TriggerInput {
@@ -37,7 +37,7 @@ pub enum TriggerInput {
     Parameters(Bindings),
     /// The whole input.
     Whole(Bound),
-    /// What fired it, in an envelope with the trigger's id, its source and the time.
+    /// The event that fired the trigger, in an envelope with the trigger's id, its source and the time.
     Envelope,
 }
 
@@ -45,18 +45,18 @@ pub enum TriggerInput {
 #[serde(rename_all = "snake_case")]
 pub enum TriggerSource {
     Cron(CronTrigger),
-    /// A POST request; `secret` is what signs it.
+    /// A POST request, signed with `secret`.
     Webhook {
         path: Arc<str>,
         secret: Option<SigningSecret>,
     },
-    /// A request that waits for the run's answer.
+    /// A request that waits for the run's response.
     Http(HttpTrigger),
-    /// Something published under a name or a pattern of names.
+    /// A message published under a name or a pattern of names.
     Message {
         name: Arc<str>,
     },
-    /// A kind that a worker brings.
+    /// A kind provided by a worker.
     External {
         kind: Arc<str>,
         config: Value,
@@ -64,7 +64,7 @@ pub enum TriggerSource {
 }
 
 impl TriggerSource {
-    /// What signs the requests that fire it.
+    /// The secret that signs requests to this trigger.
     pub fn secret(&self) -> Option<&SigningSecret> {
         match self {
             Self::Webhook { secret, .. } | Self::Http(HttpTrigger { secret, .. }) => secret.as_ref(),
@@ -78,7 +78,7 @@ pub struct CronTrigger {
     pub pattern: Spanned<Arc<str>>,
     pub syntax: CronSyntax,
     pub timezone: Option<Arc<str>>,
-    /// Each fire is put off by a random time up to this.
+    /// Each firing is delayed by a random time up to this.
     pub jitter: Option<Duration>,
     pub catch_up: CatchUp,
 }
@@ -100,65 +100,65 @@ pub struct Times {
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BadTimes {
-    #[error("the pattern is wrong: {}", .0.message)]
+    #[error("invalid cron pattern: {}", .0.message)]
     Pattern(#[from] CronError),
     #[error(transparent)]
     Zone(#[from] UnknownZone),
 }
 
 impl Times {
-    /// The first one after an instant, both in microseconds since the Unix epoch.
+    /// The first instant after the given one, both in microseconds since the Unix epoch.
     pub fn next_micros(&self, after: i64) -> Option<i64> {
         let after = Timestamp::from_microsecond(after).ok()?;
         self.pattern.next_after(after, &self.zone).map(Timestamp::as_microsecond)
     }
 }
 
-/// What becomes of a fire while as many runs of its trigger as there may be are under way.
+/// What happens to a firing while the trigger has as many active runs as allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// Nothing is started.
+    /// The firing is dropped.
     #[default]
     Skip,
     /// The new run waits for its turn.
     Queue,
-    /// The runs that are under way are told to stop.
+    /// The active runs are canceled.
     Cancel,
 }
 
-/// Which of the fires that were missed, because nobody was there, are made up for.
+/// Which firings that were missed while Windlass was not running are made up for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchUp {
     #[default]
     None,
     Last,
-    /// The latest ones, up to so many.
+    /// The latest ones, up to this number.
     All(u32),
 }
 
 impl CatchUp {
-    /// How many are made up for where nothing else is said.
+    /// How many are made up for by default.
     pub const USUAL: u32 = 100;
 }
 
-/// Which fields a pattern has and what its numbers mean.
+/// The fields of a pattern and the meaning of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CronSyntax {
-    /// Five fields, or six with seconds in front; 0 and 7 are Sunday; either of the two day fields may match.
+    /// Five fields, or six with seconds in front; 0 and 7 are Sunday; a match in either day field is enough.
     House,
-    /// Five fields; 0 to 6 from Sunday; no names; either of the two day fields may match.
+    /// Five fields; 0 to 6, Sunday is 0; no names; a match in either day field is enough.
     Posix,
-    /// Six or seven fields with seconds in front and the year last; 1 to 7 from Sunday; both day fields must match.
+    /// Six or seven fields with seconds in front and the year last; 1 to 7, Sunday is 1; both day fields must match.
     SecondsFirst,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SigningSecret {
-    /// A secret that the file declares.
+    /// A secret declared in the file.
     Declared(Spanned<Arc<str>>),
     /// A variable of the server's environment.
     Variable(Arc<str>),
@@ -174,18 +174,18 @@ pub struct HttpTrigger {
     pub body_bytes_max: Option<u64>,
     pub secret: Option<SigningSecret>,
     pub idempotency_header: Option<Arc<str>>,
-    /// How callers are told to authenticate; a description only.
+    /// How callers should authenticate; a description only.
     pub authentication: Option<Value>,
 }
 
-/// Fires that follow each other are gathered into one.
+/// Firings in quick succession are combined into one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Debounce {
-    /// Quiet time after the last one.
+    /// Quiet time after the last firing.
     pub period: Duration,
-    /// The longest time that the first one waits.
+    /// The longest time that the first firing waits.
     pub timeout: Option<Duration>,
-    /// A dotted path into what fired; each value of it is gathered apart.
+    /// A dotted path into the payload; each of its values is debounced separately.
     pub key: Option<Arc<str>>,
 }
 
@@ -196,7 +196,7 @@ pub struct Schedule {
     pub trigger: Trigger,
 }
 
-/// The parameters that a trigger gives, by name; none when it gives a whole input.
+/// The parameters that a trigger passes, by name; `None` if it passes a whole input.
 impl TriggerInput {
     pub fn parameters(&self) -> Option<&IndexMap<Arc<str>, Bound>> {
         match self {

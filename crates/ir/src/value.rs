@@ -1,6 +1,6 @@
-//! The data that flows through a run: an immutable tree that is shared, not copied.
+//! The data that flows through a run: an immutable tree whose parts are shared, not copied.
 //!
-//! Integers and floats differ (`3` and `3.0` are two values that compare equal). A secret is an opaque leaf:
+//! Integers and floats are different (`3` and `3.0` are two values that compare equal). A secret is an opaque leaf:
 //! text that contains one is [`Value::Sealed`], a list of parts that only an executor can turn into text.
 
 use indexmap::IndexMap;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 pub type Map = IndexMap<Arc<str>, Value>;
 
-/// The largest value that a step may be given or produce, that a run may start with, and that is shown: so much memory when it is
-/// written out. A value shares its parts, so one of a few bytes can stand for an enormous one.
+/// The largest value that a step may take or produce, that a run may start with, and that is displayed, measured as
+/// written out. Parts are shared, so a value of a few bytes can stand for an enormous one.
 pub const VALUE_BYTES_MAX: u64 = 64 << 20;
 
-/// The same for what steps inside a step have produced together.
+/// The same for the combined results of the steps inside a step.
 pub const COLLECTED_BYTES_MAX: u64 = 512 << 20;
 
-/// What every value counts beside its text: about what it takes in memory.
+/// The size of every value besides its text: about what it takes in memory.
 pub const NODE_BYTES: usize = 32;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub enum Value {
     Int(i64),
     Float(f64),
     Text(Arc<str>),
-    /// Text with at least one secret in it.
+    /// Text that contains at least one secret.
     Sealed(Arc<[SealedPart]>),
     List(Arc<[Value]>),
     Map(Arc<Map>),
@@ -80,26 +80,26 @@ impl Value {
         }
     }
 
-    /// The word for this kind of value in messages to people.
+    /// The word for this kind of value in messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "boolean",
             Self::Int(_) => "integer",
             Self::Float(_) => "number",
-            Self::Text(_) => "text",
+            Self::Text(_) => "string",
             Self::Sealed(_) => "secret",
             Self::List(_) => "list",
             Self::Map(_) => "object",
         }
     }
 
-    /// Whether the value, written out, takes at most so many bytes. Looks no further than those.
+    /// Whether the value, written out, takes at most this many bytes. Stops counting at the limit.
     pub fn fits(&self, bytes_max: u64) -> bool {
         self.rest_of(bytes_max).is_some()
     }
 
-    /// What is left of so many bytes.
+    /// The bytes left after writing the value out.
     fn rest_of(&self, bytes: u64) -> Option<u64> {
         let bytes = bytes.checked_sub(self.own_bytes())?;
         match self {
@@ -112,7 +112,7 @@ impl Value {
         }
     }
 
-    /// How many bytes the value takes when it is written out. Looks at each part once, however often it is shared.
+    /// The size of the value when written out. Visits each shared part only once.
     pub fn expanded_bytes(&self) -> u64 {
         self.bytes_with(&mut BTreeMap::new())
     }
@@ -153,7 +153,7 @@ impl Value {
         (NODE_BYTES + text) as u64
     }
 
-    /// True if a secret stands anywhere in this value.
+    /// True if the value contains a secret anywhere.
     pub fn is_sealed(&self) -> bool {
         match self {
             Self::Sealed(_) => true,
@@ -163,12 +163,12 @@ impl Value {
         }
     }
 
-    /// Compact JSON; `None` when a secret stands in the value.
+    /// Compact JSON; `None` if the value contains a secret.
     pub fn to_json_text(&self) -> Option<String> {
         self.to_json().map(|json| json.to_string())
     }
 
-    /// The same value for a library that speaks `serde_json`; `None` when a secret stands in it.
+    /// The same value as `serde_json`; `None` if it contains a secret.
     pub fn to_json(&self) -> Option<serde_json::Value> {
         Some(match self {
             Self::Null => serde_json::Value::Null,
@@ -212,7 +212,7 @@ impl Serialize for Value {
             Self::Int(i) => serializer.serialize_i64(*i),
             Self::Float(f) => serializer.serialize_f64(*f),
             Self::Text(text) => serializer.serialize_str(text),
-            Self::Sealed(_) => Err(S::Error::custom("a secret cannot be written down")),
+            Self::Sealed(_) => Err(S::Error::custom("a secret cannot be serialized")),
             Self::List(items) => serializer.collect_seq(items.iter()),
             Self::Map(map) => serializer.collect_map(map.iter()),
         }
@@ -247,7 +247,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_u64<E>(self, u: u64) -> Result<Value, E> {
-        // Beyond 64 signed bits only the magnitude survives, as in every JSON reader without big numbers.
+        // Beyond 64 signed bits only the magnitude is kept, as in other JSON readers without big integers.
         Ok(i64::try_from(u).map_or(Value::Float(u as f64), Value::Int))
     }
 
@@ -276,17 +276,17 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// A value that may hold secrets, in a form that can be stored: the names of secrets are written, never their contents.
+/// A storable form of a value that may contain secrets: stores the names of secrets, never their contents.
 ///
-/// Only here does stored data become a secret again. A plain [`Value`] read from outside never does, so nobody can forge a
-/// reference to a secret by sending data that looks like one.
+/// This is the only place where stored data becomes a secret again. A plain [`Value`] from outside never does, so
+/// data that looks like a reference to a secret cannot forge one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sealable(pub Value);
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stored {
-    /// Nothing in it is secret.
+    /// Contains no secrets.
     Plain(Value),
     Sealed(Vec<SealedPart>),
     List(Vec<Stored>),
@@ -335,14 +335,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_keeps_integers_and_floats_apart() {
+    fn json_distinguishes_integers_and_floats() {
         let value: Value =
             serde_json::from_str(r#"{"a": 3, "b": 3.0, "c": [null, true, "x"]}"#).expect("valid");
         assert_eq!(value.to_json_text().as_deref(), Some(r#"{"a":3,"b":3.0,"c":[null,true,"x"]}"#));
     }
 
     #[test]
-    fn a_shared_value_counts_as_often_as_it_stands_there() {
+    fn shared_values_count_at_each_occurrence() {
         let text = Value::text("four");
         assert_eq!((text.expanded_bytes(), text.fits(36), text.fits(35)), (36, true, false));
         let map = Value::map([("key", Value::list([text.clone(), Value::Null]))]);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_never_written() {
+    fn secrets_are_never_serialized() {
         let value = Value::map([("token", Value::secret("API"))]);
         assert!(value.is_sealed());
         assert_eq!(value.to_json_text(), None);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_secrets_are_stored_where_that_is_asked_for() {
+    fn names_of_secrets_are_stored_on_request() {
         let value = Sealable(Value::map([
             (
                 "header",

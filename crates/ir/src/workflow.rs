@@ -1,7 +1,8 @@
-//! The one representation that every dialect is read into: nested as it was written, each node with its place.
+//! The one representation that every dialect is parsed into: nested as in the file, each node with its location.
 //!
-//! Leaves are actions, gates, waits, assignments and an early end; scopes hold further steps. A scope is generic over
-//! how its steps are held: nested `Vec<Step>` here, numbers in the flat [`crate::Plan`], so that both share one definition.
+//! Leaves are actions, gates, waits, assignments and an early end; scopes contain further steps. A scope is generic
+//! over how its steps are held: a nested `Vec<Step>` here, numbers in the flat [`crate::Plan`], so that both share
+//! one definition.
 
 use crate::contract::Type;
 use crate::expr::{Expr, Namespace, Semantics, StepId, Template};
@@ -14,7 +15,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A workflow as its file says it, with defaults filled in and overrides laid over.
+/// A workflow as written in its file, with defaults filled in and overrides applied.
 #[derive(Clone, Debug)]
 pub struct Workflow {
     pub words: &'static Words,
@@ -28,22 +29,22 @@ pub struct Workflow {
     pub policy: RunPolicy,
     pub steps: Vec<Step>,
     pub outputs: IndexMap<Arc<str>, Output>,
-    /// The value that the run ends with, where it is not an object of `outputs`.
+    /// The result of the run, if it is not an object of `outputs`.
     pub result: Option<Output>,
     pub hooks: Vec<Hook>,
     pub triggers: Vec<Trigger>,
 }
 
-/// The words in which a dialect's user thinks, for messages and for what is shown.
+/// The vocabulary of a dialect, for messages and output.
 #[derive(Debug)]
 pub struct Words {
     pub dialect: &'static str,
     pub step: &'static str,
     pub needs: &'static str,
     pub parameter: &'static str,
-    /// What a step's results are read as.
+    /// The word for a step's results.
     pub outputs: &'static str,
-    /// What stands before an expression in text; `}}` ends it.
+    /// What opens an expression in text; `}}` closes it.
     pub opens: &'static str,
     pub namespace: fn(Namespace) -> &'static str,
 }
@@ -56,12 +57,12 @@ pub struct Header {
     pub description: Option<Arc<str>>,
     pub author: Option<Arc<str>>,
     pub tags: Vec<Arc<str>>,
-    /// What its author says that it needs: shown, not checked.
+    /// Requirements stated by the author: displayed, not checked.
     pub requires: IndexMap<Arc<str>, Value>,
 }
 
 impl Header {
-    /// The name, with the version where there is one.
+    /// The name, with the version if there is one.
     pub fn title(&self) -> String {
         match &*self.version {
             "" => self.name.to_string(),
@@ -70,31 +71,31 @@ impl Header {
     }
 }
 
-/// What a run may be started with.
+/// The inputs that a run accepts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunInput {
-    /// An object of the declared parameters and nothing else.
+    /// An object with the declared parameters and nothing else.
     Declared,
-    /// Any value of this type. Parameters that are declared as well are only known by name: they say how text that is
-    /// given for one is read.
+    /// Any value of this type. Parameters may be declared as well; they only determine how text passed for them is
+    /// read.
     Open(Type),
 }
 
-/// One value the run is started with.
+/// One input of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
     pub ty: Type,
     pub required: bool,
     pub default: Option<Value>,
-    /// The only values allowed; empty means all of the type.
+    /// The allowed values; empty means all values of the type.
     pub choices: Vec<Value>,
     pub description: Option<Arc<str>>,
     #[serde(skip)]
     pub span: Span,
 }
 
-/// A value with expressions in it, and where it stands in the file. `field` is relative to the step it belongs to.
+/// A template and its location in the file. `field` is relative to the step it belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     pub template: Template,
@@ -103,7 +104,7 @@ pub struct Bound {
     pub span: Span,
 }
 
-/// An expression whose truth decides something.
+/// An expression used as a condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     pub expr: Expr,
@@ -126,16 +127,16 @@ pub struct Output {
     pub required: bool,
     pub default: Option<Value>,
     pub description: Option<Arc<str>>,
-    /// Where a scope or a run takes it from; what a leaf produces needs none.
+    /// Where a scope or a run takes it from; outputs of a leaf need none.
     pub source: Option<Bound>,
     #[serde(skip)]
     pub span: Span,
 }
 
-/// One step. An `implicit` one has no name of its own: it is the inside of the step around it.
+/// One step. An `implicit` step has no name of its own: it is the body of the step around it.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Counted through the whole file, outer before inner; given by [`crate::resolve()`].
+    /// Numbered through the whole file, outer before inner; assigned by [`crate::resolve()`].
     pub number: StepId,
     pub id: Spanned<Arc<str>>,
     pub implicit: bool,
@@ -162,7 +163,7 @@ pub enum Kind<B> {
     Wait(Wait),
     Assign(Bindings),
     Finish(Finish),
-    /// A named place where others put steps; nothing happens there by itself, and it counts as skipped.
+    /// A named place where others can insert steps. On its own it does nothing and counts as skipped.
     Slot(Arc<str>),
     Block(B),
     Parallel(Parallel<B>),
@@ -172,7 +173,7 @@ pub enum Kind<B> {
     Guard(Guard<B>),
 }
 
-/// Work that an executor does.
+/// Work done by an executor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -197,7 +198,7 @@ pub struct Agent {
     pub handoff: Handoff,
 }
 
-/// Which memories an agent is given.
+/// The memories that an agent is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     pub project_scope: Arc<str>,
@@ -224,7 +225,7 @@ pub enum HandoffFormat {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shell {
-    /// Expressions in it are already wrapped so that they render shell-quoted.
+    /// Expressions in it are already wrapped so that they are shell-quoted when rendered.
     pub run: Bound,
     pub cwd: Option<Bound>,
     pub stdin: Option<Bound>,
@@ -251,13 +252,13 @@ pub struct Task {
     pub task: Arc<str>,
     pub group: Option<Arc<str>>,
     pub input: Option<Bound>,
-    /// Told to the worker with the job.
+    /// Sent to the worker with the job.
     pub metadata: IndexMap<Arc<str>, Arc<str>>,
-    /// What the worker must be allowed to do.
+    /// The capabilities that the worker needs.
     pub capabilities: Vec<Arc<str>>,
-    /// There when the worker may answer `continue`.
+    /// Present if the worker may answer `continue`.
     pub rounds: Option<Rounds>,
-    /// There when the worker's answer is a list of further steps.
+    /// Present if the worker's answer is a list of further steps.
     pub planner: Option<Planner>,
 }
 
@@ -275,28 +276,28 @@ impl Task {
     }
 }
 
-/// A task that is done again, with its own answer as the next input, until it says that it is complete.
+/// A task that repeats with its own answer as the next input until it reports completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rounds {
     pub rounds_max: u32,
     pub time_max: Option<Duration>,
     pub delay: Option<Duration>,
-    /// Rounds after which the worker is told that few are left, and that it must come to an end.
+    /// Rounds after which the worker is warned that few are left, and that it must finish.
     pub warn_at: Option<u32>,
     pub force_at: Option<u32>,
 }
 
-/// Bounds on the steps that a worker may add.
+/// Limits on the steps that a worker may add.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planner {
     pub steps_max: u32,
-    /// The longest chain among them; none is no limit.
+    /// The longest chain among them; `None` means no limit.
     pub depth_max: Option<u32>,
     /// Empty means any task.
     pub tasks_allowed: Vec<Arc<str>>,
 }
 
-/// A prompt or a named command for a command line agent, which an integration knows how to start.
+/// A prompt or a named command for a command-line agent that an integration can start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assistant {
     pub ask: Ask,
@@ -313,21 +314,21 @@ pub enum Ask {
     Prompt(Bound),
     Command {
         command: Arc<str>,
-        /// `args` is sent, the rest is recorded.
+        /// `args` is sent, the rest is only recorded.
         input: Bindings,
         arguments: Vec<Bound>,
         settings: Bindings,
     },
 }
 
-/// Keep what the agent prints.
+/// Capture the agent's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
-    /// Of each stream; none is no limit.
+    /// Limit for each stream; `None` means no limit.
     pub bytes_max: Option<u64>,
 }
 
-/// Something that the program itself can do, by name.
+/// A function of Windlass itself, by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Builtin {
     pub what: BuiltinKind,
@@ -339,7 +340,7 @@ pub struct Builtin {
 pub enum BuiltinKind {
     /// Sets up a Spec Kit project.
     SpeckitInit,
-    /// Puts a label on an issue or a pull request.
+    /// Adds a label to an issue or a pull request.
     GithubAddLabel,
     /// Answers the request that started the run.
     Respond,
@@ -385,12 +386,12 @@ pub enum HttpAuth {
     Basic { user: Bound, password: Bound },
 }
 
-/// Another workflow.
+/// A call of another workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// A name or a path relative to the calling file.
+    /// A name, or a path relative to the calling file.
     pub workflow: Bound,
-    /// The whole input of the other workflow.
+    /// The whole input of the called workflow.
     pub input: Option<Bound>,
     pub mode: CallMode,
 }
@@ -398,33 +399,33 @@ pub struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallMode {
-    /// A run of its own that is waited for.
+    /// A separate run; the caller waits for it.
     Child,
-    /// A run of its own that is only started.
+    /// A separate run; the caller only starts it.
     Detached,
-    /// Steps of the same run, which see nothing of the caller but their input.
+    /// Steps of the same run that see nothing of the caller except their input.
     Inline,
 }
 
-/// A human decision.
+/// A decision by a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// Empty means anyone who may decide at all.
+    /// Empty means anyone.
     pub approvers: Vec<Arc<str>>,
-    /// How many must say yes; at least 1. One no is a no.
+    /// How many approvals are needed; at least 1. A single rejection decides.
     pub quorum: u32,
-    /// Whether who started the run may decide, too.
+    /// Whether the person who started the run may decide as well.
     pub self_approval: bool,
     pub timeout: Option<Duration>,
     pub on_timeout: OnTimeout,
     pub message: Option<Bound>,
     pub form: IndexMap<Arc<str>, FormField>,
-    /// What can be chosen. `reject` and `abort`, in any case, say no; everything else says yes.
+    /// The options. `reject` and `abort`, in any case, reject; every other option approves.
     pub options: Vec<Arc<str>>,
     pub on_reject: OnReject,
     /// A file shown with the question.
     pub show_file: Option<Bound>,
-    /// A parameter that holds the decision when it is not empty.
+    /// A parameter that contains the decision if it is not empty.
     pub verdict_input: Option<Spanned<Arc<str>>>,
     /// Where the request is published.
     pub subject: Option<Arc<str>>,
@@ -432,7 +433,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Asks anyone, for as long as it takes, for a yes or a no.
+    /// Asks anyone to approve or reject, without a timeout.
     pub fn plain() -> Self {
         Self {
             approvers: Vec::new(),
@@ -452,20 +453,20 @@ impl Gate {
     }
 }
 
-/// What a no means.
+/// The effect of a rejection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnReject {
     /// The gate fails, with the class `gate_rejected`.
     Fail,
-    /// The run is over and cannot be taken up again.
+    /// The run ends and cannot be resumed.
     Abort,
-    /// The gate is done, and the run goes on with the choice on record.
+    /// The gate completes, and the run continues with the decision on record.
     Skip,
-    /// The question is asked anew.
+    /// The question is asked again.
     Retry,
-    /// A step of the same list that the gate waits for, and all between the two, are done again, with the comment, at most
-    /// so many times; then a no is a failure.
+    /// A step of the same list that the gate depends on and all steps between the two run again, with the comment, at
+    /// most this many times. After that, a rejection is a failure.
     Back { to: Spanned<Arc<str>>, times_max: u32 },
 }
 
@@ -477,7 +478,7 @@ pub enum OnTimeout {
     Reject,
 }
 
-/// Something the approver is asked to fill in; it becomes an output of the gate.
+/// A field that the approver fills in; it becomes an output of the gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FormField {
     pub ty: Type,
@@ -500,7 +501,7 @@ pub struct Wait {
 #[serde(rename_all = "snake_case")]
 pub enum WaitTimeout {
     Fail,
-    /// It counts as done, with this value.
+    /// The step completes with this value.
     Done(Value),
 }
 
@@ -508,16 +509,16 @@ pub enum WaitTimeout {
 #[serde(rename_all = "snake_case")]
 pub enum WaitFor {
     Duration(Bound),
-    /// A point in time, or a number of milliseconds from now.
+    /// An instant, or a number of milliseconds from now.
     Instant(Bound),
-    /// The next time that a pattern of five fields matches, in UTC.
+    /// The next match of a five-field pattern, in UTC.
     Cron(Arc<str>),
     /// Addressed to this run.
     Signal {
         name: Arc<str>,
         matching: Bindings,
     },
-    /// Published to nobody in particular.
+    /// Published without a recipient.
     Message {
         name: Arc<str>,
         matching: Bindings,
@@ -548,14 +549,14 @@ pub struct ForEach<B> {
     pub on_failure: ItemFailure,
     /// More items than this are a failure.
     pub items_max: Option<u64>,
-    /// Whether the steps of an item are seen only inside that item.
+    /// Whether the steps of an item are visible only inside that item.
     pub isolated: bool,
-    /// What the file says about how many at once, where the results tell it.
+    /// The concurrency written in the file, in dialects that record it in the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_written: Option<Value>,
 }
 
-/// Branches that run side by side.
+/// Branches that run in parallel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parallel<B> {
     /// Each step is one branch.
@@ -566,11 +567,11 @@ pub struct Parallel<B> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BranchFailure {
-    /// All branches come to their end; then the step fails.
+    /// All branches finish; then the step fails.
     Wait,
-    /// The others are cancelled, and the step fails.
+    /// The other branches are canceled, and the step fails.
     Abort,
-    /// The step is done whatever became of its branches.
+    /// The step succeeds regardless of its branches.
     Continue,
 }
 
@@ -578,16 +579,16 @@ pub enum BranchFailure {
 #[serde(rename_all = "snake_case")]
 pub enum Items {
     List(Bound),
-    /// The product of the lists: the axes in the alphabetical order of their names, the last one fastest.
+    /// The product of the lists: axes in alphabetical order, the last one varies fastest.
     Matrix(Bindings),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemFailure {
-    /// Start no further item; the fan-out fails.
+    /// Starts no further items; the fan-out fails.
     Halt,
-    /// Go on; a failed item leaves null in the list.
+    /// Continues; a failed item is null in the list.
     Continue,
 }
 
@@ -598,7 +599,7 @@ pub struct Repeat<B> {
     pub rounds_max: u32,
     pub delay: Option<Duration>,
     pub body: B,
-    /// The condition as the file has it, where the results tell it.
+    /// The condition as written in the file, in dialects that record it in the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_written: Option<Value>,
 }
@@ -606,11 +607,11 @@ pub struct Repeat<B> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RepeatTest {
-    /// Before each round: go on while it holds.
+    /// Tested before each round: continues while it holds.
     While,
-    /// After each round: stop once it holds.
+    /// Tested after each round: stops once it holds.
     Until,
-    /// After each round: go on while it holds.
+    /// Tested after each round: continues while it holds.
     DoWhile,
 }
 
@@ -622,7 +623,7 @@ pub enum Choose<B> {
         then: B,
         otherwise: B,
     },
-    /// The text form of the value picks the case.
+    /// The text form of the value selects the case.
     Switch {
         value: Bound,
         cases: IndexMap<Arc<str>, B>,
@@ -642,7 +643,7 @@ impl<B> Choose<B> {
     }
 }
 
-/// A body with what belongs to its end: how to undo it, and what to do whatever became of it.
+/// A body with the steps that undo it and the steps that always follow it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guard<B> {
     pub body: B,
@@ -650,7 +651,7 @@ pub struct Guard<B> {
     pub finally: Option<B>,
 }
 
-/// Something done around a run that cannot change its result.
+/// An action around a run that cannot change its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hook {
     pub on: HookMoment,
@@ -686,7 +687,7 @@ impl<B> Kind<B> {
         matches!(self, Self::Gate(_))
     }
 
-    /// The bodies of a scope with a word for each; none for a leaf.
+    /// The bodies of a scope with a name for each; empty for a leaf.
     pub fn bodies(&self) -> Vec<(&str, &B)> {
         match self {
             Self::Action(_)

@@ -1,22 +1,22 @@
-//! Time zones by their names in the tz database that is built in. A name is written as the database writes it; what is
-//! near to one is offered.
+//! Time zones by their names in the built-in tz database. Names must be spelled exactly; near misses get a
+//! suggestion.
 
 use crate::suggest::nearest;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// There is no zone of this name; `suggest` is the one that was probably meant.
+/// Unknown time zone; `suggest` is the one that the author probably meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no time zone `{name}`")]
+#[error("unknown time zone `{name}`")]
 pub struct UnknownZone {
     pub name: String,
     pub suggest: Option<String>,
 }
 
 impl UnknownZone {
-    pub const HELP: &str = "write a name of the tz database, such as `Europe/Berlin`";
+    pub const HELP: &str = "use a name from the tz database, such as `Europe/Berlin`";
 }
 
-/// The zone of exactly this name.
+/// The zone with exactly this name.
 pub fn zone(name: &str) -> Result<TimeZone, UnknownZone> {
     let database = TimeZoneDatabase::bundled();
     match database.get(name) {
@@ -25,8 +25,8 @@ pub fn zone(name: &str) -> Result<TimeZone, UnknownZone> {
     }
 }
 
-/// The same letters in another case, or a near miss of the last part in the same area. A number in a name is no typing
-/// mistake but an offset, which is another thing.
+/// The same letters in another case, or a near miss of the last part in the same area. Numbers in names are offsets,
+/// so they are not treated as typos.
 fn meant(name: &str, database: &TimeZoneDatabase) -> Option<String> {
     let names: Vec<String> = database.available().map(|name| name.to_string()).collect();
     if let Some(same) = names.iter().find(|known| known.eq_ignore_ascii_case(name)) {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_written_as_the_database_writes_it() {
+    fn names_must_match_the_database_exactly() {
         let check = |name: &str, expected: Result<(), Option<&str>>| {
             let found = zone(name).map(|_| ()).map_err(|unknown| unknown.suggest);
             assert_eq!(found, expected.map_err(|suggest| suggest.map(str::to_owned)), "{name}");

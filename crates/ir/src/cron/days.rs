@@ -1,29 +1,30 @@
-//! Which days a pattern means: sets of years, months, days and weekdays, or what the library of the house syntax says.
+//! The days that a pattern matches: sets of years, months, days and weekdays, or a pattern of the cron library used
+//! by the native dialect.
 
 use super::fields::Set;
 use jiff::civil::{Date, Weekday};
 
-/// No pattern is searched outside these years.
+/// The search for a matching day stays within these years.
 pub(super) const YEAR_MIN: i16 = 1970;
 pub(super) const YEAR_MAX: i16 = 2100;
 
 #[derive(Clone, Debug)]
 pub(super) enum Days {
     Sets {
-        /// None is every year.
+        /// None means every year.
         years: Option<Set>,
         months: Set,
         days: Set,
-        /// From Sunday, which is 0.
+        /// Sunday is 0.
         weekdays: Set,
-        /// One of the two sets of days is enough; else both must hold.
+        /// If set, a match in one of the two day fields is enough; otherwise both must match.
         either: bool,
     },
     House(Box<croner::Cron>),
 }
 
 impl Days {
-    /// The first day that matches, from this one on.
+    /// The first matching day on or after this one.
     pub(super) fn next(&self, from: Date) -> Option<Date> {
         let mut date = from.max(Date::constant(YEAR_MIN, 1, 1));
         while date.year() <= YEAR_MAX {
@@ -68,7 +69,7 @@ impl Days {
     }
 }
 
-/// Months, days and the like, which are never negative.
+/// Converts months, days and the like, which are never negative.
 fn small(number: i8) -> u16 {
     number.unsigned_abs().into()
 }

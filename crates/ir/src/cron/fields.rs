@@ -1,8 +1,8 @@
-//! One field of a pattern: stars, numbers, names, ranges, steps and lists become a set of numbers.
+//! One field of a pattern: stars, numbers, names, ranges, steps and lists, parsed into a set of numbers.
 
 use super::days::{YEAR_MAX, YEAR_MIN};
 
-/// Numbers from 0 to 2111: enough for every field, years included.
+/// A set of numbers from 0 to 2111, which is enough for every field including years.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Set {
     words: Vec<u64>,
@@ -23,7 +23,7 @@ impl Set {
         self.next(0, max)
     }
 
-    /// Every member made smaller by one: weekdays that count from 1 become weekdays that count from 0.
+    /// Decrements every member: weekdays that count from 1 become weekdays that count from 0.
     pub(super) fn shifted_down(&self) -> Self {
         (1..=7).filter(|value| self.has(*value)).map(|value| value - 1).collect()
     }
@@ -49,14 +49,14 @@ impl FromIterator<u16> for Set {
     }
 }
 
-/// What may stand in a field.
+/// The syntax and bounds of one field.
 #[derive(Debug)]
 pub(super) struct Field {
     name: &'static str,
     min: u16,
     max: u16,
     names: &'static [(&'static str, u16)],
-    /// `?` says the same as `*`.
+    /// Whether `?` is a synonym for `*`.
     question_mark: bool,
     steps: Steps,
 }
@@ -65,7 +65,7 @@ pub(super) struct Field {
 enum Steps {
     /// Only `*/N`, with any N above zero.
     AfterStar,
-    /// Behind anything; N is at most the largest value of the field.
+    /// After any value; N is at most the largest value of the field.
     Anywhere,
 }
 
@@ -102,7 +102,7 @@ impl Field {
     fn range(&self, range: &str, first: &str, last: &str) -> Result<(u16, u16), String> {
         let (first, last) = (self.value(first)?, self.value(last)?);
         if first > last {
-            return Err(format!("the range `{range}` of the {} runs backwards", self.name));
+            return Err(format!("the range `{range}` in the {} field runs backwards", self.name));
         }
         Ok((first, last))
     }
@@ -110,13 +110,16 @@ impl Field {
     fn step(&self, what: &str, step: &str) -> Result<u16, String> {
         let max = match self.steps {
             Steps::AfterStar if what != "*" => {
-                return Err(format!("in the {}, a step stands only behind `*`, as in `*/{step}`", self.name));
+                return Err(format!(
+                    "in the {} field, a step is only allowed after `*`, as in `*/{step}`",
+                    self.name
+                ));
             }
             Steps::AfterStar => u16::MAX,
             Steps::Anywhere => self.max,
         };
         let number = number(step).filter(|number| (1..=max).contains(number));
-        number.ok_or_else(|| format!("`{step}` is no step of the {}", self.name))
+        number.ok_or_else(|| format!("invalid step `{step}` in the {} field", self.name))
     }
 
     fn value(&self, text: &str) -> Result<u16, String> {
@@ -124,11 +127,12 @@ impl Field {
         let value = named.map(|(_, value)| *value).or_else(|| number(text));
         match value {
             Some(value) if (self.min..=self.max).contains(&value) => Ok(value),
-            Some(_) => {
-                Err(format!("`{text}` is no {}: it goes from {} to {}", self.name, self.min, self.max))
-            }
-            None if text.is_empty() => Err(format!("a value of the {} is missing", self.name)),
-            None => Err(format!("`{text}` is no {}", self.name)),
+            Some(_) => Err(format!(
+                "invalid {} `{text}`: allowed values are {} to {}",
+                self.name, self.min, self.max
+            )),
+            None if text.is_empty() => Err(format!("missing value in the {} field", self.name)),
+            None => Err(format!("invalid {} `{text}`", self.name)),
         }
     }
 }
@@ -143,9 +147,9 @@ pub(super) mod posix {
     const STEPS: Steps = Steps::AfterStar;
     pub(in super::super) const MINUTE: Field = Field::new("minute", 0, 59, STEPS);
     pub(in super::super) const HOUR: Field = Field::new("hour", 0, 23, STEPS);
-    pub(in super::super) const DAY: Field = Field::new("day of the month", 1, 31, STEPS);
+    pub(in super::super) const DAY: Field = Field::new("day-of-month", 1, 31, STEPS);
     pub(in super::super) const MONTH: Field = Field::new("month", 1, 12, STEPS);
-    pub(in super::super) const WEEKDAY: Field = Field::new("day of the week", 0, 6, STEPS);
+    pub(in super::super) const WEEKDAY: Field = Field::new("day-of-week", 0, 6, STEPS);
 }
 
 pub(super) mod seconds_first {
@@ -156,10 +160,10 @@ pub(super) mod seconds_first {
     pub(in super::super) const MINUTE: Field = Field::new("minute", 0, 59, STEPS);
     pub(in super::super) const HOUR: Field = Field::new("hour", 0, 23, STEPS);
     pub(in super::super) const DAY: Field =
-        Field { question_mark: true, ..Field::new("day of the month", 1, 31, STEPS) };
+        Field { question_mark: true, ..Field::new("day-of-month", 1, 31, STEPS) };
     pub(in super::super) const MONTH: Field = Field { names: MONTHS, ..Field::new("month", 1, 12, STEPS) };
     pub(in super::super) const WEEKDAY: Field =
-        Field { names: WEEKDAYS, question_mark: true, ..Field::new("day of the week", 1, 7, STEPS) };
+        Field { names: WEEKDAYS, question_mark: true, ..Field::new("day-of-week", 1, 7, STEPS) };
     pub(in super::super) const YEAR: Field =
         Field::new("year", YEAR_MIN.unsigned_abs(), YEAR_MAX.unsigned_abs(), STEPS);
 }
@@ -219,7 +223,7 @@ pub(super) const NICKNAMES: &[(&str, &str)] = &[
 
 const SHORT_WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
-/// Weekdays by number from 0 (7 is Sunday too), written by name. None when that is not what stands there.
+/// Numeric weekdays (0 to 7, both 0 and 7 are Sunday) written by name. None if the field has any other form.
 pub(super) fn named_weekdays(text: &str) -> Option<String> {
     let parts: Option<Vec<String>> = text.split(',').map(named_part).collect();
     parts.map(|parts| parts.join(","))
@@ -232,7 +236,7 @@ fn named_part(part: &str) -> Option<String> {
     };
     let (first, last) = (number(first)?, number(last)?);
     match last {
-        // Sunday comes first among the names, so a range that ends with it is written out.
+        // Sunday is the first name, so a range that ends with Sunday has to be written as a list.
         7 => Some((first..=last).map(weekday).collect::<Option<Vec<_>>>()?.join(",")),
         _ => Some(format!("{}-{}", weekday(first)?, weekday(last)?)),
     }

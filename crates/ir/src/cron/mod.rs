@@ -1,6 +1,5 @@
-//! Cron patterns: which instants a text such as `0 30 2 * * MON-FRI` stands for, in the three syntaxes that the dialects
-//! have. Reading is in `fields`, the search for the next instant in `next`. No clock is asked: instants come in as
-//! arguments.
+//! Cron patterns in the three syntaxes of the dialects, such as `0 30 2 * * MON-FRI`. Parsing is in `fields`, the
+//! search for the next match in `next`. This module never reads a clock: instants are passed in as arguments.
 
 mod days;
 mod fields;
@@ -12,10 +11,10 @@ use fields::{Field, Set};
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Longer patterns are refused before they are looked at.
+/// Longer patterns are refused before they are parsed.
 const CHARS_MAX: usize = 256;
 
-/// A pattern that was read. Seconds, minutes and hours are sets; which days match is asked day by day.
+/// A parsed pattern. Seconds, minutes and hours are sets; days are tested one at a time.
 #[derive(Clone, Debug)]
 pub struct Cron {
     seconds: Set,
@@ -24,23 +23,23 @@ pub struct Cron {
     days: Days,
 }
 
-/// Why a text is no pattern: the cause, the next action, and the part of the text that is at fault.
+/// Why a pattern is invalid: the cause, how to fix it, and the part of the text that caused it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CronError {
     pub message: String,
     pub help: String,
-    /// The pattern that was probably meant.
+    /// The pattern that the author probably meant.
     pub suggest: Option<String>,
-    /// Bytes of the text.
+    /// A range of bytes in the pattern.
     pub range: Range<usize>,
 }
 
-const HOUSE_HELP: &str =
-    "write minute, hour, day, month and weekday, such as `0 9 * * 1-5`; a sixth field in front is seconds";
+const HOUSE_HELP: &str = "write minute, hour, day, month and weekday, such as `0 9 * * 1-5`; add a sixth field in front for seconds";
 const POSIX_HELP: &str =
-    "write minute, hour, day, month and weekday (0 to 6 from Sunday), such as `0 9 * * 1-5`";
-const SECONDS_FIRST_HELP: &str = "write second, minute, hour, day, month and weekday (1 to 7 from Sunday), such as `0 0 9 * * MON-FRI`; a seventh field is the year";
+    "write minute, hour, day, month and weekday (0 to 6, Sunday is 0), such as `0 9 * * 1-5`";
+const SECONDS_FIRST_HELP: &str = "write second, minute, hour, day, month and weekday (1 to 7, Sunday is 1), \
+    such as `0 0 9 * * MON-FRI`; a seventh field is the year";
 
 impl CronSyntax {
     fn help(self) -> &'static str {
@@ -61,7 +60,7 @@ impl Cron {
             range: 0..text.len(),
         };
         if text.chars().count() > CHARS_MAX {
-            return Err(error(format!("a pattern has at most {CHARS_MAX} characters")));
+            return Err(error(format!("a cron pattern can have at most {CHARS_MAX} characters")));
         }
         match syntax {
             CronSyntax::House => parse_house(text).map_err(error),
@@ -88,7 +87,7 @@ fn parse_house(text: &str) -> Result<Cron, String> {
     })
 }
 
-/// A field of a text, and where it stands.
+/// One field of the text and its position.
 struct Word<'a> {
     text: &'a str,
     start: usize,
@@ -98,7 +97,7 @@ fn words(text: &str) -> Vec<Word<'_>> {
     let mut end = 0;
     let mut words = Vec::new();
     for word in text.split_whitespace() {
-        // Between the end of one word and the start of the next there are blanks only, which no word contains.
+        // Only blanks separate two words, and no word contains a blank.
         let start = end + text[end..].find(word).unwrap_or_default();
         end = start + word.len();
         words.push(Word { text: word, start });
@@ -120,7 +119,7 @@ impl Word<'_> {
 fn parse_posix(text: &str, error: impl Fn(String) -> CronError) -> Result<Cron, CronError> {
     let words = words(text);
     let [minute, hour, day, month, weekday] = words.as_slice() else {
-        return Err(error(format!("a pattern has 5 fields, this one has {}", words.len())));
+        return Err(error(format!("expected 5 fields, found {}", words.len())));
     };
     let read = |word: &Word<'_>, field| word.read(field, CronSyntax::Posix);
     Ok(Cron {
@@ -132,7 +131,7 @@ fn parse_posix(text: &str, error: impl Fn(String) -> CronError) -> Result<Cron, 
             months: read(month, &fields::posix::MONTH)?,
             days: read(day, &fields::posix::DAY)?,
             weekdays: read(weekday, &fields::posix::WEEKDAY)?,
-            // Only a bare star leaves a day free; what lists every day still names them.
+            // Only a bare star leaves a day field unrestricted; a field that lists every day still restricts it.
             either: day.text != "*" && weekday.text != "*",
         },
     })
@@ -146,8 +145,8 @@ fn parse_seconds_first(text: &str, error: impl Fn(String) -> CronError) -> Resul
             Some((_, pattern)) => parse_seconds_first(pattern, error),
             None => {
                 let names: Vec<&str> = fields::NICKNAMES.iter().map(|(name, _)| *name).collect();
-                let help = format!("the short forms are {}", names.join(", "));
-                Err(CronError { help, ..error(format!("`{nickname}` stands for no pattern")) })
+                let help = format!("use one of {}", names.join(", "));
+                Err(CronError { help, ..error(format!("unknown shorthand `{nickname}`")) })
             }
         };
     }
@@ -158,7 +157,7 @@ fn parse_seconds_first(text: &str, error: impl Fn(String) -> CronError) -> Resul
             (second, minute, hour, day, month, weekday, Some(year))
         }
         [_, _, _, _, _] => return Err(five_fields(&words, &error)),
-        _ => return Err(error(format!("a pattern has 6 or 7 fields, this one has {}", words.len()))),
+        _ => return Err(error(format!("expected 6 or 7 fields, found {}", words.len()))),
     };
     let read = |word: &Word<'_>, field| word.read(field, CronSyntax::SecondsFirst);
     Ok(Cron {
@@ -175,13 +174,13 @@ fn parse_seconds_first(text: &str, error: impl Fn(String) -> CronError) -> Resul
     })
 }
 
-/// What most people write first. The form with seconds is offered with its weekdays by name, because the numbers of the
-/// two forms differ by one.
+/// Most people write five fields first. The suggestion with seconds names the weekdays, because their numbers differ
+/// by one between the two syntaxes.
 fn five_fields(words: &[Word<'_>], error: &impl Fn(String) -> CronError) -> CronError {
     let mut texts: Vec<String> = words.iter().map(|word| word.text.to_owned()).collect();
-    let cause = error("seconds are missing: a pattern has 6 or 7 fields, this one has 5".to_owned());
+    let cause = error("expected 6 or 7 fields, found 5: the seconds are missing".to_owned());
     let named = texts.last().and_then(|weekday| fields::named_weekdays(weekday));
-    // Weekdays that cannot be named would mean other days with seconds in front, and so would both kinds of days at once.
+    // A suggestion is only correct if the weekdays can be written by name and at most one day field is restricted.
     let is_open = |text: &String| matches!(text.as_str(), "*" | "?");
     let keeps_days = texts.last().is_some_and(|weekday| !weekday.contains(|c: char| c.is_ascii_digit()));
     let both = texts.len() == 5 && !is_open(&texts[2]) && !is_open(&texts[4]);
@@ -194,7 +193,7 @@ fn five_fields(words: &[Word<'_>], error: &impl Fn(String) -> CronError) -> Cron
     let meant = format!("0 {}", texts.join(" "));
     match Cron::parse(&meant, CronSyntax::SecondsFirst) {
         Ok(_) => {
-            let help = format!("put the seconds in front: `{meant}`");
+            let help = format!("add the seconds in front: `{meant}`");
             CronError { help, suggest: Some(meant), ..cause }
         }
         Err(_) => cause,

@@ -1,8 +1,8 @@
-//! The next instant that a pattern means, in a time zone.
+//! The next match of a pattern in a time zone.
 //!
-//! A pattern that names hours speaks of the wall clock: a time that a zone skips fires once, at the first instant after
-//! the gap, and a time that comes twice fires at the first of the two. A pattern for every hour speaks of time that
-//! passes: it fires through both passes of a repeated hour, and makes up for nothing that was skipped.
+//! A pattern that names hours follows the wall clock. A time skipped by a change of the clock fires once, at the
+//! first instant after the gap; a repeated time fires only the first time. A pattern for every hour follows elapsed
+//! time: it fires during both passes of a repeated hour, and does not make up for skipped times.
 
 use super::Cron;
 use super::days::YEAR_MAX;
@@ -11,20 +11,20 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
 impl Cron {
-    /// The first fire after an instant, in UTC; both in microseconds since the Unix epoch.
+    /// The first match after an instant, in UTC; both in microseconds since the Unix epoch.
     pub fn next_micros(&self, after: i64) -> Option<i64> {
         let after = Timestamp::from_microsecond(after).ok()?;
         self.next_after(after, &TimeZone::UTC).map(Timestamp::as_microsecond)
     }
 
-    /// The first fire after an instant; none when the search ends with the year 2100.
+    /// The first match after an instant; none if there is no match up to the year 2100.
     pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let every_hour = (0..24).all(|hour| self.hours.has(hour));
         if every_hour { self.next_passing(after, zone) } else { self.next_on_the_wall(after, zone) }
     }
 
-    /// Wall clock times map to instants in their own order, so the first that is late enough is the answer. Only in the
-    /// second pass of a repeated time are there some that are not.
+    /// Later wall clock times are later instants, except during the second pass of a repeated hour. So the first
+    /// match that is late enough is the answer.
     fn next_on_the_wall(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut from = next_second(zone.to_datetime(after))?;
         loop {
@@ -37,7 +37,7 @@ impl Cron {
         }
     }
 
-    /// Between two changes of the zone's offset, wall clock and time go together.
+    /// Between two changes of the zone's offset, wall clock time and elapsed time advance together.
     fn next_passing(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut from = after;
         let mut wall = next_second(zone.to_datetime(after))?;
@@ -57,7 +57,7 @@ impl Cron {
         }
     }
 
-    /// The first wall clock time from one on, and before another.
+    /// The first match in a range of wall clock times.
     fn next_wall(&self, from: DateTime, until: Option<DateTime>) -> Option<DateTime> {
         let mut date = self.days.next(from.date())?;
         let earliest = if date == from.date() { from.time() } else { Time::midnight() };
@@ -72,7 +72,7 @@ impl Cron {
         until.is_none_or(|until| found < until).then_some(found)
     }
 
-    /// The first time of day from one on.
+    /// The first matching time of day at or after the given one.
     fn next_time(&self, from: Time) -> Option<Time> {
         let [hour, minute, second] =
             [from.hour(), from.minute(), from.second()].map(|part| u16::from(part.unsigned_abs()));
@@ -90,19 +90,19 @@ impl Cron {
     }
 }
 
-/// The whole second after a time.
+/// Rounds up to the next whole second.
 fn next_second(time: DateTime) -> Option<DateTime> {
     let whole = time.with().subsec_nanosecond(0).build().ok()?;
     whole.checked_add(1.second()).ok()
 }
 
-/// When a clock on the wall shows this time first, or would have.
+/// The first instant at which a wall clock shows this time, or would have shown it.
 fn first_instant(wall: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     match zone.to_ambiguous_timestamp(wall).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(wall).ok(),
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(wall).ok(),
         AmbiguousOffset::Gap { after, .. } => {
-            // Read with the later offset, a skipped time lies before the change, less than the gap away.
+            // With the later offset, a skipped time falls before the change, by less than the length of the gap.
             let before = after.to_timestamp(wall).ok()?;
             let mut changes = zone.following(before);
             changes

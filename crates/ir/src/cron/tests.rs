@@ -1,4 +1,4 @@
-//! Patterns in, instants out; the days on which clocks change above all.
+//! Tests of patterns and their matches, especially on days when clocks change.
 
 use super::*;
 use crate::zone::zone;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 const SYNTAXES: [CronSyntax; 3] = [CronSyntax::House, CronSyntax::Posix, CronSyntax::SecondsFirst];
 
-/// The next fires after `from`, as a clock in the zone shows them.
+/// Checks the next matches after `from`, in local time of the zone.
 fn check_in(syntax: CronSyntax, pattern: &str, zone_name: &str, from: &str, expected: &[&str]) {
     let cron = Cron::parse(pattern, syntax).unwrap_or_else(|error| panic!("{pattern}: {error}"));
     let zone = zone(zone_name).expect("a zone");
@@ -29,13 +29,13 @@ fn check(pattern: &str, zone: &str, from: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_time_that_is_skipped_fires_after_the_gap() {
+fn a_skipped_time_fires_right_after_the_gap() {
     let berlin = "Europe/Berlin";
     let fires = ["2026-03-28 02:30:00 +0100", "2026-03-29 03:00:00 +0200", "2026-03-30 02:30:00 +0200"];
     check("0 30 2 * * *", berlin, "2026-03-27T12:00:00Z", &fires);
     check_in(CronSyntax::Posix, "30 2 * * *", berlin, "2026-03-27T12:00:00Z", &fires);
     check_in(CronSyntax::House, "30 2 * * *", berlin, "2026-03-27T12:00:00Z", &fires);
-    // All that the gap swallowed is one fire, and one with what falls on its end anyway.
+    // All matches inside the gap fire once together, merged with a match at the end of the gap.
     check(
         "0 */20 2,3 * * *",
         berlin,
@@ -46,14 +46,14 @@ fn a_time_that_is_skipped_fires_after_the_gap() {
     check("0 30 2 * * *", "America/New_York", "2026-03-08T05:00:00Z", &["2026-03-08 03:00:00 -0400"]);
     check("0 15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00Z", &["2026-10-04 02:30:00 +1100"]);
     check("0 45 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00Z", &["2026-10-04 02:45:00 +1100"]);
-    // A whole day that an island left out.
+    // Samoa skipped a whole day.
     check("0 0 12 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", &["2011-12-31 00:00:00 +1400"]);
     // Midnight itself is skipped.
     check("0 0 0 * * *", "Africa/Cairo", "2026-04-23T12:00:00Z", &["2026-04-24 01:00:00 +0300"]);
 }
 
 #[test]
-fn a_time_that_comes_twice_fires_once() {
+fn a_repeated_time_fires_once() {
     let fires = ["2026-10-24 02:30:00 +0200", "2026-10-25 02:30:00 +0200", "2026-10-26 02:30:00 +0100"];
     check("0 30 2 * * *", "Europe/Berlin", "2026-10-23T12:00:00Z", &fires);
     check_in(CronSyntax::Posix, "30 2 * * *", "Europe/Berlin", "2026-10-23T12:00:00Z", &fires);
@@ -75,7 +75,7 @@ fn a_time_that_comes_twice_fires_once() {
 }
 
 #[test]
-fn what_fires_every_hour_follows_the_time_that_passes() {
+fn hourly_patterns_follow_elapsed_time() {
     check(
         "0 30 * * * *",
         "Europe/Berlin",
@@ -105,7 +105,7 @@ fn what_fires_every_hour_follows_the_time_that_passes() {
 }
 
 #[test]
-fn dates_that_are_rare_or_never_come() {
+fn rare_and_impossible_dates() {
     check(
         "0 0 0 29 2 *",
         "UTC",
@@ -125,9 +125,9 @@ fn dates_that_are_rare_or_never_come() {
 }
 
 #[test]
-fn days_by_both_or_by_either() {
+fn day_fields_combine_with_and_or_with_or() {
     let from = "2026-11-16T00:00:00Z";
-    // Friday the 13th, by the rule that both must match.
+    // Friday the 13th, because both day fields must match.
     check("0 0 0 13 * FRI", "UTC", from, &["2027-08-13 00:00:00 +0000"]);
     let either = ["2026-11-20 00:00:00 +0000", "2026-11-27 00:00:00 +0000", "2026-12-04 00:00:00 +0000"];
     check_in(CronSyntax::Posix, "0 0 13 * 5", "UTC", from, &either);
@@ -142,7 +142,7 @@ fn days_by_both_or_by_either() {
 }
 
 #[test]
-fn short_forms() {
+fn shorthands_expand_to_patterns() {
     let from = "2026-11-16T12:34:56Z";
     check("@hourly", "UTC", from, &["2026-11-16 13:00:00 +0000"]);
     check(" @daily ", "UTC", from, &["2026-11-17 00:00:00 +0000"]);
@@ -152,7 +152,7 @@ fn short_forms() {
     check_in(CronSyntax::House, "@daily", "UTC", from, &["2026-11-17 00:00:00 +0000"]);
 }
 
-/// The part of the pattern that is at fault and the cause, or nothing.
+/// Checks which part of a pattern is reported and why; none if the pattern is valid.
 fn fault(pattern: &str, syntax: CronSyntax) -> Option<(String, String)> {
     let error = Cron::parse(pattern, syntax).err()?;
     assert!(!error.help.is_empty());
@@ -160,7 +160,7 @@ fn fault(pattern: &str, syntax: CronSyntax) -> Option<(String, String)> {
 }
 
 #[test]
-fn what_a_field_may_hold() {
+fn fields_accept_only_their_own_syntax() {
     let good = [
         "0 0 3 * * *",
         "0 0 3 * * * 2030",
@@ -179,33 +179,33 @@ fn what_a_field_may_hold() {
     };
     let seconds =
         |pattern: &str, part: &str, cause: &str| check(CronSyntax::SecondsFirst, pattern, part, cause);
-    seconds("0 0 24 * * *", "24", "`24` is no hour: it goes from 0 to 23");
-    seconds("0 0 5-1 * * *", "5-1", "the range `5-1` of the hour runs backwards");
-    seconds("0 0 0 * * SAT-SUN", "SAT-SUN", "the range `SAT-SUN` of the day of the week runs backwards");
-    seconds("60 0 0 * * *", "60", "`60` is no second: it goes from 0 to 59");
-    seconds("0 0 0 0 * *", "0", "`0` is no day of the month: it goes from 1 to 31");
-    seconds("0 0 0 L * *", "L", "`L` is no day of the month");
-    seconds("0 0 0 1W * *", "1W", "`1W` is no day of the month");
-    seconds("0 0 0 * 13 *", "13", "`13` is no month: it goes from 1 to 12");
-    seconds("0 0 0 * * 0", "0", "`0` is no day of the week: it goes from 1 to 7");
-    seconds("0 0 0 * * 1#2", "1#2", "`1#2` is no day of the week");
-    seconds("0 0 ? * * *", "?", "`?` is no hour");
-    seconds("*/0 * * * * *", "*/0", "`0` is no step of the second");
-    seconds("0 */60 * * * *", "*/60", "`60` is no step of the minute");
-    seconds("1, * * * * *", "1,", "a value of the second is missing");
-    seconds("0 0 0 1 1 * 1969", "1969", "`1969` is no year: it goes from 1970 to 2100");
-    seconds("", "", "a pattern has 6 or 7 fields, this one has 0");
-    seconds("@noon", "@noon", "`@noon` stands for no pattern");
+    seconds("0 0 24 * * *", "24", "invalid hour `24`: allowed values are 0 to 23");
+    seconds("0 0 5-1 * * *", "5-1", "the range `5-1` in the hour field runs backwards");
+    seconds("0 0 0 * * SAT-SUN", "SAT-SUN", "the range `SAT-SUN` in the day-of-week field runs backwards");
+    seconds("60 0 0 * * *", "60", "invalid second `60`: allowed values are 0 to 59");
+    seconds("0 0 0 0 * *", "0", "invalid day-of-month `0`: allowed values are 1 to 31");
+    seconds("0 0 0 L * *", "L", "invalid day-of-month `L`");
+    seconds("0 0 0 1W * *", "1W", "invalid day-of-month `1W`");
+    seconds("0 0 0 * 13 *", "13", "invalid month `13`: allowed values are 1 to 12");
+    seconds("0 0 0 * * 0", "0", "invalid day-of-week `0`: allowed values are 1 to 7");
+    seconds("0 0 0 * * 1#2", "1#2", "invalid day-of-week `1#2`");
+    seconds("0 0 ? * * *", "?", "invalid hour `?`");
+    seconds("*/0 * * * * *", "*/0", "invalid step `0` in the second field");
+    seconds("0 */60 * * * *", "*/60", "invalid step `60` in the minute field");
+    seconds("1, * * * * *", "1,", "missing value in the second field");
+    seconds("0 0 0 1 1 * 1969", "1969", "invalid year `1969`: allowed values are 1970 to 2100");
+    seconds("", "", "expected 6 or 7 fields, found 0");
+    seconds("@noon", "@noon", "unknown shorthand `@noon`");
     let posix = |pattern: &str, part: &str, cause: &str| check(CronSyntax::Posix, pattern, part, cause);
-    posix("0 9 * * 7", "7", "`7` is no day of the week: it goes from 0 to 6");
-    posix("0 9 * * MON", "MON", "`MON` is no day of the week");
-    posix("0 9-17/2 * * *", "9-17/2", "in the hour, a step stands only behind `*`, as in `*/2`");
-    posix("0 0 9 * * *", "0 0 9 * * *", "a pattern has 5 fields, this one has 6");
+    posix("0 9 * * 7", "7", "invalid day-of-week `7`: allowed values are 0 to 6");
+    posix("0 9 * * MON", "MON", "invalid day-of-week `MON`");
+    posix("0 9-17/2 * * *", "9-17/2", "in the hour field, a step is only allowed after `*`, as in `*/2`");
+    posix("0 0 9 * * *", "0 0 9 * * *", "expected 5 fields, found 6");
     assert_eq!(fault("*/90 0 * * *", CronSyntax::Posix), None);
 }
 
 #[test]
-fn five_fields_become_six() {
+fn five_fields_are_suggested_with_seconds() {
     let check = |pattern: &str, expected: Option<&str>| {
         let error = Cron::parse(pattern, CronSyntax::SecondsFirst).expect_err("five fields");
         assert_eq!(error.suggest.as_deref(), expected, "{pattern}");
@@ -219,7 +219,7 @@ fn five_fields_become_six() {
 }
 
 #[test]
-fn hostile_patterns_are_refused_or_read_within_bounds() {
+fn hostile_patterns_are_parsed_or_refused_within_bounds() {
     for syntax in SYNTAXES {
         assert!(Cron::parse(&"1,".repeat(1 << 20), syntax).is_err());
         assert!(Cron::parse(&"0 ".repeat(129), syntax).is_err());
@@ -231,7 +231,7 @@ fn hostile_patterns_are_refused_or_read_within_bounds() {
     }
 }
 
-/// Numbers that look like chance and are the same on every machine.
+/// Pseudorandom numbers that are the same on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -242,7 +242,7 @@ impl Dice {
 }
 
 #[test]
-fn no_soup_of_tokens_is_too_thick() {
+fn random_tokens_never_panic() {
     const WORDS: [&str; 24] = [
         "*", "?", "/", "-", ",", " ", " ", " ", "0", "1", "5", "7", "12", "23", "31", "59", "2030", "MON",
         "sunday", "feb", "L", "W", "#", "@daily",
@@ -254,7 +254,7 @@ fn no_soup_of_tokens_is_too_thick() {
         let mut pattern: String = (0..dice.roll(4)).map(|_| WORDS[dice.roll(WORDS.len())]).collect();
         (0..dice.roll(8)).for_each(|_| pattern += [" *", " 1", " 2-5", " */7", " 2"][dice.roll(5)]);
         for syntax in SYNTAXES {
-            // Starts are spread over two years, so that both changes of the clock are met.
+            // The starting points cover two years, so both clock changes are included.
             let start = 1_740_000_000 + i64::try_from(dice.roll(17_500)).expect("small") * 3_600;
             let at = Timestamp::from_second(start).expect("an instant");
             match Cron::parse(&pattern, syntax) {
@@ -270,9 +270,9 @@ fn no_soup_of_tokens_is_too_thick() {
     assert!(read > 1_000, "only {read} patterns were read");
 }
 
-/// Whatever minute of a day on which clocks change is asked for, the answer is the same row of fires.
+/// The sequence of matches does not depend on the minute at which the search starts.
 #[test]
-fn the_start_of_the_search_makes_no_difference() {
+fn matches_do_not_depend_on_the_start_of_the_search() {
     let patterns = ["0 */30 * * * *", "0 0 2 * * *", "0 30 1,2,3 * * *", "0 15 */2 * * *"];
     let days = [
         ("Europe/Berlin", "2026-03-28T20:00:00Z"),

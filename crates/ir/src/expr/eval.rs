@@ -1,7 +1,7 @@
-//! The evaluator: an expression and a [`Scope`] become a value or an error with its place.
+//! The evaluator: turns an expression and a [`Scope`] into a value or an error with a location.
 //!
-//! It has no loops and no effects, and everything that could grow is bounded by [`Limits`]. The helpers at the
-//! end (truth, equality, text form) are the same rules for whoever holds a value outside an expression.
+//! Evaluation has no loops and no side effects, and [`Limits`] bounds everything that could grow. The helpers at the
+//! end (truth, equality, text form) apply the same rules to values outside of expressions.
 
 use super::functions::{Argument, Call, Function};
 use super::python;
@@ -13,8 +13,8 @@ use crate::value::{Map, SealedPart, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Where reads get their values from. A namespace is read whole; what is not there is null, and only a read
-/// that must not happen at this place is an error. The evaluator gives the error its place.
+/// Where reads get their values. A namespace is read as a whole; anything missing is null. Only a read that is not
+/// allowed in this place is an error, and the evaluator adds its location.
 pub trait Scope {
     fn read(&self, read: Read) -> Result<Value, EvalError>;
 }
@@ -29,7 +29,7 @@ pub struct EvalError {
 }
 
 impl EvalError {
-    /// An error that has no place yet; see [`EvalError::at`].
+    /// Creates an error without a location; see [`EvalError::at`].
     pub fn new(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { code, message: message.into(), help: help.into(), span: Span::default() }
     }
@@ -46,17 +46,17 @@ impl EvalError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Nodes visited, elements looked at and KiB of text read by one evaluation.
+    /// Nodes visited, elements inspected and KiB of text read by one evaluation.
     pub steps_max: usize,
     /// Levels of the expression, and levels of lists and objects in its result.
     pub depth_max: usize,
-    /// Bytes made on the way to the result, and the size of the result itself, however it is shared in memory.
+    /// Bytes allocated on the way to the result, and the size of the result with shared parts counted each time.
     pub bytes_max: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        // Surfaces let 256 levels through; lowering may put a few around them.
+        // Parsers accept 256 levels; lowering may add a few more.
         Self { steps_max: 10_000_000, depth_max: 256 + 16, bytes_max: 16 << 20 }
     }
 }
@@ -74,21 +74,19 @@ pub fn evaluate(
 }
 
 impl Limits {
-    /// A result may share its parts many times over, so its size is what it would be when written out.
+    /// Parts of a result may be shared many times, so its size counts as if it were written out.
     pub(super) fn check_result(&self, value: &Value) -> Result<(), EvalError> {
         measure(value, self.bytes_max, self.depth_max).map(|_| ()).ok_or_else(|| {
-            let message =
-                format!("the result is larger than {} bytes or {} levels", self.bytes_max, self.depth_max);
-            EvalError::new(
-                Code::ExpressionLimit,
-                message,
-                "take only the part that is needed, or pass a file",
-            )
+            let message = format!(
+                "the result is larger than {} bytes or nested deeper than {} levels",
+                self.bytes_max, self.depth_max
+            );
+            EvalError::new(Code::ExpressionLimit, message, "use only the part you need, or pass a file")
         })
     }
 }
 
-/// What is left of `bytes` after writing the value out, roughly as JSON; `None` when it does not fit.
+/// The bytes left after writing the value out roughly as JSON; `None` if it does not fit.
 fn measure(value: &Value, bytes: usize, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
     match value {
@@ -106,7 +104,7 @@ fn measure(value: &Value, bytes: usize, depth: usize) -> Option<usize> {
     }
 }
 
-/// What one evaluation may still do.
+/// The remaining budget of one evaluation.
 #[derive(Debug)]
 pub(super) struct Meter {
     limits: Limits,
@@ -115,7 +113,7 @@ pub(super) struct Meter {
     depth: usize,
 }
 
-/// What an element of a new list counts beside its content.
+/// The cost of an element in a new list, besides its content.
 const ELEMENT_BYTES: usize = 8;
 
 impl Meter {
@@ -125,22 +123,23 @@ impl Meter {
 
     pub(super) fn work(&mut self, steps: usize) -> Result<(), EvalError> {
         self.steps_left = self.steps_left.checked_sub(steps).ok_or_else(|| {
-            let message = format!("the expression needs more than {} steps", self.limits.steps_max);
+            let message =
+                format!("the expression needs more than {} steps to evaluate", self.limits.steps_max);
             EvalError::new(
                 Code::ExpressionLimit,
                 message,
-                "work on less data, or let a step compute the value",
+                "work on less data, or compute the value in a step",
             )
         })?;
         Ok(())
     }
 
-    /// Looking at `bytes` of text.
+    /// Charges for reading `bytes` of text.
     pub(super) fn read(&mut self, bytes: usize) -> Result<(), EvalError> {
         self.work(bytes >> 10)
     }
 
-    /// Making `bytes` of new data.
+    /// Charges for allocating `bytes` of new data.
     pub(super) fn make(&mut self, bytes: usize) -> Result<(), EvalError> {
         self.read(bytes)?;
         self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or_else(|| self.too_much())?;
@@ -148,8 +147,8 @@ impl Meter {
     }
 
     fn too_much(&self) -> EvalError {
-        let message = format!("the expression makes more than {} bytes of data", self.limits.bytes_max);
-        EvalError::new(Code::ExpressionLimit, message, "take only the part that is needed, or pass a file")
+        let message = format!("the expression allocates more than {} bytes", self.limits.bytes_max);
+        EvalError::new(Code::ExpressionLimit, message, "use only the part you need, or pass a file")
     }
 
     pub(super) fn make_elements(&mut self, count: usize) -> Result<(), EvalError> {
@@ -161,7 +160,7 @@ impl Meter {
         self.work(1)?;
         if self.depth == self.limits.depth_max {
             let message = format!("the expression is nested more than {} levels deep", self.limits.depth_max);
-            return Err(EvalError::new(Code::ExpressionLimit, message, "split it into several values"));
+            return Err(EvalError::new(Code::ExpressionLimit, message, "split it into several expressions"));
         }
         self.depth += 1;
         Ok(())
@@ -225,7 +224,7 @@ impl<'a> Evaluator<'a> {
         Ok(value.get(name).cloned().unwrap_or(Value::Null))
     }
 
-    /// What is not there is null, also when the key is of a kind that the value has no keys of.
+    /// Missing members are null, even if the key has a type that can never be a key of the value.
     fn index(&mut self, of: &Expr, at: &Expr, span: Span) -> Result<Value, EvalError> {
         let (value, key) = (self.expr(of)?, self.expr(at)?);
         if matches!((&value, &key), (Value::Sealed(_), _) | (_, Value::Sealed(_))) {
@@ -289,11 +288,12 @@ impl<'a> Evaluator<'a> {
             Comparison::SameKind => Ok(None),
         };
         let order = order.map_err(|e| e.at(span))?;
-        // Without an order (a number that is none) no comparison holds.
+        // Values without an order, such as NaN, fail every comparison.
         Ok(Value::Bool(order.is_some_and(holds)))
     }
 
-    /// `&&` and `||`: the first operand when its truth is `decisive`, else the second, unlooked at; or the truth of it.
+    /// Evaluates `&&` and `||`. If the truth of the first operand is `decisive`, the second is not evaluated. The
+    /// result is the deciding operand or its truth, depending on the dialect.
     fn either(&mut self, decisive: bool, left: &Expr, right: &Expr) -> Result<Value, EvalError> {
         let value = self.expr(left)?;
         let decided = is_truthy(&value, self.semantics).map_err(|e| e.at(left.span))? == decisive;
@@ -306,8 +306,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// A number as a place in a list: whole, and not negative unless places are counted from both ends. `2.0` is the same
-/// number as `2`.
+/// A number as a list index: whole, and not negative unless indices may count from the end. `2.0` is the same as `2`.
 fn position(key: &Value, length: usize, rule: IndexRule) -> Option<usize> {
     let whole = match key {
         Value::Int(int) => *int,
@@ -326,13 +325,13 @@ fn position(key: &Value, length: usize, rule: IndexRule) -> Option<usize> {
     }
 }
 
-/// What may not be done to a secret, as an error.
+/// The error for an operation that is not allowed on a secret.
 pub(super) fn sealed(action: &str) -> EvalError {
-    let help = "pass it whole to an environment variable or a header";
+    let help = "pass it as a whole to an environment variable or a header";
     EvalError::new(Code::ExpressionType, format!("a secret cannot be {action}"), help)
 }
 
-/// The kind of a value as it reads in a sentence.
+/// The kind of a value with its article.
 pub(super) fn a_kind(value: &Value) -> String {
     match value {
         Value::Null => value.kind().to_owned(),
@@ -343,7 +342,7 @@ pub(super) fn a_kind(value: &Value) -> String {
     }
 }
 
-/// Whether a value counts as true. A secret cannot be asked.
+/// Whether a value counts as true. Secrets cannot be tested.
 pub fn is_truthy(value: &Value, semantics: &Semantics) -> Result<bool, EvalError> {
     match value {
         Value::Null => Ok(false),
@@ -357,7 +356,7 @@ pub fn is_truthy(value: &Value, semantics: &Semantics) -> Result<bool, EvalError
     }
 }
 
-/// Whether a value holds where a condition stands.
+/// Whether a value counts as true in a condition.
 pub fn holds(value: &Value, semantics: &Semantics) -> Result<bool, EvalError> {
     match (semantics.condition, value) {
         (ConditionText::Spoken, Value::Text(text)) if python::strip(text).eq_ignore_ascii_case("true") => {
@@ -370,7 +369,7 @@ pub fn holds(value: &Value, semantics: &Semantics) -> Result<bool, EvalError> {
     }
 }
 
-/// Whether two values are equal, lists and objects in depth; the order of keys does not matter.
+/// Whether two values are equal. Lists and objects are compared in depth; the order of keys does not matter.
 pub fn equals(a: &Value, b: &Value, semantics: &Semantics) -> Result<bool, EvalError> {
     equals_within(a, b, semantics, &mut Meter::new(&Limits::default()))
 }
@@ -402,7 +401,7 @@ pub(super) fn equals_within(
         }
         (Value::List(a), Value::List(b)) => lists_equal(a, b, semantics, meter),
         (Value::Map(a), Value::Map(b)) => maps_equal(a, b, semantics, meter),
-        // Values of two kinds are never equal.
+        // Values of different kinds are never equal.
         (_, _) => Ok(false),
     }
 }
@@ -437,7 +436,7 @@ fn maps_equal(a: &Map, b: &Map, semantics: &Semantics, meter: &mut Meter) -> Res
     Ok(true)
 }
 
-/// The order of two numbers or two texts (by code point); `None` when a number is not a number.
+/// The order of two numbers or two strings (by code point); `None` if one of the numbers is NaN.
 pub(super) fn compare(a: &Value, b: &Value) -> Result<Option<Ordering>, EvalError> {
     match (a, b) {
         (Value::Sealed(_), _) | (_, Value::Sealed(_)) => Err(sealed("compared")),
@@ -447,7 +446,7 @@ pub(super) fn compare(a: &Value, b: &Value) -> Result<Option<Ordering>, EvalErro
     }
 }
 
-/// Two numbers or two texts; two booleans as well where only equality is asked.
+/// Whether both are numbers or both are strings; for equality, also whether both are booleans.
 fn same_kind(a: &Value, b: &Value, equality: bool) -> bool {
     match (a, b) {
         (Value::Int(_) | Value::Float(_), Value::Int(_) | Value::Float(_)) => true,
@@ -459,12 +458,12 @@ fn same_kind(a: &Value, b: &Value, equality: bool) -> bool {
 }
 
 fn not_ordered(a: &Value, b: &Value) -> EvalError {
-    let message = format!("{} and {} have no order", a_kind(a), a_kind(b));
+    let message = format!("{} and {} cannot be ordered", a_kind(a), a_kind(b));
     let help = match (a, b) {
         (Value::Null, _) | (_, Value::Null) => {
-            "a value is missing; give it one with `default(value, …)` or test for null first"
+            "a value is missing; provide one with `default(value, …)`, or check for null first"
         }
-        (_, _) => "compare two numbers or two texts",
+        (_, _) => "compare two numbers or two strings",
     };
     EvalError::new(Code::ExpressionType, message, help)
 }
@@ -479,7 +478,7 @@ pub(super) fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Exact: turning the integer into a float would make neighbours beyond 2^53 equal.
+/// Exact: converting the integer to a float would make neighbors beyond 2^53 equal.
 fn compare_int_float(int: i64, float: f64) -> Option<Ordering> {
     const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
     if float.is_nan() {
@@ -495,7 +494,7 @@ fn compare_int_float(int: i64, float: f64) -> Option<Ordering> {
     }
 }
 
-/// A value as it stands in text. A secret has no text form.
+/// The text form of a value. Secrets have none.
 pub fn text_form(value: &Value, semantics: &Semantics) -> Result<Arc<str>, EvalError> {
     text_within(value, semantics, &mut Meter::new(&Limits::default()))
 }
@@ -509,7 +508,7 @@ pub(super) fn text_within(
     match value {
         Value::Null => Ok(Arc::from("")),
         Value::Text(text) => Ok(text.clone()),
-        Value::Sealed(_) => Err(sealed("turned into plain text")),
+        Value::Sealed(_) => Err(sealed("converted to text")),
         Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::List(_) | Value::Map(_) => {
             match semantics.text {
                 TextForm::Json => json_text(value, meter).map(Arc::from),
@@ -527,11 +526,11 @@ pub(super) fn json_text(value: &Value, meter: &mut Meter) -> Result<String, Eval
             Ok(String::from_utf8(out.bytes).expect("JSON is written as UTF-8"))
         }
         Err(error) if error.is_io() => Err(meter.too_much()),
-        Err(_) => Err(sealed("turned into JSON")),
+        Err(_) => Err(sealed("converted to JSON")),
     }
 }
 
-/// Memory that refuses to grow past its bound: what is shared many times over may be huge when written out.
+/// A buffer with a size limit: a value whose parts are shared can be huge when written out.
 struct Bounded {
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -559,7 +558,7 @@ mod tests {
 
     const HOUSE: Semantics = Semantics::HOUSE;
 
-    /// One value for every read.
+    /// A scope that returns the same value for every read.
     struct Always(Value);
 
     impl Scope for Always {
@@ -602,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_never_converts() {
+    fn equality_never_converts_types() {
         check_equal("3", "3.0", true);
         check_equal("0", "-0.0", true);
         check_equal("1", "true", false);
@@ -627,7 +626,7 @@ mod tests {
         assert_eq!(equals(&Value::list([nan.clone()]), &Value::list([nan]), &HOUSE), Ok(false));
     }
 
-    /// `a op b` for the four orderings, as signs that hold.
+    /// The ordering operators that hold between `a` and `b`.
     fn check_order(a: &Value, b: &Value, expected: &str) {
         let orderings = [BinaryOp::Less, BinaryOp::LessOrEqual, BinaryOp::Greater, BinaryOp::GreaterOrEqual];
         let holds = |op: &BinaryOp| binary(*op, a.clone(), b.clone()) == Ok(Value::Bool(true));
@@ -636,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_exact() {
+    fn ordering_numbers_is_exact() {
         check_order(&Value::Int(1), &Value::Int(2), "< <=");
         check_order(&Value::Int(2), &Value::Float(2.0), "<= >=");
         check_order(&Value::Int(-3), &Value::Float(-3.5), "> >=");
@@ -654,21 +653,21 @@ mod tests {
     }
 
     #[test]
-    fn order_wants_two_of_a_kind() {
+    fn ordering_needs_two_values_of_one_kind() {
         let check = |a: &str, b: &str, message: &str| {
             let error = binary(BinaryOp::Less, json(a), json(b)).expect_err(message);
             assert_eq!((error.code, error.message.as_str()), (Code::ExpressionType, message));
             assert_eq!(error.span.start, 7);
         };
-        check("null", "3", "null and an integer have no order");
-        check("3", "\"3\"", "an integer and a text have no order");
-        check("true", "false", "a boolean and a boolean have no order");
-        check("[1]", "{}", "a list and an object have no order");
-        check("1.5", "null", "a number and null have no order");
+        check("null", "3", "null and an integer cannot be ordered");
+        check("3", "\"3\"", "an integer and a string cannot be ordered");
+        check("true", "false", "a boolean and a boolean cannot be ordered");
+        check("[1]", "{}", "a list and an object cannot be ordered");
+        check("1.5", "null", "a number and null cannot be ordered");
     }
 
     #[test]
-    fn little_is_falsy() {
+    fn only_false_null_zero_and_empty_text_are_falsy() {
         let check = |value: &str, expected: bool| {
             assert_eq!(is_truthy(&json(value), &HOUSE), Ok(expected), "{value}");
         };
@@ -681,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn text_forms() {
+    fn values_have_text_forms() {
         let check = |value: &str, expected: &str| {
             assert_eq!(text_form(&json(value), &HOUSE).as_deref(), Ok(expected), "{value}");
         };
@@ -696,7 +695,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_answer_nothing() {
+    fn secrets_cannot_be_inspected() {
         let secret = Value::secret("API");
         assert!(is_truthy(&secret, &HOUSE).is_err());
         assert!(text_form(&secret, &HOUSE).is_err());
@@ -704,11 +703,11 @@ mod tests {
         assert!(equals(&secret, &secret, &HOUSE).is_err());
         assert!(equals(&Value::list([secret.clone()]), &Value::list([Value::Null]), &HOUSE).is_err());
         let error = binary(BinaryOp::Less, secret, Value::text("a")).expect_err("a secret has no order");
-        assert_eq!(error.into_diagnostic().help, "pass it whole to an environment variable or a header");
+        assert_eq!(error.into_diagnostic().help, "pass it as a whole to an environment variable or a header");
     }
 
     #[test]
-    fn an_error_of_the_scope_gets_its_place() {
+    fn errors_of_the_scope_get_a_location() {
         let error = evaluate(&read(Namespace::Context), &Always(Value::Null), &HOUSE, &Limits::default());
         let found = error.map_err(EvalError::into_diagnostic).expect_err("not available");
         assert_eq!((found.code, found.span), (Code::NotAvailableHere, Some(Span::new(SourceId(0), 7, 9))));
@@ -756,7 +755,7 @@ mod tests {
     }
 
     #[test]
-    fn data_shared_many_times_over_counts_each_time() {
+    fn shared_data_counts_each_time() {
         let bomb = (0..60).fold(Value::text("x"), |inner, _| Value::list([inner.clone(), inner]));
         let scope = Always(bomb.clone());
         let limits = Limits { steps_max: 100_000, depth_max: 100, bytes_max: 1 << 20 };

@@ -1,5 +1,5 @@
-//! The built-in functions by the rules of Python filters: what each takes, and when it raises. The house's own rules are
-//! in `functions`; what is not named here is the same under both.
+//! The built-in functions by the rules of Python filters: their arguments and errors. The native rules are in
+//! `functions`; functions not listed here behave the same under both.
 
 use super::eval::{EvalError, equals_within};
 use super::functions::{Call, Function};
@@ -41,7 +41,7 @@ impl Call<'_> {
         }
     }
 
-    /// The empty text counts as missing; zero, false and the empty list do not.
+    /// Empty text counts as missing; zero, false and the empty list do not.
     fn filter_default(&self) -> Value {
         let is_missing = match &self.args[0].value {
             Value::Null => true,
@@ -56,7 +56,7 @@ impl Call<'_> {
         self.args[usize::from(is_missing)].value.clone()
     }
 
-    /// The text of what is no list, null included.
+    /// Anything that is not a list is read as text, including null.
     fn filter_join(&mut self) -> Result<Value, EvalError> {
         let separator = if self.args.len() > 1 { self.text(1)? } else { "," };
         let value = &self.args[0].value;
@@ -103,7 +103,7 @@ impl Call<'_> {
             | Value::Float(_)
             | Value::Sealed(_)
             | Value::Map(_) => {
-                return Err(self.wrong_kind(0, "a list or a text"));
+                return Err(self.wrong_kind(0, "a list or a string"));
             }
         };
         Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
@@ -113,8 +113,8 @@ impl Call<'_> {
         let text = self.text(0)?;
         self.pay_for_json(text)?;
         python_json::read(text).map_err(|why| {
-            let message = format!("`{}` was given a text that is not JSON: {why}", self.name());
-            EvalError::new(Code::ExpressionValue, message, "check what produced the text")
+            let message = format!("`{}` was given text that is not valid JSON: {why}", self.name());
+            EvalError::new(Code::ExpressionValue, message, "check the step that produced the text")
                 .at(self.args[0].span)
         })
     }
@@ -125,8 +125,8 @@ impl Call<'_> {
         written.map_err(|why| match why {
             Unwritable::Error(error) => error.at(self.args[0].span),
             Unwritable::Number(float) => {
-                let message = format!("JSON has no word for the number {float}");
-                let help = "take the number out before writing JSON";
+                let message = format!("JSON cannot represent the number {float}");
+                let help = "remove the number before converting to JSON";
                 EvalError::new(Code::ExpressionValue, message, help).at(self.args[0].span)
             }
         })?;
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::expr::Semantics;
 
-    /// Arguments as one JSON list; the result as JSON, or that it raises.
+    /// Takes the arguments as one JSON list; the expected result is JSON, or `None` for an error.
     fn check(function: Function, args: &str, expected: Option<&str>) {
         let args: Value = serde_json::from_str(args).expect("test data is JSON");
         let Value::List(args) = args else { panic!("arguments are a list") };
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn filters() {
+    fn filters_follow_python() {
         use Function::{Contains, Default, FromJson, In, Join, Length, Lower, Map, Split, ToJson, Upper};
         check(Default, r#"["", 1]"#, Some("1"));
         check(Default, "[null, 1]", Some("1"));
@@ -201,19 +201,19 @@ mod tests {
     }
 
     #[test]
-    fn messages_speak_of_filters() {
+    fn messages_use_filter_syntax() {
         let error = call_by(&Semantics::SPECKIT, Function::FromJson, &[Value::Int(3)]).expect_err("no text");
-        assert_eq!(error.message, "`from_json` wants a text, not an integer");
+        assert_eq!(error.message, "`from_json` expects a string, not an integer");
         assert_eq!(error.help, "write `text | from_json`");
         let error = call_by(&Semantics::SPECKIT, Function::Length, &[Value::Null]).expect_err("nothing");
         assert_eq!(
             error.help,
-            "the value is missing; give it one with `| default('…')` or test for null first"
+            "the value is missing; provide one with `| default('…')`, or check for null first"
         );
     }
 
     #[test]
-    fn a_failure_always_fails() {
+    fn fail_always_fails() {
         for semantics in [Semantics::HOUSE, Semantics::SPECKIT] {
             let error =
                 call_by(&semantics, Function::Fail, &[Value::text("no such thing")]).expect_err("it must");

@@ -1,6 +1,6 @@
-//! The built-in functions: their names, how many arguments they take, and what they do.
+//! The built-in functions: their names, arities and implementations.
 //!
-//! A function sees values only. Whatever grows with its arguments is paid for at the [`Meter`].
+//! Functions only see values. Everything that grows with the arguments is charged to the [`Meter`].
 
 use super::eval::{EvalError, Meter, a_kind, compare, equals_within, json_text, sealed, text_within};
 use super::python;
@@ -15,65 +15,66 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Function {
-    /// Elements of a list, characters of a text, entries of an object.
+    /// The number of elements in a list, characters in a string, or entries in an object.
     Length,
-    /// A text has a part (letter case counts), a list has an equal element, an object has a key.
+    /// Whether a string contains another (case-sensitive), a list contains an equal element, or an object has a key.
     Contains,
-    /// Compact JSON, keys in the order in which they were written.
+    /// Compact JSON, with keys in their original order.
     ToJson,
-    /// The value that a JSON text stands for; integers stay integers.
+    /// Parses JSON; integers stay integers.
     FromJson,
-    /// A text begins with another (letter case counts).
+    /// Whether a string begins with another (case-sensitive).
     StartsWith,
-    /// A text ends with another (letter case counts).
+    /// Whether a string ends with another (case-sensitive).
     EndsWith,
-    /// A text in lower case, in any script.
+    /// A string in lower case, in any script.
     Lower,
-    /// A text in upper case, in any script.
+    /// A string in upper case, in any script.
     Upper,
-    /// The text forms of all elements of a list with a separator between them, a comma unless given.
+    /// The text forms of all elements of a list, joined with a separator (a comma by default).
     Join,
-    /// The parts of a text between separators; the empty text has one part, which is empty.
+    /// The parts of a string between separators; an empty string has one empty part.
     Split,
-    /// The first argument, or the second when the first is null.
+    /// The first argument, or the second if the first is null.
     Default,
-    /// The keys of an object in their order.
+    /// The keys of an object, in order.
     Keys,
-    /// The values of an object in their order.
+    /// The values of an object, in order.
     Values,
-    /// The first element of a list; null when there is none.
+    /// The first element of a list; null if the list is empty.
     First,
-    /// The last element of a list; null when there is none.
+    /// The last element of a list; null if the list is empty.
     Last,
-    /// A list with the elements of the lists in it, one level deep; other elements stay.
+    /// Flattens a list of lists by one level; other elements stay.
     Flatten,
-    /// The smallest of numbers or of texts, given one by one or as one list; null for an empty list.
+    /// The smallest of several numbers or strings, passed as arguments or as one list; null for an empty list.
     Min,
-    /// The largest of numbers or of texts, given one by one or as one list; null for an empty list.
+    /// The largest of several numbers or strings, passed as arguments or as one list; null for an empty list.
     Max,
-    /// The member of each object of a list, by name or dotted path; other elements stay. Not a list: an empty list.
+    /// A member of each object in a list, by name or dotted path; other elements stay. An empty list if the argument
+    /// is not a list.
     Map,
-    /// The first argument is part of the second: of a text, a list, or the keys of an object.
+    /// Whether the first argument is part of the second: a string, a list, or the keys of an object.
     In,
     /// The text form of a value.
     Text,
-    /// A text without the blanks around it.
+    /// A string without surrounding blanks.
     Trim,
-    /// A value as a list: null is empty, a list itself, everything else its only element.
+    /// A value as a list: null is empty, a list is itself, anything else becomes the only element.
     AsList,
-    /// An object of the keys and values given by turns.
+    /// An object built from alternating keys and values.
     Object,
-    /// Never a value: it always raises, with its argument as the message.
+    /// Always fails, with its argument as the message.
     Fail,
-    /// Its argument. Inside a shell command it says that the author wants no quoting.
+    /// Returns its argument. Inside a shell command, it disables quoting.
     Raw,
-    /// The text form quoted for a POSIX shell; each element of a list on its own. A second argument is the quote that
-    /// the author has open around it: it is closed before and opened again after. No surface writes it: lowering puts it
-    /// around every expression in a shell command.
+    /// The text form quoted for a POSIX shell; each element of a list is quoted separately. The second argument is
+    /// the quote character that is open around it: it is closed before and reopened after. No dialect can write this
+    /// function; lowering wraps it around every expression in a shell command.
     ShellQuote,
 }
 
-/// How many arguments a function takes; no `max` means any number.
+/// The number of arguments a function takes; without `max`, any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arity {
     pub min: usize,
@@ -102,7 +103,7 @@ impl std::fmt::Display for Arity {
 }
 
 impl Function {
-    /// All functions that a surface can write.
+    /// All functions that workflow files can use.
     pub const ALL: &'static [Self] = &[
         Self::Length,
         Self::Contains,
@@ -132,7 +133,7 @@ impl Function {
         Self::Raw,
     ];
 
-    /// The name as swdl writes it. `ShellQuote` has none there; its word is for messages only.
+    /// The name in SWDL. `ShellQuote` cannot be written there; its name is only for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Length => "length",
@@ -199,20 +200,20 @@ impl Function {
         }
     }
 
-    /// A call as one would write it, for help texts.
+    /// A sample call for help texts.
     pub fn usage(self) -> &'static str {
         match self {
             Self::Length => "length(value)",
-            Self::Contains => "contains(text or list, what)",
+            Self::Contains => "contains(string or list, value)",
             Self::ToJson => "toJSON(value)",
             Self::FromJson => "fromJSON(text)",
-            Self::StartsWith => "startsWith(text, beginning)",
-            Self::EndsWith => "endsWith(text, ending)",
+            Self::StartsWith => "startsWith(string, prefix)",
+            Self::EndsWith => "endsWith(string, suffix)",
             Self::Lower => "lower(text)",
             Self::Upper => "upper(text)",
             Self::Join => "join(list, separator)",
-            Self::Split => "split(text, separator)",
-            Self::Default => "default(value, instead)",
+            Self::Split => "split(string, separator)",
+            Self::Default => "default(value, fallback)",
             Self::Keys => "keys(object)",
             Self::Values => "values(object)",
             Self::First => "first(list)",
@@ -221,7 +222,7 @@ impl Function {
             Self::Min => "min(a, b)",
             Self::Max => "max(a, b)",
             Self::Map => "map(list, member)",
-            Self::In => "isIn(what, text or list)",
+            Self::In => "isIn(value, string or list)",
             Self::Text => "text(value)",
             Self::Trim => "trim(text)",
             Self::AsList => "asList(value)",
@@ -232,7 +233,7 @@ impl Function {
         }
     }
 
-    /// The functions that are filters where values are piped: their names there, and how one writes them.
+    /// The functions available as filters: their names and sample usage.
     const FILTERS: [(Self, &'static str, &'static str); 10] = [
         (Self::Length, "length", "list | length"),
         (Self::Contains, "contains", "text | contains('part')"),
@@ -242,28 +243,28 @@ impl Function {
         (Self::Upper, "upper", "text | upper"),
         (Self::Join, "join", "list | join(', ')"),
         (Self::Split, "split", "text | split(',')"),
-        (Self::Default, "default", "value | default('instead')"),
+        (Self::Default, "default", "value | default('fallback')"),
         (Self::Map, "map", "list | map('member')"),
     ];
 
-    /// The name where functions are filters behind a value.
+    /// The name of the function as a filter.
     pub fn filter_name(self) -> &'static str {
         Self::FILTERS.iter().find(|filter| filter.0 == self).map_or_else(|| self.name(), |filter| filter.1)
     }
 
-    /// A call as one would write it there.
+    /// A sample call in filter syntax.
     fn filter_usage(self) -> &'static str {
         Self::FILTERS.iter().find(|filter| filter.0 == self).map_or_else(|| self.usage(), |filter| filter.2)
     }
 }
 
-/// A value handed to a function, and where it was written.
+/// An argument of a function and its location.
 pub(super) struct Argument {
     pub(super) value: Value,
     pub(super) span: Span,
 }
 
-/// One call under way. Errors about an argument are placed at that argument.
+/// A call being evaluated. Errors about an argument point to that argument.
 pub(super) struct Call<'a> {
     pub(super) function: Function,
     pub(super) args: &'a [Argument],
@@ -315,11 +316,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Surfaces check the number of arguments when they read a file; a stored plan is checked here.
+    /// Parsers check the number of arguments when they read a file; this check covers stored plans.
     fn check(&mut self) -> Result<(), EvalError> {
         let arity = self.function.arity();
         if !arity.accepts(self.args.len()) {
-            let message = format!("`{}` takes {arity}, {} given", self.name(), self.args.len());
+            let message = format!("`{}` takes {arity}, got {}", self.name(), self.args.len());
             return Err(EvalError::new(Code::BadArity, message, self.usage_help()).at(self.span));
         }
         match self.args.iter().find(|arg| matches!(arg.value, Value::Sealed(_))) {
@@ -329,13 +330,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whatever a function does with a text, it reads it at most once.
+    /// Functions read each text at most once, so each is charged once.
     fn pay_for_texts(&mut self) -> Result<(), EvalError> {
         let bytes = self.args.iter().filter_map(|arg| arg.value.as_str()).map(str::len).sum();
         self.meter.read(bytes).map_err(|e| e.at(self.span))
     }
 
-    /// The name of the function as the rules in force call it.
+    /// The name of the function in the syntax of the dialect.
     pub(super) fn name(&self) -> &'static str {
         match self.semantics.functions {
             FunctionRules::House => self.function.name(),
@@ -351,7 +352,7 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn text(&self, number: usize) -> Result<&'a str, EvalError> {
-        self.args[number].value.as_str().ok_or_else(|| self.wrong_kind(number, "a text"))
+        self.args[number].value.as_str().ok_or_else(|| self.wrong_kind(number, "a string"))
     }
 
     fn list(&self, number: usize) -> Result<&'a Arc<[Value]>, EvalError> {
@@ -363,13 +364,14 @@ impl<'a> Call<'a> {
 
     pub(super) fn wrong_kind(&self, number: usize, wanted: &str) -> EvalError {
         let Argument { value, span } = &self.args[number];
-        let message = format!("`{}` wants {wanted}, not {}", self.name(), a_kind(value));
+        let message = format!("`{}` expects {wanted}, not {}", self.name(), a_kind(value));
         let help = match (value, self.semantics.functions) {
             (Value::Null, FunctionRules::House) => {
-                "the value is missing; give it one with `default(value, …)` or test for null first".to_owned()
+                "the value is missing; provide one with `default(value, …)`, or check for null first"
+                    .to_owned()
             }
             (Value::Null, FunctionRules::Python) => {
-                "the value is missing; give it one with `| default('…')` or test for null first".to_owned()
+                "the value is missing; provide one with `| default('…')`, or check for null first".to_owned()
             }
             (_, FunctionRules::House | FunctionRules::Python) => self.usage_help(),
         };
@@ -382,7 +384,7 @@ impl<'a> Call<'a> {
             Value::Map(map) => map.len(),
             Value::Text(text) => text.chars().count(),
             Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Sealed(_) => {
-                return Err(self.wrong_kind(0, "a list, a text or an object"));
+                return Err(self.wrong_kind(0, "a list, a string or an object"));
             }
         };
         Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
@@ -394,7 +396,7 @@ impl<'a> Call<'a> {
             Value::List(items) => self.has_element(items)?,
             Value::Map(map) => map.contains_key(self.text(1)?),
             Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Sealed(_) => {
-                return Err(self.wrong_kind(0, "a text, a list or an object"));
+                return Err(self.wrong_kind(0, "a string, a list or an object"));
             }
         };
         Ok(Value::Bool(found))
@@ -453,7 +455,7 @@ impl<'a> Call<'a> {
         let mut map = Map::with_capacity(self.args.len() / 2);
         for pair in self.args.chunks(2) {
             let (Some(key), [_, value]) = (pair[0].value.as_str(), pair) else {
-                let message = "`object` takes keys and values by turns, and each key is a text";
+                let message = "`object` takes alternating keys and values, and each key must be a string";
                 return Err(EvalError::new(Code::ExpressionType, message, self.usage_help()).at(pair[0].span));
             };
             map.insert(key.into(), value.value.clone());
@@ -469,22 +471,22 @@ impl<'a> Call<'a> {
         let text = self.text(0)?;
         let span = self.args[0].span;
         self.pay_for_json(text)?;
-        // The reader refuses more than 128 levels.
+        // The JSON parser refuses more than 128 levels.
         serde_json::from_str(text).map_err(|error| {
-            let message = format!("`fromJSON` was given a text that is not JSON: {error}");
-            EvalError::new(Code::ExpressionValue, message, "check what produced the text").at(span)
+            let message = format!("`fromJSON` was given text that is not valid JSON: {error}");
+            EvalError::new(Code::ExpressionValue, message, "check the step that produced the text").at(span)
         })
     }
 
     pub(super) fn pay_for_json(&mut self, text: &str) -> Result<(), EvalError> {
-        // Each of these begins at most one element, so that they bound the memory before it is taken.
+        // Each of these characters starts at most one element, so counting them bounds the memory in advance.
         let elements = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
         let paid = self.meter.make_elements(elements).and_then(|()| self.meter.make(text.len()));
         paid.map_err(|e| e.at(self.args[0].span))
     }
 
     fn failure(&self) -> Result<EvalError, EvalError> {
-        let help = "correct the expression; it fails whenever it is evaluated";
+        let help = "correct the expression; it fails every time it is evaluated";
         Ok(EvalError::new(Code::ExpressionValue, self.text(0)?, help).at(self.span))
     }
 
@@ -500,7 +502,7 @@ impl<'a> Call<'a> {
         self.joined(items, separator, |text, out| out.push_str(text)).map(Value::text)
     }
 
-    /// The text forms of `items`, each added by `add`, with `separator` between them.
+    /// Joins the text forms of `items`, each appended by `add`, with `separator` between them.
     fn joined(
         &mut self,
         items: &[Value],
@@ -524,8 +526,8 @@ impl<'a> Call<'a> {
     fn split(&mut self) -> Result<Value, EvalError> {
         let (text, separator) = (self.text(0)?, self.text(1)?);
         if separator.is_empty() {
-            let message = "`split` wants a separator that is not empty";
-            let help = "write the text that stands between the parts, e.g. `split(text, ',')`";
+            let message = "`split` needs a separator that is not empty";
+            let help = "write the text that separates the parts, e.g. `split(text, ',')`";
             return Err(EvalError::new(Code::ExpressionValue, message, help).at(self.args[1].span));
         }
         self.meter.make(text.len()).map_err(|e| e.at(self.span))?;
@@ -563,7 +565,7 @@ impl<'a> Call<'a> {
         Ok(Value::List(flat.into()))
     }
 
-    /// The first of all values that no other one is `wanted` than.
+    /// The first value that no other value beats by the `wanted` ordering.
     fn extreme(&mut self, wanted: Ordering) -> Result<Value, EvalError> {
         let candidates: Vec<&Value> = match self.args {
             [Argument { value: Value::List(items), .. }] => items.iter().collect(),
@@ -574,7 +576,7 @@ impl<'a> Call<'a> {
             return Ok(Value::Null);
         };
         let mut best = *first;
-        // A single value is compared with itself, so that its kind is checked as well.
+        // A single value is compared with itself so that its kind is checked too.
         for candidate in std::iter::once(first).chain(rest) {
             let Ok(order) = compare(candidate, best) else {
                 return Err(self.not_comparable(candidate, best));
@@ -592,14 +594,14 @@ impl<'a> Call<'a> {
             return sealed(&format!("passed to `{name}`")).at(self.span);
         }
         let found = if a.kind() == b.kind() { a_kind(a) } else { format!("{} and {}", a_kind(b), a_kind(a)) };
-        let message = format!("`{name}` wants numbers only or texts only, not {found}");
+        let message = format!("`{name}` expects only numbers or only strings, not {found}");
         EvalError::new(Code::ExpressionType, message, self.usage_help()).at(self.span)
     }
 
     fn shell_quote(&mut self) -> Result<Value, EvalError> {
         let Argument { value, span } = &self.args[0];
         let items = if let Value::List(items) = value { items.as_ref() } else { std::slice::from_ref(value) };
-        // Only a secret has no text form.
+        // Only secrets have no text form.
         let text = self.joined(items, " ", quote).map_err(|error| {
             if error.code == Code::ExpressionType { secret_in_command().at(*span) } else { error }
         })?;
@@ -616,7 +618,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Between single quotes a POSIX shell takes every character as it is, save the single quote itself.
+/// Inside single quotes a POSIX shell takes every character literally, except the single quote itself.
 fn quote(text: &str, out: &mut String) {
     out.push('\'');
     out.push_str(&text.replace('\'', r"'\''"));
@@ -624,14 +626,13 @@ fn quote(text: &str, out: &mut String) {
 }
 
 fn secret_in_command() -> EvalError {
-    let help =
-        "pass it whole to an environment variable and read that variable in the command, e.g. \"$TOKEN\"";
-    EvalError::new(Code::ExpressionType, "a secret cannot be written into a command", help)
+    let help = "pass it as a whole to an environment variable and read that variable in the command, e.g. \"$TOKEN\"";
+    EvalError::new(Code::ExpressionType, "a secret cannot be inserted into a command", help)
 }
 
 fn nul_in_command() -> EvalError {
     let help = "pass the value through a file instead";
-    EvalError::new(Code::ExpressionValue, "a command cannot contain the character NUL", help)
+    EvalError::new(Code::ExpressionValue, "a command cannot contain the NUL character", help)
 }
 
 #[cfg(test)]
@@ -655,7 +656,7 @@ pub(super) mod tests {
         call_by(&Semantics::HOUSE, function, args)
     }
 
-    /// Calls with values as they are; the span of an argument is its number.
+    /// Calls with the given values; the span of each argument is its index.
     pub fn call_by(semantics: &Semantics, function: Function, args: &[Value]) -> Result<Value, EvalError> {
         let place = |number: usize| Span::new(Default::default(), number, number + 1);
         let args = args.iter().enumerate();
@@ -665,7 +666,8 @@ pub(super) mod tests {
         evaluate(&call, &Nothing, semantics, &Limits::default())
     }
 
-    /// Arguments as one JSON list; the result as JSON, or the code and the number of the argument at fault.
+    /// Takes the arguments as one JSON list; the expected result is JSON, or the code and the index of the invalid
+    /// argument.
     fn check(function: Function, args: &str, expected: Result<&str, (Code, u32)>) {
         let Value::List(args) = json(args) else { panic!("arguments are a list") };
         let found =
@@ -678,7 +680,7 @@ pub(super) mod tests {
     const VALUE: Code = Code::ExpressionValue;
 
     #[test]
-    fn measures_and_searches() {
+    fn measure_and_search() {
         use Function::{Contains, EndsWith, Length, StartsWith};
         check(Length, r#"[[1, 2]]"#, Ok("2"));
         check(Length, r#"["größe"]"#, Ok("5"));
@@ -702,7 +704,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn reads_and_writes_json() {
+    fn read_and_write_json() {
         use Function::{FromJson, ToJson};
         check(
             ToJson,
@@ -724,7 +726,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn works_on_texts() {
+    fn work_on_strings() {
         use Function::{Join, Lower, Split, Upper};
         check(Lower, r#"["ÄB"]"#, Ok("\"äb\""));
         check(Upper, r#"["straße"]"#, Ok("\"STRASSE\""));
@@ -741,7 +743,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn takes_from_lists_and_objects() {
+    fn select_from_lists_and_objects() {
         use Function::{Default, First, Flatten, Keys, Last, Max, Min, Raw, Values};
         check(Default, "[null, 1]", Ok("1"));
         check(Default, "[false, 1]", Ok("false"));
@@ -773,7 +775,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn quotes_for_a_shell() {
+    fn quote_for_a_shell() {
         check_quoted(r#""plain""#, "'plain'");
         check_quoted(r#""""#, "''");
         check_quoted("null", "''");
@@ -789,7 +791,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn no_function_takes_a_secret() {
+    fn no_function_accepts_a_secret() {
         let secret = Value::secret("API");
         for function in Function::ALL.iter().copied().chain([Function::ShellQuote]) {
             let args = vec![secret.clone(); function.arity().min.max(1)];
@@ -829,20 +831,20 @@ pub(super) mod tests {
         assert_eq!(
             words(Function::Length, "[3]"),
             (
-                "`length` wants a list, a text or an object, not an integer".into(),
+                "`length` expects a list, a string or an object, not an integer".into(),
                 "write `length(value)`".into()
             )
         );
         assert_eq!(
             words(Function::Upper, "[null]"),
             (
-                "`upper` wants a text, not null".into(),
-                "the value is missing; give it one with `default(value, …)` or test for null first".into()
+                "`upper` expects a string, not null".into(),
+                "the value is missing; provide one with `default(value, …)`, or check for null first".into()
             )
         );
         assert_eq!(
             words(Function::Min, r#"[1, "a"]"#).0,
-            "`min` wants numbers only or texts only, not an integer and a text"
+            "`min` expects only numbers or only strings, not an integer and a string"
         );
     }
 }

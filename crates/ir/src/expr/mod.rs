@@ -1,8 +1,9 @@
 //! Expressions: one syntax tree, one bounded evaluator, and the few rules in which dialects differ.
 //!
-//! A dialect brings a parser for its surface and a [`Semantics`] value; everything behind that is shared.
-//! `tree` is what was written, `template` text and data with expressions in them, `functions` the built-in
-//! functions, `eval` the evaluator, `query` and `search` JSONPath, `print` the way back to text. Nothing here reads a file, a clock or a run: values come in through [`Scope`].
+//! A dialect provides a parser for its syntax and a [`Semantics`] value; everything else is shared. `tree` is the
+//! syntax tree, `template` text and data that contain expressions, `functions` the built-in functions, `eval` the
+//! evaluator, `query` and `search` JSONPath, and `print` turns a tree back into text. Nothing here reads a file, a
+//! clock or a run: values come in through [`Scope`].
 
 mod eval;
 mod filters;

@@ -1,23 +1,23 @@
-//! The regular expressions of JSONPath (I-Regexp, RFC 9485), compiled once per search and within bounds.
+//! The regular expressions of JSONPath (I-Regexp, RFC 9485), compiled once per search and with limits.
 
 use super::eval::{EvalError, Meter};
 use regex::{Regex, RegexBuilder};
 use std::collections::HashMap;
 
-/// What compiling a pattern counts, in steps: it is far more work than looking at a node.
+/// The cost of compiling a pattern, in steps: far more work than visiting a node.
 const COMPILE_STEPS: usize = 50_000;
-/// A compiled pattern that is larger than this matches nothing.
+/// Patterns that compile to more than this match nothing.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 
-/// A longer pattern than this matches nothing.
+/// Longer patterns match nothing.
 const PATTERN_BYTES_MAX: usize = 4096;
 
-/// The patterns of one search; none for what is no pattern.
+/// The compiled patterns of one search; `None` for invalid ones.
 #[derive(Default)]
 pub(super) struct Patterns(HashMap<(String, bool), Option<Regex>>);
 
 impl Patterns {
-    /// Whether a text matches, as a whole or somewhere in it. What is no pattern matches nothing.
+    /// Whether a text matches, as a whole or somewhere inside. Invalid patterns match nothing.
     pub(super) fn matches(
         &mut self,
         text: &str,
@@ -44,7 +44,7 @@ fn compile(pattern: &str, entire: bool) -> Option<Regex> {
     RegexBuilder::new(&pattern).size_limit(COMPILED_BYTES_MAX).build().ok()
 }
 
-/// A dot is any character but a line feed and a carriage return, the latter of which it would be otherwise.
+/// In I-Regexp a dot matches neither a line feed nor a carriage return; by default it would match the latter.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let (mut escaped, mut in_class) = (false, false);

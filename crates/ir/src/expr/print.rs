@@ -1,4 +1,4 @@
-//! The way back from the tree to text, in the house spelling, with no more parentheses than needed.
+//! Prints a syntax tree in the syntax of the native dialect, with no more parentheses than needed.
 
 use super::functions::Function;
 use super::template::{Piece, Template};
@@ -7,14 +7,14 @@ use crate::value::Value;
 use crate::workflow::Words;
 use std::fmt::Write;
 
-/// Knows the words that the tree itself does not hold.
+/// Prints expressions; holds the names that the tree does not contain.
 #[expect(missing_debug_implementations, reason = "holds a closure")]
 pub struct Printer<'a> {
     pub words: &'a Words,
     pub step: &'a dyn Fn(StepId) -> String,
 }
 
-/// How tightly a node holds its parts together; a looser part needs parentheses.
+/// How tightly a node binds; an operand that binds less tightly needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Choice,
@@ -33,7 +33,7 @@ impl Printer<'_> {
         out
     }
 
-    /// A template as its author wrote it; data with expressions in it as JSON with the expressions in place.
+    /// A template as its author wrote it; structured data as JSON with the expressions in place.
     pub fn template(&self, template: &Template) -> String {
         match template {
             Template::Constant(Value::Text(text)) => text.to_string(),
@@ -89,11 +89,11 @@ impl Printer<'_> {
                 self.write(at, Binding::Choice, out);
                 out.push(']');
             }
-            // Lowering put the quoting there; the author did not write it.
+            // Lowering added the quoting, so it is not printed.
             Node::Call { function: Function::ShellQuote, args } => {
                 args.iter().take(1).for_each(|arg| self.write(arg, Binding::Choice, out));
             }
-            // A reader puts these in where its dialect says them by itself.
+            // Parsers insert these calls where their dialect implies them.
             Node::Call {
                 function: Function::Raw | Function::Trim | Function::Text | Function::AsList,
                 args,
@@ -126,7 +126,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What a member is taken from. A number would swallow the dot behind it.
+    /// The operand of a member access. A number would swallow the dot that follows it.
     fn base(&self, expr: &Expr, out: &mut String) {
         let is_number = matches!(expr.node, Node::Literal(Value::Int(_) | Value::Float(_)));
         let (open, close) = if is_number { ("(", ")") } else { ("", "") };
@@ -135,7 +135,7 @@ impl Printer<'_> {
         out.push_str(close);
     }
 
-    /// Comparisons do not chain, so both their sides bind tighter; `&&` and `||` group from the left.
+    /// Comparisons do not chain, so both sides must bind more tightly; `&&` and `||` group from the left.
     fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr, out: &mut String) {
         let (on_left, on_right) = match op {
             BinaryOp::Or => (Binding::Or, Binding::And),
@@ -226,7 +226,8 @@ fn literal(value: &Value, out: &mut String) {
     }
 }
 
-/// All digits and always a point: the house has no exponents, and a number without a point is an integer.
+/// All digits and always a decimal point: the native dialect has no exponents, and a number without a point is an
+/// integer.
 fn decimal(float: f64, out: &mut String) {
     let start = out.len();
     let _ = write!(out, "{float}");
@@ -261,7 +262,7 @@ fn member(name: &str, out: &mut String) {
     }
 }
 
-/// Whether a key can be written behind a point; any other one stands in brackets.
+/// Whether a key can be written after a dot; other keys need brackets.
 pub fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')

@@ -1,5 +1,5 @@
-//! What Python would do with a value: its text form, its order, its numbers, its idea of blanks. Workflows that were
-//! written against those rules compare and print by them. An integer beyond 64 bits is a float here; Python's is not.
+//! Python's treatment of values: text form, order, numbers and whitespace, for workflows written against those rules.
+//! Integers beyond 64 bits become floats here, unlike in Python.
 
 use super::eval::{EvalError, Meter, compare_numbers, equals_within, sealed};
 use super::semantics::Semantics;
@@ -7,10 +7,10 @@ use crate::value::Value;
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-/// Python reads no integer that is longer than this.
+/// Python refuses to parse longer integers.
 const INTEGER_DIGITS_MAX: usize = 4300;
 
-/// The zeros of the scripts that have decimal digits of their own; the other nine follow each of them.
+/// The zeros of all scripts with their own decimal digits; the other nine digits follow each zero.
 const ZEROS: [u32; 65] = [
     0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
     0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50,
@@ -20,22 +20,22 @@ const ZEROS: [u32; 65] = [
     0x1e2f0, 0x1e950, 0x1fbf0,
 ];
 
-/// Without the blanks around it, as `str.strip` sees them.
+/// Removes surrounding whitespace as `str.strip` does.
 pub fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// Unicode white space and the four separators of ASCII, which Python counts as blanks too.
+/// Unicode whitespace plus the four ASCII separators, which Python also counts as whitespace.
 pub fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
-/// A letter, a digit or `_`, as in the names that Python's patterns call words.
+/// A letter, a digit or `_`: a word character in Python's regular expressions.
 pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The value of a decimal digit of any script.
+/// The value of a decimal digit in any script.
 fn digit(c: char) -> Option<u32> {
     if c.is_ascii() {
         return c.to_digit(10);
@@ -45,14 +45,14 @@ fn digit(c: char) -> Option<u32> {
     (distance < 10).then_some(distance)
 }
 
-/// The number that a text spells: a float if it has a point, else an integer. `1e3` and `0x10` spell none. Around a number the
-/// separators of ASCII are no blanks.
+/// Parses a number: a float if it has a decimal point, otherwise an integer. `1e3` and `0x10` are not numbers here.
+/// ASCII separators do not count as whitespace around a number.
 pub fn number(text: &str) -> Option<Value> {
     let plain = plain_digits(text.trim())?;
     if plain.contains('.') { plain.parse().ok().map(Value::Float) } else { whole(&plain) }
 }
 
-/// An integer that does not fit becomes the float nearest to it.
+/// An integer that does not fit becomes the nearest float.
 fn whole(plain: &str) -> Option<Value> {
     let digits = plain.strip_prefix(['+', '-']).unwrap_or(plain);
     let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -62,7 +62,7 @@ fn whole(plain: &str) -> Option<Value> {
     plain.parse().map(Value::Int).or_else(|_| plain.parse().map(Value::Float)).ok()
 }
 
-/// Digits of any script as ASCII, without the underscores that may stand between two of them.
+/// Converts digits of any script to ASCII and removes single underscores between digits.
 fn plain_digits(text: &str) -> Option<String> {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -80,7 +80,7 @@ fn plain_digits(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// The whole number between the brackets of `name[-1]`. One that is too large for any list stays too large.
+/// The integer in the brackets of `name[-1]`. An integer too large for any list stays too large.
 pub fn index(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let values: Option<Vec<u32>> = digits.chars().map(digit).collect();
@@ -89,7 +89,8 @@ pub fn index(text: &str) -> Option<i64> {
     Some(if negative { -size } else { size })
 }
 
-/// The order of two values, or none: numbers and texts that hold numbers by value, otherwise two texts, two lists.
+/// The order of two values, if they have one: numbers and numeric strings by value, otherwise two strings or two
+/// lists.
 pub(super) fn order(a: &Value, b: &Value, meter: &mut Meter) -> Result<Option<Ordering>, EvalError> {
     if matches!(a, Value::Sealed(_)) || matches!(b, Value::Sealed(_)) {
         return Err(sealed("compared"));
@@ -100,7 +101,7 @@ pub(super) fn order(a: &Value, b: &Value, meter: &mut Meter) -> Result<Option<Or
     raw_order(a, b, meter)
 }
 
-/// Two lists are ordered by the first elements that differ, and the longer one comes later.
+/// Lists are ordered by the first elements that differ; if one is a prefix of the other, the longer one comes later.
 fn raw_order(a: &Value, b: &Value, meter: &mut Meter) -> Result<Option<Ordering>, EvalError> {
     meter.work(1)?;
     match (a, b) {
@@ -148,7 +149,7 @@ pub(super) fn text(value: &Value, meter: &mut Meter) -> Result<String, EvalError
     Ok(out)
 }
 
-/// What any value but a text may add to the text around it; a text is paid for by its length.
+/// The most that a value other than a string can add to the surrounding text; strings are charged by length.
 pub(super) const PLAIN_BYTES: usize = 8;
 
 fn repr(value: &Value, out: &mut String, meter: &mut Meter) -> Result<(), EvalError> {
@@ -161,7 +162,7 @@ fn repr(value: &Value, out: &mut String, meter: &mut Meter) -> Result<(), EvalEr
         }
         Value::Float(float) => float_text(*float, out),
         Value::Text(text) => quoted(text, out, meter)?,
-        Value::Sealed(_) => return Err(sealed("turned into plain text")),
+        Value::Sealed(_) => return Err(sealed("converted to text")),
         Value::List(items) => {
             out.push('[');
             for (place, item) in items.iter().enumerate() {
@@ -184,7 +185,7 @@ fn repr(value: &Value, out: &mut String, meter: &mut Meter) -> Result<(), EvalEr
     Ok(())
 }
 
-/// The shortest digits that mean the float, with an exponent where the number is very small or very large.
+/// The shortest digits that round-trip, with an exponent for very small or very large numbers.
 pub(super) fn float_text(float: f64, out: &mut String) {
     let magnitude = float.abs();
     if float.is_nan() {
@@ -204,7 +205,8 @@ pub(super) fn float_text(float: f64, out: &mut String) {
     }
 }
 
-/// Single quotes, unless the text has some and no double ones. What is shared many times over is paid for each time.
+/// Uses single quotes unless the text contains single quotes and no double quotes. Shared parts are charged each
+/// time.
 fn quoted(text: &str, out: &mut String, meter: &mut Meter) -> Result<(), EvalError> {
     meter.make(text.len())?;
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
@@ -233,8 +235,8 @@ fn escape(c: char, out: &mut String) {
     };
 }
 
-/// Rust escapes the same characters as Python, and says so only in the debugging form of a text. There the first
-/// character is treated differently from the others, so another one stands before it.
+/// Rust's `Debug` escapes the same characters as Python's `repr`, except that it treats the first character
+/// differently. Putting another character in front avoids that.
 fn is_printable(c: char) -> bool {
     let mut buffer = [b'a'; 5];
     let length = c.encode_utf8(&mut buffer[1..]).len();
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn text_forms() {
+    fn values_have_python_text_forms() {
         let check = |value: Value, expected: &str| {
             assert_eq!(text(&value, &mut Meter::new(&Limits::default())), Ok(expected.to_owned()));
         };
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers() {
+    fn strings_parse_as_python_numbers() {
         let check = |text: &str, expected: Option<Value>| assert_eq!(number(text), expected, "{text}");
         for (text, int) in
             [("7", 7), ("+5", 5), ("-5", -5), ("007", 7), ("1_000", 1000), (" 10 ", 10), ("٣٤", 34)]
@@ -309,14 +311,14 @@ mod tests {
     }
 
     #[test]
-    fn indices() {
+    fn indices_are_parsed() {
         assert_eq!(["0", "-1", "01", "٢"].map(index), [Some(0), Some(-1), Some(1), Some(2)]);
         assert_eq!(["", "-", "+1", "1 ", "x"].map(index), [None; 5]);
         assert_eq!(index(&"9".repeat(100)), Some(i64::MAX));
     }
 
     #[test]
-    fn orders() {
+    fn values_are_ordered_as_in_python() {
         let check = |a: &str, b: &str, expected: Option<Ordering>| {
             assert_eq!(
                 order(&json(a), &json(b), &mut Meter::new(&Limits::default())),

@@ -1,5 +1,5 @@
-//! JSON as Python's library reads and writes it: `NaN` and `Infinity` are read, a float may overflow, `-0` is an integer;
-//! keys are written in their order, with blanks after commas and colons.
+//! JSON as Python's library reads and writes it: `NaN` and `Infinity` are accepted, a float may overflow, and `-0` is
+//! an integer. Keys keep their order, and commas and colons are followed by blanks.
 
 use super::eval::{EvalError, Meter, sealed};
 use super::python::{PLAIN_BYTES, float_text, number};
@@ -7,15 +7,15 @@ use crate::value::{Map, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Lists and objects inside each other. Values deeper than this are too deep for an expression as well.
+/// The maximum nesting of lists and objects. Expressions refuse deeper values as well.
 const DEPTH_MAX: usize = 256;
 
-/// The value of a text, or why it has none. The caller has paid for the elements.
+/// Parses a text, or says why it is invalid. The caller has already been charged for the elements.
 pub fn read(text: &str) -> Result<Value, String> {
     let mut reader = Reader { text, at: 0, depth: 0 };
     let value = reader.value()?;
     reader.blanks();
-    if reader.at < text.len() { Err(reader.wrong("something follows the value")) } else { Ok(value) }
+    if reader.at < text.len() { Err(reader.wrong("unexpected text after the value")) } else { Ok(value) }
 }
 
 struct Reader<'a> {
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
 
     fn nested(&mut self, inside: fn(&mut Self) -> Result<Value, String>) -> Result<Value, String> {
         if self.depth == DEPTH_MAX {
-            return Err(self.wrong("the value is nested too deep"));
+            return Err(self.wrong("the value is nested too deeply"));
         }
         self.depth += 1;
         self.at += 1;
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A key that comes twice keeps its first place and its last value.
+    /// A repeated key keeps its first position and its last value.
     fn object(&mut self) -> Result<Value, String> {
         let mut map = Map::new();
         if self.take("}") {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         loop {
             self.blanks();
             if !self.rest().starts_with('"') {
-                return Err(self.wrong("a key in double quotes is missing"));
+                return Err(self.wrong("expected a key in double quotes"));
             }
             let key = self.string()?;
             self.blanks();
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         } else if self.take(",") {
             Ok(true)
         } else {
-            Err(self.wrong(&format!("`,` or `{close}` is missing")))
+            Err(self.wrong(&format!("expected `,` or `{close}`")))
         }
     }
 
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
             true => digits.parse().ok().map(Value::Float),
             false => number(digits),
         };
-        let value = value.ok_or_else(|| self.wrong("a value is missing"))?;
+        let value = value.ok_or_else(|| self.wrong("expected a value"))?;
         self.at += length;
         Ok(value)
     }
@@ -149,8 +149,8 @@ impl<'a> Reader<'a> {
             match self.rest().bytes().next() {
                 Some(b'"') => break,
                 Some(b'\\') => out.push(self.escape()?),
-                Some(_) => return Err(self.wrong("a control character stands in a text")),
-                None => return Err(self.wrong("a text is not closed")),
+                Some(_) => return Err(self.wrong("control character in a string")),
+                None => return Err(self.wrong("unterminated string")),
             }
         }
         self.at += 1;
@@ -170,13 +170,13 @@ impl<'a> Reader<'a> {
             Some(b'u') => unicode_escape(self.rest()),
             Some(_) | None => None,
         };
-        let (letter, length) = found.ok_or_else(|| self.wrong("an escape names no character"))?;
+        let (letter, length) = found.ok_or_else(|| self.wrong("invalid escape sequence"))?;
         self.at += length;
         Ok(letter)
     }
 }
 
-/// The longest number at the start; a point or an exponent without digits does not belong to it.
+/// The longest number at the start; a decimal point or exponent without digits is not part of it.
 fn number_length(text: &str) -> usize {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let sign = usize::from(text.starts_with('-'));
@@ -193,7 +193,7 @@ fn number_length(text: &str) -> usize {
     end
 }
 
-/// `\u` and four digits, or two of them for a character beyond 16 bits. Half of such a pair is no character.
+/// Parses `\u` and four digits, or two of them for a character beyond 16 bits. Half of a surrogate pair is invalid.
 fn unicode_escape(text: &str) -> Option<(char, usize)> {
     let high = code_unit(text)?;
     if let Some(letter) = char::from_u32(high.into()) {
@@ -210,9 +210,9 @@ fn code_unit(text: &str) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
 }
 
-/// Why a value cannot be written.
+/// Why a value cannot be written as JSON.
 pub enum Unwritable {
-    /// JSON has no word for this number.
+    /// JSON cannot represent this number.
     Number(f64),
     Error(EvalError),
 }
@@ -235,7 +235,7 @@ pub fn write(value: &Value, out: &mut String, meter: &mut Meter) -> Result<(), U
         Value::Float(float) if float.is_finite() => float_text(*float, out),
         Value::Float(float) => return Err(Unwritable::Number(*float)),
         Value::Text(text) => quoted(text, out, meter)?,
-        Value::Sealed(_) => return Err(sealed("turned into JSON").into()),
+        Value::Sealed(_) => return Err(sealed("converted to JSON").into()),
         Value::List(items) => {
             out.push('[');
             for (place, item) in items.iter().enumerate() {
@@ -263,7 +263,7 @@ fn write_object(map: &Map, out: &mut String, meter: &mut Meter) -> Result<(), Un
     Ok(())
 }
 
-/// Characters beyond ASCII stay as they are.
+/// Characters beyond ASCII are not escaped.
 fn quoted(text: &str, out: &mut String, meter: &mut Meter) -> Result<(), EvalError> {
     meter.make(text.len())?;
     out.push('"');
@@ -291,14 +291,14 @@ mod tests {
     use super::*;
     use crate::expr::{Limits, Semantics, text_form};
 
-    /// The value in Python's own form, which tells all numbers apart.
+    /// Compares with Python's own text form, which distinguishes all numbers.
     fn check(text: &str, expected: Option<&str>) {
         let shown = read(text).ok().map(|value| text_form(&value, &Semantics::SPECKIT).expect("no secrets"));
         assert_eq!(shown.as_deref(), expected, "{text}");
     }
 
     #[test]
-    fn reads() {
+    fn parses_values() {
         check(
             " {\"b\" : [1, 2.0 ,-0, -0.0, 1e2, 1E400]\n, \"a\":{} , \"b\":[ ]} ",
             Some("{'b': [], 'a': {}}"),
@@ -341,12 +341,12 @@ mod tests {
     }
 
     #[test]
-    fn says_where_it_stopped() {
-        assert_eq!(read("{\n \"é\": x}"), Err("a value is missing at line 2 column 7".into()));
+    fn errors_name_line_and_column() {
+        assert_eq!(read("{\n \"é\": x}"), Err("expected a value at line 2 column 7".into()));
     }
 
     #[test]
-    fn writes() {
+    fn writes_values() {
         let value: Value =
             serde_json::from_str(r#"{"b": [1, 1e20, 1.0], "a": "é\"\\\n\u0001\u007f"}"#).expect("JSON");
         let mut out = String::new();

@@ -1,7 +1,7 @@
-//! A JSONPath (RFC 9535), parsed once and kept with its text. What it finds in a value is worked out in `search`.
+//! A JSONPath (RFC 9535), parsed once and stored with its text. `search` evaluates it.
 //!
-//! The parser behind it tries alternatives again from the start of a call, so nested calls cost it exponential time:
-//! what could be nested too deep is refused before it gets there.
+//! The parser backtracks to the start of a call, so nested calls take exponential time. Paths that might be nested
+//! too deeply are refused before they are parsed.
 
 use super::eval::{EvalError, Meter};
 use super::search;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Longer texts than this are refused before they are parsed.
+/// Longer paths are refused before they are parsed.
 const TEXT_MAX: usize = 4096;
-/// Brackets and parentheses inside each other.
+/// The maximum nesting of brackets and parentheses.
 const DEPTH_MAX: usize = 32;
-/// Function calls inside each other.
+/// The maximum nesting of function calls.
 const CALLS_MAX: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -25,19 +25,19 @@ pub struct Query {
     parsed: Arc<JpQuery>,
 }
 
-/// Why a text is no JSONPath.
+/// Why a text is not a valid JSONPath.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    #[error("it is longer than {TEXT_MAX} bytes")]
+    #[error("the path is longer than {TEXT_MAX} bytes")]
     TooLong,
-    #[error("it is nested too deep")]
+    #[error("the path is nested too deeply")]
     TooDeep,
     #[error("{0}")]
     Syntax(String),
 }
 
 impl QueryError {
-    /// Whether the path may be right, but is more than is looked at.
+    /// Whether the path may be valid but exceeds a limit.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::TooLong | Self::TooDeep => true,
@@ -46,11 +46,11 @@ impl QueryError {
     }
 }
 
-/// A part of a path that stands for one place.
+/// A segment of a path that selects exactly one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathPart {
     Name(Arc<str>),
-    /// Counted from the start.
+    /// Counts from the start.
     Index(i64),
 }
 
@@ -68,7 +68,7 @@ impl Query {
         &self.text
     }
 
-    /// Null for no match, the value itself for one, a list for more.
+    /// Null for no match, the value itself for one match, a list for several.
     pub(super) fn find(&self, value: &Value, meter: &mut Meter) -> Result<Value, EvalError> {
         let found = search::find(&self.parsed, value, meter)?;
         meter.make_elements(found.len())?;
@@ -79,14 +79,14 @@ impl Query {
         })
     }
 
-    /// The parts at its beginning that stand for one place each, and the text of each.
+    /// The leading segments that select exactly one place each, with their text.
     pub fn leading(&self) -> Vec<(PathPart, Range<usize>)> {
         let mut parts = Vec::new();
         let mut at = 1;
         for segment in &self.parsed.segments {
             let (Some(part), Some(range)) = (single(segment), segment_range(&self.text, at)) else { break };
             let written = self.text[range.clone()].strip_prefix('.');
-            // The parser lets blanks pass inside a name; what is not exactly that name is left to it.
+            // The parser accepts blanks inside a name; leave such names to it.
             if written.is_some_and(|name| part != PathPart::Name(name.into())) {
                 break;
             }
@@ -96,13 +96,13 @@ impl Query {
         parts
     }
 
-    /// What follows the byte `at`, asked of whatever the part before it stands for; none when nothing follows.
+    /// The rest of the path after byte `at`, as a path of its own; `None` if nothing follows.
     pub fn after(&self, at: usize) -> Option<Self> {
         let rest = self.text.get(at..).filter(|rest| !rest.trim().is_empty())?;
         Self::parse(&format!("${rest}")).ok()
     }
 
-    /// Whether a filter in it begins again at the root.
+    /// Whether one of its filters refers to the root again.
     pub fn looks_back(&self) -> bool {
         outside_quotes(&self.text).filter(|(_, c)| *c == '$').count() > 1
     }
@@ -116,7 +116,7 @@ fn single(segment: &Segment) -> Option<PathPart> {
     }
 }
 
-/// The text of the segment at or after `at`, without the blanks before it.
+/// The text of the segment at or after `at`, without leading blanks.
 fn segment_range(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     let start = at + (rest.len() - rest.trim_start().len());
@@ -129,7 +129,7 @@ fn segment_range(text: &str, at: usize) -> Option<Range<usize>> {
     Some(start..start + length)
 }
 
-/// The characters that are no part of a quoted text; the quotes themselves are left out, too.
+/// The characters outside of quoted strings, without the quotes.
 fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quote = None;
     let mut escaped = false;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_static_beginning_is_cut_off() {
+    fn leading_static_segments_are_split_off() {
         check_leading("$", &[], None);
         check_leading("$.inputs.a", &["inputs", "a"], None);
         check_leading(
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_inside_a_filter_is_noticed() {
+    fn a_root_reference_inside_a_filter_is_detected() {
         let check = |text: &str, expected: bool| {
             assert_eq!(Query::parse(text).expect(text).looks_back(), expected, "{text}");
         };
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_deep_is_refused_at_once() {
+    fn paths_nested_too_deeply_are_refused_at_once() {
         let refused = |text: &str| Query::parse(text).expect_err(text).to_string();
         for deep in [
             format!("$[?{}@{}]", "(".repeat(40), ")".repeat(40)),
@@ -248,9 +248,9 @@ mod tests {
             format!("$[?{}@.a{}]", "length(".repeat(5), ")".repeat(5)),
             format!("${}", "[?@".repeat(1000)),
         ] {
-            assert_eq!(refused(&deep), "it is nested too deep");
+            assert_eq!(refused(&deep), "the path is nested too deeply");
         }
-        assert_eq!(refused(&format!("$.{}", "a".repeat(5000))), "it is longer than 4096 bytes");
+        assert_eq!(refused(&format!("$.{}", "a".repeat(5000))), "the path is longer than 4096 bytes");
         for fits in [
             format!("$[?{}@.a{}]", "(".repeat(30), ")".repeat(30)),
             format!("$[?{}@.a{}]", "length(".repeat(4), ")".repeat(4)),

@@ -1,5 +1,5 @@
-//! What a JSONPath finds: the rules of RFC 9535 over our own values, each node that is looked at paid for at the
-//! [`Meter`]. A secret is a leaf that can be found but not compared.
+//! Evaluates a JSONPath by the rules of RFC 9535 on our own values. Each visited node is charged to the [`Meter`]. A
+//! secret can be selected but not compared.
 
 use super::eval::{EvalError, Meter, compare, equals_within};
 use super::pattern::Patterns;
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 
 type Nodes<'v> = Vec<&'v Value>;
 
-/// All nodes that the path leads to, in the order of the RFC.
+/// All nodes that the path selects, in the order of the RFC.
 pub(super) fn find<'v>(path: &JpQuery, root: &'v Value, meter: &mut Meter) -> Result<Nodes<'v>, EvalError> {
     Search { root, meter, patterns: Patterns::default() }.segments(&path.segments, root)
 }
@@ -25,7 +25,7 @@ struct Search<'v, 'm> {
     patterns: Patterns,
 }
 
-/// What a function or a side of a comparison stands for; nothing is different from null.
+/// The result of a function or an operand of a comparison. Nothing is different from null.
 type Found<'v> = Option<Cow<'v, Value>>;
 
 impl<'v> Search<'v, '_> {
@@ -48,7 +48,7 @@ impl<'v> Search<'v, '_> {
         }
     }
 
-    /// The nodes themselves and all below them, parents first.
+    /// The nodes and all their descendants, parents first.
     fn descendants(&mut self, nodes: Nodes<'v>) -> Result<Nodes<'v>, EvalError> {
         let mut found = Vec::new();
         let mut open: Nodes<'v> = nodes.into_iter().rev().collect();
@@ -128,7 +128,7 @@ impl<'v> Search<'v, '_> {
         }
     }
 
-    /// A path holds when it finds something, a function when it says true.
+    /// A path is true if it selects something, a function if it returns true.
     fn test(&mut self, test: &Test, node: &'v Value) -> Result<bool, EvalError> {
         match test {
             Test::RelQuery(segments) => Ok(!self.segments(segments, node)?.is_empty()),
@@ -161,7 +161,7 @@ impl<'v> Search<'v, '_> {
         }
     }
 
-    /// Only two numbers or two texts have an order.
+    /// Only two numbers or two strings have an order.
     fn less(&mut self, left: &Found<'_>, right: &Found<'_>) -> Result<bool, EvalError> {
         let (Some(left), Some(right)) = (left, right) else { return Ok(false) };
         self.meter.read(left.as_str().map_or(0, str::len))?;
@@ -202,7 +202,7 @@ impl<'v> Search<'v, '_> {
         Ok(value.map(Cow::Owned))
     }
 
-    /// The nodes of a path, or the one value that a literal or a function gives.
+    /// The nodes that a path selects, or the value of a literal or function.
     fn argument(&mut self, arg: &FnArg, node: &'v Value) -> Result<Vec<Cow<'v, Value>>, EvalError> {
         let nodes = match arg {
             FnArg::Literal(literal) => return Ok(vec![Cow::Owned(value_of(literal))]),
@@ -221,7 +221,8 @@ impl<'v> Search<'v, '_> {
         Ok(if values.len() == 1 { values.pop() } else { None })
     }
 
-    /// Characters, elements or members of one value; of a path that can lead to many places, how many it leads to.
+    /// The number of characters, elements or members of one value; for a path that can select several nodes, their
+    /// number.
     fn length(&mut self, arg: &FnArg, node: &'v Value) -> Result<Option<Value>, EvalError> {
         let values = self.argument(arg, node)?;
         let [value] = values.as_slice() else {
@@ -253,7 +254,7 @@ impl<'v> Search<'v, '_> {
         self.patterns.matches(text, pattern, entire, self.meter).map(Value::Bool)
     }
 
-    /// The functions that the program with this dialect has beside those of the RFC.
+    /// Functions that the original program supports in addition to those of the RFC.
     fn membership(
         &mut self,
         name: &str,
@@ -294,7 +295,7 @@ impl<'v> Search<'v, '_> {
     }
 }
 
-/// The elements of a list or the values of an object, in their order.
+/// The elements of a list or the values of an object, in order.
 fn children(node: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
     match node {
         Value::List(items) => Box::new(items.iter()),
@@ -312,7 +313,7 @@ fn items(node: &Value) -> &[Value] {
     if let Value::List(items) = node { items } else { &[] }
 }
 
-/// A negative number counts from the end.
+/// A negative index counts from the end.
 fn element(node: &Value, index: i64) -> Option<&Value> {
     let items = items(node);
     let place = match usize::try_from(index) {
@@ -338,7 +339,7 @@ fn slice(node: &Value, start: Option<i64>, end: Option<i64>, step: Option<i64>) 
             items[range(from, to)].iter().step_by(stride).collect()
         }
         _ => {
-            // Both ends are one place further to the right than in the RFC, so that neither is negative.
+            // Both bounds are shifted by one compared with the RFC, so that neither is negative.
             let from = place(start.unwrap_or(length - 1)).clamp(-1, length - 1) + 1;
             let to = end.map_or(-1, |end| place(end).clamp(-1, length - 1)) + 1;
             items[range(to, from)].iter().rev().step_by(stride).collect()
@@ -403,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn names_indexes_and_slices() {
+    fn names_indices_and_slices() {
         check("$.limit", "9");
         check("$.nowhere", "null");
         check("$.limit.x", "null");
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn one_match_is_itself_and_many_are_a_list() {
+    fn one_match_is_a_value_and_several_are_a_list() {
         check("$.one[*].p", "[1,2]");
         check("$.books[*].isbn", r#"[null,"0-553"]"#);
         check("$.e.*", "[{},null]");
@@ -478,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_but_not_compared() {
+    fn a_secret_is_selected_but_not_compared() {
         let data = || Value::map([("list", Value::list([Value::secret("A"), Value::Int(1)]))]);
         assert_eq!(query("$.list[0]", data()), Ok(Value::secret("A")));
         assert_eq!(query("$.list[0].x", data()), Ok(Value::Null));
@@ -488,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_bounded() {
+    fn searches_are_bounded() {
         let wide = Value::list((0..100).map(Value::Int));
         let wide = Value::list((0..100).map(|_| wide.clone()));
         let shared = (0..60).fold(Value::Null, |inner, _| Value::list([inner.clone(), inner]));

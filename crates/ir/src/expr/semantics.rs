@@ -1,6 +1,7 @@
-//! The rules in which the dialects' expressions differ, as data. A plan carries them, so that an engine needs to know no
-//! dialect; the house dialect can ask for any of them with `config.semantics`.
+//! The rules in which the expressions of the dialects differ, as data. A plan carries them, so an engine needs no
+//! knowledge of dialects. The native dialect can select any of them with `config.semantics`.
 
+use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,12 +18,12 @@ pub struct Semantics {
     pub parameters: ParameterRules,
     pub skips: SkipRule,
     pub results: ResultShapes,
-    /// How deep workflows may call each other.
+    /// How deeply workflows may call each other.
     pub calls_deep_max: u32,
 }
 
 impl Semantics {
-    /// The house rules: nothing is converted, little is falsy, data in text is compact JSON.
+    /// The native rules: no conversions, few falsy values, and compact JSON for data in text.
     pub const HOUSE: Self = Self {
         comparison: Comparison::Strict,
         truthiness: Truthiness::House,
@@ -74,7 +75,7 @@ impl Semantics {
         ..Self::HOUSE
     };
 
-    /// Whether a message that is waited for is told from others by how its values read, not by what they are.
+    /// Whether messages are matched by the text form of their values instead of by the values.
     pub fn messages_as_text(&self) -> bool {
         match self.results {
             ResultShapes::Dagnats => true,
@@ -82,48 +83,57 @@ impl Semantics {
         }
     }
 
-    /// The sets of rules that have a name.
+    /// The longest wait for an instant that is computed during the run.
+    pub fn wait_max(&self) -> Option<Duration> {
+        match self.results {
+            ResultShapes::Dagnats => Some(Duration::from_secs(365 * 86_400)),
+            ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dcc => None,
+        }
+    }
+
+    /// The named sets of rules.
     pub const NAMED: [(&'static str, Self); 4] =
         [("house", Self::HOUSE), ("speckit", Self::SPECKIT), ("dagnats", Self::DAGNATS), ("dcc", Self::DCC)];
 }
 
-/// How values are compared, for equality and for order.
+/// How values are compared, for equality and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
-    /// No conversion: integers and floats compare by value, booleans are not numbers. What has no order is an error.
+    /// No conversion: integers and floats compare by value, booleans are not numbers. Comparing values without an
+    /// order is an error.
     Strict,
-    /// As Python: booleans are the numbers 0 and 1, texts that hold numbers are ordered as numbers, and a comparison of
-    /// things without an order is false.
+    /// As in Python: booleans are the numbers 0 and 1, numeric strings are ordered as numbers, and comparisons of
+    /// values without an order are false.
     Python,
-    /// Two numbers, two texts, or (for equality) two booleans. Every other comparison is false, `!=` too.
+    /// Two numbers, two strings, or (for equality) two booleans. Every other comparison is false, including `!=`.
     SameKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Truthiness {
-    /// False, null, zero and the empty text are falsy; everything else is truthy.
+    /// False, null, zero and the empty string are falsy; everything else is truthy.
     House,
     /// The empty list and the empty object are falsy as well.
     Empty,
 }
 
-/// What a text means where a condition stands.
+/// How text is read in a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConditionText {
-    /// The same as anywhere else.
+    /// As anywhere else.
     AsAny,
-    /// A text that says `true` or `false`, in any case and with blanks around it, is that.
+    /// Text that says `true` or `false`, in any case and with surrounding blanks, is that boolean.
     Spoken,
 }
 
-/// What `&&` and `||` give.
+/// The result of `&&` and `||`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Logic {
-    /// The operand that decided.
+    /// The deciding operand.
     Operand,
     /// True or false.
     Boolean,
@@ -133,7 +143,7 @@ pub enum Logic {
 #[serde(rename_all = "snake_case")]
 pub enum IndexRule {
     FromStart,
-    /// A negative number counts from the end.
+    /// A negative index counts from the end.
     FromBothEnds,
 }
 
@@ -142,11 +152,11 @@ pub enum IndexRule {
 pub enum TextForm {
     /// Null is empty, booleans are lower case, lists and objects are compact JSON.
     Json,
-    /// Null is empty, everything else as Python's `str` shows it.
+    /// Null is empty, everything else is formatted as by Python's `str`.
     Python,
 }
 
-/// Which rules the built-in functions follow where the dialects' filters of the same name differ.
+/// The rules that built-in functions follow where filters of the same name differ between dialects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FunctionRules {
@@ -154,37 +164,38 @@ pub enum FunctionRules {
     Python,
 }
 
-/// What may be given for a parameter of a declared type.
+/// Which values are accepted for a parameter of a declared type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterRules {
-    /// Text from a command line is converted; a value must be of the type.
+    /// Text from a command line is converted; other values must have the declared type.
     House,
-    /// Any text is converted, by Python's rules: `yes` and `1` are true, `1_000` and `1e3` are whole numbers.
+    /// All text is converted by Python's rules: `yes` and `1` are true, `1_000` and `1e3` are whole numbers.
     Python,
 }
 
-/// Which steps an expression can read.
+/// The steps that an expression can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// Those that are settled whenever the reader is evaluated; what is inside a scope only through its outputs.
+    /// Steps that are always finished when the expression is evaluated; steps inside a scope only through the scope's
+    /// outputs.
     Scoped,
-    /// All of them, wherever they stand; one that has not run is null.
+    /// All steps, wherever they are; a step that has not run is null.
     Flat,
 }
 
-/// What a step that was skipped means for those that wait for it.
+/// The effect of a skipped step on its dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipRule {
-    /// A gate that was skipped, and a step that was skipped because of a failure or a gate, skips those that wait for it.
+    /// Dependents are skipped if a gate was skipped, or if a step was skipped because of a failure or a gate.
     PassedOn,
-    /// It is as good as done.
+    /// The step counts as completed.
     Satisfies,
 }
 
-/// What scopes, gates and waits leave behind for others to read.
+/// The results that scopes, gates and waits record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultShapes {
@@ -194,7 +205,7 @@ pub enum ResultShapes {
     Dcc,
 }
 
-/// The words that the status of a step is read as.
+/// The status words that expressions see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusWords {

@@ -1,6 +1,7 @@
-//! Data with expressions in it: what a field of a file becomes when it may hold `${{ … }}` or its like.
+//! Data that contains expressions: a field of a file that may hold `${{ … }}` or its equivalents.
 //!
-//! A field that is exactly one expression keeps the type of its value; text around it makes it text.
+//! A field that consists of a single expression keeps the type of its value; with text around the expression it
+//! becomes text.
 
 use super::eval::{EvalError, Evaluator, Limits, Scope, text_within};
 use super::semantics::Semantics;
@@ -29,7 +30,7 @@ pub enum Piece {
 }
 
 impl Template {
-    /// All expressions in the order in which they were written; their parts are not listed.
+    /// All expressions in the order of the text; subexpressions are not listed.
     pub fn expressions(&self) -> Vec<&Expr> {
         let mut found = Vec::new();
         self.visit(&mut |expr| found.push(expr));
@@ -46,12 +47,12 @@ impl Template {
         }
     }
 
-    /// Where to point at when the whole is at fault: only its expressions know where they were written.
+    /// The location to report for the template as a whole; only its expressions have locations.
     fn place(&self) -> Span {
         self.expressions().first().map(|expr| expr.span).unwrap_or_default()
     }
 
-    /// The same template with each expression replaced by what `change` makes of it.
+    /// The same template with each expression replaced by the result of `change`.
     pub fn map_expressions<E>(self, change: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Self, E> {
         Ok(match self {
             Self::Constant(value) => Self::Constant(value),
@@ -80,7 +81,7 @@ impl Piece {
         }
     }
 
-    /// The bytes of plain text.
+    /// The number of bytes of plain text.
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -96,7 +97,7 @@ impl Piece {
     }
 }
 
-/// The value of a template. One set of limits holds for the whole of it.
+/// Evaluates a template. One set of limits applies to the whole template.
 pub fn render(
     template: &Template,
     scope: &dyn Scope,
@@ -167,7 +168,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Text under construction: plain as long as no secret has come in.
+/// Text under construction: plain until the first secret is added.
 #[derive(Default)]
 struct Joined {
     parts: Vec<SealedPart>,
@@ -209,7 +210,7 @@ mod tests {
     use crate::expr::{Function, Namespace, Node, Read};
     use crate::source::SourceId;
 
-    /// Two names and a secret.
+    /// A scope with two names and a secret.
     struct Data;
 
     impl Scope for Data {
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn structure_is_kept_and_text_is_joined() {
+    fn structure_is_preserved_and_text_is_joined() {
         let items = Value::list([Value::Int(1), Value::Null]);
         check(&Template::Constant(Value::Int(3)), Value::Int(3));
         check(&Template::Expression(item()), items.clone());
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_seals_the_text_around_it() {
+    fn a_secret_seals_the_surrounding_text() {
         let secret = || Piece::Expression(read(Namespace::Secrets));
         let plain = |text: &str| SealedPart::Text(text.into());
         let hidden = || SealedPart::Secret("API".into());
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_stored_without_places() {
+    fn a_template_is_stored_without_locations() {
         let stored = serde_json::to_string(&sample()).expect("no secrets");
         assert!(
             stored.starts_with(r#"{"map":{"b":{"list":[{"expression":{"read":{"namespace":"item"}}},"#),
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_hold_for_the_whole_template() {
+    fn limits_apply_to_the_whole_template() {
         let limits = Limits { bytes_max: 100, steps_max: 50, depth_max: 5 };
         let check = |template: &Template, expected: Option<Code>| {
             let found = render(template, &Data, &Semantics::HOUSE, &limits);

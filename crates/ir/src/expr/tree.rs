@@ -1,5 +1,5 @@
-//! The syntax tree. Every node knows where it was written; spans are not part of what an expression means,
-//! so they are left out when a plan is stored or digested.
+//! The syntax tree. Every node has a span. Spans do not affect the meaning of an expression, so they are left out
+//! when a plan is stored or digested.
 
 use super::functions::Function;
 use super::query::Query;
@@ -32,7 +32,7 @@ impl Expr {
         Self { node, span }
     }
 
-    /// The expressions directly below this one.
+    /// The direct subexpressions.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.node {
             Node::Literal(_) | Node::Read(_) => Vec::new(),
@@ -45,7 +45,7 @@ impl Expr {
         }
     }
 
-    /// Visits this expression and all below it, parents before children, in the order of the text.
+    /// Visits this expression and all its subexpressions, parents before children, in the order of the text.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         visit(self);
         for child in self.children() {
@@ -53,8 +53,8 @@ impl Expr {
         }
     }
 
-    /// The same expression with each part replaced by what `change` makes of it, children before parents: a path
-    /// such as `steps.a.outputs` is seen once more as a whole after its beginning was seen.
+    /// The same expression with each part replaced by the result of `change`, children before parents. A path such as
+    /// `steps.a.outputs` is visited as a whole after its prefixes.
     pub fn try_map<E>(self, change: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Expr, E> {
         let span = self.span;
         let node = match self.node {
@@ -108,7 +108,7 @@ pub enum Node {
         function: Function,
         args: Vec<Expr>,
     },
-    /// What a JSONPath finds in a value: null for nothing, the value itself for one match, a list for more.
+    /// The result of a JSONPath: null for no match, the value itself for one match, a list for several.
     Query {
         of: Box<Expr>,
         path: Query,
@@ -140,7 +140,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// The operator as every surface that has it writes it.
+    /// The operator as written in every syntax that has it.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Equal => "==",
@@ -163,27 +163,27 @@ impl BinaryOp {
     }
 }
 
-/// What an expression takes from the run. A parser writes `Namespace`; lowering narrows reads of steps to their
-/// number, so that a run never looks a name up.
+/// A value that an expression reads from the run. Parsers produce `Namespace`; lowering narrows reads of steps to a
+/// step number, so a run never looks up names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Read {
     Namespace(Namespace),
     StepOutputs(StepId),
     StepStatus(StepId),
-    /// All that is known of a step, in the words of its dialect.
+    /// The whole record of a step, in the shape of its dialect.
     StepRecord(StepId),
-    /// The element that the fan-out of this number works on.
+    /// The current item of the fan-out with this number.
     LoopItem(StepId),
-    /// The number of that element, or of the round of that loop.
+    /// The index of that item, or of the round of that loop.
     LoopIndex(StepId),
 }
 
-/// The first word of a path. Each dialect has its own words for these (swdl says `parameters` for `Inputs`).
+/// The first word of a path. Each dialect has its own words (SWDL says `parameters` for `Inputs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Namespace {
-    /// What the run was started with.
+    /// The inputs of the run.
     Inputs,
     /// All steps by id, each with `outputs` and `status`.
     Steps,
@@ -191,24 +191,24 @@ pub enum Namespace {
     Env,
     Run,
     Workflow,
-    /// The element a fan-out instance works on.
+    /// The current item of a fan-out.
     Item,
-    /// The number of that element, or of the round of a loop, from 0.
+    /// The index of the current item or loop round, from 0.
     Index,
-    /// The loops around, by the id of their step, each with `item` and `index`.
+    /// The enclosing loops by step id, each with `item` and `index`.
     Loops,
-    /// The variables of the machine that its operator lets through.
+    /// The environment variables that the operator allows.
     Host,
-    /// Only in a step that takes over: the step that failed, with `step`, `class`, `message` and `detail`.
+    /// Only in a step that handles a failure: the failed step, with `step`, `class`, `message` and `detail`.
     Failure,
-    /// Only in a step that undoes another: that one, with `step` and `output`.
+    /// Only in a step that undoes another: the undone step, with `step` and `output`.
     Undo,
-    /// What a fan-in gathered; only where an expression is tried alone.
+    /// The inputs collected by a fan-in; only when an expression is evaluated on its own.
     FanIn,
-    /// Everything there is, by its first words; only where an expression is tried alone.
+    /// All namespaces by name; only when an expression is evaluated on its own.
     Root,
     Secrets,
-    /// Only in a retry condition: class, exit code, message of the failed attempt, and its number.
+    /// Only in a retry condition: class, exit code, message and number of the failed attempt.
     Class,
     ExitCode,
     Message,
@@ -223,7 +223,7 @@ mod tests {
         Expr::new(node, Span::default())
     }
 
-    /// `steps.a.outputs == (!item ? [1] : length(item[0]))`: every kind of node once.
+    /// `steps.a.outputs == (!item ? [1] : length(item[0]))`: contains every kind of node once.
     fn sample() -> Expr {
         let read = |namespace| Box::new(expr(Node::Read(Read::Namespace(namespace))));
         let member = |of: Box<Expr>, name: &str| Box::new(expr(Node::Member { of, name: name.into() }));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn walking_meets_every_node_once() {
+    fn walk_visits_every_node_once() {
         let mut count = 0;
         sample().walk(&mut |_| count += 1);
         assert_eq!(count, 13);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn mapping_changes_nothing_else_and_stops_at_an_error() {
+    fn map_changes_nothing_else_and_stops_at_an_error() {
         assert_eq!(sample().try_map::<()>(&mut Ok), Ok(sample()));
         let mut seen = 0;
         let stopped = sample().try_map(&mut |part| {

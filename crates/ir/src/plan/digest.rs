@@ -1,18 +1,18 @@
-//! The identity of a plan: equal for files that mean the same.
+//! The identity of a plan: equal for files with the same meaning.
 //!
-//! The stored form is hashed with the keys of every mapping in alphabetical order. Spacing, comments and spans are not in
-//! it, the order of lists is.
+//! The stored form is hashed with the keys of every mapping in alphabetical order. Spacing, comments and spans have
+//! no effect; the order of lists does.
 
 use super::Plan;
 use serde::{Deserialize, Serialize};
 
-/// A BLAKE3 hash in hexadecimal; empty in a plan whose digest is still to be computed.
+/// A BLAKE3 hash in hexadecimal; empty until it has been computed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digest(String);
 
 impl Digest {
-    /// The digest of everything in the plan but its own digest.
+    /// The digest of the whole plan except for the digest itself.
     pub fn of(plan: &Plan) -> Self {
         let bare = Plan { digest: Self::default(), ..plan.clone() };
         let json = serde_json::to_value(&bare).expect("a plan holds no secret and no key but text");
@@ -25,13 +25,13 @@ impl Digest {
         &self.0
     }
 
-    /// Enough of it for a person to tell two apart.
+    /// A prefix that is long enough for people to tell plans apart.
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
 }
 
-/// Each node is written with its kind and length first, so that no two trees give the same bytes.
+/// Each node starts with its kind and length, so no two trees produce the same bytes.
 fn feed(json: &serde_json::Value, hasher: &mut blake3::Hasher) {
     match json {
         serde_json::Value::Null => drop(hasher.update(b"n")),

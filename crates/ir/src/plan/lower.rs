@@ -1,4 +1,4 @@
-//! From the nested workflow to the flat plan.
+//! Lowers the nested workflow to the flat plan.
 
 use super::{Digest, FORMAT, Plan, PlanStep};
 use crate::expr::{Expr, Node, Read, StepId, Template};
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Plan {
-    /// Lowers a workflow that [`crate::resolve()`] found no error in.
+    /// Lowers a workflow in which [`crate::resolve()`] found no errors.
     pub fn lower(workflow: Workflow) -> Self {
         let mut lowering = Lowering { steps: Vec::new() };
         let roots = lowering.list(workflow.steps, None);
@@ -89,7 +89,7 @@ impl Lowering {
     }
 }
 
-/// The order of one list, and which of its steps run only to take over a failure or to undo.
+/// The order of one list of steps, and which of them run only to handle a failure or to undo another step.
 struct Layout {
     graph: Graph,
     takes_over: Vec<bool>,
@@ -120,7 +120,7 @@ impl Layout {
     }
 }
 
-/// Drops repeated entries; the first of each stays where it is.
+/// Drops repeated entries and keeps the first.
 fn unique(list: &mut Vec<u32>) {
     let mut seen = std::collections::HashSet::new();
     list.retain(|entry| seen.insert(*entry));

@@ -1,7 +1,8 @@
-//! The plan: a workflow made flat, with names tied to numbers and expressions ready to evaluate. A run is pinned to one.
+//! The plan: a flat workflow in which names are resolved to numbers and expressions are ready to evaluate. Every run
+//! is pinned to one.
 //!
-//! `lower` makes it from a resolved workflow, `digest` gives it an identity, `outline` describes it to people and
-//! programs, `parameters` turns what a user gives into the values a run starts with.
+//! `lower` builds it from a resolved workflow, `digest` computes its identity, `outline` describes it to people and
+//! programs, and `parameters` turns the user's values into the inputs of a run.
 
 mod digest;
 mod lower;
@@ -20,10 +21,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The number of the stored form. A newer program reads every older one; an older program refuses a newer one.
+/// The version of the stored form. A newer program reads every older version; an older program refuses a newer one.
 pub const FORMAT: u32 = 1;
 
-/// A lowered workflow. It holds nothing of the file's spelling: two files that mean the same have the same digest.
+/// A lowered workflow. It contains nothing of the file's formatting: two files with the same meaning have the same
+/// digest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub format: u32,
@@ -48,20 +50,20 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanStep {
     pub id: Arc<str>,
-    /// It has no name of its own: it is the inside of its parent.
+    /// The step has no name of its own; it is the body of its parent.
     pub implicit: bool,
     pub name: Arc<str>,
     pub description: Option<Arc<str>>,
     /// The dialect's word for its kind.
     pub word: Arc<str>,
     pub parent: Option<StepId>,
-    /// What it waits for, in the order of the file, each once.
+    /// The steps it depends on, in the order of the file, without duplicates.
     pub needs: Vec<StepId>,
-    /// Whether it only runs to take over the failure of another step, or to undo one.
+    /// Whether it runs only to handle the failure of another step, or to undo one.
     pub takes_over: bool,
-    /// The longest chain of steps before it in its scope.
+    /// The length of the longest chain of dependencies in its scope.
     pub batch: u32,
-    /// The steps that its own expressions read, in order of their numbers.
+    /// The steps that its own expressions read, sorted by number.
     pub reads: Vec<StepId>,
     pub condition: Option<Condition>,
     pub inputs: IndexMap<Arc<str>, Input>,
@@ -72,7 +74,7 @@ pub struct PlanStep {
 }
 
 impl Plan {
-    /// Gives a plan that was put together its identity.
+    /// Computes the digest of a plan built by hand.
     pub fn seal(&mut self) {
         self.digest = Digest::default();
         self.digest = Digest::of(self);
@@ -82,14 +84,14 @@ impl Plan {
         &self.steps[id.index()]
     }
 
-    /// The step with this id, if one has it.
+    /// The step with this id, if any.
     pub fn find(&self, id: &str) -> Option<StepId> {
         let place = self.steps.iter().position(|step| !step.implicit && &*step.id == id)?;
         Some(StepId(u32::try_from(place).expect("a plan has at most 100,000 steps")))
     }
 
-    /// What each step is called where all of them are listed: its id, or `AROUND:ID` for one inside a fan-out whose steps have
-    /// ids of their own, when another has that id already.
+    /// The name of each step in flat listings: its id, or `FAN_OUT:ID` for a step inside a fan-out with its own ids
+    /// if the id is already taken.
     pub fn names(&self) -> Vec<String> {
         let mut taken = HashSet::new();
         let mut names: Vec<String> = Vec::with_capacity(self.steps.len());
@@ -107,7 +109,7 @@ impl Plan {
         names
     }
 
-    /// The step itself, or what stands inside its guard: the one that does the work.
+    /// The step itself, or the step inside its guard that does the work.
     pub fn unguarded(&self, id: StepId) -> StepId {
         match &self.step(id).kind {
             Kind::Guard(guard) => guard.body.first().map_or(id, |body| self.unguarded(*body)),
@@ -115,8 +117,8 @@ impl Plan {
         }
     }
 
-    /// Everything that is settled before this step can start, nearest first: what it waits for, directly or not, in its
-    /// own scope and in those around it.
+    /// Everything that is finished before this step can start, nearest first: its direct and indirect dependencies,
+    /// in its own scope and in the enclosing ones.
     pub fn ancestors(&self, id: StepId) -> Vec<StepId> {
         let mut seen = vec![false; self.steps.len()];
         let mut found = Vec::new();
@@ -134,7 +136,7 @@ impl Plan {
         found
     }
 
-    /// Steps of one list in batches: all of a batch can run once those before it are done.
+    /// The steps of one list in batches: the steps of a batch can run once all previous batches are done.
     pub fn batches(&self, list: &[StepId]) -> Vec<Vec<StepId>> {
         let count = list.iter().map(|id| self.step(*id).batch as usize + 1).max().unwrap_or(0);
         let mut batches = vec![Vec::new(); count];
@@ -142,7 +144,7 @@ impl Plan {
         batches
     }
 
-    /// The outline for this plan and the values a run would start with.
+    /// The outline for this plan and a set of inputs.
     pub fn outline(&self, words: &Words, parameters: &Parameters) -> Outline {
         outline::of(self, words, parameters)
     }

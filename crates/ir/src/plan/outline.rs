@@ -1,6 +1,6 @@
-//! A plan described: in what order its steps run, what runs each of them, and how long that may take.
+//! Describes a plan: the order of its steps, what each step runs, and how long it may take.
 //!
-//! Programs read it as JSON; the command line and the page show it to people.
+//! Programs read it as JSON; the command line shows it to people.
 
 use super::{Parameters, Plan, PlanStep};
 use crate::expr::{Printer, StepId, Template};
@@ -21,11 +21,11 @@ pub struct Outline {
     pub digest: String,
     pub parameters: Json,
     pub parameters_schema: Json,
-    /// How long the whole run may take.
+    /// The timeout of the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
     pub batches: Vec<Vec<String>>,
-    /// Every step with a name, those inside scopes included.
+    /// Every named step, including steps inside scopes.
     pub steps: IndexMap<String, StepOutline>,
     pub estimate: Estimate,
 }
@@ -34,7 +34,7 @@ pub struct Outline {
 pub struct StepOutline {
     pub name: String,
     pub kind: String,
-    /// What does the work, in one line.
+    /// A one-line summary of the work.
     pub runs: String,
     pub model: Option<String>,
     pub tools: Vec<String>,
@@ -53,12 +53,12 @@ pub struct StepOutline {
     pub context: StepContext,
     pub gate: Option<Json>,
     pub labels: Vec<String>,
-    /// What undoes it, and what follows it whatever happens, one line for each stage.
+    /// The steps that undo it and the steps that always follow it, one line each.
     pub compensate: Vec<String>,
     pub finally: Vec<String>,
-    /// The scope it stands in, if not the outermost.
+    /// The enclosing scope, unless it is the outermost.
     pub inside: Option<String>,
-    /// The batches of the steps inside, per body.
+    /// The batches of inner steps, one list per body.
     pub bodies: IndexMap<String, Vec<Vec<String>>>,
 }
 
@@ -78,7 +78,7 @@ pub struct StepContext {
     pub memory: Option<Memory>,
 }
 
-/// Ceilings, not forecasts: a timeout is the longest that one attempt may take.
+/// Upper bounds, not forecasts: a timeout is the most that one attempt may take.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
     pub agents_seconds: f64,
@@ -86,7 +86,7 @@ pub struct Estimate {
     pub basis: String,
 }
 
-/// A batch of the outermost scope, with the words that describe it.
+/// A batch of the outermost scope and its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     pub steps: Vec<String>,
@@ -94,7 +94,7 @@ pub struct Batch {
 }
 
 impl Outline {
-    /// The batches with what a person wants to know about each: parallel or not, conditional, gate.
+    /// The batches with notes for people: parallel, conditional, gate.
     pub fn labelled_batches(&self) -> Vec<Batch> {
         self.batches
             .iter()
@@ -154,7 +154,7 @@ fn step_outline(
 ) -> StepOutline {
     let named = plan.step(number);
     let step = plan.step(plan.unguarded(number));
-    // What a fan-out attempts is its template.
+    // A fan-out attempts its template.
     let attempted = match &step.kind {
         Kind::ForEach(each) => each.body.first().map(|body| plan.step(plan.unguarded(*body))),
         Kind::Action(_) => Some(step),
@@ -238,7 +238,7 @@ fn handlers(plan: &Plan, guarded: &PlanStep, printer: &Printer<'_>, wanted: &str
     body.iter().map(|id| runs(plan, plan.step(plan.unguarded(*id)), printer)).collect()
 }
 
-/// The id of the nearest step with a name, from this one outwards.
+/// The id of the nearest named step, starting with this one.
 fn visible(plan: &Plan, id: StepId) -> String {
     let step = plan.step(id);
     match step.parent {
@@ -247,7 +247,7 @@ fn visible(plan: &Plan, id: StepId) -> String {
     }
 }
 
-/// The steps inside, through implicit ones.
+/// The inner steps, looking through implicit ones.
 fn bodies(
     plan: &Plan,
     number: StepId,
@@ -268,7 +268,7 @@ fn bodies(
     found
 }
 
-/// One of several branches: a step, or the steps inside one that has no name.
+/// One of several branches: a step, or the steps inside an unnamed one.
 fn branch(
     plan: &Plan,
     id: StepId,
@@ -366,7 +366,7 @@ fn on_reject(on_reject: &OnReject) -> Json {
     }
 }
 
-/// Who must say yes, and what happens if they do not.
+/// Who must approve, and what happens if they reject.
 fn approval(gate: &Gate) -> String {
     let who = match (gate.approvers.is_empty(), gate.quorum) {
         (true, 1) => "anyone".to_owned(),
@@ -375,18 +375,18 @@ fn approval(gate: &Gate) -> String {
         (false, quorum) => format!("{quorum} of {}", gate.approvers.join(", ")),
     };
     match &gate.on_reject {
-        OnReject::Back { to, .. } => format!("approval by {who}, else back to {}", to.value),
+        OnReject::Back { to, .. } => format!("approval by {who}, otherwise back to {}", to.value),
         OnReject::Fail | OnReject::Abort | OnReject::Skip | OnReject::Retry => format!("approval by {who}"),
     }
 }
 
-/// What does the work of a step, in one line.
+/// A one-line summary of the work of a step.
 fn runs(plan: &Plan, step: &PlanStep, printer: &Printer<'_>) -> String {
     match &step.kind {
         Kind::Action(Action::Agent(agent)) => agent.artifact.to_string(),
         Kind::Action(Action::Shell(shell)) => printer.template(&shell.run.template).trim().to_owned(),
         Kind::Action(Action::Tool(tool)) => match &tool.server {
-            Some(server) => format!("tool {} of {server}", tool.tool),
+            Some(server) => format!("tool {} on {server}", tool.tool),
             None => format!("tool {}", tool.tool),
         },
         Kind::Action(Action::Task(task)) => format!("task {}", task.task),
@@ -402,7 +402,7 @@ fn runs(plan: &Plan, step: &PlanStep, printer: &Printer<'_>) -> String {
         },
         Kind::Action(Action::Builtin(builtin)) => builtin.what.word().to_owned(),
         Kind::Slot(name) => format!("slot {name}"),
-        Kind::Parallel(parallel) => format!("{} branches at once", parallel.branches.len()),
+        Kind::Parallel(parallel) => format!("{} parallel branches", parallel.branches.len()),
         Kind::Gate(gate) => approval(gate),
         Kind::Wait(wait) => wait_for(&wait.what, printer),
         Kind::Assign(set) => format!("sets {}", set.keys().map(|key| &**key).collect::<Vec<_>>().join(", ")),
@@ -444,7 +444,7 @@ fn wait_for(what: &WaitFor, printer: &Printer<'_>) -> String {
     }
 }
 
-/// The bound on one attempt of a step, or on a gate's wait.
+/// The timeout of one attempt of a step, or of a gate.
 fn timeout(step: &PlanStep) -> Option<Duration> {
     match &step.kind {
         Kind::Gate(gate) => gate.timeout,
@@ -462,7 +462,7 @@ fn timeout(step: &PlanStep) -> Option<Duration> {
     }
 }
 
-/// Work and human waiting, kept apart.
+/// Working time and waiting time for people, counted separately.
 #[derive(Clone, Copy, Default)]
 struct Time {
     work: Duration,
@@ -477,7 +477,7 @@ impl Time {
 
 fn time_of(plan: &Plan, list: &[StepId]) -> Time {
     plan.batches(list).iter().fold(Time::default(), |sum, batch| {
-        // What runs only when something fails is no part of a run that goes well.
+        // Steps that run only after a failure are not part of a successful run.
         let planned = batch.iter().filter(|id| !plan.step(**id).takes_over);
         let longest = planned.map(|id| time_of_step(plan, *id)).fold(Time::default(), Time::longest);
         Time { work: sum.work.plus(longest.work), gates: sum.gates.plus(longest.gates) }

@@ -1,4 +1,5 @@
-//! What a user gives becomes what a run starts with: converted by declared type, defaults filled in, nothing unknown.
+//! Turns the user's values into the inputs of a run: converts them to the declared types, fills in defaults and
+//! refuses unknown names.
 
 use super::Plan;
 use crate::contract::{Contract, Type};
@@ -11,27 +12,27 @@ use indexmap::IndexMap;
 use serde_json::json;
 use std::sync::Arc;
 
-/// One value as it was given: text on a command line, or data from a file or a program.
+/// One value as passed by the user: text from a command line, or data from a file or a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
     Text(String),
     Value(Value),
 }
 
-/// Where the value of a parameter comes from.
+/// Where the value of a parameter came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     Given,
     Default,
-    /// Not given and without a default: null.
+    /// Not passed and without a default: null.
     Absent,
 }
 
-/// The values of all declared parameters, in the order of their declaration.
+/// The values of all declared parameters, in the order of declaration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
     pub values: IndexMap<Arc<str>, (Value, Origin)>,
-    /// The whole input, where it is no object.
+    /// The whole input, if it is not an object.
     pub whole: Option<Value>,
 }
 
@@ -45,7 +46,7 @@ impl Parameters {
 }
 
 impl Plan {
-    /// Converts what was given. All problems come back together; any problem means that nothing starts.
+    /// Converts the user's values and reports all problems together. After any problem, the run does not start.
     pub fn parameters(
         &self,
         given: &IndexMap<String, Given>,
@@ -68,14 +69,14 @@ impl Plan {
         if problems.is_empty() { Ok(Parameters { values, whole: None }) } else { Err(problems) }
     }
 
-    /// Anything goes that keeps the contract of the whole; a declared name says how its text is read.
+    /// Accepts any names that match the contract of the whole input; a declared name determines how its text is read.
     fn open(
         &self,
         given: &IndexMap<String, Given>,
         ty: &Type,
         words: &Words,
     ) -> Result<Parameters, Vec<Diagnostic>> {
-        // Whoever is given nothing there sees null, and no empty object.
+        // If nothing was passed, the input is null instead of an empty object.
         if given.is_empty()
             && self.semantics.results == ResultShapes::Dagnats
             && check(&Value::Null, ty).is_ok()
@@ -97,7 +98,7 @@ impl Plan {
         kept(Parameters { values, whole: None }, ty, words)
     }
 
-    /// A whole input that is no object.
+    /// Takes a whole input that is not an object.
     pub fn whole_input(&self, whole: Value, words: &Words) -> Result<Parameters, Vec<Diagnostic>> {
         let ty = match &self.input {
             RunInput::Open(ty) => ty,
@@ -106,7 +107,7 @@ impl Plan {
         kept(Parameters { values: IndexMap::new(), whole: Some(whole) }, ty, words)
     }
 
-    /// What has to be given and was not, for whoever asks a person for it.
+    /// The required parameters that were not passed, for prompting the user.
     pub fn wanted(&self, is_given: impl Fn(&str) -> bool) -> Vec<(Arc<str>, Parameter)> {
         let all: Vec<(Arc<str>, Parameter)> = match &self.input {
             RunInput::Declared => self.parameters.iter().map(|(name, p)| (name.clone(), p.clone())).collect(),
@@ -115,7 +116,7 @@ impl Plan {
         all.into_iter().filter(|(name, parameter)| is_demanded(parameter) && !is_given(name)).collect()
     }
 
-    /// The parameters as a JSON Schema, for programs that ask a person for them.
+    /// The parameters as a JSON Schema, for programs that prompt for them.
     pub fn parameters_schema(&self) -> serde_json::Value {
         if let RunInput::Open(Type::Schema(schema)) = &self.input {
             return (**schema).clone();
@@ -137,7 +138,7 @@ impl Plan {
     }
 }
 
-/// The type of one property as far as a schema says it by a word.
+/// The type of one property, if the schema states it as a single word.
 fn property(ty: &Type, name: &str) -> Type {
     let Type::Schema(schema) = ty else { return Type::Any };
     match schema["properties"][name]["type"].as_str() {
@@ -147,7 +148,7 @@ fn property(ty: &Type, name: &str) -> Type {
     }
 }
 
-/// The properties that a schema of the whole asks for.
+/// The required properties in a schema of the whole input.
 fn demanded_by(ty: &Type) -> Vec<(Arc<str>, Parameter)> {
     let Type::Schema(schema) = ty else { return Vec::new() };
     let names = schema["required"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
@@ -166,13 +167,15 @@ fn demanded_by(ty: &Type) -> Vec<(Arc<str>, Parameter)> {
     names.map(|name| (Arc::from(name), parameter(name))).collect()
 }
 
-/// The input as a whole, held against its contract.
+/// Checks the input as a whole against its contract.
 fn kept(parameters: Parameters, ty: &Type, words: &Words) -> Result<Parameters, Vec<Diagnostic>> {
     match check(&parameters.to_value(), ty) {
         Ok(()) => Ok(parameters),
         Err(cause) => {
-            let message = format!("the {} does not keep its schema: {cause}", words.parameter);
-            Err(vec![Diagnostic::error(Code::BadParameter, message).help("give what the schema asks for")])
+            let message = format!("the {} does not match its schema: {cause}", words.parameter);
+            Err(vec![
+                Diagnostic::error(Code::BadParameter, message).help("pass a value that matches the schema"),
+            ])
         }
     }
 }
@@ -201,13 +204,13 @@ fn schema_of(parameter: &Parameter) -> serde_json::Value {
 fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a Arc<str>>, words: &Words) -> Diagnostic {
     let word = words.parameter;
     let known: Vec<&str> = known.map(|key| &**key).collect();
-    let finding = Diagnostic::error(Code::UnknownParameter, format!("this workflow has no {word} `{name}`"))
+    let finding = Diagnostic::error(Code::UnknownParameter, format!("unknown {word} `{name}`"))
         .reference(name)
         .suggest(nearest(name, known.iter().copied()));
     match (finding.help.is_empty(), known.is_empty()) {
         (false, _) => finding,
-        (true, true) => finding.help(format!("it takes no {word}s; leave it out")),
-        (true, false) => finding.help(format!("it takes {}", known.join(", "))),
+        (true, true) => finding.help(format!("this workflow takes no {word}s; remove it")),
+        (true, false) => finding.help(format!("use one of {}", known.join(", "))),
     }
 }
 
@@ -222,7 +225,7 @@ fn value_of(
     match given {
         Some(given) => {
             parameter.accept(given, semantics).map(|value| (value, Origin::Given)).map_err(|cause| {
-                let problem = format!("{word} `{name}` takes {}: {cause}", parameter.ty);
+                let problem = format!("invalid value for {word} `{name}` of type {}: {cause}", parameter.ty);
                 Box::new(
                     Diagnostic::error(Code::BadParameter, problem)
                         .reference(name)
@@ -233,7 +236,7 @@ fn value_of(
         None => match &parameter.default {
             Some(default) => Ok((default.clone(), Origin::Default)),
             None if parameter.required => {
-                let problem = format!("the required {word} `{name}` is missing");
+                let problem = format!("missing required {word} `{name}`");
                 let problem = Diagnostic::error(Code::MissingParameter, problem).reference(name);
                 Err(Box::new(problem.help(example(name, parameter))))
             }
@@ -243,7 +246,7 @@ fn value_of(
 }
 
 impl Parameter {
-    /// What a run starts with when this is given, or why it cannot.
+    /// Converts the given value, or says why it is invalid.
     pub fn accept(&self, given: &Given, semantics: &Semantics) -> Result<Value, String> {
         let value = match semantics.parameters {
             ParameterRules::House => convert(given, &self.ty)?,
@@ -254,7 +257,7 @@ impl Parameter {
             return Ok(value);
         }
         let choices: Vec<String> = self.choices.iter().map(shown).collect();
-        Err(format!("{} is none of {}", shown(&value), choices.join(", ")))
+        Err(format!("{} is not one of {}", shown(&value), choices.join(", ")))
     }
 }
 
@@ -267,7 +270,7 @@ fn shown(value: &Value) -> String {
 
 fn example(name: &str, parameter: &Parameter) -> String {
     if let Some(Value::Text(choice)) = parameter.choices.first() {
-        return format!("give it as `-p {name}={choice}`");
+        return format!("pass it as `-p {name}={choice}`");
     }
     let sample = match &parameter.ty {
         Type::Integer => "3",
@@ -279,7 +282,7 @@ fn example(name: &str, parameter: &Parameter) -> String {
         Type::ContextModule => "ctx:name",
         Type::Any | Type::String | Type::MemoryItem => "VALUE",
     };
-    format!("give it as `-p {name}={sample}`")
+    format!("pass it as `-p {name}={sample}`")
 }
 
 fn convert(given: &Given, ty: &Type) -> Result<Value, String> {
@@ -302,15 +305,17 @@ fn from_text(text: &str, ty: &Type) -> Result<Value, String> {
     let trimmed = text.trim();
     match ty {
         Type::String | Type::ArtifactRef | Type::MemoryItem | Type::ContextModule => Ok(Value::text(text)),
-        Type::Integer => trimmed.parse().map(Value::Int).map_err(|_| format!("`{text}` is no whole number")),
-        Type::Number => number(trimmed).ok_or_else(|| format!("`{text}` is no number")),
+        Type::Integer => {
+            trimmed.parse().map(Value::Int).map_err(|_| format!("`{text}` is not a whole number"))
+        }
+        Type::Number => number(trimmed).ok_or_else(|| format!("`{text}` is not a number")),
         Type::Boolean => match trimmed {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
             _ => Err(format!("`{text}` is neither true nor false")),
         },
         Type::Object | Type::Array(_) => {
-            from_json(text).map_err(|cause| format!("`{text}` is no JSON ({cause})"))
+            from_json(text).map_err(|cause| format!("`{text}` is not valid JSON ({cause})"))
         }
         Type::Any | Type::Schema(_) => Ok(from_json(text).unwrap_or_else(|_| Value::text(text))),
     }
@@ -321,7 +326,7 @@ fn number(text: &str) -> Option<Value> {
     whole.or_else(|| text.parse::<f64>().ok().filter(|float| float.is_finite()).map(Value::Float))
 }
 
-/// Text is converted wherever it comes from; a value of another type is refused.
+/// Converts text from any source; refuses values of other types.
 fn convert_as_python(given: &Given, ty: &Type) -> Result<Value, String> {
     let value = match given {
         Given::Text(text) => Value::text(text.as_str()),
@@ -330,7 +335,7 @@ fn convert_as_python(given: &Given, ty: &Type) -> Result<Value, String> {
     let wrong = |wanted: &str| Err(format!("{} is {wanted}", shown(&value)));
     match (ty, &value) {
         (Type::String, Value::Text(_)) => Ok(value),
-        (Type::String, _) => wrong("not a text"),
+        (Type::String, _) => wrong("not a string"),
         (Type::Boolean, Value::Bool(_)) => Ok(value),
         (Type::Boolean, Value::Text(text)) => match text.trim().to_lowercase().as_str() {
             "true" | "1" | "yes" => Ok(Value::Bool(true)),
@@ -339,14 +344,14 @@ fn convert_as_python(given: &Given, ty: &Type) -> Result<Value, String> {
         },
         (Type::Boolean, _) => wrong("neither true nor false"),
         (Type::Number, Value::Int(_)) => Ok(value),
-        (Type::Number, Value::Float(float)) => whole(*float).map_or_else(|| wrong("no number"), Ok),
-        (Type::Number, Value::Text(text)) => python_number(text).map_or_else(|| wrong("no number"), Ok),
-        (Type::Number, _) => wrong("no number"),
+        (Type::Number, Value::Float(float)) => whole(*float).map_or_else(|| wrong("not a number"), Ok),
+        (Type::Number, Value::Text(text)) => python_number(text).map_or_else(|| wrong("not a number"), Ok),
+        (Type::Number, _) => wrong("not a number"),
         (_, _) => convert(given, ty),
     }
 }
 
-/// Digits may have single underscores between them; what is whole is an integer, however it was written.
+/// Digits may be separated by single underscores. A whole number is an integer in every notation.
 fn python_number(text: &str) -> Option<Value> {
     let text = text.trim();
     let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
@@ -355,14 +360,14 @@ fn python_number(text: &str) -> Option<Value> {
         return None;
     }
     let plain = text.replace('_', "");
-    // The standard library also takes the words inf, infinity and nan.
+    // Rust's parser also accepts inf, infinity and nan.
     if !plain.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E')) {
         return None;
     }
     plain.parse().map(Value::Int).ok().or_else(|| whole(plain.parse().ok()?))
 }
 
-/// A float without a fraction as an integer, if it fits; none for what is not finite.
+/// A float without a fraction as an integer, if it fits; `None` for NaN and infinities.
 fn whole(float: f64) -> Option<Value> {
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;
     let fits = float.fract() == 0.0 && (-BEYOND..BEYOND).contains(&float);
@@ -378,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_of_the_whole_says_what_is_to_be_asked_for() {
+    fn a_schema_of_the_whole_input_determines_the_prompts() {
         let schema = json!({
             "required": ["size", "count"],
             "properties": {
@@ -409,13 +414,13 @@ mod tests {
         check("boolean", "false", Ok("false"));
         check("boolean", "no", Err("neither true nor false"));
         check("integer", "3", Ok("3"));
-        check("integer", "3.5", Err("no whole number"));
+        check("integer", "3.5", Err("not a whole number"));
         check("number", "3", Ok("3"));
         check("number", "2.50", Ok("2.5"));
-        check("number", "inf", Err("no number"));
+        check("number", "inf", Err("not a number"));
         check("array<string>", "[\"a\"]", Ok("[\"a\"]"));
         check("array<string>", "[1]", Err("[0]"));
-        check("array<string>", "a,b", Err("no JSON"));
+        check("array<string>", "a,b", Err("not valid JSON"));
         check("object", "{\"a\": 1}", Ok("{\"a\":1}"));
         check("artifact_ref", "agent:x", Ok("\"agent:x\""));
         check("artifact_ref", "x", Err("match"));
@@ -424,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn python_converts_text_wherever_it_comes_from() {
+    fn python_converts_text_from_any_source() {
         let check = |ty: &str, json: &str, expected: Option<&str>| {
             let value: Value = serde_json::from_str(json).expect("JSON");
             let ty = Type::parse(ty).expect("a type");

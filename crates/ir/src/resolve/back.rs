@@ -1,4 +1,4 @@
-//! Gates that send the run back: each must wait for the step it names, and what lies between the two is done again.
+//! Gates that send the run back: each must depend on the step it names, and the steps between the two run again.
 
 use super::catalog::Catalog;
 use super::graph::Graph;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const FIELD: &str = "gate.on_reject.back_to";
 
-/// The steps of one list, and where each name stands in it.
+/// The steps of one list, with the position of each name.
 #[derive(Clone, Copy)]
 pub struct List<'a> {
     pub steps: &'a [&'a Step],
@@ -19,7 +19,7 @@ pub struct List<'a> {
 }
 
 impl Catalog {
-    /// Looks at the gates of one list, once it is known which of its steps run only to take over or to undo.
+    /// Checks the gates of one list, once it is known which of its steps run only to handle failures or to undo.
     pub fn send_back(&mut self, list: List<'_>, words: &Words, diagnostics: &mut Vec<Diagnostic>) {
         let mut named = Vec::new();
         for (gate, step) in (0u32..).zip(list.steps) {
@@ -43,7 +43,8 @@ impl Catalog {
         }
     }
 
-    /// What really waits for what: nothing waits for a step that runs only when something failed, and such a step for nothing.
+    /// The real dependencies: nothing depends on a step that runs only after a failure, and such a step depends on
+    /// nothing.
     fn waits(&self, list: List<'_>) -> Graph {
         let is_aside = |step: &Step| self.takes_over.contains(&step.number);
         let needs = |step: &&Step| {
@@ -54,12 +55,12 @@ impl Catalog {
     }
 
     fn not_beside(&self, step: &Step, target: &Spanned<Arc<str>>, words: &Words, found: usize) -> Diagnostic {
-        let help = format!("name a {} of the same list that the gate waits for", words.step);
+        let help = format!("name a {} of the same list that the gate depends on", words.step);
         self.unknown_sibling(step, target, FIELD, words, found).help(help)
     }
 }
 
-/// Reports gates that do not wait for what they name; the steps that the others let be done again.
+/// Reports gates that do not depend on the step they name; returns the steps that the other gates can repeat.
 fn follow(
     graph: &Graph,
     named: &[(u32, u32)],
@@ -79,7 +80,7 @@ fn follow(
     again.map(|(_, step)| step.number).collect()
 }
 
-/// Where a gate sends the run back to, if it does.
+/// The step that a gate sends the run back to, if any.
 fn back_to(step: &Step) -> Option<&Spanned<Arc<str>>> {
     let Kind::Gate(gate) = &step.kind else { return None };
     match &gate.on_reject {
@@ -99,37 +100,40 @@ fn bad_target(step: &Step, target: &Spanned<Arc<str>>, message: String) -> Diagn
 fn to_itself(step: &Step, target: &Spanned<Arc<str>>, words: &Words) -> Diagnostic {
     let message = format!("gate `{}` cannot send the run back to itself", step.id.value);
     let help =
-        format!("write `on_reject: retry` to ask anew, or name a {} that the gate waits for", words.step);
+        format!("write `on_reject: retry` to ask again, or name a {} that the gate depends on", words.step);
     bad_target(step, target, message).help(help)
 }
 
 fn to_one_aside(step: &Step, target: &Spanned<Arc<str>>, words: &Words) -> Diagnostic {
     let (id, to, stage) = (&step.id.value, &target.value, words.step);
     let message = format!(
-        "gate `{id}` cannot send the run back to `{to}`, which runs only to take over a failure or to undo another"
+        "gate `{id}` cannot send the run back to `{to}`, which runs only to handle a failure or to undo another"
     );
-    bad_target(step, target, message).help(format!("name the {stage} that it takes over for, or undoes"))
+    bad_target(step, target, message)
+        .help(format!("name the {stage} whose failure it handles, or that it undoes"))
 }
 
 fn not_listed(step: &Step, target: &Spanned<Arc<str>>, words: &Words) -> Diagnostic {
     let (id, stage) = (&step.id.value, words.step);
     let message = format!(
-        "the gate of {stage} `{id}` cannot send the run back: it is not itself in a list of {stage}s"
+        "the gate of {stage} `{id}` cannot send the run back because it is not itself in a list of {stage}s"
     );
-    let help = format!("give it an id in a list of {stage}s, and neither `compensate` nor `finally`");
+    let help =
+        format!("put the gate into a list of {stage}s with its own id, without `compensate` and `finally`");
     bad_target(step, target, message).help(help)
 }
 
 fn not_waited_for(step: &Step, target: &Spanned<Arc<str>>, is_later: bool, words: &Words) -> Diagnostic {
     let (id, to) = (&step.id.value, &target.value);
-    let message = format!("gate `{id}` does not wait for `{to}`, so it cannot send the run back to it");
+    let message = format!("gate `{id}` does not depend on `{to}`, so it cannot send the run back to it");
     bad_target(step, target, message).help(match is_later {
-        true => format!("it comes after the gate: name a {} that comes before", words.step),
+        true => format!("`{to}` comes after the gate; name a {} that comes before it", words.step),
         false => format!("add `{to}` to `{}` of `{id}`, or of a {} before it", words.needs, words.step),
     })
 }
 
-/// Once a gate can send the run back, the second pass of `draft` is called `draft#2`: no other step may be called so.
+/// If a gate can send the run back, the second pass of `draft` is called `draft#2`, so no other step may use that
+/// name.
 pub fn check_ids(steps: &[Step], diagnostics: &mut Vec<Diagnostic>) {
     if any(steps, &|step| back_to(step).is_some()) {
         refuse_marks(steps, diagnostics);
@@ -145,10 +149,9 @@ fn refuse_marks(steps: &[Step], diagnostics: &mut Vec<Diagnostic>) {
     for step in steps {
         let id = &step.id.value;
         if !step.implicit && id.contains('#') {
-            let message =
-                format!("`{id}` cannot be an id in a workflow with `back_to`: `#` counts the passes");
+            let message = format!("invalid id `{id}` in a workflow with `back_to`: `#` numbers the passes");
             let finding = Diagnostic::error(Code::BadId, message).at(step.id.span).step(&**id).field("id");
-            diagnostics.push(finding.reference(&**id).help("take the `#` out of the id"));
+            diagnostics.push(finding.reference(&**id).help("remove the `#` from the id"));
         }
         step.kind.bodies().into_iter().for_each(|(_, body)| refuse_marks(body, diagnostics));
     }

@@ -1,6 +1,6 @@
-//! The steps of a whole file at a glance: who is where, what each is known to produce, and the graph of each scope.
+//! An index of all steps of a file: where each is, what it is known to produce, and the graph of each scope.
 //!
-//! Building it finds what is wrong with the structure: ids used twice, dependencies on nothing, cycles, bad targets.
+//! Building it finds structural problems: duplicate ids, unknown dependencies, cycles and invalid targets.
 
 use super::back::{self, List};
 use super::graph::Graph;
@@ -20,30 +20,30 @@ pub struct Catalog {
     pub cards: Vec<Card>,
     pub scopes: Vec<Scope>,
     by_id: HashMap<Arc<str>, Vec<StepId>>,
-    /// Sets of ids, each with the one around it.
+    /// Namespaces of ids, each with its parent.
     spaces: Vec<Option<usize>>,
-    /// Steps that run only to take over a failure or to undo another.
+    /// Steps that run only to handle a failure or to undo another step.
     pub takes_over: HashSet<StepId>,
-    /// Steps that a gate can let be done again, those inside them not counted.
+    /// Steps that a gate can repeat, not counting the steps inside them.
     pub done_again: HashSet<StepId>,
 }
 
-/// What others may know about a step.
+/// What other steps may know about a step.
 #[derive(Debug)]
 pub struct Card {
     pub id: Arc<str>,
-    /// The nearest step with a name: itself, or the one it is the inside of.
+    /// The nearest named step: this one, or the one whose body it is.
     pub named: StepId,
     pub scope: usize,
-    /// The set of ids that its own belongs to.
+    /// The namespace that its id belongs to.
     space: usize,
-    /// Its place among the steps of its scope.
+    /// Its position among the steps of its scope.
     pub place: u32,
     pub produces: Produces,
     pub span: Span,
 }
 
-/// One list of steps that can wait for each other.
+/// One list of steps that can depend on each other.
 #[derive(Debug)]
 pub struct Scope {
     pub parent: Option<StepId>,
@@ -52,20 +52,20 @@ pub struct Scope {
     pub graph: Graph,
 }
 
-/// What the steps of a scope are to the step around them.
+/// The role of a scope for its parent step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Role {
-    /// What it does.
+    /// The body of the step.
     Body,
-    /// One instance per item; the type of the items is known as far as the file tells.
+    /// One instance per item, with the type of the items as far as the file tells.
     Item(Type),
     Round,
-    /// What happens once it is done: may read the step itself.
+    /// Runs after the step; may read the step itself.
     After,
 }
 
 impl Catalog {
-    /// Numbers the steps and looks at their structure.
+    /// Numbers the steps and checks their structure.
     pub fn build(steps: &mut [Step], words: &Words, diagnostics: &mut Vec<Diagnostic>) -> Self {
         number(steps, &mut 0);
         let mut catalog = Self {
@@ -92,7 +92,7 @@ impl Catalog {
         &self.scopes[self.card(step).scope]
     }
 
-    /// The step with this id that is seen from `reader`: of the innermost set of ids around it that has one.
+    /// The step that `reader` means by this id: the one in the innermost enclosing namespace that has it.
     pub fn find(&self, id: &str, reader: Option<StepId>) -> Option<StepId> {
         let candidates = self.by_id.get(id)?;
         let mut space = Some(reader.map_or(0, |reader| self.card(reader).space));
@@ -105,7 +105,7 @@ impl Catalog {
         None
     }
 
-    /// The id nearest to a mistyped one, other than that of the step which mistypes it.
+    /// The id closest to a mistyped one, other than the id of the step that contains the mistake.
     pub fn suggest(&self, id: &str, reader: Option<StepId>) -> Option<&str> {
         let own = reader.map(|reader| &self.card(self.card(reader).named).id);
         let others =
@@ -113,14 +113,14 @@ impl Catalog {
         nearest(id, others.map(|card| &*card.id))
     }
 
-    /// The step of the scope of `target` that `step` stands inside of; itself when they share the scope.
+    /// The step in the scope of `target` that contains `step`; `step` itself if they share the scope.
     pub fn beside(&self, target: StepId, step: StepId) -> Option<StepId> {
         let scope = self.card(target).scope;
         let outwards = std::iter::successors(Some(step), |here| self.scope_of(*here).parent);
         outwards.into_iter().find(|here| self.card(*here).scope == scope)
     }
 
-    /// Files the steps of one list and, after them, those inside each.
+    /// Indexes the steps of one list and then the steps inside each.
     fn enter(
         &mut self,
         steps: &[Step],
@@ -158,7 +158,7 @@ impl Catalog {
         }
     }
 
-    /// An isolated fan-out has a set of ids of its own.
+    /// An isolated fan-out has its own namespace of ids.
     fn space_inside(&mut self, kind: &Kind<Vec<Step>>, around: usize) -> usize {
         match kind {
             Kind::ForEach(each) if each.isolated => {
@@ -180,11 +180,11 @@ impl Catalog {
         };
         let stage = words.step;
         diagnostics.push(
-            Diagnostic::error(Code::DuplicateStageId, format!("two {stage}s have the id `{id}`"))
+            Diagnostic::error(Code::DuplicateStageId, format!("duplicate {stage} id `{id}`"))
                 .at(step.id.span)
                 .label(self.card(first).span, "first used here")
                 .help(format!(
-                    "give one of them another id; ids are unique in the whole file, nested {stage}s included"
+                    "rename one of them; ids must be unique in the whole file, including nested {stage}s"
                 ))
                 .step(&**id)
                 .field("id")
@@ -192,7 +192,7 @@ impl Catalog {
         );
     }
 
-    /// Builds the graph of one scope from what its steps say they wait for.
+    /// Builds the graph of one scope from the declared dependencies.
     fn connect(&mut self, scope: usize, all: &[Step], words: &Words, diagnostics: &mut Vec<Diagnostic>) {
         let steps: Vec<&Step> = steps_of(all, &self.scopes[scope]);
         let mut places: HashMap<&str, u32> = HashMap::new();
@@ -217,7 +217,7 @@ impl Catalog {
         report_cycles(&graph, &steps, words, diagnostics);
         let handovers = self.handovers(&graph, &steps, &places, words, diagnostics);
         self.compensations(&steps, &places, words, diagnostics);
-        // Those that cannot take over are reported; what they would read is beside the point.
+        // Invalid handlers are reported; their reads do not matter.
         let targets = steps.iter().filter_map(|step| match &step.policy.on_failure {
             OnFailure::Goto(target) => places.get(&*target.value),
             OnFailure::Halt | OnFailure::Rollback | OnFailure::Continue | OnFailure::SkipDependents => None,
@@ -236,7 +236,7 @@ impl Catalog {
         };
     }
 
-    /// The edges that `on_failure: {goto: …}` adds: the target comes after the step that may fail.
+    /// The edges that `on_failure: {goto: …}` adds: the handler comes after the step that may fail.
     fn handovers(
         &self,
         graph: &Graph,
@@ -271,7 +271,7 @@ impl Catalog {
         right.into_iter().map(|((from, to, _), _)| (from, to)).collect()
     }
 
-    /// The steps that `compensate` names run for nothing else.
+    /// Steps named by `compensate` have no other purpose.
     fn compensations(
         &mut self,
         steps: &[&Step],
@@ -326,28 +326,28 @@ impl Catalog {
         match (elsewhere.and_then(|target| self.where_instead(target, step, words)), suggest) {
             (Some(help), _) => diagnostic.help(help),
             (None, None) if elsewhere.is_some() => {
-                diagnostic.help(format!("only {stage}s of the same list can be named"))
+                diagnostic.help(format!("name a {stage} of the same list"))
             }
             (None, None) => {
-                diagnostic.help(format!("add a {stage} with the id `{wanted}`, or take the name out"))
+                diagnostic.help(format!("add a {stage} with the id `{wanted}`, or remove the name"))
             }
             (None, Some(_)) => diagnostic,
         }
     }
 
-    /// For a step of another list: what to write instead.
+    /// What to write instead of a step of another list.
     fn where_instead(&self, target: StepId, step: &Step, words: &Words) -> Option<String> {
         let id = |step: StepId| &self.card(self.card(step).named).id;
         if let Some(around) = self.beside(target, step.number) {
             return Some(format!(
-                "put `{}` into `{}` of `{}`, which stands beside it",
+                "add `{}` to `{}` of `{}`, which is in the same list",
                 id(target),
                 words.needs,
                 id(around)
             ));
         }
         let around = self.beside(step.number, target)?;
-        Some(format!("name `{}`, the {} around it", id(around), words.step))
+        Some(format!("name `{}`, the {} that contains it", id(around), words.step))
     }
 }
 
@@ -360,20 +360,21 @@ fn number(steps: &mut [Step], next: &mut u32) {
     }
 }
 
-/// Cases come from a mapping, whose order never means anything: they are counted in the order of their names.
+/// Cases come from a mapping, whose order has no meaning, so they are numbered in alphabetical order.
 fn sort_cases(kind: &mut Kind<Vec<Step>>) {
     if let Kind::Choose(Choose::Switch { cases, .. }) = kind {
         cases.sort_keys();
     }
 }
 
-/// The steps of a scope in the tree they were numbered in.
+/// The steps of a scope, found in the tree by their numbers.
 fn steps_of<'a>(all: &'a [Step], scope: &Scope) -> Vec<&'a Step> {
     let Some(first) = scope.steps.first() else { return Vec::new() };
     find_list(all, *first).map_or_else(Vec::new, |list| list.iter().collect())
 }
 
-/// The list that starts with the step of this number. Numbers grow outside in, so each level is a binary search.
+/// The list that starts with the step of this number. Outer steps have lower numbers, so each level is a binary
+/// search.
 fn find_list(list: &[Step], first: StepId) -> Option<&[Step]> {
     if list.first()?.number == first {
         return Some(list);
@@ -409,8 +410,8 @@ fn report_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnostics: &mu
         let path = ids.join(" -> ");
         let first = steps[cycle[0] as usize];
         let message = match cycle.len() {
-            2 => format!("{} `{}` waits for itself", words.step, ids[0]),
-            _ => format!("these {}s wait for each other: {path}", words.step),
+            2 => format!("{} `{}` depends on itself", words.step, ids[0]),
+            _ => format!("circular dependency between {}s: {path}", words.step),
         };
         let at = first
             .needs
@@ -420,7 +421,7 @@ fn report_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnostics: &mu
         diagnostics.push(
             Diagnostic::error(Code::Cycle, message)
                 .at(at)
-                .help(format!("take one of the names out of `{}`", words.needs))
+                .help(format!("remove one of the names from `{}`", words.needs))
                 .step(ids[0])
                 .field(words.needs)
                 .reference(path),
@@ -428,7 +429,7 @@ fn report_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnostics: &mu
     }
 }
 
-/// Steps that would only ever take over each other's failures.
+/// Reports steps that only handle each other's failures.
 fn report_handover_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnostics: &mut Vec<Diagnostic>) {
     for cycle in graph.cycles() {
         let ids: Vec<&str> = cycle.iter().map(|place| &*steps[*place as usize].id.value).collect();
@@ -437,10 +438,10 @@ fn report_handover_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnos
         diagnostics.push(
             Diagnostic::error(
                 Code::BadTarget,
-                format!("with the failures handed over, these {}s wait for each other: {path}", words.step),
+                format!("circular dependency between {}s through failure handlers: {path}", words.step),
             )
             .at(first.id.span)
-            .help(format!("hand the failure to a {} that waits for none of them", words.step))
+            .help(format!("let a {} handle the failure that depends on none of them", words.step))
             .step(ids[0])
             .field("error_policy.on_failure")
             .reference(path),
@@ -451,12 +452,12 @@ fn report_handover_cycles(graph: &Graph, steps: &[&Step], words: &Words, diagnos
 fn going_back(step: &Step, target: &Spanned<Arc<str>>, words: &Words) -> Diagnostic {
     let (stage, id, to) = (words.step, &step.id.value, &target.value);
     let message = match id == to {
-        true => format!("{stage} `{id}` cannot take over its own failure"),
-        false => format!("`{to}` comes before {stage} `{id}`, so it cannot take over its failure"),
+        true => format!("{stage} `{id}` cannot handle its own failure"),
+        false => format!("`{to}` comes before {stage} `{id}`, so it cannot handle its failure"),
     };
     Diagnostic::error(Code::BadTarget, message)
         .at(target.span)
-        .help(format!("name a {stage} that runs for this purpose only"))
+        .help(format!("name a {stage} that has no other purpose"))
         .step(&**id)
         .field("error_policy.on_failure")
         .reference(&**to)
@@ -466,7 +467,7 @@ fn undoing_itself(step: &Step, target: &Spanned<Arc<str>>, words: &Words) -> Dia
     let (stage, id) = (words.step, &step.id.value);
     Diagnostic::error(Code::BadTarget, format!("{stage} `{id}` cannot undo itself"))
         .at(target.span)
-        .help(format!("name a {stage} that runs for this purpose only"))
+        .help(format!("name a {stage} that has no other purpose"))
         .step(&**id)
         .field("compensate")
         .reference(&*target.value)

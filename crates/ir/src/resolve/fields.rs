@@ -1,4 +1,4 @@
-//! All places in a step, or around the steps, where an expression can stand: the one list that checks and lowering share.
+//! All fields that can contain an expression: the one list shared by checks and lowering.
 
 use crate::contract::Type;
 use crate::policy::Bindings;
@@ -10,7 +10,7 @@ use crate::workflow::{
 use indexmap::IndexMap;
 use std::sync::Arc;
 
-/// The thing that holds the expression.
+/// The value that contains the expression.
 #[derive(Debug)]
 pub enum Slot<'a> {
     Bound(&'a mut Bound),
@@ -18,7 +18,7 @@ pub enum Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// The name of the place in the file.
+    /// The name of the field in the file.
     pub fn field(&self) -> Arc<str> {
         match self {
             Self::Bound(bound) => bound.field.clone(),
@@ -27,35 +27,35 @@ impl Slot<'_> {
     }
 }
 
-/// What is known about a place besides what is written there.
+/// Rules for a field, beyond its content.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'a> {
-    /// The type the value must have.
+    /// The required type of the value.
     pub expects: Option<&'a Type>,
-    /// Whether a secret may be passed whole: only where an executor takes it and nobody reads it.
+    /// Whether a secret may be passed as a whole: only where an executor uses it and no one reads it.
     pub secrets: bool,
     /// Whether the environment that the step itself adds can be read.
     pub own_env: bool,
-    /// Whether it is a command for a shell, in which `raw()` has a meaning.
+    /// Whether it is a shell command, in which `raw()` has a meaning.
     pub command: bool,
     pub sight: Sight,
 }
 
-/// What an expression can see beyond the steps before its own.
+/// What an expression can see besides the preceding steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
     Before,
     /// Evaluated inside or after the scope's body: sees the steps in it too.
     Body,
-    /// The condition of a loop: sees the steps in it, and the number of the round.
+    /// The condition of a loop: sees the steps in it and the index of the round.
     Round,
     /// Sees the failed attempt.
     Retry,
-    /// Around the run: sees every step of the outermost scope.
+    /// Evaluated for the run: sees every step of the outermost scope.
     Run,
-    /// Evaluated before the first step: sees none.
+    /// Evaluated before the first step: sees no steps.
     Start,
-    /// Evaluated when a trigger fires: sees only what the trigger brought, as the item.
+    /// Evaluated when a trigger fires: sees only the payload of the trigger, as the item.
     Trigger,
 }
 
@@ -67,7 +67,7 @@ const IN_ROUND: Use<'static> = Use { sight: Sight::Round, ..PLAIN };
 
 type Visit<'v> = &'v mut dyn FnMut(Slot<'_>, Use<'_>);
 
-/// The expressions of the step itself, without those of the steps inside it.
+/// The expressions of the step itself, without those of inner steps.
 pub fn of_step(step: &mut Step, visit: Visit<'_>) {
     if let Some(condition) = &mut step.condition {
         visit(Slot::Condition(condition), PLAIN);

@@ -1,8 +1,8 @@
-//! Gate safety: can a step that stands behind a gate start although nobody approved?
+//! Gate safety: can a step behind a gate start without an approval?
 //!
-//! A gate that is skipped skips what waits for it, and a rejected one stops the run, so a gate beside a step guards it.
-//! What can open the door is a policy that goes on after a rejection, and a scope with the gate inside that can end
-//! without ever asking: the other arm, no round, no item, a condition.
+//! A skipped gate skips its dependents and a rejected gate stops the run, so a gate protects the steps that depend on
+//! it. Two things can bypass it: a policy that continues after a rejection, and a scope around the gate that can end
+//! without asking, through another arm, no rounds, no items or a condition.
 
 use super::catalog::Catalog;
 use crate::diagnostic::{Code, Diagnostic};
@@ -11,40 +11,16 @@ use crate::workflow::{BranchFailure, Choose, Kind, RepeatTest, Step, Words, Work
 
 pub fn check(workflow: &Workflow, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
     list(&workflow.steps, workflow.words, catalog, diagnostics);
-    if let Some(limit) = workflow.policy.timeout {
-        each_step(&workflow.steps, &mut |step| {
-            let Kind::Gate(gate) = &step.kind else { return };
-            let Some(timeout) = gate.timeout.filter(|timeout| *timeout > limit) else { return };
-            let message = format!(
-                "gate `{}` may wait {timeout}, longer than the whole run may take ({limit})",
-                step.id.value
-            );
-            diagnostics.push(
-                Diagnostic::warning(Code::GateTimeoutExceedsRunTimeout, message)
-                    .at(step.id.span)
-                    .help("shorten `gate.timeout` or raise `config.timeout`; the time at a gate does not count against the run")
-                    .step(&*step.id.value)
-                    .field("gate.timeout"),
-            );
-        });
-    }
 }
 
-fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
-    for step in steps {
-        visit(step);
-        step.kind.bodies().into_iter().for_each(|(_, body)| each_step(body, visit));
-    }
-}
-
-/// Looks at one list of steps, and at the lists inside.
+/// Checks one list of steps and the lists inside it.
 fn list(steps: &[Step], words: &Words, catalog: &Catalog, diagnostics: &mut Vec<Diagnostic>) {
     for step in steps {
         if let Some(leak) = leak(step, Beside::Dependents) {
             let dependents =
                 catalog.scope_of(step.number).graph.dependents(catalog.card(step.number).place as usize);
             let behind = dependents.iter().map(|dependent| &steps[*dependent as usize]);
-            // Whoever takes over a rejection is meant to run after it.
+            // A handler of the rejection is supposed to run after it.
             let behind = behind.filter(|behind| !takes_over(behind, step));
             diagnostics.extend(behind.map(|behind| bypassed(behind, &leak, words)));
         }
@@ -62,44 +38,44 @@ fn bypassed(behind: &Step, leak: &Leak<'_>, words: &Words) -> Diagnostic {
     let which = if leak.gate.implicit { "the gate in" } else { "gate" };
     let message = format!("{stage} `{id}` can start without the approval of {which} `{gate}`: {path}");
     let help = match leak.fix {
-        Fix::Policy => format!("let `on_failure` of `{gate}` be `halt`, so that a rejection ends the run"),
+        Fix::Policy => format!("set `on_failure` of `{gate}` to `halt`, so that a rejection ends the run"),
         Fix::Place if leak.gate.implicit => {
-            format!("put a gate of its own before `{id}`, into its `{}`", words.needs)
+            format!("put a separate gate before `{id}` and add it to its `{}`", words.needs)
         }
         Fix::Place => format!(
-            "put `{gate}` beside `{id}` and into its `{}`: a gate that is skipped skips what waits for it",
+            "put `{gate}` next to `{id}` and add it to its `{}`: a skipped gate skips its dependents",
             words.needs
         ),
     };
     Diagnostic::warning(Code::GateBypassed, message)
         .at(behind.id.span)
-        .label(leak.gate.id.span, "this gate is passed by")
+        .label(leak.gate.id.span, "this gate can be bypassed")
         .help(help)
         .step(&**id)
         .field(words.needs)
         .reference(&**gate)
 }
 
-/// A way for a step with a gate in it to end well without an approval.
+/// A way for a step with a gate inside to succeed without an approval.
 struct Leak<'a> {
     gate: &'a Step,
-    /// What happens, in order.
+    /// The events, in order.
     way: Vec<String>,
     fix: Fix,
 }
 
-/// What would close the way.
+/// The change that would prevent it.
 #[derive(Clone, Copy)]
 enum Fix {
     Policy,
     Place,
 }
 
-/// What a step's end means to whoever comes next: those that wait for it, or the scope around it.
+/// Who observes the end of a step: its dependents, or the enclosing scope.
 #[derive(Clone, Copy, PartialEq)]
 enum Beside {
     Dependents,
-    /// Inside a scope nobody may be waiting: a skipped gate lets the scope end.
+    /// Inside a scope the gate may have no dependents, so a skipped gate lets the scope end.
     ScopeEnd,
 }
 
@@ -118,7 +94,7 @@ fn leak(step: &Step, beside: Beside) -> Option<Leak<'_>> {
     match &step.policy.on_failure {
         OnFailure::Continue => return rejected(format!("on_failure of `{id}` is continue")),
         OnFailure::Goto(target) => {
-            return rejected(format!("`{}` takes over the failure of `{id}`", target.value));
+            return rejected(format!("`{}` handles the failure of `{id}`", target.value));
         }
         OnFailure::SkipDependents if beside == Beside::ScopeEnd => {
             return rejected(format!("on_failure of `{id}` is skip_dependents"));
@@ -135,10 +111,10 @@ fn leak(step: &Step, beside: Beside) -> Option<Leak<'_>> {
             Some(_) => found(format!("the list of `{id}` is empty")),
             None => None,
         },
-        Kind::Repeat(repeat) if repeat.test == RepeatTest::While => found(format!("`{id}` runs no round")),
+        Kind::Repeat(repeat) if repeat.test == RepeatTest::While => found(format!("`{id}` runs no rounds")),
         Kind::Repeat(repeat) => inside(id, "", &repeat.body),
         Kind::Parallel(parallel) if parallel.on_failure == BranchFailure::Continue => {
-            rejected(format!("`{id}` goes on when a branch fails"))
+            rejected(format!("`{id}` continues when a branch fails"))
         }
         Kind::Parallel(parallel) => inside(id, "", &parallel.branches),
         Kind::Choose(choose) => arms(id, gate, choose),
@@ -153,7 +129,7 @@ fn leak(step: &Step, beside: Beside) -> Option<Leak<'_>> {
 }
 
 fn first_gate(step: &Step) -> Option<&Step> {
-    // What is done after a step asks nobody before it.
+    // Steps that run after a step do not guard it.
     let step = step.unguarded();
     if step.kind.is_gate() {
         return Some(step);
@@ -161,14 +137,14 @@ fn first_gate(step: &Step) -> Option<&Step> {
     step.kind.bodies().into_iter().find_map(|(_, body)| body.iter().find_map(first_gate))
 }
 
-/// A body that holds a gate lets the scope end unapproved if one of its gates can be passed by.
+/// The scope can end without approval if one of the gates in its body can be bypassed.
 fn inside<'a>(id: &str, arm: &str, body: &'a [Step]) -> Option<Leak<'a>> {
     let mut found = body.iter().find_map(|step| leak(step, Beside::ScopeEnd))?;
     found.way.push(format!("`{id}`{arm} ends"));
     Some(found)
 }
 
-/// A choice can be passed by through any arm that asks nobody.
+/// A choice can be bypassed through any arm without a gate.
 fn arms<'a>(id: &str, gate: &'a Step, choose: &'a Choose<Vec<Step>>) -> Option<Leak<'a>> {
     choose.arms().into_iter().find_map(|(arm, body)| {
         match body.iter().any(|step| first_gate(step).is_some()) {

@@ -1,15 +1,15 @@
-//! The steps of one scope as a graph: what comes before what, in which order, and whether that can work at all.
+//! The steps of one scope as a graph: which comes before which, in what order, and whether there are cycles.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::VecDeque;
 
-/// Edges run from a step to those that wait for it. Steps are numbered as they stand in the file.
+/// Edges run from a step to its dependents. Steps are numbered in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     before: Vec<Vec<u32>>,
     after: Vec<Vec<u32>>,
-    /// Steps in an order in which each follows what it waits for; those caught in a cycle are missing.
+    /// Steps in topological order; steps in a cycle are missing.
     order: Vec<u32>,
     batch: Vec<u32>,
 }
@@ -27,7 +27,7 @@ impl Graph {
         graph
     }
 
-    /// Kahn's algorithm: a step is ready when all before it are placed. Its batch is one more than theirs.
+    /// Kahn's algorithm: a step is ready when all its dependencies are placed. Its batch is one more than theirs.
     fn sort(&mut self) {
         let mut waiting: Vec<usize> = self.before.iter().map(Vec::len).collect();
         let mut ready: VecDeque<u32> =
@@ -61,8 +61,8 @@ impl Graph {
         self.order.len() == self.before.len()
     }
 
-    /// One cycle for each knot of steps that wait for each other, as the steps would follow one another,
-    /// the first repeated at the end.
+    /// One cycle for each strongly connected component, in order of execution, with the first step repeated at the
+    /// end.
     pub fn cycles(&self) -> Vec<Vec<u32>> {
         if self.is_acyclic() {
             return Vec::new();
@@ -88,7 +88,7 @@ impl Graph {
         cycles
     }
 
-    /// The shortest way from `start` back to itself inside a knot.
+    /// The shortest path from `start` back to itself inside a component.
     fn shortest_cycle(&self, start: u32, knot: &[u32]) -> Option<Vec<u32>> {
         let mut came_from = vec![None; self.before.len()];
         let mut queue = VecDeque::from([start]);
@@ -106,11 +106,11 @@ impl Graph {
         None
     }
 
-    /// Answers many questions "does `ancestor` come before `step`?" at once.
+    /// Answers many queries "does `ancestor` come before `step`?" at once.
     ///
-    /// Sixty-four ancestors are followed through the graph in one pass, so the price is a pass for each sixty-four
-    /// different ones asked about, however long the chains are. Steps in a cycle count as coming after everything:
-    /// the cycle is reported, and guesses about what hangs on it would only be noise.
+    /// One pass over the graph follows 64 ancestors, so the cost is one pass per 64 different ancestors, however long
+    /// the chains are. Steps in a cycle count as coming after everything: the cycle itself is reported, and more
+    /// findings about its dependents would be noise.
     pub fn are_ancestors(&self, questions: &[(u32, u32)]) -> Vec<bool> {
         let mut answers = vec![false; questions.len()];
         let mut asked: Vec<u32> = questions.iter().map(|(ancestor, _)| *ancestor).collect();
@@ -133,9 +133,9 @@ impl Graph {
         answers
     }
 
-    /// For each step, whether it lies between the two of one of these pairs, the first of the pair included.
+    /// For each step, whether it lies between the two steps of one of these pairs, including the first of the pair.
     ///
-    /// Sixty-four pairs are followed in one pass down the graph and one up, as in [`Graph::are_ancestors`].
+    /// One pass down and one pass up the graph follow 64 pairs, as in [`Graph::are_ancestors`].
     pub fn are_between(&self, pairs: &[(u32, u32)]) -> Vec<bool> {
         let mut answers = vec![false; self.before.len()];
         for chunk in pairs.chunks(64) {
@@ -155,7 +155,7 @@ impl Graph {
         answers
     }
 
-    /// A bit for each of at most sixty-four steps, at its place.
+    /// One bit for each of at most 64 steps, at its position.
     fn marked(&self, steps: impl Iterator<Item = u32>) -> Vec<u64> {
         let mut masks = vec![0u64; self.before.len()];
         steps.enumerate().for_each(|(bit, step)| masks[step as usize] |= 1 << bit);
@@ -163,7 +163,7 @@ impl Graph {
     }
 }
 
-/// From `start` to `last` along the recorded steps, and back to `start`.
+/// The path from `start` to `last` along the recorded predecessors, and back to `start`.
 fn trace(came_from: &[Option<u32>], start: u32, last: u32) -> Vec<u32> {
     let mut path = vec![start, last];
     if last == start {
@@ -199,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn every_knot_gives_one_cycle() {
+    fn every_component_yields_one_cycle() {
         assert_eq!(graph(&[&[2], &[0], &[1], &[3]]).cycles(), [vec![0, 1, 2, 0], vec![3, 3]]);
         let two_in_one = graph(&[&[1, 2], &[0], &[0], &[0]]);
         assert_eq!(two_in_one.cycles(), [vec![0, 1, 0]]);
     }
 
     #[test]
-    fn a_long_chain_is_no_trouble() {
+    fn long_chains_do_not_overflow_the_stack() {
         let chain = Graph::new((0..100_000u32).map(|i| i.checked_sub(1).into_iter().collect()).collect());
         assert!(chain.is_acyclic());
         assert_eq!(chain.are_ancestors(&[(0, 99_999), (99_999, 0)]), [true, false]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_two_steps() {
+    fn steps_between_two_others_are_found() {
         // 0 -> 1 -> 3 -> 4, 0 -> 2 -> 3, 1 -> 5
         let check = |pairs: &[(u32, u32)], expected: &[usize]| {
             let diamond = graph(&[&[], &[0], &[0], &[1, 2], &[3], &[1]]);

@@ -1,9 +1,9 @@
-//! From names to things: checks a whole workflow and ties every name in it to what it stands for.
+//! Name resolution: checks a whole workflow and resolves every name in it.
 //!
-//! `graph` is one list of steps as a graph, `catalog` all steps at a glance, `back` the gates that let steps be done again,
-//! `fields` the list of places where expressions stand, `names` the check of each of them, `gates` the question whether a gate
-//! can be passed by, `simplify` gives what means the same one spelling. All findings come back together; afterwards a workflow
-//! without errors can be lowered to a [`crate::Plan`].
+//! `graph` is one list of steps as a graph, `catalog` the index of all steps, `back` handles gates that repeat steps,
+//! `fields` lists the fields that contain expressions, `names` checks each of them, `gates` finds gates that can be
+//! bypassed, and `simplify` normalizes equivalent spellings. All problems are reported together; a workflow without
+//! errors can be lowered to a [`crate::Plan`].
 
 mod back;
 mod catalog;
@@ -28,10 +28,10 @@ use names::{Declared, Names, Reader, Variable, variables};
 pub use simplify::simplify;
 use std::collections::HashMap;
 
-/// More steps than this in one workflow are refused.
+/// The maximum number of steps in one workflow.
 pub const STEPS_MAX: usize = 100_000;
 
-/// Numbers the steps, ties reads of steps to those numbers, and reports everything that is wrong or suspicious.
+/// Numbers the steps, resolves references to steps, and reports everything that is wrong or suspicious.
 pub fn resolve(workflow: &mut Workflow) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let declared = Declared::of(workflow);
@@ -58,7 +58,7 @@ pub fn resolve(workflow: &mut Workflow) -> Vec<Diagnostic> {
     diagnostics
 }
 
-/// Checks the expressions of each step with the environment that stands around it.
+/// Checks the expressions of each step with its environment.
 fn walk(steps: &mut [Step], names: &mut Names<'_>, env: &mut Vec<Variable>) {
     for step in steps {
         let outer = env.len();
@@ -78,18 +78,16 @@ fn walk(steps: &mut [Step], names: &mut Names<'_>, env: &mut Vec<Variable>) {
 }
 
 fn too_many(count: usize, first: Option<&Step>, word: &str) -> Diagnostic {
-    let finding = Diagnostic::error(
-        Code::TooManySteps,
-        format!("{count} {word}s are more than the limit of {STEPS_MAX}"),
-    )
-    .help("split the workflow, or let a fan-out make the steps while it runs");
+    let finding =
+        Diagnostic::error(Code::TooManySteps, format!("{count} {word}s exceed the limit of {STEPS_MAX}"))
+            .help("split the workflow, or generate the steps at run time with a fan-out");
     match first {
         Some(step) => finding.at(step.span.head()),
         None => finding,
     }
 }
 
-/// A default must itself keep the contract that it stands in for.
+/// A default must match the contract it stands in for.
 fn check_defaults(workflow: &Workflow, diagnostics: &mut Vec<Diagnostic>) {
     let mut contracts = Contracts::default();
     for (name, parameter) in &workflow.parameters {
@@ -118,7 +116,7 @@ fn default_outputs(steps: &[Step], contracts: &mut Contracts, diagnostics: &mut 
     }
 }
 
-/// Validators by the name of their type: a file repeats few types many times.
+/// Validators by type name: files use few types, but repeat them often.
 #[derive(Default)]
 struct Contracts(HashMap<String, Option<Contract>>);
 
@@ -128,13 +126,13 @@ impl Contracts {
         Some(finding.field(format!("outputs.{name}.default")))
     }
 
-    /// The default and the choices of a field must be values of its type, and the default one of the choices.
+    /// The default and the choices of a field must have its type, and the default must be one of the choices.
     fn form_field(&mut self, name: &str, field: &FormField) -> Option<Diagnostic> {
         let wrong = field.default.as_ref().and_then(|value| self.finding(&field.ty, value, field.span));
         let wrong = wrong.or_else(|| {
             let mut choices = field.choices.iter();
             let mut finding = choices.find_map(|choice| self.finding(&field.ty, choice, field.span))?;
-            finding.message = format!("a choice is not of type {}", field.ty);
+            finding.message = format!("this choice is not of type {}", field.ty);
             Some(finding)
         });
         let strange = field
@@ -142,9 +140,9 @@ impl Contracts {
             .as_ref()
             .filter(|default| !field.choices.is_empty() && !field.choices.contains(default));
         let strange = strange.map(|_| {
-            Diagnostic::error(Code::BadDefault, "the default is none of the choices")
+            Diagnostic::error(Code::BadDefault, "the default is not one of the choices")
                 .at(field.span)
-                .help("add it to `choices`, or take another default")
+                .help("add it to `choices`, or use another default")
         });
         wrong.or(strange).map(|finding| finding.field(format!("gate.form.{name}")))
     }
@@ -159,7 +157,7 @@ impl Contracts {
         };
         let message = match violation.path.as_str() {
             path if matches!(ty, Type::Schema(_)) => {
-                format!("the default{path} breaks the schema: {}", violation.message)
+                format!("the default{path} does not match the schema: {}", violation.message)
             }
             "" => format!("the default must be of type {ty}"),
             path => format!("the default must be of type {ty}, but at {path}: {}", violation.message),
@@ -168,14 +166,15 @@ impl Contracts {
     }
 }
 
-/// A trigger must be able to start a run: what it passes exists, and nothing required is missing.
+/// A trigger must be able to start a run: every value it passes must be declared, and none that is required may be
+/// missing.
 fn check_triggers(workflow: &Workflow, diagnostics: &mut Vec<Diagnostic>) {
     for trigger in &workflow.triggers {
         if let Some(SigningSecret::Declared(secret)) = trigger.source.secret()
             && !workflow.secrets.contains_key(&secret.value)
         {
             let finding =
-                Diagnostic::error(Code::UnknownSecret, format!("there is no secret `{}`", secret.value))
+                Diagnostic::error(Code::UnknownSecret, format!("unknown secret `{}`", secret.value))
                     .at(secret.span)
                     .field("triggers")
                     .reference(&*secret.value)
@@ -193,13 +192,13 @@ fn check_given(workflow: &Workflow, trigger: &Trigger, diagnostics: &mut Vec<Dia
     let word = workflow.words.parameter;
     let TriggerInput::Parameters(with) = &trigger.input else { return };
     for (name, bound) in with.iter().filter(|(name, _)| !workflow.parameters.contains_key(*name)) {
-        let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"))
+        let finding = Diagnostic::error(Code::UnknownParameter, format!("unknown {word} `{name}`"))
             .at(bound.span)
             .field(&*bound.field)
             .reference(&**name)
             .suggest(nearest(name, workflow.parameters.keys().map(|key| &**key)));
         diagnostics.push(match finding.help.is_empty() {
-            true => finding.help(format!("declare the {word}, or take it out of `with`")),
+            true => finding.help(format!("declare the {word}, or remove it from `with`")),
             false => finding,
         });
     }
@@ -208,13 +207,13 @@ fn check_given(workflow: &Workflow, trigger: &Trigger, diagnostics: &mut Vec<Dia
         .iter()
         .filter(|(name, p)| p.required && p.default.is_none() && !with.contains_key(*name));
     for (name, _) in missing {
-        let message = format!("this trigger gives no value for the required {word} `{name}`");
+        let message = format!("this trigger passes no value for the required {word} `{name}`");
         diagnostics.push(
             Diagnostic::error(Code::MissingParameter, message)
                 .at(trigger.span)
                 .field("triggers")
                 .reference(&**name)
-                .help(format!("add `{name}` under `with` of the trigger, or give the {word} a default")),
+                .help(format!("add `{name}` to `with` of the trigger, or give the {word} a default")),
         );
     }
 }

@@ -1,5 +1,5 @@
-//! Every expression against what the file declares: names that do not exist, steps that do not come before, types that
-//! do not fit, comparisons that cannot hold. On the way, reads of steps are narrowed to the number of the step.
+//! Checks every expression against the declarations of the file: unknown names, steps that do not come before, types
+//! that do not match, comparisons that are never true. It also narrows reads of steps to step numbers.
 
 use super::catalog::{Catalog, Role};
 use super::fields::{Sight, Slot, Use};
@@ -18,7 +18,7 @@ use crate::workflow::{Bound, RunInput, Words, Workflow};
 use indexmap::IndexMap;
 use std::sync::Arc;
 
-/// What the file declares outside its steps.
+/// The declarations of the file outside its steps.
 #[derive(Debug)]
 pub struct Declared {
     pub parameters: IndexMap<Arc<str>, Type>,
@@ -26,7 +26,7 @@ pub struct Declared {
     pub env: Vec<Variable>,
     pub words: &'static Words,
     pub semantics: Semantics,
-    /// Whether parameters that nobody declared can be there.
+    /// Whether undeclared parameters are allowed.
     pub open: bool,
 }
 
@@ -43,17 +43,17 @@ impl Declared {
     }
 }
 
-/// Checks the expressions of one file, one slot after the other.
+/// Checks the expressions of one file, one field after another.
 #[derive(Debug)]
 pub struct Names<'a> {
     pub declared: &'a Declared,
     pub catalog: &'a Catalog,
     pub diagnostics: Vec<Diagnostic>,
-    /// Reads whose step must come before the reader, per scope: asked all at once at the end.
+    /// Reads whose step must come before the reader, per scope; checked together at the end.
     questions: Vec<Vec<Question>>,
 }
 
-/// Whether one step of a scope comes before another, and what to report if not.
+/// Whether one step of a scope comes before another, and the problem to report if not.
 #[derive(Debug)]
 struct Question {
     target: u32,
@@ -61,21 +61,21 @@ struct Question {
     finding: Diagnostic,
 }
 
-/// A name of the environment, and whether its value holds a secret.
+/// A name in the environment, and whether its value contains a secret.
 pub type Variable = (Arc<str>, bool);
 
-/// Who reads: the step (none for what belongs to the run), the environment around it, and the rules of the place.
+/// The reader: its step (none for the run itself), its environment, and the rules of the field.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     pub step: Option<StepId>,
     pub env: &'a [Variable],
-    /// Names that the same block defines: its values cannot read each other.
+    /// Names that the same block defines; its values cannot read each other.
     pub own_env: &'a [Variable],
     pub place: Use<'a>,
     pub field: &'a str,
 }
 
-/// One link of a path, from the first word outwards.
+/// One link of a path, from the first word on.
 enum Link {
     Name(Arc<str>, Span),
     Other,
@@ -94,7 +94,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Answers the questions that were put off, and hands over all findings.
+    /// Answers the deferred queries and returns all problems.
     pub fn finish(mut self) -> Vec<Diagnostic> {
         for (scope, asked) in self.catalog.scopes.iter().zip(std::mem::take(&mut self.questions)) {
             let pairs: Vec<(u32, u32)> =
@@ -107,9 +107,9 @@ impl<'a> Names<'a> {
             let backwards = scope.graph.are_ancestors(&reversed);
             self.diagnostics.extend(wrong.into_iter().zip(backwards).map(|(question, backwards)| {
                 match backwards && question.finding.is_error() {
-                    true => question.finding.help(
-                        "it comes after the reader: read something that comes before, or turn the two around",
-                    ),
+                    true => question
+                        .finding
+                        .help("it comes after the reader; read a step that comes before, or swap the two"),
                     false => question.finding,
                 }
             }));
@@ -130,9 +130,8 @@ impl<'a> Names<'a> {
             }
         };
         if !fits {
-            let message = format!("this gives {found}, where {expected} is expected");
-            let help =
-                "change one of the two types; as it stands the contract can fail when the run gets here";
+            let message = format!("expected {expected} here, found {found}");
+            let help = "change one of the two types; otherwise the run can fail here";
             self.report(Diagnostic::warning(Code::TypeMismatch, message).help(help), bound.span, reader);
         }
     }
@@ -164,7 +163,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The type of an expression, after checking it. `whole` says that its value is passed on untouched.
+    /// Checks an expression and returns its type. `whole` means that its value is passed on unchanged.
     fn expr(&mut self, expr: &mut Expr, reader: &Reader<'_>, whole: bool) -> Type {
         let span = expr.span;
         match &mut expr.node {
@@ -212,8 +211,8 @@ impl<'a> Names<'a> {
             BinaryOp::Equal | BinaryOp::NotEqual => {
                 if !left.overlaps(right) {
                     let verdict = if op == BinaryOp::Equal { "never true" } else { "always true" };
-                    let message = format!("{left} and {right} are compared: this is {verdict}");
-                    let help = "nothing is converted when values are compared; compare values of one type";
+                    let message = format!("comparing {left} with {right} is {verdict}");
+                    let help = "comparisons do not convert values; compare values of the same type";
                     self.report(Diagnostic::warning(Code::NeverTrue, message).help(help), span, reader);
                 }
                 Type::Boolean
@@ -222,7 +221,7 @@ impl<'a> Names<'a> {
                 let ordered = |ty: &Type| ty.overlaps(&Type::Number) || ty.overlaps(&Type::String);
                 if !left.overlaps(right) || !ordered(left) || !ordered(right) {
                     let message = format!("`{}` cannot compare {left} with {right}", op.symbol());
-                    let help = "only two numbers or two texts have an order";
+                    let help = "only two numbers or two strings can be ordered";
                     self.report(Diagnostic::error(Code::ExpressionType, message).help(help), span, reader);
                 }
                 Type::Boolean
@@ -230,7 +229,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// `stages.x.status == 'completed'` can never hold when no status is spelled that way.
+    /// `stages.x.status == 'completed'` is never true if no status is spelled that way.
     fn status_word(&mut self, op: BinaryOp, left: &Expr, right: &Expr, reader: &Reader<'_>) {
         let words = self.declared.semantics.status.all();
         let sides = [(left, right), (right, left)];
@@ -255,14 +254,14 @@ impl<'a> Names<'a> {
         let finding = Diagnostic::warning(Code::NeverTrue, message)
             .reference(&*text)
             .suggest(suggest)
-            .help(format!("the words are {}", words.join(", ")));
+            .help(format!("use one of {}", words.join(", ")));
         self.report(finding, span, reader);
     }
 
     fn call(&mut self, function: Function, types: &[Type], span: Span, reader: &Reader<'_>) -> Type {
         let first = types.first().unwrap_or(&Type::Any);
         if let Some(message) = refusal(function, first, self.declared.semantics.functions) {
-            let help = "pass a value of a type the function can work with";
+            let help = "pass a value of a type that the function accepts";
             self.report(Diagnostic::error(Code::ExpressionType, message).help(help), span, reader);
         }
         match function {
@@ -285,15 +284,15 @@ impl<'a> Names<'a> {
             }
             Function::Default => common(types),
             Function::Raw => {
-                let message = "`raw()` only means something around a whole expression inside a shell command";
-                let help = "put it around the whole expression of a command, or take it away";
+                let message = "`raw()` is only allowed around a whole expression inside a shell command";
+                let help = "put it around the whole expression of a command, or remove it";
                 self.report(Diagnostic::error(Code::NotAvailableHere, message).help(help), span, reader);
                 first.clone()
             }
         }
     }
 
-    /// A path such as `stages.plan.outputs.spec[0]`: the first word decides what the next ones must be.
+    /// A path such as `stages.plan.outputs.spec[0]`: the first word determines the meaning of the rest.
     fn path(&mut self, expr: &mut Expr, reader: &Reader<'_>, whole: bool) -> Type {
         let mut links = Vec::new();
         let base = self.links(expr, &mut links, reader);
@@ -304,7 +303,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Collects the links of a path from the outside in and checks what stands in brackets.
+    /// Collects the links of a path from the outside in and checks the expressions in brackets.
     fn links(&mut self, expr: &mut Expr, links: &mut Vec<Link>, reader: &Reader<'_>) -> Base {
         let span = expr.span;
         match &mut expr.node {
@@ -337,9 +336,9 @@ impl<'a> Names<'a> {
             (Type::Array(item), Link::Other) => (**item).clone(),
             (Type::Any | Type::Schema(_) | Type::Object, _) => Type::Any,
             (_, Link::Name(name, span)) => {
-                let message = format!("a value of type {ty} has no member `{name}`: this is always null");
+                let message = format!("a value of type {ty} has no member `{name}`, so this is always null");
                 let help = match &**name {
-                    "length" | "size" | "count" => "write `length(…)` around the value",
+                    "length" | "size" | "count" => "use `length(…)` around the value",
                     _ => "read a member of an object, or an element of a list with `[0]`",
                 };
                 self.report(Diagnostic::warning(Code::UnknownField, message).help(help), *span, reader);
@@ -411,7 +410,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Why a first word has no meaning in this place, if it has none.
+    /// Why a first word has no meaning in this field, if so.
     fn absent(&self, namespace: Namespace, reader: &Reader<'_>) -> Option<Diagnostic> {
         let sight = reader.place.sight;
         let (stage, word) = (self.declared.words.step, (self.declared.words.namespace)(namespace));
@@ -421,14 +420,14 @@ impl<'a> Names<'a> {
             Namespace::Item if sight == Sight::Trigger => None,
             _ if sight == Sight::Trigger => here(
                 format!("`{word}` cannot be read by a trigger"),
-                "a trigger knows only what it was fired with: `item`",
+                "a trigger can only read its payload: `item`",
             ),
             Namespace::Steps if sight == Sight::Start => here(
-                format!("`{word}` cannot be read here: no {stage} has run yet"),
+                format!("`{word}` cannot be read here because no {stage} has run yet"),
                 "this is evaluated once when the run starts; read parameters, run, workflow or context",
             ),
             Namespace::Env if sight == Sight::Start && !reader.place.own_env => here(
-                format!("`{word}` cannot be read by the environment itself"),
+                format!("`{word}` cannot be read in the environment"),
                 "build the value from parameters, run, workflow or context",
             ),
             Namespace::Item if !self.is_inside(reader, |role| matches!(role, Role::Item(_))) => here(
@@ -438,7 +437,7 @@ impl<'a> Names<'a> {
                         "move this into `fan_out.stage_template`, or read an output instead"
                     }
                     Visibility::Flat => {
-                        "read it in a step that is done for each item, or read an output instead"
+                        "read it in a step that runs once per item, or read an output instead"
                     }
                 },
             ),
@@ -453,51 +452,51 @@ impl<'a> Names<'a> {
             }
             Namespace::Failure if !self.takes_over(reader) && !self.is_done_again(reader) => here(
                 format!(
-                    "`{word}` has a value only in a {stage} that takes over a failure, undoes another, or is done again after a \
-                     gate said no"
+                    "`{word}` has a value only in a {stage} that handles a failure, undoes another, or runs \
+                        again after a rejection"
                 ),
-                "move this into the one that `goto`, `compensate` or `back_to` names",
+                "move this into what `goto`, `compensate` or `back_to` names",
             ),
             Namespace::Undo if !self.takes_over(reader) => here(
-                format!("`{word}` has a value only in a {stage} that takes over a failure or undoes another"),
-                "move this into the one that `goto` or `compensate` names",
+                format!("`{word}` has a value only in a {stage} that handles a failure or undoes another"),
+                "move this into what `goto` or `compensate` names",
             ),
             Namespace::FanIn | Namespace::Root => {
-                here(format!("`{word}` cannot be read in a workflow"), "name what you need from it")
+                here(format!("`{word}` cannot be read in a workflow"), "name the value you need")
             }
             Namespace::Class | Namespace::ExitCode | Namespace::Message | Namespace::Attempt
                 if sight != Sight::Retry =>
             {
                 here(
                     format!("`{word}` has a value only in `retry.when`"),
-                    "put text in quotes if a text was meant",
+                    "put the text in quotes if you meant a string",
                 )
             }
             _ => None,
         }
     }
 
-    /// Whether the reader, or a step around it, runs only to take over a failure or to undo another.
+    /// Whether the reader, or a step around it, runs only to handle a failure or to undo another step.
     fn takes_over(&self, reader: &Reader<'_>) -> bool {
         self.outwards(reader).any(|here| {
             self.catalog.takes_over.contains(&here) || self.catalog.scope_of(here).role == Role::After
         })
     }
 
-    /// Whether a gate can let the reader, or a step around it, be done again.
+    /// Whether a gate can repeat the reader, or a step around it.
     fn is_done_again(&self, reader: &Reader<'_>) -> bool {
         self.outwards(reader).any(|here| self.catalog.done_again.contains(&here))
     }
 
-    /// The step that reads, and those around it.
+    /// The reading step and the steps around it.
     fn outwards(&self, reader: &Reader<'_>) -> impl Iterator<Item = StepId> {
         std::iter::successors(reader.step, |here| self.catalog.scope_of(*here).parent)
     }
 
-    /// `loops.<id>.item` or `loops.<id>.index`: a fan-out or loop that the reader is inside of.
+    /// `loops.<id>.item` or `loops.<id>.index`: a fan-out or loop that contains the reader.
     fn loop_path(&mut self, links: &[Link], expr: &mut Expr, reader: &Reader<'_>) -> Type {
         let (Some(Link::Name(id, span)), Some(Link::Name(facet, _))) = (links.first(), links.get(1)) else {
-            let finding = Diagnostic::error(Code::NotAvailableHere, "loops cannot be read as a whole");
+            let finding = Diagnostic::error(Code::NotAvailableHere, "`loops` cannot be read as a whole");
             self.report(finding.help("read `item` or `index` of one of them, by its id"), expr.span, reader);
             return Type::Any;
         };
@@ -509,10 +508,10 @@ impl<'a> Names<'a> {
             (Some(step), "item") => Read::LoopItem(step),
             (Some(step), "index") => Read::LoopIndex(step),
             (_, _) => {
-                let message = format!("there is no loop `{id}` around this with `{facet}`");
+                let message = format!("there is no enclosing loop `{id}` with `{facet}`");
                 let finding = Diagnostic::error(Code::NotAvailableHere, message).reference(&**id);
                 self.report(
-                    finding.help("name a fan-out or loop around this, and `item` or `index`"),
+                    finding.help("name an enclosing fan-out or loop, and `item` or `index`"),
                     *span,
                     reader,
                 );
@@ -523,7 +522,7 @@ impl<'a> Names<'a> {
         Type::Any
     }
 
-    /// Whether the reader stands in a scope of this role, however deep.
+    /// Whether the reader is in a scope of this role, at any depth.
     fn is_inside(&self, reader: &Reader<'_>, wanted: impl Fn(&Role) -> bool) -> bool {
         self.scopes_around(reader).any(wanted)
     }
@@ -556,10 +555,11 @@ impl<'a> Names<'a> {
         let suggest = may_guess.then(|| nearest(name, known)).flatten().map(str::to_owned);
         let hyphen =
             name.split_once('-').filter(|(before, _)| self.declared.parameters.contains_key(*before));
-        let finding = Diagnostic::error(Code::UnknownParameter, format!("there is no {word} `{name}`"));
+        let finding = Diagnostic::error(Code::UnknownParameter, format!("unknown {word} `{name}`"));
         let finding = match (hyphen, &suggest) {
             (Some((before, _)), _) => finding.help(format!(
-                "a hyphen belongs to the name, so this is not `{before}` minus something: expressions have no arithmetic"
+                "hyphens are part of names, so this is not `{before}` minus something: expressions have no \
+                    arithmetic"
             )),
             (None, Some(_)) => finding,
             (None, None) => {
@@ -576,8 +576,8 @@ impl<'a> Names<'a> {
             Some(Link::Name(name, _)) => format!("context.{name}"),
             Some(Link::Other) | None => "context".to_owned(),
         };
-        let message = format!("nothing binds `{name}`: it reads as null");
-        let help = "pass the value as a parameter, or make sure that what runs this workflow provides it";
+        let message = format!("`{name}` is not bound, so this is null");
+        let help = "pass the value as a parameter, or make sure that the host of this workflow provides it";
         self.report(
             Diagnostic::warning(Code::UnboundContext, message).reference(name).help(help),
             span,
@@ -594,10 +594,9 @@ impl<'a> Names<'a> {
             return;
         }
         if reader.own_env.iter().any(|(own, _)| own == name) {
-            let message = format!(
-                "`{name}` is defined beside this, and the values of one `env` cannot read each other"
-            );
-            let help = "build the value from the same parts, or define one of them further out";
+            let message =
+                format!("`{name}` is defined in the same `env`, whose values cannot read each other");
+            let help = "build the value from the same parts, or define one of them in an outer `env`";
             return self.report(
                 Diagnostic::error(Code::UnknownEnv, message).reference(&**name).help(help),
                 *span,
@@ -605,9 +604,15 @@ impl<'a> Names<'a> {
             );
         }
         let suggest = nearest(name, reader.env.iter().map(|(known, _)| &**known)).map(str::to_owned);
-        let finding = Diagnostic::error(Code::UnknownEnv, format!("`{name}` is in no `env` around this"))
-            .reference(&**name)
-            .suggest(suggest);
+        let finding = Diagnostic::error(
+            Code::UnknownEnv,
+            format!(
+                "unknown environment variable `{name}`: no \
+            enclosing `env` defines it"
+            ),
+        )
+        .reference(&**name)
+        .suggest(suggest);
         let finding = match finding.help.is_empty() {
             true => finding.help("declare it under `config.env` or in the `env` of the stage"),
             false => finding,
@@ -621,7 +626,7 @@ impl<'a> Names<'a> {
         {
             let suggest =
                 nearest(name, self.declared.secrets.iter().map(|known| &**known)).map(str::to_owned);
-            let finding = Diagnostic::error(Code::UnknownSecret, format!("there is no secret `{name}`"))
+            let finding = Diagnostic::error(Code::UnknownSecret, format!("unknown secret `{name}`"))
                 .reference(&**name)
                 .suggest(suggest);
             let finding = match finding.help.is_empty() {
@@ -636,8 +641,10 @@ impl<'a> Names<'a> {
     }
 
     fn exposed(&mut self, span: Span, reader: &Reader<'_>) {
-        let message = "a secret cannot be used here: it would end up in text, in a log or in a decision";
-        let help = "pass it on as it is, in `env`, in `stdin`, in `args` of a tool, or in url, query, headers, body or auth of `http`";
+        let message =
+            "a secret cannot be used here because it would end up in text, in a log or in a decision";
+        let help = "pass it on as it is, in `env`, in `stdin`, in `args` of a tool, or in url, query, headers, \
+            body or auth of `http`";
         self.report(Diagnostic::error(Code::SecretExposed, message).help(help), span, reader);
     }
 
@@ -649,17 +656,18 @@ impl<'a> Names<'a> {
         let finding = Diagnostic::error(Code::UnknownField, format!("`{of}` has no field `{name}`"))
             .reference(&**name)
             .suggest(nearest(name, known.iter().copied()))
-            .help(format!("the fields are {}", known.join(", ")));
+            .help(format!("use one of {}", known.join(", ")));
         self.report(finding, *span, reader);
     }
 
-    /// The id that was probably meant, as long as guesses are worth their cost.
+    /// The id that the author probably meant, as long as the search stays cheap.
     fn guess(&self, id: &str, reader: &Reader<'_>) -> Option<&'a str> {
         let catalog = self.catalog;
         (self.diagnostics.len() < GUESSES_MAX).then(|| catalog.suggest(id, reader.step)).flatten()
     }
 
-    /// `stages.<id>.outputs…` or `stages.<id>.status`: the step must exist and come before, the output be declared.
+    /// `stages.<id>.outputs…` or `stages.<id>.status`: the step must exist and come before, and the output must be
+    /// declared.
     fn step_path(&mut self, links: &[Link], expr: &mut Expr, reader: &Reader<'_>) -> Type {
         let words = self.declared.words;
         let flat = self.declared.semantics.visibility == Visibility::Flat;
@@ -677,7 +685,7 @@ impl<'a> Names<'a> {
             if flat && self.is_occurrence(id, reader) {
                 return Type::Any;
             }
-            let finding = Diagnostic::error(Code::UnknownStage, format!("there is no {stage} `{id}`"))
+            let finding = Diagnostic::error(Code::UnknownStage, format!("unknown {stage} `{id}`"))
                 .reference(&**id)
                 .suggest(self.guess(id, reader));
             let finding = match finding.help.is_empty() {
@@ -719,7 +727,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// `loop:step:2` names one round of a step inside a loop, which only a run has.
+    /// `loop:step:2` names one round of a step inside a loop, which exists only in a run.
     fn is_occurrence(&self, id: &str, reader: &Reader<'_>) -> bool {
         let (loop_id, rest) = id.split_once(':').unwrap_or_default();
         let numbered = rest.rsplit(':').next().is_some_and(|last| last.parse::<u32>().is_ok());
@@ -744,7 +752,7 @@ impl<'a> Names<'a> {
         self.report(finding.help(help), span, reader);
     }
 
-    /// The type behind `outputs` and the links that follow it.
+    /// The type of `outputs` and the links that follow it.
     fn outputs_type(&mut self, step: StepId, links: &[Link], reader: &Reader<'_>) -> Type {
         let card = self.catalog.card(step);
         let (fields, open) = match &card.produces {
@@ -771,7 +779,7 @@ impl<'a> Names<'a> {
                     (true, true) => {
                         finding.help(format!("declare it under `outputs` of {word} `{}`", card.id))
                     }
-                    (true, false) => finding.help(format!("its outputs are {}", names.join(", "))),
+                    (true, false) => finding.help(format!("use one of its outputs: {}", names.join(", "))),
                     (false, _) => finding,
                 };
                 self.report(finding.label(card.span, format!("this {word}")), *span, reader);
@@ -780,7 +788,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The outputs of a fan-out are a list: an element first, then its fields.
+    /// The outputs of a fan-out are a list: first an element, then its fields.
     fn list_member(&mut self, id: &str, ty: &Type, link: &Link, reader: &Reader<'_>) -> Type {
         match (ty, link) {
             (Type::Array(_), Link::Name(name, span)) => {
@@ -796,7 +804,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Where every step can be read, one that comes later has no value yet, unless a loop brings the reader back.
+    /// In dialects where every step can be read, a later step has no value yet, unless a loop repeats the reader.
     fn may_see(&mut self, target: StepId, span: Span, reader: &Reader<'_>) {
         let Some(reading) = reader.step else { return };
         let own_body = matches!(reader.place.sight, Sight::Body | Sight::Round);
@@ -806,7 +814,7 @@ impl<'a> Names<'a> {
         }
         let name = |step: StepId| &self.catalog.card(self.catalog.card(step).named).id;
         let (id, me) = (name(target), name(reading));
-        let message = format!("`{me}` reads `{id}`, which has not run by then: this is null");
+        let message = format!("`{me}` reads `{id}`, which has not run yet, so this is null");
         let finding = Diagnostic::warning(Code::NotAnAncestor, message).reference(&**id);
         let help = format!("read a {} that comes before it", self.declared.words.step);
         let mut finding = finding.help(help);
@@ -814,13 +822,13 @@ impl<'a> Names<'a> {
         let Some(around) = around.filter(|around| *around != target) else {
             return self.report(finding, span, reader);
         };
-        // It stands further down in the file, and may still come before in the order of the run.
+        // A step further down in the file may still come before in the order of execution.
         self.place(&mut finding, span, reader);
         let reader = self.catalog.card(around).place;
         self.questions[card.scope].push(Question { target: card.place, reader, finding });
     }
 
-    /// Demands that `target` is settled whenever the reader is evaluated.
+    /// Requires that `target` is always finished when the reader is evaluated.
     fn must_see(&mut self, target: StepId, span: Span, reader: &Reader<'_>) {
         let catalog = self.catalog;
         let card = catalog.card(target);
@@ -868,28 +876,34 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// `here` is the reader, or the step around it that stands beside the target.
+    /// `here` is the reader, or the step around it in the same list as the target.
     fn not_before(&self, target: StepId, here: StepId, reader: &Reader<'_>) -> Diagnostic {
         let words = self.declared.words;
         let name = |step: StepId| &self.catalog.card(self.catalog.card(step).named).id;
         let (id, beside) = (name(target), name(here));
         let me = reader.step.map_or(beside, name);
         let (message, help) = if me == id {
-            let help = format!("read the outputs of a {} that comes before it", words.step);
-            (format!("{} `{id}` reads itself", words.step), help)
+            let help = format!("use the outputs of a {} that comes before it", words.step);
+            (format!("{} `{id}` uses its own output", words.step), help)
         } else if here == target {
             let help =
-                format!("read the outputs of a {} that comes before `{id}`, or of one inside it", words.step);
-            (format!("{} `{me}` reads `{id}`, which is the {} around it", words.step, words.step), help)
+                format!("use the outputs of a {} that comes before `{id}`, or of one inside it", words.step);
+            (
+                format!(
+                    "{} `{me}` uses an output of `{id}`, the {} that contains it",
+                    words.step, words.step
+                ),
+                help,
+            )
         } else {
             let help =
                 format!("add `{id}` to `{}` of `{beside}`, or of a {} before it", words.needs, words.step);
-            (format!("{} `{me}` reads `{id}`, which need not be done by then", words.step), help)
+            (format!("{} `{me}` uses an output of `{id}` but does not depend on it", words.step), help)
         };
         Diagnostic::error(Code::NotAnAncestor, message).reference(&**id).help(help)
     }
 
-    /// The target is inside a scope that the reader is not in.
+    /// The target is inside a scope that does not contain the reader.
     fn hidden(&self, target: StepId, reader: Option<StepId>) -> Diagnostic {
         let words = self.declared.words;
         let card = self.catalog.card(target);
@@ -900,10 +914,12 @@ impl<'a> Names<'a> {
         let same = parent.is_some() && outwards.into_iter().any(|here| Some(here) == parent);
         let help = match same {
             true => format!(
-                "it stands in another part of `{around}`, which need not have run; read what comes before `{around}`"
+                "it is in another part of `{around}`, which may not have run; read a step that comes before \
+                    `{around}`"
             ),
             false => format!(
-                "declare an output of {} `{around}` (and of each one around it) whose `source` reads it, and read that",
+                "declare an output of {} `{around}` (and of each one around it) whose `source` reads it, and \
+                    read that",
                 words.step
             ),
         };
@@ -919,7 +935,7 @@ impl<'a> Names<'a> {
         });
     }
 
-    /// Where every step can be read, what is not there is null: worth a warning, not a refusal.
+    /// In dialects where every step can be read, missing values are null, so this is only a warning.
     fn report(&mut self, mut finding: Diagnostic, span: Span, reader: &Reader<'_>) {
         if self.declared.semantics.visibility == Visibility::Flat && finding.severity == Severity::Error {
             finding.severity = Severity::Warning;
@@ -929,7 +945,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The names of a block of the environment.
+/// The names in a block of the environment.
 pub fn variables(env: &Bindings) -> Vec<Variable> {
     let holds_secret = |expr: &&Expr| {
         let mut found = false;
@@ -941,13 +957,13 @@ pub fn variables(env: &Bindings) -> Vec<Variable> {
         .collect()
 }
 
-/// What a path starts from.
+/// The beginning of a path.
 enum Base {
     Namespace(Namespace, Span),
     Value(Type),
 }
 
-/// Replaces the part of a path that names the step, `outer` links below the whole, by the read itself.
+/// Replaces the part of a path that names the step, `outer` links below the whole, with the read itself.
 fn narrow(expr: &mut Expr, outer: usize, read: Read) {
     let mut here = expr;
     for _ in 0..outer {
@@ -966,7 +982,7 @@ fn narrow(expr: &mut Expr, outer: usize, read: Read) {
     here.node = Node::Read(read);
 }
 
-/// Why a function certainly fails on a first argument of this type.
+/// Why a function always fails for a first argument of this type.
 fn refusal(function: Function, first: &Type, rules: FunctionRules) -> Option<String> {
     let takes: &[Type] = match function {
         Function::Contains | Function::Join if rules == FunctionRules::Python => return None,
@@ -1007,7 +1023,7 @@ fn refusal(function: Function, first: &Type, rules: FunctionRules) -> Option<Str
             .iter()
             .map(|ty| if let Type::Array(_) = ty { "a list".into() } else { ty.to_string() })
             .collect();
-        format!("`{}()` takes {}, not {first}", function.name(), words.join(" or "))
+        format!("`{}()` expects {}, not {first}", function.name(), words.join(" or "))
     })
 }
 
@@ -1018,7 +1034,7 @@ fn item_of(ty: &Type) -> Type {
     }
 }
 
-/// The type all of these share, or any.
+/// The type that all of these share, or any.
 fn common(types: &[Type]) -> Type {
     let mut types = types.iter();
     let Some(first) = types.next() else { return Type::Any };

@@ -1,5 +1,5 @@
-//! One spelling for what means the same: text in pieces is joined, a literal is data, `a['b']` is `a.b`. Plans of files in
-//! different dialects that say the same thing are equal because of it.
+//! Normalizes equivalent spellings: joins pieces of text, turns literals into data, and `a['b']` into `a.b`. This
+//! makes plans equal for files in different dialects that mean the same.
 
 use super::fields::{Slot, of_step, of_workflow};
 use crate::expr::{Expr, Function, Node, Piece, Template};
@@ -8,7 +8,7 @@ use crate::workflow::{Step, Workflow};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// Brings every expression and every value with expressions into its simplest form. Nothing it gives changes.
+/// Simplifies every expression and every template, without changing any result.
 pub fn simplify(workflow: &mut Workflow) {
     list(&mut workflow.steps);
     of_workflow(workflow, &mut |slot, place| simplify_slot(slot, place.command));
@@ -62,7 +62,7 @@ fn of_template(template: Template) -> Template {
     }
 }
 
-/// A command is text whatever stands in it, and only what its author calls raw is text like the rest.
+/// A command always remains text, and only `raw` expressions are merged with the text around them.
 fn of_command(template: Template) -> Template {
     let pieces = match template {
         Template::Text(pieces) => pieces,
@@ -90,7 +90,7 @@ fn constant(template: &Template) -> Option<Value> {
     }
 }
 
-/// The pieces with neighbouring texts as one, and plain data when nothing but text is left.
+/// Merges adjacent pieces of text; the result is plain data if only text is left.
 fn joined(pieces: Vec<Piece>, of: impl Fn(Expr) -> Piece) -> Template {
     let mut whole: Vec<Piece> = Vec::with_capacity(pieces.len());
     let mut text = String::new();
@@ -154,7 +154,7 @@ fn literal(expr: &Expr) -> Option<Value> {
     }
 }
 
-/// The object that keys and values given by turns make, when all of them are known and no key comes twice.
+/// The object built from alternating keys and values, if all of them are constant and no key is repeated.
 fn literal_object(args: &[Expr]) -> Option<Map> {
     let mut map = Map::new();
     for pair in args.chunks(2) {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_joined_and_literals_are_data() {
+    fn text_is_joined_and_literals_become_data() {
         let check = |given: Template, expected: Template| assert_eq!(of_template(given), expected);
         let text = |text: &str| Piece::Text(text.into());
         check(Template::Expression(word("a")), Template::Constant(Value::text("a")));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_command_only_raw_text_is_text() {
+    fn in_a_command_only_raw_text_is_merged() {
         let check = |given: Expr, expected: Template| {
             assert_eq!(of_command(Template::Expression(given)), expected);
         };
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn one_spelling_for_members_lists_and_objects() {
+    fn members_lists_and_objects_have_one_spelling() {
         let check = |given: Node, expected: Node| assert_eq!(of_expr(expr(given)).node, expected);
         let member = |name: &str| Node::Member { of: Box::new(item()), name: name.into() };
         check(Node::Index { of: Box::new(item()), at: Box::new(word("a b")) }, member("a b"));
