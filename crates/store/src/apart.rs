@@ -1,15 +1,15 @@
-//! Large values: in the events of a record, every value above a size is replaced by the name of a blob that holds it, so
-//! that a value passed from step to step is written once.
+//! Large values: in the events of a record, every value above a size is replaced with the name of a blob that
+//! contains it, so that a value passed from step to step is stored once.
 //!
-//! Only data is replaced, never the event around it. A record with references still reads as events, and code that folds
-//! events without looking at values needs no blob.
+//! Only data is replaced, never the event around it. A record with references still parses as events, and code that
+//! folds events without reading values needs no blobs.
 
 use crate::blobs::{BLOB_BYTES_MIN, BlobId};
 use serde_json::{Map, Value as Json, json};
 use std::convert::Infallible;
 use windlass_ir::value::{COLLECTED_BYTES_MAX, NODE_BYTES};
 
-/// The fields of events that hold data of the workflow; below them everything is data.
+/// The fields of events that contain data of the workflow; everything below them is data.
 const DATA: [&str; 16] = [
     "inputs",
     "about",
@@ -29,21 +29,22 @@ const DATA: [&str; 16] = [
     "settings",
 ];
 
-/// The same for names that are also the name of something around: only inside of this do they hold data.
+/// Names that are also used for other things: they contain data only inside this field.
 const DATA_INSIDE: [(&str, &str); 2] = [("shell", "command"), ("items", "items")];
 
 fn is_data(around: &str, key: &str) -> bool {
     DATA.contains(&key) || DATA_INSIDE.contains(&(around, key))
 }
 
-/// A plan is not data: the record holds all of it, or a reference to it.
+/// A plan is not data: the record contains all of it, or a reference to it.
 const WHOLE: &str = "plan";
 
-/// Stands for a value that is kept apart. Data that has this key itself is wrapped, so that it reads back as it was.
+/// Marks a value that is stored separately. Data that contains this key itself is wrapped, so that it reads back
+/// unchanged.
 const MARK: &str = "$blob";
 const WRAPPED: &str = "map";
 
-/// About what writing a reference down takes.
+/// The approximate size of a reference.
 const REFERENCE_BYTES: usize = 80;
 
 pub(crate) fn take_out(json: Json, put: &mut dyn FnMut(Vec<u8>) -> BlobId) -> Json {
@@ -51,7 +52,7 @@ pub(crate) fn take_out(json: Json, put: &mut dyn FnMut(Vec<u8>) -> BlobId) -> Js
     smaller
 }
 
-/// An error if a value would be larger than any that is written.
+/// Fails if a value would be larger than the maximum for writing.
 pub(crate) fn put_back(
     json: Json,
     get: &mut dyn FnMut(&str) -> Result<Json, String>,
@@ -67,7 +68,8 @@ fn put_back_within(
     each_data("", json, &mut |data| Back { get, bytes_left: bytes_max }.whole(data))
 }
 
-/// Changes the data in events and leaves the frame around it as it is. `around` is the name of the field that this is.
+/// Changes the data in events and leaves the structure around it unchanged. `around` is the name of the enclosing
+/// field.
 fn each_data<E>(
     around: &str,
     json: Json,
@@ -93,7 +95,7 @@ fn each_data<E>(
     }
 }
 
-/// The value with everything large in it taken out, innermost first, and about how long it is written down.
+/// The value with everything large in it taken out, innermost first, and its approximate size when written.
 fn smaller(data: Json, put: &mut dyn FnMut(Vec<u8>) -> BlobId) -> (Json, usize) {
     let (data, bytes) = match data {
         Json::Array(mut items) => {
@@ -130,8 +132,8 @@ fn smaller(data: Json, put: &mut dyn FnMut(Vec<u8>) -> BlobId) -> (Json, usize) 
     (json!({MARK: id.as_str()}), REFERENCE_BYTES)
 }
 
-/// One value on its way back. A record of a few bytes can stand for an enormous value, because each part is stored once; before
-/// there was a limit, such records were written.
+/// A value being restored. A record of a few bytes can stand for an enormous value, because each part is stored once,
+/// and such records were written before there was a limit.
 struct Back<'g> {
     get: &'g mut dyn FnMut(&str) -> Result<Json, String>,
     bytes_left: u64,
@@ -140,7 +142,7 @@ struct Back<'g> {
 impl Back<'_> {
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.bytes_left.checked_sub(bytes as u64);
-        self.bytes_left = left.ok_or("it holds a value that would fill the memory")?;
+        self.bytes_left = left.ok_or("it contains a value that is too large for memory")?;
         Ok(())
     }
 
@@ -181,7 +183,7 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// Takes out and puts back; returns what was written in between and how many blobs there were.
+    /// Takes values out and puts them back; returns the intermediate form and the number of blobs.
     fn there_and_back(json: &Json) -> (Json, usize) {
         let mut blobs: HashMap<String, Json> = HashMap::new();
         let written = take_out(json.clone(), &mut |content| {
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_would_fill_the_memory_is_not_put_back() {
+    fn a_value_too_large_for_memory_is_not_restored() {
         let mut loads = 0;
         let mut get = |id: &str| {
             loads += 1;

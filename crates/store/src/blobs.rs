@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::pending::Pending;
 
-/// A value larger than this is stored beside its record.
+/// Larger values are stored separately from their record.
 pub const BLOB_BYTES_MIN: usize = 64 << 10;
 
 /// The BLAKE3 hash of the content, in hexadecimal.
@@ -15,7 +15,7 @@ impl BlobId {
         Self(blake3::hash(content).to_hex().to_string())
     }
 
-    /// Reads one from a record. It names a file later, so nothing but 64 hexadecimal digits passes.
+    /// Parses an id from a record. It becomes a file name, so only 64 hexadecimal digits are accepted.
     pub fn parse(text: &str) -> Option<Self> {
         let good = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         good.then(|| Self(text.into()))
@@ -32,11 +32,11 @@ impl std::fmt::Display for BlobId {
     }
 }
 
-/// Reads a value on the thread that calls it: the bytes that were written, or an error; `None` if there is no such value.
+/// Reads a value on the calling thread: the bytes that were written, or an error; `None` if there is no such value.
 pub type ReadBlob<'a> = dyn Fn(&BlobId) -> Result<Option<Vec<u8>>, Error> + 'a;
 
-/// Values are written with the record that refers to them, see [`crate::Append`]. Recovery relies on: they are there as long
-/// as the record is.
+/// Values are written with the record that refers to them, see [`crate::Append`]. Recovery relies on them being there
+/// as long as the record is.
 pub trait Blobs: Send + Sync + std::fmt::Debug {
     /// Calls `reader` on a thread that may block.
     fn lend(&self, reader: Box<dyn FnOnce(&ReadBlob<'_>) + Send>);
@@ -50,12 +50,12 @@ pub trait Blobs: Send + Sync + std::fmt::Debug {
     /// The names of all values, and how large each is.
     fn list(&self) -> Pending<Vec<(BlobId, u64)>>;
 
-    /// Begins a sweep, and lists all values. From here to [`Blobs::sweep`] the store remembers which values new records
+    /// Begins a sweep, and lists all values. Until [`Blobs::sweep`], the store remembers which values new records
     /// refer to.
     fn begin_sweep(&self) -> Pending<Vec<(BlobId, u64)>>;
 
-    /// Ends the sweep: removes these values, which no record referred to when the caller looked, and returns those that it
-    /// removed. A value that a new record refers to stays.
+    /// Ends the sweep: removes these values, which no record referred to when the caller checked, and returns those
+    /// that it removed. A value that a new record refers to stays.
     fn sweep(&self, unused: Vec<BlobId>) -> Pending<Vec<BlobId>>;
 }
 

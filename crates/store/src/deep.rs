@@ -1,25 +1,26 @@
-//! Reading JSON that nests deeper than a library dares: counted before it is parsed, and parsed where there is room.
+//! Parses JSON that is nested deeper than libraries allow: the depth is counted first, and parsing uses a large
+//! enough stack.
 
 use serde::de::DeserializeOwned;
 
-/// The deepest nesting that is written or read. A plan nests a few levels for each level of its expressions.
+/// The maximum nesting that is written or read. A plan nests a few levels for each level of its expressions.
 pub(crate) const NESTING_MAX: usize = 2_000;
 
-/// Up to here any thread has room, and so does serde_json's own limit.
+/// Up to this depth any thread has enough stack, and serde_json's own limit suffices.
 const NESTING_SHALLOW: usize = 100;
 
-/// Room for one level: several times what the hungriest reader of ours takes in a build without optimisation.
+/// Stack space for one level: several times the need of our largest parser in a build without optimization.
 const LEVEL_BYTES: usize = 32 << 10;
 
-/// How deep it nests, or more than that where it is shallow anyway; an error where it is too deep.
+/// The nesting depth, or an upper bound if it is shallow; an error if it is too deep.
 pub(crate) fn check(json: &[u8]) -> Result<usize, String> {
-    // Nearly all records have fewer brackets than any reader minds, and counting them is nothing.
+    // Nearly all records have fewer brackets than the limit, and counting them costs almost nothing.
     let brackets = json.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
     let nesting = if brackets <= NESTING_SHALLOW { brackets } else { nesting(json) };
     if nesting <= NESTING_MAX {
         Ok(nesting)
     } else {
-        Err(format!("it nests {nesting} levels, more than {NESTING_MAX}"))
+        Err(format!("it is nested {nesting} levels deep, more than {NESTING_MAX}"))
     }
 }
 
@@ -32,9 +33,9 @@ pub(crate) fn from_slice<T: DeserializeOwned + Send>(json: &[u8]) -> Result<T, S
         std::thread::Builder::new()
             .stack_size((nesting + NESTING_SHALLOW) * LEVEL_BYTES)
             .spawn_scoped(scope, || parse(json))
-            .map_err(|error| format!("no thread to read it: {error}"))?
+            .map_err(|error| format!("cannot start a thread to read it: {error}"))?
             .join()
-            .unwrap_or_else(|_| Err("its reader failed".into()))
+            .unwrap_or_else(|_| Err("the reader failed".into()))
     })
 }
 
@@ -46,7 +47,7 @@ fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
-/// The most brackets that are open at once. Text that is not JSON gives a number too; the parser says what is wrong.
+/// The maximum number of brackets open at once. Invalid JSON yields a number as well; the parser reports the error.
 fn nesting(json: &[u8]) -> usize {
     let (mut open, mut most, mut bytes) = (0usize, 0, json.iter());
     while let Some(byte) = bytes.next() {
@@ -79,7 +80,7 @@ mod tests {
     use windlass_engine::Event;
 
     #[test]
-    fn nesting_is_counted_outside_of_texts() {
+    fn nesting_is_counted_outside_of_strings() {
         let check = |json: &str, expected: usize| assert_eq!(nesting(json.as_bytes()), expected, "{json}");
         check("1", 0);
         check("[]", 1);
@@ -94,9 +95,9 @@ mod tests {
         format!(r#"[{{"at":1,"event":"noted","path":["a"],"key":"k","value":{value}}}]"#)
     }
 
-    /// The threads of a test have 2 MiB: what is read must also fit there when it is written and dropped.
+    /// Test threads have 2 MiB of stack: values must also fit there when they are serialized and dropped.
     #[test]
-    fn deep_events_are_read_up_to_the_bound() {
+    fn deep_events_are_read_up_to_the_limit() {
         for levels in [1, 97, 98, 99, 127, 128, 129, 1_000, NESTING_MAX - 2] {
             let json = noted(levels);
             let events: Vec<Event> =
@@ -105,12 +106,12 @@ mod tests {
         }
         for levels in [NESTING_MAX - 1, 1_000_000] {
             let cause = from_slice::<Vec<Event>>(noted(levels).as_bytes()).expect_err("too deep");
-            assert_eq!(cause, format!("it nests {} levels, more than 2000", levels + 2));
+            assert_eq!(cause, format!("it is nested {} levels deep, more than 2000", levels + 2));
         }
     }
 
     #[test]
-    fn deep_nonsense_is_an_error() {
+    fn deeply_nested_garbage_is_an_error() {
         for json in
             ["[".repeat(NESTING_MAX), format!("{}{}x", "[".repeat(200), "]".repeat(200)), String::new()]
         {

@@ -1,5 +1,5 @@
-//! The journal: the only truth about runs. It is a list of records; each belongs to one run and names that run's previous
-//! record. Everything else in a data folder is derived from it or referred to by it.
+//! The journal: the only source of truth about runs. It is a list of records; each belongs to one run and names that
+//! run's previous record. Everything else in a data folder is derived from it or referred to by it.
 
 use crate::blobs::{BlobId, Blobs, ReadBlob};
 use crate::error::Error;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use windlass_engine::{CoordinatorEvent, Event, RunId};
 
-/// The number of a record in its journal, from 1: the order in which records became durable. Gaps appear only where runs
-/// were removed; no number is used twice.
+/// The number of a record in its journal, from 1: the order in which records became durable. Gaps appear only where
+/// runs were removed; no number is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lsn(pub u64);
 
@@ -23,7 +23,7 @@ impl std::fmt::Display for Lsn {
     }
 }
 
-/// The number that a record will get. With it the next record of the same run can be handed over before the first is
+/// The number that a record will get. It allows appending the next record of the same run before the first is
 /// durable.
 #[derive(Clone, Debug, Default)]
 pub struct Ticket(Arc<AtomicU64>);
@@ -48,7 +48,7 @@ impl Ticket {
 pub enum Prev {
     /// As the caller knows it; `None` for the first record of a run.
     At(Option<Lsn>),
-    /// One that was handed over and may not be durable yet.
+    /// One that was appended but may not be durable yet.
     After(Ticket),
 }
 
@@ -58,7 +58,7 @@ impl From<Option<Lsn>> for Prev {
     }
 }
 
-/// A record to be written: what one `handle` produced.
+/// A record to write: the result of one `handle`.
 #[derive(Clone, Debug)]
 pub struct Append {
     run: RunId,
@@ -69,7 +69,7 @@ pub struct Append {
     /// Values above 64 KiB that the frame refers to. They are written before the record.
     values: Arc<Values>,
     wake: Wake,
-    /// What the frame holds, where the caller shared it.
+    /// The content of the frame, if the caller shared it.
     events: Option<Arc<Vec<Event>>>,
 }
 
@@ -86,8 +86,8 @@ impl Append {
         Ok(Self::of(run, prev.into(), encoded))
     }
 
-    /// Removes the run: once this record is durable the run does not exist, and its id is free again. The store deletes
-    /// the run's records later.
+    /// Removes the run: once this record is durable the run does not exist, and its id is free again. The store
+    /// deletes the run's records later.
     pub fn removal(run: RunId, prev: impl Into<Prev>) -> Result<Self, Error> {
         let encoded = record::encode::<Event>(&run, &[], record::REMOVES, Values::new())?;
         Ok(Self::of(run, prev.into(), encoded))
@@ -98,10 +98,10 @@ impl Append {
         Self { run, prev, needs: None, ticket, frame, values, wake: Wake::Unknown, events: None }
     }
 
-    /// The same as [`Append::new`], and the rows of lists need not parse the record again.
+    /// The same as [`Append::new`], except that lists need not parse the record again.
     pub fn sharing(run: RunId, prev: impl Into<Prev>, events: Arc<Vec<Event>>) -> Result<Self, Error> {
         let append = Self::new(run, prev, &events)?;
-        // Parsed, such a record has references in the place of large values.
+        // Parsed, such a record has references in place of large values.
         let events = append.values.is_empty().then_some(events);
         Ok(Self { events, ..append })
     }
@@ -112,7 +112,7 @@ impl Append {
         Self { needs, ..self }
     }
 
-    /// What the run needs from its owner after this record, until the next one. Without it that is unknown.
+    /// What the run needs from its owner after this record, until the next one. Unknown by default.
     #[must_use]
     pub fn resting(self, wake: Wake) -> Self {
         Self { wake, ..self }
@@ -126,7 +126,7 @@ impl Append {
         &self.run
     }
 
-    /// About how many bytes are stored.
+    /// The approximate number of stored bytes.
     pub fn bytes(&self) -> usize {
         self.frame.len() + self.values.values().map(Vec::len).sum::<usize>()
     }
@@ -185,7 +185,7 @@ pub struct Record {
     pub run: RunId,
     pub prev: Option<Lsn>,
     frame: Arc<[u8]>,
-    /// What the frame holds, if this process wrote it.
+    /// The content of the frame, if this process wrote it.
     events: Option<Arc<Vec<Event>>>,
 }
 
@@ -273,26 +273,25 @@ pub struct Tails {
     pub unfinished: Vec<(RunId, Lsn)>,
 }
 
-/// Every call hands its work over and returns at once.
+/// Every call enqueues its work and returns at once.
 ///
-/// One journal is one partition: numbers, tickets and the stream that runs share are its own, and it is appended to and
-/// never changed. A backend is free to reclaim the space of removed runs.
+/// One journal is one partition: numbers, tickets and the stream that runs share are its own, and it is append-only.
+/// A backend may reclaim the space of removed runs.
 pub trait Journal: Send + Sync + std::fmt::Debug {
-    /// Another record of the same run, or one that this one needs, may have been handed over and not be durable yet; if
-    /// that one is not written, neither is this one.
-    /// Recovery relies on: an acknowledged record, and every record with a smaller number, is there after any crash; a
-    /// record whose `prev` is not the run's last one is never written; records handed over by one thread get increasing
-    /// numbers. After an error the record was not acknowledged; [`Error::is_fatal`] says whether to try again. A run may
-    /// continue after a record that closed it.
+    /// Another record of the same run, or one that this one needs, may not be durable yet; if that one is not
+    /// written, neither is this one. Recovery relies on: an acknowledged record, and every record with a smaller
+    /// number, is there after any crash; a record whose `prev` is not the run's last one is never written; records
+    /// appended by one thread get increasing numbers. After an error the record was not acknowledged;
+    /// [`Error::is_fatal`] says whether to try again. A run may continue after a record that closed it.
     fn append(&self, append: Append) -> Pending<Appended>;
 
-    /// Writes all of them or none, with consecutive numbers. If one does not fit, every answer is a conflict and says
-    /// where that run really stands.
+    /// Writes all of them or none, with consecutive numbers. If one does not match, every answer is a conflict with
+    /// the run's actual last record.
     fn append_all(&self, appends: Vec<Append>) -> Pending<Vec<Appended>>;
 
-    /// The records of a run, newest first, at most `limit`: from its last one, or those before the given one of its own.
-    /// Recovery relies on: all of them or an error, never a history with a hole; a damaged record is an error for its
-    /// own run only. An unknown run has no records.
+    /// The records of a run, newest first, at most `limit`: from its last one, or those before the given one of its
+    /// own. Recovery relies on: all of them or an error, never a history with a gap; a damaged record is an error for
+    /// its own run only. An unknown run has no records.
     fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Pending<Vec<Record>>;
 
     /// The history of a run, oldest first: all of it, or the records after the given one. Recovery relies on the same.
@@ -301,12 +300,12 @@ pub trait Journal: Send + Sync + std::fmt::Debug {
     /// Recovery relies on: every run whose last durable record does not close it is in the list, also a damaged one.
     fn tails(&self) -> Pending<Tails>;
 
-    /// The records of all runs in order, from the given number on. May return fewer than `limit`; none only at the end.
-    /// Rebuilding from the journal relies on: no record is left out, a damaged one is an error in its place, and the
-    /// scan continues after it.
+    /// The records of all runs in order, from the given number on. May return fewer than `limit`; none only at the
+    /// end. Rebuilding from the journal relies on: no record is left out, a damaged one is an error in its place, and
+    /// the scan continues after it.
     fn scan(&self, from: Lsn, limit: usize) -> Pending<Vec<Result<Record, Error>>>;
 
-    /// Deletes the records of removed runs. Appends made meanwhile are not held up.
+    /// Deletes the records of removed runs without delaying appends.
     fn reclaim(&self) -> Pending<()>;
 
     /// Returns free space to the file system. Nothing is written meanwhile.

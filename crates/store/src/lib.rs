@@ -1,12 +1,14 @@
-//! What Windlass remembers: the journal of every run, the plans they are pinned to, large values, and rows for lists of runs.
+//! The storage of Windlass: the journal of every run, the plans they are pinned to, large values, and rows for lists
+//! of runs.
 //!
-//! This crate owns durability and nothing else: it knows records, not what they mean. Who may write to a data folder,
-//! when a run is executed and what its events say is decided elsewhere. There are two backends: [`Store::memory`] keeps
-//! everything in memory, [`Store::open`] uses a folder with a SQLite database. One test suite covers both.
+//! This crate owns durability and nothing else: it stores records without knowing their meaning. Who may write to a
+//! data folder, when a run is executed and what its events say is decided elsewhere. There are two backends:
+//! [`Store::memory`] keeps everything in memory, [`Store::open`] uses a folder with a SQLite database. One test suite
+//! covers both.
 
 #![cfg_attr(
     not(feature = "sqlite"),
-    expect(dead_code, reason = "some of what backends share is for those on disks")
+    expect(dead_code, reason = "some code shared by backends is only used by those on disk")
 )]
 
 mod apart;

@@ -1,7 +1,7 @@
-//! What jobs have printed: one file for each run under `logs/`, to which every line is added as it comes.
+//! The output of jobs: one file per run under `logs/`, to which every line is appended as it arrives.
 //!
-//! Nothing here is flushed and nothing relies on it. What was added survives the end of the process; the loss of power may
-//! take the last of it away, or leave a line that cannot be read. Such a line is passed over and counted.
+//! Nothing here is flushed and nothing relies on it. Appended lines survive the end of the process; a power failure
+//! may lose the last ones, or leave an unreadable line. Unreadable lines are skipped and counted.
 
 use crate::private;
 use data_encoding::HEXLOWER;
@@ -12,20 +12,20 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use windlass_engine::{Path, RunId, Timestamp};
 
-/// Of one delivery of a job no more is kept than this.
+/// The maximum output kept for one delivery of a job.
 pub const JOB_BYTES_MAX: u64 = 64 << 20;
 
-/// A longer line of the file is none that was written here.
+/// A longer line was not written here.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// When so many jobs are counted, those that have printed little are forgotten.
+/// Above this number of jobs, counters of jobs with little output are dropped.
 const COUNTED_MAX: usize = 4096;
 const LITTLE_BYTES: u64 = 64 << 10;
 
-/// Lines that come together are one line of the file up to this.
+/// Lines that arrive together share one line of the file up to this size.
 const TOGETHER_BYTES_MAX: usize = 16 << 10;
 
-/// Something that a job has printed: a line, or a piece of a long one.
+/// Output of a job: a line, or a piece of a long one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
     pub path: Path,
@@ -33,14 +33,14 @@ pub struct Printed {
     pub delivery: u32,
     pub at: Timestamp,
     pub stream: Printing,
-    /// As they were printed; empty where the rest was left out.
+    /// As printed; empty if the rest was left out.
     pub bytes: Vec<u8>,
-    /// There was more than is kept of one job, and this stands for the rest.
+    /// The output exceeds the limit for one job; this entry stands for the rest.
     pub cut: bool,
 }
 
 impl Printed {
-    /// Whether something was printed by the same one at the same time, and both are text, or both are not.
+    /// Whether two entries have the same source and time, and both or neither are text.
     fn goes_on_with(&self, next: &Self) -> bool {
         let by = |line: &Self| (line.attempt, line.delivery, line.at, line.stream, line.cut);
         let is_text = |line: &Self| std::str::from_utf8(&line.bytes).is_ok();
@@ -68,7 +68,7 @@ pub enum Printing {
     Stderr,
 }
 
-/// A line of the file. The path comes first, so that the lines of a step can be told by how they begin.
+/// A line of the file. The path comes first, so that the lines of a step can be recognized by their prefix.
 #[derive(Serialize, Deserialize)]
 struct Written {
     path: Path,
@@ -78,7 +78,7 @@ struct Written {
     stream: Printing,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// For what is no text.
+    /// For output that is not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hex: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -120,18 +120,18 @@ impl Logs {
         Self { folder: data.join("logs") }
     }
 
-    /// Where the output of a run is kept. There need not be such a file.
+    /// Where the output of a run is stored. The file may not exist.
     pub fn file(&self, run: &RunId) -> PathBuf {
         self.folder.join(format!("{run}.jsonl"))
     }
 
-    /// To add what a run prints. What stands there of another run with that name, whose start was never finished, goes if
-    /// this one is `new`.
+    /// Opens the log of a run for appending. If the run is `new`, removes output of another run with that name whose
+    /// start never completed.
     pub fn writer(&self, run: &RunId, new: bool) -> LogWriter {
-        LogWriter { file: self.file(run), open: None, new, hurt: false, counted: HashMap::new() }
+        LogWriter { file: self.file(run), open: None, new, damaged: false, counted: HashMap::new() }
     }
 
-    /// What a run has printed; none if it has printed nothing.
+    /// The output of a run; `None` if there is none.
     pub fn reader(&self, run: &RunId) -> std::io::Result<Option<LogReader>> {
         match File::open(self.file(run)) {
             Ok(file) => Ok(Some(LogReader::new(file))),
@@ -147,14 +147,14 @@ pub struct LogWriter {
     /// Opened with the first line.
     open: Option<File>,
     new: bool,
-    /// The last line may not be whole.
-    hurt: bool,
-    /// How much the jobs have printed that may have more to print.
+    /// The last line may be incomplete.
+    damaged: bool,
+    /// Bytes printed by jobs that may print more.
     counted: HashMap<(Path, u32, u32), u64>,
 }
 
 impl LogWriter {
-    /// Adds lines. On an error they are lost, and the next ones are tried again.
+    /// Appends lines. On an error they are lost, and the next ones are tried again.
     pub fn append(&mut self, lines: impl IntoIterator<Item = Printed>) -> std::io::Result<()> {
         let mut text = Vec::new();
         let mut write =
@@ -172,12 +172,12 @@ impl LogWriter {
         }
         let written = self.opened().and_then(|mut file| file.write_all(&text));
         if written.is_err() {
-            (self.open, self.hurt) = (None, true);
+            (self.open, self.damaged) = (None, true);
         }
         written
     }
 
-    /// The line, the word that from here on nothing is kept, or nothing.
+    /// The line, a note that nothing is kept from here on, or nothing.
     fn within_limit(&mut self, line: Printed) -> Option<Printed> {
         if self.counted.len() >= COUNTED_MAX {
             self.counted.retain(|_, bytes| *bytes > LITTLE_BYTES);
@@ -202,7 +202,7 @@ impl LogWriter {
             }
             let mut file = private::options().create(true).append(true).read(true).open(&self.file)?;
             // A crash may have left half a line.
-            if std::mem::take(&mut self.hurt) || !ends_with_newline(&mut file)? {
+            if std::mem::take(&mut self.damaged) || !ends_with_newline(&mut file)? {
                 file.write_all(b"\n")?;
             }
             self.open = Some(file);
@@ -221,15 +221,15 @@ fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// Reads from the beginning. At the end it can be asked again: more may have come.
+/// Reads from the beginning. At the end it can be called again for more.
 #[derive(Debug)]
 pub struct LogReader {
     file: BufReader<File>,
     /// The beginning of a line whose end was not there yet.
     line: Vec<u8>,
-    /// What stands in the last line and was not asked for yet.
+    /// Entries of the last line that were not returned yet.
     read: VecDeque<Printed>,
-    /// How many lines could not be read.
+    /// The number of unreadable lines.
     pub damaged: u64,
 }
 
@@ -239,7 +239,7 @@ impl LogReader {
         Self { file, line: Vec::new(), read: VecDeque::new(), damaged: 0 }
     }
 
-    /// From the beginning once more.
+    /// Starts from the beginning again.
     pub fn rewind(&mut self) -> std::io::Result<()> {
         (self.line, self.read, self.damaged) = (Vec::new(), VecDeque::new(), 0);
         self.file.rewind()
@@ -255,11 +255,11 @@ impl Iterator for LogReader {
                 return Some(printed);
             }
             let room = LINE_BYTES_MAX.saturating_sub(self.line.len() as u64);
-            // What cannot be read any further has ended.
+            // A file that cannot be read any further has ended.
             let _ = self.file.by_ref().take(room).read_until(b'\n', &mut self.line);
             let whole = self.line.ends_with(b"\n");
             if !whole && self.line.len() as u64 == LINE_BYTES_MAX {
-                // The rest of it is no line of ours either.
+                // The rest of it is not one of our lines either.
                 self.line.clear();
                 self.damaged += 1;
                 continue;
@@ -288,7 +288,7 @@ mod tests {
     /// An empty folder for one test.
     fn folder(test: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("windlass-logs-{}-{test}", std::process::id()));
-        // It need not be there.
+        // The folder may not exist.
         let _ = std::fs::remove_dir_all(&folder);
         folder
     }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_read_in_order_whatever_its_bytes() {
+    fn appended_output_is_read_in_order() {
         let logs = Logs::of(&folder("order"));
         assert!(logs.reader(&run()).expect("readable").is_none());
         let (plain, bytes) = (line(1, b"one\n"), line(1, b"\xff\x00\n"));
@@ -322,12 +322,12 @@ mod tests {
         assert_eq!(std::fs::read_to_string(logs.file(&run())).expect("text").lines().count(), 2);
         logs.writer(&run(), false).append(lines[4..].to_vec()).expect("written");
         assert_eq!(read(&logs), (lines.to_vec(), 0));
-        logs.writer(&run(), true).append([line(1, b"anew\n")]).expect("written");
-        assert_eq!(read(&logs), (vec![line(1, b"anew\n")], 0));
+        logs.writer(&run(), true).append([line(1, b"again\n")]).expect("written");
+        assert_eq!(read(&logs), (vec![line(1, b"again\n")], 0));
     }
 
     #[test]
-    fn half_a_line_is_passed_over_and_more_can_come() {
+    fn half_a_line_is_skipped_and_more_can_arrive() {
         let logs = Logs::of(&folder("half"));
         logs.writer(&run(), true).append([line(1, b"one\n")]).expect("written");
         let mut file = private::options().append(true).open(logs.file(&run())).expect("there");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_delivery_no_more_is_kept_than_the_limit() {
+    fn output_of_one_delivery_is_limited() {
         let logs = Logs::of(&folder("limit"));
         let mut writer = logs.writer(&run(), true);
         let much = vec![b'x'; 8 << 20];

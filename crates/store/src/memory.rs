@@ -1,4 +1,4 @@
-//! The backend that keeps everything in memory: for tests, simulations and runs that need no record.
+//! The backend that keeps everything in memory: for tests, simulations and runs that need no storage.
 
 use crate::blobs::{BlobId, Blobs, ReadBlob};
 use crate::error::Error;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass_engine::RunId;
 
 pub(crate) struct Memory {
-    /// Held for the lines of one call.
+    /// Held only within a single call.
     state: Mutex<State>,
     projection: Option<Arc<dyn Projection>>,
 }
@@ -20,14 +20,14 @@ pub(crate) struct Memory {
 struct State {
     /// The record with number `n` is at `n - 1`; those of removed runs are gone.
     records: Vec<Option<Record>>,
-    /// The last record of each run, and what that said.
+    /// The last record of each run and its wake.
     tails: BTreeMap<RunId, (Lsn, Wake)>,
     plans: HashMap<String, StoredPlan>,
     blobs: HashMap<BlobId, Vec<u8>>,
     /// During a sweep: the values that new records refer to.
     fresh: Option<HashSet<BlobId>>,
     rows: HashMap<RunId, RunRow>,
-    /// How many records are in the rows.
+    /// The number of records in the rows.
     applied: usize,
 }
 

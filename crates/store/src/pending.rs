@@ -1,4 +1,4 @@
-//! An answer that arrives later: tasks await it, threads wait for it.
+//! A result that arrives later: tasks await it, threads block on it.
 
 use crate::error::Error;
 use std::pin::{Pin, pin};
@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// The work is already under way when a call returns this, in the order of the calls. Dropping it only discards the answer.
-#[must_use = "nothing is durable before this has answered"]
+/// The work is already in progress when a call returns this, in the order of the calls. Dropping it only discards the
+/// result.
+#[must_use = "nothing is durable before this resolves"]
 pub struct Pending<T>(State<T>);
 
 enum State<T> {
@@ -15,7 +16,8 @@ enum State<T> {
     Waiting(Arc<Slot<T>>),
 }
 
-/// Holds the answer until it is taken. Tokio's oneshot channel would not do: it refuses to be waited for inside a runtime.
+/// Holds the result until it is taken. Tokio's oneshot channel does not work here because it refuses to block inside
+/// a runtime.
 struct Slot<T>(Mutex<Filling<T>>);
 
 struct Filling<T> {
@@ -24,13 +26,13 @@ struct Filling<T> {
 }
 
 impl<T> Slot<T> {
-    /// Held for the lines of one call.
+    /// Held only within a single call.
     fn lock(&self) -> MutexGuard<'_, Filling<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Sends the answer. Dropping it unsent answers that the store has stopped.
+/// Sends the result. Dropping it unsent reports that the store has stopped.
 pub(crate) struct Answer<T>(Arc<Slot<T>>);
 
 impl<T> Answer<T> {
@@ -72,7 +74,7 @@ impl<T> Pending<T> {
         (Answer(slot.clone()), Self(State::Waiting(slot)))
     }
 
-    /// Blocks the thread until the answer is there. Asynchronous code awaits it instead.
+    /// Blocks the thread until the result arrives. Asynchronous code awaits it instead.
     pub fn wait(self) -> Result<T, Error> {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let (mut pending, mut context) = (pin!(self), Context::from_waker(&waker));

@@ -5,34 +5,34 @@ use crate::error::Error;
 use crate::pending::Pending;
 use serde::de::DeserializeOwned;
 
-/// A plan as it is kept: never lowered again, whatever becomes of the files it was made of.
+/// A stored plan: never lowered again, even if its files change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPlan {
     pub digest: String,
-    /// The number of the form that `plan` has.
+    /// The format version of `plan`.
     pub format: u32,
     /// The lowered plan as JSON.
     pub plan: String,
-    /// The files it was made of, composed.
+    /// The source files, composed.
     pub source: String,
-    /// What the caller set on top of the files.
+    /// The overrides of the caller.
     pub overrides: String,
 }
 
 impl StoredPlan {
-    /// The plan itself, for a program that knows forms up to `format_max`.
+    /// The plan itself, for a program that knows formats up to `format_max`.
     pub fn read<T: DeserializeOwned + Send>(&self, format_max: u32) -> Result<T, Error> {
         let refuse = |cause| Error::UnreadablePlan { digest: self.digest.clone(), cause };
         if self.format > format_max {
             return Err(refuse(format!(
-                "it has format {} and this version reads up to {format_max}",
+                "it has format {}, but this version reads up to {format_max}",
                 self.format
             )));
         }
         deep::from_slice(self.plan.as_bytes()).map_err(refuse)
     }
 
-    /// A fingerprint of all that is kept, so that damage is noticed.
+    /// A fingerprint of the whole entry, to detect damage.
     pub(crate) fn checksum(&self) -> [u8; 8] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.format.to_le_bytes());
@@ -45,7 +45,7 @@ impl StoredPlan {
         sum
     }
 
-    /// What could not be read again must not be written.
+    /// An entry that could not be read back must not be written.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let refuse = |cause| Error::UnreadablePlan { digest: self.digest.clone(), cause };
         deep::check(self.plan.as_bytes()).map(drop).map_err(refuse)
@@ -53,18 +53,18 @@ impl StoredPlan {
 }
 
 pub trait Plans: Send + Sync + std::fmt::Debug {
-    /// Recovery relies on: once this is acknowledged the plan is there after any crash, so await it before the first
-    /// record of a run that needs it. A digest that is already there keeps its plan: plans with one digest mean the same
-    /// and differ in spelling at most.
+    /// Recovery relies on: once this is acknowledged, the plan is there after any crash, so await it before the first
+    /// record of a run that needs it. An existing digest keeps its plan: plans with equal digests mean the same.
     fn put(&self, plan: StoredPlan) -> Pending<()>;
 
     /// The digests of all plans.
     fn list(&self) -> Pending<Vec<String>>;
 
-    /// Removes plans that no run is pinned to, which the caller has made sure of. Returns how many were there.
+    /// Removes plans that no run is pinned to, as verified by the caller. Returns how many existed.
     fn forget(&self, digests: Vec<String>) -> Pending<usize>;
 
-    /// Recovery relies on: the bytes that were put, or an error; never another plan. `None` if it was never put.
+    /// Recovery relies on: the bytes that were stored, or an error; never another plan. `None` if it was never
+    /// stored.
     fn get(&self, digest: &str) -> Pending<Option<StoredPlan>>;
 }
 
@@ -72,9 +72,9 @@ pub trait Plans: Send + Sync + std::fmt::Debug {
 mod tests {
     use super::*;
 
-    /// Whatever stands in the file: it is read where there is room for it, or refused before it is.
+    /// A plan of any nesting is read with enough stack, or refused before it is parsed.
     #[test]
-    fn a_plan_of_any_depth_can_be_looked_at() {
+    fn a_plan_of_any_depth_can_be_read() {
         let nested = |levels: usize| StoredPlan {
             digest: "d".into(),
             format: 1,

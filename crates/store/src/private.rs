@@ -1,4 +1,4 @@
-//! Files and folders that no other user can open, whatever the umask is: what runs were given and have printed may be secret.
+//! Files and folders that no other user can open, regardless of the umask: inputs and outputs of runs may be secret.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// To open a file that is created with mode 0600.
+/// Options for a file that is created with mode 0600.
 pub fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -23,15 +23,15 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     create(path)?.write_all(content.as_ref())
 }
 
-/// Creates an empty file for SQLite, whose further files take its mode. One that is there is not opened: closing it would
-/// release the locks that SQLite holds on it in this process.
+/// Creates an empty file for SQLite, whose other files inherit its mode. An existing file is not opened: closing it
+/// would release the locks that SQLite holds on it in this process.
 #[cfg(feature = "sqlite")]
 pub(crate) fn reserve(path: &Path) {
-    // SQLite itself says what is wrong with the path.
+    // SQLite itself reports what is wrong with the path.
     drop(options().write(true).create_new(true).open(path));
 }
 
-/// Creates a folder, and those above it, with mode 0700.
+/// Creates a folder and its parents with mode 0700.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -40,13 +40,13 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Whether other users may do anything with a file or folder.
+/// Whether other users have any permissions on a file or folder.
 #[cfg(unix)]
 pub fn is_open_to_others(path: &Path) -> io::Result<bool> {
     Ok(path.metadata()?.mode() & 0o077 != 0)
 }
 
-/// Takes the rights of other users from a folder or file and from all that is below.
+/// Removes the permissions of other users from a folder or file, recursively.
 #[cfg(unix)]
 pub fn tighten(path: &Path) -> io::Result<()> {
     let kind = path.symlink_metadata()?.file_type();

@@ -1,8 +1,8 @@
-//! The bytes of a record: a header that every format keeps, then the body.
+//! The bytes of a record: a header that is stable across formats, then the body.
 //!
-//! Byte 0 is the format, byte 1 flags, bytes 2 to 9 a checksum over the run, the record before, both first bytes and the
-//! body. Because the checksum stands outside the format, an older program can tell a newer record from a broken one.
-//! The body of format 1 is the JSON of a list of events.
+//! Byte 0 is the format, byte 1 flags, bytes 2 to 9 a checksum over the run, the previous record, the first two bytes
+//! and the body. The checksum does not depend on the format, so an older program can tell a newer record from a
+//! broken one. The body of format 1 is a JSON list of events.
 
 use crate::apart;
 use crate::blobs::{BLOB_BYTES_MIN, BlobId, ReadBlob};
@@ -21,7 +21,7 @@ use windlass_ir::Plan;
 /// The newest format of a record that this program reads, and the one it writes.
 pub const FORMAT: u8 = 1;
 
-/// The largest body of a record, without the values above 64 KiB, which are stored beside it.
+/// The maximum body of a record, without the values above 64 KiB, which are stored separately.
 pub const BODY_BYTES_MAX: usize = 256 << 20;
 
 const HEADER_BYTES: usize = 10;
@@ -29,19 +29,19 @@ const CHECKSUM: std::ops::Range<usize> = 2..HEADER_BYTES;
 
 /// This record closes the run.
 const ENDS: u8 = 1;
-/// Large values are stored beside the record; its body refers to them.
+/// Large values are stored separately; the body refers to them.
 const APART: u8 = 2;
 /// This record removes the run with all its records.
 pub(crate) const REMOVES: u8 = 4;
 
-/// Large values of a record, which are stored beside it.
+/// Large values of a record, which are stored separately.
 pub(crate) type Values = BTreeMap<BlobId, Vec<u8>>;
 
-/// A plan that an event adds to its run is stored beside the record if it is larger than this: the rounds of a loop add the
-/// same one again and again.
+/// A plan that an event adds to its run is stored separately above this size, because the rounds of a loop add the
+/// same one repeatedly.
 const PLAN_BYTES_MIN: usize = 4 << 10;
 
-/// The frame of a record of a run, and what is stored beside it.
+/// The frame of a record of a run, and the values stored separately.
 pub(crate) fn encode_run(run: &RunId, events: &[Event]) -> Result<(Arc<[u8]>, Values), Error> {
     let refuse = |cause: String| Error::Unstorable { run: run.clone(), cause };
     let ends = matches!(events.last(), Some(Event { what: What::Closed, .. }));
@@ -61,8 +61,8 @@ pub(crate) fn encode_run(run: &RunId, events: &[Event]) -> Result<(Arc<[u8]>, Va
     encode(run, &events, if ends { ENDS } else { 0 }, values)
 }
 
-/// The frame of a record and the values taken out of it, in addition to `values`. The checksum is filled in later: it covers
-/// the previous record, which may not have its number yet.
+/// The frame of a record and the values taken out of it, in addition to `values`. The checksum is filled in later: it
+/// covers the previous record, which may not have its number yet.
 pub(crate) fn encode<E: Serialize>(
     run: &RunId,
     events: &[E],
@@ -83,7 +83,7 @@ fn encode_within<E: Serialize>(
     let mut frame = Vec::with_capacity(1024);
     frame.extend([FORMAT, flags, 0, 0, 0, 0, 0, 0, 0, 0]);
     serde_json::to_writer(&mut frame, events).map_err(|error| refuse(error.to_string()))?;
-    // A record that could not be read again must not be written.
+    // A record that could not be read back must not be written.
     deep::check(&frame[HEADER_BYTES..]).map_err(refuse)?;
     if frame.len() > BLOB_BYTES_MIN || !values.is_empty() {
         let json = deep::from_slice(&frame[HEADER_BYTES..]).map_err(refuse)?;
@@ -96,7 +96,7 @@ fn encode_within<E: Serialize>(
         frame[1] |= APART;
         serde_json::to_writer(&mut frame, &body).map_err(|error| refuse(error.to_string()))?;
     }
-    // Only now: values that are stored beside the record do not count.
+    // Only now, because values that are stored separately do not count.
     let bytes = frame.len() - HEADER_BYTES;
     if bytes > bytes_max {
         return Err(refuse(format!("it has {bytes} bytes, more than {bytes_max}")));
@@ -112,12 +112,12 @@ pub(crate) fn sealed(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Whether values of this frame are stored beside it.
+/// Whether values of this frame are stored separately.
 pub(crate) fn is_apart(frame: &[u8]) -> bool {
     frame.get(1).is_some_and(|flags| flags & APART != 0)
 }
 
-/// The events of a frame with its large values back in place.
+/// The events of a frame with its large values restored.
 pub(crate) fn decode_whole<E: DeserializeOwned + Send>(
     frame: &[u8],
     get: &ReadBlob<'_>,
@@ -130,7 +130,8 @@ pub(crate) fn decode_whole<E: DeserializeOwned + Send>(
     serde_json::from_value(whole).map_err(|error| error.to_string())
 }
 
-/// The same for the record of a run. `plans` holds the plans that earlier records have added, by the names of their values.
+/// The same for the record of a run. `plans` contains the plans added by earlier records, by the names of their
+/// values.
 pub(crate) fn decode_run(
     frame: &[u8],
     get: &ReadBlob<'_>,
@@ -154,17 +155,17 @@ fn fetch<T: DeserializeOwned + Send>(id: &str, get: &ReadBlob<'_>) -> Result<T, 
     deep::from_slice(&found.ok_or_else(|| format!("the value `{id}` that it refers to is missing"))?)
 }
 
-/// The events of a frame that is whole, or why this program cannot read them.
+/// The events of an intact frame, or why this program cannot read them.
 pub(crate) fn decode<E: DeserializeOwned + Send>(frame: &[u8]) -> Result<Vec<E>, String> {
     match frame.first() {
         Some(&FORMAT) => deep::from_slice(frame.get(HEADER_BYTES..).unwrap_or_default()),
-        Some(format) => Err(format!("it has format {format} and this version reads up to {FORMAT}")),
+        Some(format) => Err(format!("it has format {format}, but this version reads up to {FORMAT}")),
         None => Err("it is empty".into()),
     }
 }
 
-/// The values kept apart that these bytes name: those of a record, or of a value that was kept apart itself. Text that only looks
-/// like a name is among them, which does no harm to whoever keeps what is named.
+/// The separately stored values that these bytes name: those of a record, or of such a value itself. Text that only
+/// looks like a name is included, which is harmless.
 pub fn named(bytes: &[u8]) -> Vec<BlobId> {
     const BEFORE: &[u8] = br#""$blob":""#;
     let starts = bytes.windows(BEFORE.len()).enumerate().filter(|(_, window)| *window == BEFORE);
@@ -172,7 +173,7 @@ pub fn named(bytes: &[u8]) -> Vec<BlobId> {
     names.filter_map(|name| BlobId::parse(std::str::from_utf8(name).ok()?)).collect()
 }
 
-/// One event as JSON, however deep its values are.
+/// One event as JSON, at any depth.
 pub fn read_event(json: &[u8]) -> Result<Event, String> {
     deep::from_slice(json)
 }
@@ -195,7 +196,7 @@ pub(crate) fn seal(frame: &[u8]) -> &[u8] {
     frame.get(CHECKSUM).unwrap_or_default()
 }
 
-/// Run and predecessor are covered too: a whole body in the wrong row would be another run's history.
+/// The run and the previous record are covered too: an intact body in the wrong row would be another run's history.
 fn checksum(run: &RunId, prev: Option<Lsn>, frame: &[u8]) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&(run.as_str().len() as u64).to_le_bytes());
@@ -214,8 +215,8 @@ mod tests {
     use windlass_engine::{Path, Timestamp};
     use windlass_ir::Value;
 
-    /// One record a line: run, record before, header in hexadecimal, body. Lines are added, never changed: whatever was
-    /// written once is read for ever.
+    /// One record per line: run, previous record, header in hexadecimal, body. Lines are added, never changed:
+    /// everything written once stays readable.
     const GOLDEN: &str = include_str!("../golden/records.txt");
 
     fn golden() -> impl Iterator<Item = (RunId, Option<Lsn>, Vec<u8>)> {
@@ -249,12 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_and_every_cut_is_noticed() {
+    fn every_flipped_bit_and_every_truncation_is_detected() {
         let (run, prev, frame) = golden().next().expect("a record");
         for bit in 0..frame.len() * 8 {
-            let mut hurt = frame.clone();
-            hurt[bit / 8] ^= 1 << (bit % 8);
-            assert!(!is_whole(&run, prev, &hurt), "bit {bit}");
+            let mut damaged = frame.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(!is_whole(&run, prev, &damaged), "bit {bit}");
         }
         for length in 0..frame.len() {
             assert!(!is_whole(&run, prev, &frame[..length]), "{length} bytes");
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_whole_and_unreadable() {
+    fn a_newer_format_is_intact_but_unreadable() {
         let (run, prev, mut frame) = golden().next().expect("a record");
         frame[0] = FORMAT + 1;
         let sum = checksum(&run, prev, &frame);
@@ -272,13 +273,13 @@ mod tests {
         assert!(is_whole(&run, prev, &frame));
         assert_eq!(
             decode::<Event>(&frame).expect_err("newer"),
-            "it has format 2 and this version reads up to 1"
+            "it has format 2, but this version reads up to 1"
         );
     }
 
     /// The results of a large fan-out are collected in one record.
     #[test]
-    fn values_stored_beside_a_record_do_not_count_against_its_size() {
+    fn values_stored_separately_do_not_count_toward_the_size() {
         let run = RunId::new("r").expect("a run id");
         let text = |n: usize, bytes: usize| Value::text(format!("{n}{}", "x".repeat(bytes)));
         let noted = |value| {
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_nobody_knows_is_named() {
+    fn an_unknown_event_is_named() {
         let cause = |body: &str| {
             decode::<Event>(&[&[FORMAT; HEADER_BYTES], body.as_bytes()].concat()).expect_err("unreadable")
         };

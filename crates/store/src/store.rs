@@ -1,4 +1,4 @@
-//! The door: opening a data folder, or a store that lives in memory.
+//! The entry point: opens a data folder, or a store in memory.
 
 use crate::blobs::Blobs;
 use crate::error::Error;
@@ -12,27 +12,27 @@ use std::sync::Arc;
 /// What an acknowledged record survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The loss of power: every commit is flushed to the disk.
+    /// A power failure: every commit is flushed to the disk.
     #[default]
     Disk,
-    /// The death of the process, not of the machine.
+    /// The end of the process, but not of the machine.
     Process,
 }
 
-/// How often the store tidies up. The defaults fit; tests take smaller ones to see more happen.
+/// Thresholds for maintenance. The defaults are fine; tests use smaller ones to trigger it more often.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// The most bytes of records in one commit.
+    /// The maximum size of records in one commit.
     pub batch_bytes: usize,
-    /// The write-ahead log is folded into the database when it has grown by this much.
+    /// The write-ahead log is checkpointed when it has grown by this much.
     pub log_bytes: u64,
-    /// The rows of lists may be this many records behind while the store is busy, and up to eight times as many with many runs
-    /// at work. Opening a journal reads as many.
+    /// The rows of lists may lag this many records behind while the store is busy, and up to eight times as many with
+    /// many active runs. Opening a journal reads as many.
     pub row_records: u64,
-    /// With this set the journal is full when it has so many pages.
+    /// If set, the journal is full at this many pages.
     #[cfg(all(test, feature = "sqlite"))]
     pub(crate) pages_max: Option<u32>,
-    /// With a number of SQLite in it commits fail with that.
+    /// If set, commits fail with this SQLite error code.
     #[cfg(all(test, feature = "sqlite"))]
     pub(crate) fault: Arc<std::sync::atomic::AtomicI32>,
 }
@@ -41,7 +41,7 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             batch_bytes: 4 << 20,
-            // A log that is written over again needs no new blocks: keeping it short makes flushes cheaper.
+            // Overwriting a short log needs no new blocks, which makes flushes cheaper.
             log_bytes: 1 << 20,
             row_records: 1_000,
             #[cfg(all(test, feature = "sqlite"))]
@@ -55,13 +55,13 @@ impl Default for Tuning {
 #[derive(Clone, Default)]
 pub struct Options {
     pub durability: Durability,
-    /// What the view shows; without it the view stays empty.
+    /// The projection of the view; without it the view stays empty.
     pub projection: Option<Arc<dyn Projection>>,
     pub tuning: Tuning,
-    /// A folder outside of all data folders in which is written down how far each journal has come, so that an older copy of a
-    /// whole folder is known for what it is.
+    /// A folder outside of all data folders that records how far each journal got, so that an older copy of a whole
+    /// folder is detected.
     pub heads: Option<std::path::PathBuf>,
-    /// Go on from a journal that is older than what is known of it. It gets another name and is a copy of no other from then on.
+    /// Continue from a journal that is older than expected. It gets a new name and is no longer a copy of any other.
     pub accept_older: bool,
 }
 
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// Everything that is remembered. Clones share it; it is closed when the last one is dropped.
+/// A handle to the store. Clones share it; it is closed when the last one is dropped.
 #[derive(Clone, Debug)]
 pub struct Store {
     pub journal: Arc<dyn Journal>,
@@ -89,7 +89,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store that is gone with its last clone.
+    /// A store that disappears with its last clone.
     pub fn memory(options: Options) -> Self {
         let memory = Arc::new(Memory::new(options.projection));
         Self {
@@ -102,51 +102,52 @@ impl Store {
         }
     }
 
-    /// Opens a data folder to write to it; makes it when it is not there. The caller holds the lock of the owner.
+    /// Opens a data folder for writing, and creates it if it does not exist. The caller holds the owner's lock.
     #[cfg(feature = "sqlite")]
     pub fn open(folder: &std::path::Path, options: Options) -> Result<Self, Error> {
         crate::sqlite::Sqlite::open(folder, options).map(Self::of)
     }
 
-    /// Opens a data folder that another process may own. Whatever would write is answered with [`Error::ReadOnly`].
+    /// Opens a data folder that another process may own. Writes are answered with [`Error::ReadOnly`].
     #[cfg(feature = "sqlite")]
     pub fn open_read_only(folder: &std::path::Path, options: Options) -> Result<Self, Error> {
         crate::sqlite::Sqlite::open_read_only(folder, options).map(Self::of)
     }
 
-    /// Copies the journal of a data folder, as it is at one moment, into a file; somebody may be writing to it meanwhile.
+    /// Copies the journal of a data folder, in a consistent state, into a file, even while it is being written.
     #[cfg(feature = "sqlite")]
     pub fn copy_journal(folder: &std::path::Path, to: &std::path::Path) -> Result<(), Error> {
         crate::sqlite::copy_journal(folder, to)
     }
 
-    /// What is wrong with the database as such, whatever its records say.
+    /// Problems of the database itself, regardless of its records.
     #[cfg(feature = "sqlite")]
     pub fn check_files(&self) -> Pending<Vec<String>> {
         self.folder.as_ref().map_or_else(|| Pending::ready(Ok(Vec::new())), |folder| folder.check_files())
     }
 
-    /// Whether the journal in this folder is the one that was written there last, and all of it. [`Store::open`] refuses others.
+    /// Whether the journal in this folder is the latest one written there, and complete. [`Store::open`] refuses
+    /// others.
     #[cfg(feature = "sqlite")]
     pub fn check_head(&self, folder: &std::path::Path, options: &Options) -> Pending<()> {
         let check = |store: &Arc<crate::sqlite::Sqlite>| store.check_head(folder, options);
         self.folder.as_ref().map_or_else(|| Pending::ready(Ok(())), check)
     }
 
-    /// How many records there are, and how many there have to be.
+    /// The number of records, and the expected number.
     #[cfg(feature = "sqlite")]
     pub fn count(&self) -> Pending<(u64, u64)> {
         self.folder.as_ref().map_or_else(|| Pending::ready(Ok((0, 0))), |store| store.count())
     }
 
-    /// How many bytes the journal takes, and how many of those are free.
+    /// The size of the journal in bytes, and how much of it is free.
     #[cfg(feature = "sqlite")]
     pub fn room(&self) -> Pending<(u64, u64)> {
         self.folder.as_ref().map_or_else(|| Pending::ready(Ok((0, 0))), |store| store.room())
     }
 
-    /// Waits for what is on its way and leaves the folder tidy, the log folded in. A store that is only dropped waits
-    /// too, and leaves the tidying to whoever opens it next.
+    /// Waits for pending work and leaves the folder clean, with the log checkpointed. A store that is only dropped
+    /// waits too, and leaves the cleanup to the next process.
     pub fn close(self) -> Result<(), Error> {
         #[cfg(feature = "sqlite")]
         if let Some(folder) = &self.folder {

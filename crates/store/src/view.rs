@@ -1,5 +1,5 @@
-//! The view: one row for each run, folded from the journal by a projection that knows what events mean. It is a cache:
-//! rebuilding it loses nothing but when resting runs have to be loaded.
+//! The view: one row per run, folded from the journal by a projection that knows the meaning of events. It is a
+//! cache: rebuilding it loses only the times at which resting runs have to be loaded.
 
 use crate::error::Error;
 use crate::journal::{Lsn, Record};
@@ -7,7 +7,7 @@ use crate::pending::Pending;
 use std::collections::BTreeMap;
 use windlass_engine::{Event, RunId, Timestamp};
 
-/// What lists of runs show about one.
+/// What lists show about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub workflow: String,
@@ -18,18 +18,18 @@ pub struct Row {
     pub status: String,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    /// Why it failed or was cancelled; before its end, the last failure that may become the reason.
+    /// Why it failed or was canceled; before its end, the last failure that may become the reason.
     pub reason: Option<String>,
     /// The step that the reason is from.
     pub failed_step: Option<String>,
     pub has_failures: bool,
     /// The steps it waits at, as people see them.
     pub waiting: Vec<String>,
-    /// What it was started with, as text: as much of it as is worth searching.
+    /// Its inputs as text, up to a searchable length.
     pub inputs: String,
 }
 
-/// A run in the view: what the store knows about it, and what the projection made of its events.
+/// A run in the view: what the store knows about it, and the projection of its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
     pub run: RunId,
@@ -37,42 +37,42 @@ pub struct RunRow {
     pub tail: Lsn,
     /// Whether that record closed it.
     pub ended: bool,
-    /// The first record that could not be read; the row does not know what happened from there on.
+    /// The first unreadable record; the row does not know what happened from there on.
     pub broken: Option<Lsn>,
     pub row: Row,
 }
 
-/// How events change a row. The store knows no dialect, so its caller brings this.
+/// How events change a row. The store knows no dialect, so its caller provides this.
 pub trait Projection: Send + Sync {
-    /// Another number makes the view anew: for when rows made earlier would not be made like that today.
+    /// A different number rebuilds the view, for changes that affect existing rows.
     fn version(&self) -> u32;
 
-    /// Applies one record. Must depend on nothing but its arguments; each record is applied once, in order.
+    /// Applies one record. Must depend only on its arguments; each record is applied once, in order.
     fn apply(&self, run: &RunId, row: &mut Row, events: &[Event]);
 }
 
-/// Which runs to list: those that every part of it takes. The default takes all.
+/// Which runs to list: those that match every part. The default matches all.
 #[derive(Clone, Debug)]
 pub struct Query {
     pub limit: usize,
-    /// Those that are not closed: something may still have to be done for them.
+    /// Runs that are not closed: there may be work left for them.
     pub unfinished_only: bool,
     /// Those without a result.
     pub going_only: bool,
-    /// Their ids begin so.
+    /// Runs whose ids have this prefix.
     pub prefix: String,
-    /// Any of these, where there are some.
+    /// Runs with any of these, if not empty.
     pub statuses: Vec<String>,
-    /// Also those that wait at a step, whatever their status.
+    /// Also runs that wait at a step, whatever their status.
     pub or_waiting: bool,
-    /// Any of these, where there are some.
+    /// Runs with any of these, if not empty.
     pub workflows: Vec<String>,
     pub dialect: Option<String>,
     /// Started at this or later.
     pub since: Option<Timestamp>,
     /// Started earlier than this.
     pub before: Option<Timestamp>,
-    /// Stands in the id, the workflow, the inputs or the reason. Capitals do not matter.
+    /// Occurs in the id, the workflow, the inputs or the reason. Case does not matter.
     pub search: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Whether a run is among those that are asked for. Backends may leave out others sooner, never more.
+    /// Whether a run matches. Backends may filter earlier, but never more strictly.
     pub(crate) fn takes(&self, run: &RunRow) -> bool {
         let row = &run.row;
         let open = !(self.unfinished_only && run.ended || self.going_only && row.ended_at.is_some());
@@ -129,31 +129,31 @@ fn finds(run: &RunRow, text: &str) -> bool {
 
 /// Answers are up to date with the journal at the time of the call: records newer than the stored rows are folded in.
 pub trait View: Send + Sync + std::fmt::Debug {
-    /// Runs, the last started first; ties by id.
+    /// Runs, the latest started first; ties by id.
     fn list(&self, query: &Query) -> Pending<Vec<RunRow>>;
 
     fn get(&self, run: &RunId) -> Pending<Option<RunRow>>;
 
-    /// Every run without a result, by id.
-    /// Recovery relies on: no such run is left out, and only an owner's last record says anything but [`Wake::Unknown`].
+    /// Every run without a result, by id. Recovery relies on: no such run is left out, and only an owner's last
+    /// record says anything but [`Wake::Unknown`].
     fn unfinished(&self) -> Pending<Vec<(RunId, Wake)>>;
 
-    /// The last record in the stored rows, and the rows. `None` if they are out of use.
+    /// The last record in the stored rows, and the rows. `None` if they cannot be used.
     fn stored(&self) -> Pending<Option<(Lsn, Vec<RunRow>)>>;
 
     /// Discards every row and folds the whole journal again. Nothing is written meanwhile.
     fn rebuild(&self) -> Pending<()>;
 }
 
-/// When a run that rests has to be loaded again, as its last record said.
+/// When a resting run has to be loaded again, according to its last record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wake {
     /// Only its journal can tell.
     #[default]
     Unknown,
-    /// It has something to do.
+    /// It has work to do.
     Owes,
-    /// Its next timer fires then.
+    /// Its next timer fires at this time.
     At(Timestamp),
     /// Only when something is sent to it.
     Never,
@@ -164,7 +164,7 @@ impl RunRow {
         Self { run, tail: Lsn(0), ended: false, broken: None, row: Row::default() }
     }
 
-    /// Applies a record unless the row has it already.
+    /// Applies a record unless the row already includes it.
     pub(crate) fn fold(&mut self, projection: &dyn Projection, record: &Record) {
         if record.lsn <= self.tail {
             return;
@@ -177,11 +177,11 @@ impl RunRow {
         match record.events() {
             Ok(events) if self.broken.is_none() => projection.apply(&self.run, &mut self.row, &events),
             Ok(_) => {}
-            Err(_) => self.hurt(record.lsn),
+            Err(_) => self.damage(record.lsn),
         }
     }
 
-    pub(crate) fn hurt(&mut self, lsn: Lsn) {
+    pub(crate) fn damage(&mut self, lsn: Lsn) {
         self.tail = self.tail.max(lsn);
         self.broken.get_or_insert(lsn);
     }
@@ -192,7 +192,7 @@ impl RunRow {
     }
 }
 
-/// Folds one result of a scan into the row that `find` gives for its run.
+/// Folds one result of a scan into the row that `find` returns for its run.
 pub(crate) fn fold<'r>(
     projection: &dyn Projection,
     scanned: &Result<Record, Error>,
@@ -203,7 +203,7 @@ pub(crate) fn fold<'r>(
         Ok(record) if record.run.is_coordinator() => {}
         Ok(record) => find(&record.run)?.fold(projection, record),
         Err(Error::Corrupt { run, .. }) if run.is_coordinator() => {}
-        Err(Error::Corrupt { run, lsn }) => find(run)?.hurt(*lsn),
+        Err(Error::Corrupt { run, lsn }) => find(run)?.damage(*lsn),
         // A record without a run has no row.
         Err(Error::Orphan { .. }) => {}
         Err(other) => return Err(other.clone()),

@@ -1,4 +1,4 @@
-//! Large values as files: `blobs/ab/abcd…`. A file gets its name only when its content is on the disk.
+//! Large values as files: `blobs/ab/abcd…`. A file gets its name only after its content is on the disk.
 
 use crate::blobs::BlobId;
 use crate::error::Error;
@@ -13,11 +13,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) struct Folder {
     path: PathBuf,
     durability: Durability,
-    /// Values whose names this process has flushed, so that a value that comes again is not flushed again.
+    /// Values whose names this process has flushed, so that repeated values are not flushed again.
     flushed: Mutex<HashSet<BlobId>>,
 }
 
-/// No more names than this are remembered.
+/// The maximum number of remembered names.
 const FLUSHED_MAX: usize = 4_096;
 
 impl Folder {
@@ -47,7 +47,7 @@ impl Folder {
                     .write(&draft, content)
                     .and_then(|()| fs::rename(&draft, &file).map_err(|error| Error::io(&file, &error)));
                 if written.is_err() {
-                    // It may not even exist; the caller gets the error that matters.
+                    // It may not exist; the caller gets the more relevant error.
                     drop(fs::remove_file(&draft));
                 }
                 written?;
@@ -60,7 +60,8 @@ impl Folder {
         if folders.is_empty() || self.durability == Durability::Process {
             return Ok(());
         }
-        // A name is durable when its folder is. A new shelf is a name in the folder of all blobs, which is a name itself.
+        // A name is durable once its folder is flushed. A new subfolder is a name in the folder of all blobs, which
+        // is a name itself.
         folders.extend([Some(&*self.path), self.path.parent()].into_iter().flatten().map(Path::to_owned));
         folders.iter().try_for_each(|folder| sync_folder(folder))?;
         if flushed.len() + new.len() > FLUSHED_MAX {
@@ -116,7 +117,7 @@ impl Folder {
     }
 }
 
-/// None in a folder that is not there.
+/// Empty if the folder does not exist.
 fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.collect::<std::io::Result<_>>().map_err(|error| Error::io(folder, &error)),
@@ -131,7 +132,7 @@ fn sync_folder(folder: &Path) -> Result<(), Error> {
     opened.sync_all().map_err(|error| Error::flush(folder, &error))
 }
 
-/// Elsewhere a folder cannot be flushed and names are durable without.
+/// Other systems cannot flush a folder, and names are durable without it.
 #[cfg(not(unix))]
 fn sync_folder(_folder: &Path) -> Result<(), Error> {
     Ok(())

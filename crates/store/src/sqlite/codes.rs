@@ -1,4 +1,4 @@
-//! What SQLite's answers mean to us: what may be tried again and what ends the process.
+//! Interprets SQLite's errors: which calls can be retried and which errors end the process.
 
 use crate::error::Error;
 use rusqlite::ffi;
@@ -26,17 +26,17 @@ pub(super) fn translate(path: &Path, error: &rusqlite::Error) -> Error {
         return Error::Io { file, cause: error.to_string(), fatal: false };
     };
     match code & 0xff {
-        // We alone give out numbers, so one that is taken was given by somebody else.
+        // Only this process assigns numbers, so a number that is taken was assigned by another process.
         ffi::SQLITE_CONSTRAINT => Error::NotOwner { file },
         ffi::SQLITE_NOTADB => Error::Foreign { file },
-        // A damaged page may be anything.
+        // A damaged page can cause any error.
         ffi::SQLITE_CORRUPT => Error::Malformed { file, cause: error.to_string() },
         _ => Error::Io { file, cause: error.to_string(), fatal: is_fatal(code) },
     }
 }
 
-/// After a failed flush nobody knows what the disk holds, and the system may have dropped the pages it could not write:
-/// asking again could be answered with a success that is a lie. All else left nothing behind: the transaction was rolled
+/// After a failed flush the state of the disk is unknown, and the system may have dropped the pages it could not
+/// write: retrying could report a false success. All other errors leave nothing behind: the transaction was rolled
 /// back.
 fn is_fatal(code: i32) -> bool {
     matches!(code, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)

@@ -1,5 +1,6 @@
-//! How far a journal is known to have come, written down beside it: a journal that ends earlier is an older copy of itself, or has
-//! lost its end. Nothing is flushed here, so what stands here may itself be older, and then says less, never something wrong.
+//! A note next to the journal about how far it got: a journal that ends earlier is an older copy of itself, or has
+//! lost its end. Nothing is flushed here, so the note may itself be outdated; then it says less, but never anything
+//! wrong.
 
 use super::read;
 use super::tails::Tails;
@@ -10,10 +11,10 @@ use crate::store::Durability;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
-/// In the data folder itself. A copy of the whole folder brings its own along, which is why there can be others elsewhere.
+/// In the data folder itself. A copy of the whole folder includes it, so there can be others elsewhere.
 const FILE: &str = "head.json";
 
-/// Where the heads of one journal are kept.
+/// Where the heads of one journal are stored.
 #[derive(Debug)]
 pub(super) struct Heads {
     folder: PathBuf,
@@ -25,9 +26,9 @@ pub(super) struct Heads {
 struct Head {
     id: String,
     last: Lsn,
-    /// The fingerprint of the last record, where it is known.
+    /// The fingerprint of the last record, if known.
     seal: String,
-    /// Whether a journal that has come so far survives the loss of power.
+    /// Whether a journal up to this record survives a power failure.
     flushed: bool,
     boot: String,
 }
@@ -42,7 +43,7 @@ impl Heads {
         std::iter::once(self.folder.join(FILE)).chain(elsewhere).collect()
     }
 
-    /// That nothing can be written down here keeps nobody from going on.
+    /// Failing to write the note must not stop the owner.
     pub(super) fn write(&self, id: &str, last: u64, seal: &[u8]) {
         let text = serde_json::json!({
             "id": id,
@@ -61,7 +62,7 @@ impl Heads {
         }
     }
 
-    /// Whether the journal is behind what is known of it.
+    /// Whether the journal is behind its note.
     pub(super) fn check(&self, connection: &Connection, path: &Path, tails: &Tails) -> Result<(), Error> {
         let Some(id) = &tails.id else { return Ok(()) };
         let known = self.files(id).into_iter().filter_map(|file| read_head(&file));
@@ -70,7 +71,7 @@ impl Heads {
             if head.last.0 > tails.last {
                 return Err(Error::Older { folder, found: Lsn(tails.last), known: head.last });
             }
-            // One that was removed since, or is damaged, says nothing.
+            // A record that was removed since, or is damaged, proves nothing.
             if let Some(Ok(record)) = read::at(connection, path, head.last)?
                 && !head.seal.is_empty()
                 && hexadecimal(crate::record::seal(record.frame())) != head.seal
@@ -82,12 +83,12 @@ impl Heads {
     }
 }
 
-/// Names this start of the machine; empty where it has no name.
+/// Identifies this boot of the machine; empty if unknown.
 fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().into()).unwrap_or_default()
 }
 
-/// None where there is none, or only a part of one.
+/// `None` if there is none, or only part of one.
 fn read_head(file: &Path) -> Option<Head> {
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
     let text = |key: &str| json[key].as_str().map(str::to_owned);

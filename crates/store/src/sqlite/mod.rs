@@ -1,4 +1,4 @@
-//! The data folder: `journal.db` with its one writer thread and a few threads that read, and `blobs/` with a file for each
+//! The data folder: `journal.db` with one writer thread and a few reader threads, and `blobs/` with a file for each
 //! large value.
 
 mod backup;
@@ -32,10 +32,10 @@ use windlass_engine::RunId;
 pub(crate) struct Sqlite {
     journal: Readers,
     blobs: Arc<blobs::Folder>,
-    /// Changed by the writer after each commit, or, in a process that only reads, by its reads.
+    /// Changed by the writer after each commit, or, in a read-only process, by its reads.
     tails: Arc<Mutex<Tails>>,
     projection: Option<Arc<dyn Projection>>,
-    /// `None` in a process that only reads.
+    /// `None` in a read-only process.
     owner: Option<Owner>,
 }
 
@@ -97,23 +97,23 @@ impl Sqlite {
         })
     }
 
-    /// Whether the journal is the one that was written here last, and all of it.
+    /// Whether the journal is the latest one written here, and complete.
     pub(crate) fn check_head(&self, folder: &Path, options: &Options) -> Pending<()> {
         let heads = head::Heads::new(folder, options.heads.clone(), options.durability);
         self.with_tails(Tails::clone, move |tails, connection, path| heads.check(connection, path, &tails))
     }
 
-    /// What SQLite itself finds wrong with the journal.
+    /// Problems that SQLite itself finds in the journal.
     pub(crate) fn check_files(&self) -> Pending<Vec<String>> {
         self.journal.ask(read::faults)
     }
 
-    /// How many records there are, and how many there have to be.
+    /// The number of records, and the expected number.
     pub(crate) fn count(&self) -> Pending<(u64, u64)> {
         self.journal.ask(read::count)
     }
 
-    /// How many bytes the journal takes, and how many of those are free.
+    /// The size of the journal in bytes, and how much of it is free.
     pub(crate) fn room(&self) -> Pending<(u64, u64)> {
         self.journal.ask(read::room)
     }
@@ -132,8 +132,8 @@ impl Sqlite {
         pending
     }
 
-    /// Reads the database after a look at the tails, so that whatever they name is there. Without a writer that maintains
-    /// them, they are first brought up to date.
+    /// Reads the database after the tails, so that everything they name is there. Without a writer that maintains
+    /// them, they are updated first.
     fn with_tails<K, T: Send + 'static>(
         &self,
         look: impl FnOnce(&Tails) -> K + Send + 'static,
@@ -168,10 +168,10 @@ impl Sqlite {
     }
 }
 
-/// Earlier versions had the rows in a file of their own.
+/// Earlier versions had the rows in a separate file.
 fn remove_view(folder: &Path) {
     for name in ["view.db", "view.db-wal", "view.db-shm"] {
-        // Nothing reads it any more, so one that cannot be removed does no harm.
+        // Nothing reads it any more, so failing to remove it does no harm.
         drop(std::fs::remove_file(folder.join(name)));
     }
 }
@@ -186,7 +186,7 @@ pub(crate) fn copy_journal(folder: &Path, to: &Path) -> Result<(), Error> {
     backup::copy(&path, to)
 }
 
-/// The rows of a folder as they were written last: for callers that prefer a quick answer to an exact one.
+/// The rows of a folder as last written: for callers that prefer a quick answer to an exact one.
 pub fn glance(folder: &Path, query: &Query) -> Vec<RunRow> {
     rows::glance(&folder.join("journal.db"), query)
 }
@@ -195,7 +195,7 @@ impl Owner {
     fn end(&self) {
         self.queue.close();
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A thread that panicked has closed its queue on the way out, and everybody who waited has an answer.
+            // A thread that panicked has closed its queue on the way out, and everyone who waited has an answer.
             drop(thread.join());
         }
     }
@@ -263,7 +263,7 @@ impl Journal for Sqlite {
 impl Plans for Sqlite {
     fn put(&self, plan: StoredPlan) -> Pending<()> {
         match plan.check() {
-            // One that is already there changes nothing, so that its commit needs no flush.
+            // An existing plan changes nothing, so its commit needs no flush.
             Ok(()) => self.send(|answer| Command::Plan(Box::new(plan), answer)),
             Err(error) => Pending::refused(error),
         }

@@ -15,17 +15,17 @@ pub(super) enum Command {
     Plan(Box<StoredPlan>, Answer<()>),
     /// Remove plans that no run is pinned to.
     ForgetPlans(Vec<String>, Answer<usize>),
-    /// From now on remember which values new records refer to.
+    /// From now on, remember which values new records refer to.
     BeginSweep(Answer<()>),
     /// Remove the values that no new record refers to.
     Sweep(Vec<BlobId>, Answer<Vec<BlobId>>),
-    /// Fold all rows again.
+    /// Rebuild all rows.
     Rebuild(Answer<()>),
     /// Delete the records of removed runs.
     Reclaim(Answer<()>),
     /// Return free space to the file system.
     Compact(Answer<()>),
-    /// Finish, fold in the log, answer, end.
+    /// Finish, checkpoint, answer, end.
     Close(Answer<()>),
 }
 
@@ -53,13 +53,13 @@ impl Command {
     }
 }
 
-/// What the writer finds when it comes for more.
+/// The result of waiting for commands.
 pub(super) enum Taken {
-    /// There is something in the batch.
+    /// The batch is not empty.
     Batch,
-    /// Nobody came for as long as the writer was ready to wait.
+    /// No command arrived in time.
     Idle,
-    /// Nothing is left and nothing more will come.
+    /// Nothing is left and nothing more will arrive.
     Closed,
 }
 
@@ -73,9 +73,9 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Line {
     waiting: VecDeque<Command>,
-    /// Of all that waits.
+    /// Total of all waiting commands.
     bytes: usize,
-    /// The writer waits for a sign; while it commits nobody needs to give one.
+    /// The writer waits for a signal; while it commits, none is needed.
     asleep: bool,
     closed: bool,
 }
@@ -85,7 +85,7 @@ impl Queue {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After the end a command is dropped, and with it its answer: whoever waits learns that the store has stopped.
+    /// After the end a command is dropped with its reply, so its caller learns that the store has stopped.
     pub(super) fn push(&self, command: Command) {
         let mut line = self.line();
         if line.closed {
@@ -104,7 +104,7 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Closes, and drops what still waits.
+    /// Closes the queue and drops the remaining commands.
     pub(super) fn abandon(&self) {
         let mut line = self.line();
         line.closed = true;
@@ -112,8 +112,8 @@ impl Queue {
         line.waiting.clear();
     }
 
-    /// Moves everything that waits into the empty batch, up to `bytes_max` but at least one; waits for it, at most for
-    /// `patience`.
+    /// Moves all waiting commands into the empty batch, up to `bytes_max` but at least one; waits for them at most
+    /// for `patience`.
     pub(super) fn take(
         &self,
         batch: &mut VecDeque<Command>,
@@ -144,7 +144,7 @@ impl Queue {
 }
 
 impl Line {
-    /// Nearly always all of it: then the two only change places, and whoever comes next has not waited for the lock.
+    /// Nearly always this is all of them: then the two are swapped, which keeps the lock short.
     fn fill(&mut self, batch: &mut VecDeque<Command>, bytes_max: usize) {
         if self.bytes <= bytes_max {
             std::mem::swap(&mut self.waiting, batch);

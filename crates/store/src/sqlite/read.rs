@@ -1,4 +1,4 @@
-//! Reading `journal.db`: a few threads, each with a connection, and the statements that need no writer.
+//! Reads `journal.db`: a few threads, each with a connection, and the statements that need no writer.
 
 use super::codes::of;
 use super::schema;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use windlass_engine::RunId;
 
-/// A scan stops when it has read this much.
+/// A scan stops after reading this much.
 const SCAN_BYTES: usize = 4 << 20;
 
-/// Threads that read.
+/// The number of reader threads.
 const THREADS: usize = 3;
 
 type Job = Box<dyn FnOnce(&mut Option<Connection>, &Path) + Send>;
@@ -34,7 +34,8 @@ impl Readers {
             let (queue, file) = (queue.clone(), path.clone());
             let work = move || {
                 let mut connection = None;
-                // Held while this thread waits for a job, so that one thread waits for the queue and the others for that one.
+                // Held while this thread waits for a job, so that one thread waits for the queue and the others for
+                // that one.
                 let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 while let Ok(job) = next() {
                     job(&mut connection, &file);
@@ -60,7 +61,7 @@ impl Readers {
         pending
     }
 
-    /// Runs a job on one of the threads. If they are gone, dropping the job answers that the store has stopped.
+    /// Runs a job on one of the threads. If they are gone, dropping the job reports that the store has stopped.
     pub(super) fn run(&self, job: Job) {
         drop(self.jobs.send(job));
     }
@@ -85,12 +86,12 @@ pub(super) fn number(lsn: Lsn) -> i64 {
     i64::try_from(lsn.0).unwrap_or(i64::MAX)
 }
 
-/// A negative number can only be damage; it becomes one that no record has.
+/// A negative number can only be damage; it becomes a number that no record has.
 pub(super) fn lsn(number: i64) -> Lsn {
     Lsn(u64::try_from(number).unwrap_or(0))
 }
 
-/// A run's id; `None` when there is none or it is damaged.
+/// A run's id; `None` if it is missing or damaged.
 pub(super) fn run(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<RunId>> {
     let text = row.get_ref(column)?.as_bytes_or_null().ok().flatten();
     Ok(text.and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(RunId::written))
@@ -104,8 +105,8 @@ pub(super) const RECORDS: &str =
 /// A record, or the damage in its place.
 pub(super) type Found = Result<Record, Error>;
 
-/// The record in a row of [`RECORDS`], none if its run was removed, and which record it says it follows. Types are not
-/// trusted either: whatever the row holds is a record or damage.
+/// The record in a row of [`RECORDS`], `None` if its run was removed, and the record it claims to follow. Column
+/// types are not trusted either: anything in the row is a record or damage.
 pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<(Option<Found>, Option<Lsn>)> {
     let (at, prev) = (lsn(row.get(0)?), row.get_ref(2)?.as_i64_or_null().ok().flatten().map(lsn));
     let found = match run(row, 1)? {
@@ -160,7 +161,7 @@ impl Start {
         match tails.recent.get(run) {
             Some(tail) => Self::Tail(tail.lsn),
             None if tails.whole => Self::Row,
-            // All runs that exist would be recent.
+            // All existing runs would be recent.
             None => Self::Before(Lsn(0)),
         }
     }
@@ -175,7 +176,7 @@ pub(super) fn back(
     limit: usize,
     after: Option<Lsn>,
 ) -> Result<Vec<Record>, Error> {
-    // One look at the database, and not one for each record.
+    // One snapshot of the database, instead of one per record.
     let _look = connection.unchecked_transaction().map_err(of(path))?;
     let mut next = match start {
         Start::Before(before) => prev_of(connection, path, run, before)?,
@@ -192,7 +193,7 @@ pub(super) fn back(
     Ok(found)
 }
 
-/// The record with this number, which has to be one of this run: anything else is a hole in its history.
+/// The record with this number, which must belong to this run: anything else is a gap in its history.
 pub(super) fn of_run(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Result<Record, Error> {
     match at(connection, path, lsn)? {
         Some(Ok(record)) if record.run == *run => Ok(record),
@@ -200,7 +201,7 @@ pub(super) fn of_run(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn
     }
 }
 
-/// What came before a record of this run; nothing if it is not one of its own.
+/// The record before one of this run; `None` if it is not one of its own.
 fn prev_of(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Result<Option<Lsn>, Error> {
     match at(connection, path, lsn)? {
         Some(Ok(record)) if record.run == *run => Ok(record.prev),
@@ -209,7 +210,8 @@ fn prev_of(connection: &Connection, path: &Path, run: &RunId, lsn: Lsn) -> Resul
     }
 }
 
-/// The last record of a run as its row has it. The rows of closed runs have no checksum, so the record has to close the run.
+/// The last record of a run according to its row. The rows of closed runs have no checksum, so the record must close
+/// the run.
 fn stored_tail(connection: &Connection, path: &Path, run: &RunId) -> Result<Option<Lsn>, Error> {
     let Some((tail, closed)) = tails::stored(connection, path, run)? else { return Ok(None) };
     if !closed || of_run(connection, path, run, tail)?.ends() {
@@ -227,7 +229,7 @@ pub(super) fn scan(
 ) -> Result<Vec<Result<Record, Error>>, Error> {
     let (mut found, mut next, mut room) = (Vec::new(), from, SCAN_BYTES);
     while let Err(error) = scan_on(connection, path, &mut next, limit, &mut room, &mut found) {
-        // A page that cannot be read has its place like any other damage, and the scan continues behind it.
+        // An unreadable page is reported in its place like any other damage, and the scan continues after it.
         let damaged = matches!(error, Error::Malformed { .. });
         if !damaged || last(connection, path)?.is_none_or(|last| next > last) {
             return Err(error);
@@ -238,7 +240,7 @@ pub(super) fn scan(
     Ok(found)
 }
 
-/// Reads from `next` on, which then is the number after the last one found.
+/// Reads from `next` on and sets it to the number after the last one found.
 fn scan_on(
     connection: &Connection,
     path: &Path,
@@ -252,7 +254,7 @@ fn scan_on(
     let mut rows = statement.query([number(*next)]).map_err(of(path))?;
     while found.len() < limit && *room > 0 {
         let Some(row) = rows.next().map_err(of(path))? else { break };
-        // Never back: on a damaged page numbers may stand in any order.
+        // Never backwards: on a damaged page, numbers may be in any order.
         let at = lsn(row.get(0).map_err(of(path))?);
         *next = (*next).max(Lsn(at.0 + 1));
         let Some(record) = record(row).map_err(of(path))?.0 else { continue };
@@ -284,8 +286,8 @@ fn stored_plan(row: &Row<'_>, digest: &str) -> rusqlite::Result<(StoredPlan, Vec
     Ok((StoredPlan { digest: digest.into(), format, plan, source, overrides }, row.get(4)?))
 }
 
-/// What this journal is called, and how many records were removed from it on purpose. One that was made before there were names
-/// has none.
+/// The name of this journal, and how many records were removed from it on purpose. Journals created before names were
+/// introduced have none.
 pub(super) fn identity(connection: &Connection) -> Option<(String, u64)> {
     let read = |row: &Row<'_>| Ok((row.get(0)?, lsn(row.get(1)?).0));
     connection.prepare_cached("SELECT id, removed FROM identity").ok()?.query_row([], read).ok()
@@ -297,10 +299,10 @@ pub(super) fn plans(connection: &Connection, path: &Path) -> Result<Vec<String>,
     digests.collect::<rusqlite::Result<_>>().map_err(of(path))
 }
 
-/// The most faults of a file that are listed.
+/// The maximum number of problems listed for a file.
 const FAULTS_MAX: usize = 20;
 
-/// What SQLite itself finds wrong with a file.
+/// Problems that SQLite itself finds in a file.
 pub(super) fn faults(connection: &Connection, path: &Path) -> Result<Vec<String>, Error> {
     let sql = format!("PRAGMA integrity_check({FAULTS_MAX})");
     let mut statement = connection.prepare(&sql).map_err(of(path))?;
@@ -309,7 +311,7 @@ pub(super) fn faults(connection: &Connection, path: &Path) -> Result<Vec<String>
     Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }
 
-/// How many records there are, and how many there have to be.
+/// The number of records, and the expected number.
 pub(super) fn count(connection: &Connection, path: &Path) -> Result<(u64, u64), Error> {
     let moment = connection.unchecked_transaction().map_err(of(path))?;
     let count = moment.query_row("SELECT count(*) FROM journal", [], |row| row.get(0)).map_err(of(path))?;
@@ -319,7 +321,7 @@ pub(super) fn count(connection: &Connection, path: &Path) -> Result<(u64, u64), 
     Ok((lsn(count).0, last.saturating_sub(removed)))
 }
 
-/// How many bytes the file has, and how many of those are free.
+/// The size of the file in bytes, and how much of it is free.
 pub(super) fn room(connection: &Connection, path: &Path) -> Result<(u64, u64), Error> {
     let number = |pragma| {
         let read = connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));

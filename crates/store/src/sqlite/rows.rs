@@ -1,5 +1,5 @@
-//! The rows that lists of runs show, in the table of runs, and how far they reach. Code that reads them folds in the records
-//! that are newer, within one look at the database.
+//! The rows that lists of runs show, in the table of runs, and the last record they include. Readers fold in newer
+//! records within one snapshot of the database.
 
 use super::codes::of;
 use super::read::{self, lsn, number};
@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use windlass_engine::{RunId, Timestamp};
 
-/// Created after the rows are filled. None of them contains a run before its row is filled, so beginning a run touches no
-/// index but that of the names. The last two have every column that is asked for with them, so that reading them does not
-/// touch the table.
+/// Created after the rows are filled. None of them contains a run before its row is filled, so starting a run touches
+/// no index except the one on names. The last two cover every column of their queries, so reading them does not touch
+/// the table.
 pub(super) const INDEXES: [(&str, &str); 5] = [
     ("runs_by_start", "(started_at DESC, run) WHERE closed IS NOT NULL"),
     ("runs_by_workflow", "(workflow, started_at DESC, run) WHERE closed IS NOT NULL"),
@@ -35,12 +35,12 @@ pub(super) const UPDATE: &str =
     status = ?8, started_at = ?9, ended_at = ?10, reason = ?11, has_failures = ?12, waiting = ?13, inputs = ?14,
     failed_step = ?15, wake = ?16 WHERE key = ?1";
 
-/// A row is in the table from the run's first record on, and filled when the rows reach that.
+/// A row exists from the run's first record on, and is filled when the rows reach that record.
 pub(super) const RESET: &str = "UPDATE runs SET tail = NULL, closed = NULL, broken = NULL, workflow = NULL, dialect = NULL,
     plan = NULL, status = NULL, started_at = NULL, ended_at = NULL, reason = NULL, has_failures = NULL, waiting = NULL,
     inputs = NULL, failed_step = NULL, wake = NULL";
 
-/// How far the rows reach.
+/// The last record in the rows.
 pub(super) struct Reach {
     pub(super) applied: u64,
     /// The version of the projection that made them.
@@ -49,7 +49,7 @@ pub(super) struct Reach {
     pub(super) seal: Vec<u8>,
 }
 
-/// None in a file of an older version.
+/// `None` in a file of an older version.
 pub(super) fn reach(connection: &Connection) -> Option<Reach> {
     let read = |row: &rusqlite::Row<'_>| {
         Ok(Reach { applied: lsn(row.get(0)?).0, projection: row.get(1)?, seal: row.get(2)? })
@@ -57,8 +57,8 @@ pub(super) fn reach(connection: &Connection) -> Option<Reach> {
     connection.prepare_cached("SELECT applied, projection, seal FROM rows").ok()?.query_row([], read).ok()
 }
 
-/// A checksum over the last records of all runs that are not closed: if one of them is not what was written, a run would
-/// lose its end. It is a sum of checksums, so that changing one run costs the same however many there are.
+/// A checksum over the last records of all runs that are not closed: if one of them is not as written, a run would
+/// lose its end. It is a sum of checksums, so changing one run costs the same regardless of their number.
 pub(super) fn sum(connection: &Connection) -> rusqlite::Result<u128> {
     let mut statement = connection.prepare("SELECT key, tail FROM runs WHERE closed = 0")?;
     let mut rows = statement.query([])?;
@@ -84,13 +84,13 @@ pub(super) fn seal(applied: u64, sum: u128) -> Vec<u8> {
     hasher.finalize().as_bytes()[..8].to_vec()
 }
 
-/// A row as it is stored: its key, the row, and whether it has been filled.
+/// A stored row: its key, the row, and whether it has been filled.
 pub(super) fn stored(connection: &Connection, run: &RunId) -> rusqlite::Result<Option<(i64, RunRow)>> {
     let mut statement = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM runs WHERE run = ?1"))?;
     Ok(statement.query_row([run.as_str()], read_row).optional()?.flatten())
 }
 
-/// Writes a row. The run's last record and what that said come from `tail`.
+/// Writes a row. The run's last record and its wake come from `tail`.
 pub(super) fn write(
     statement: &mut rusqlite::Statement<'_>,
     run: &RunRow,
@@ -162,17 +162,17 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(i64, RunRow)>> 
     Ok(Some((key, found)))
 }
 
-/// One look at the rows, within a transaction.
+/// One snapshot of the rows, within a transaction.
 pub(super) struct Rows<'c> {
     connection: &'c Connection,
     path: &'c Path,
     projection: &'c dyn Projection,
-    /// None if the stored rows are out of use.
+    /// `None` if the stored rows cannot be used.
     pub(super) applied: Option<u64>,
 }
 
 impl<'c> Rows<'c> {
-    /// `whole` says whether the seal of the rows was found to be right.
+    /// `whole` says whether the seal of the rows is valid.
     pub(super) fn new(
         connection: &'c Connection,
         path: &'c Path,
@@ -227,7 +227,7 @@ impl<'c> Rows<'c> {
                     next = record.prev.filter(|prev| *prev < at);
                     records.push(record);
                 }
-                // Around damage only a scan finds what is left.
+                // Around damage, only a scan finds what is left.
                 Err(_) => return Ok(self.beyond()?.remove(run)),
             }
         }
@@ -284,8 +284,8 @@ pub(super) fn position(scanned: &Result<Record, Error>) -> Lsn {
     scanned.as_ref().map_or_else(Error::place, |record| Some(record.lsn)).unwrap_or(Lsn(0))
 }
 
-/// The stored rows that a query takes, less those of runs with newer records. The database is asked for what an index can
-/// tell; the query itself decides row by row until there are enough.
+/// The stored rows that match a query, without those of runs with newer records. The database filters by indexes; the
+/// query itself checks each row until there are enough.
 fn stored_list(
     connection: &Connection,
     query: &Query,
@@ -336,7 +336,7 @@ fn conditions(query: &Query) -> (String, Vec<rusqlite::types::Value>) {
     (parts.join(" AND "), values)
 }
 
-/// The stored rows alone, as they were written last: quick, perhaps outdated, and none if this program cannot read them.
+/// The stored rows alone, as last written: quick, possibly outdated, and none if this program cannot read them.
 pub(super) fn glance(path: &Path, query: &Query) -> Vec<RunRow> {
     let stored = || -> Option<Vec<RunRow>> {
         let connection = super::schema::open_reader(path).ok()?;

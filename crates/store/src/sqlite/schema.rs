@@ -14,10 +14,11 @@ const APPLICATION: i32 = 0x776e_646c;
 /// One step for each version of the tables; a file of version `n` has seen the first `n`. Steps are added, never
 /// changed.
 ///
-/// `journal` is the hot table and has no index but its row number. `runs` gives every run a small number, which each of its
-/// records has, and holds the row that lists show. A row is filled when the rows reach the run's first record, and is right up
-/// to the record `rows.applied`; `tail` is the run's last record up to there, and `closed` is null before. `removed` has the runs whose records are to be deleted, and from which record on. `identity` has one
-/// row: the name of this journal, which copies of it share, and how many records were deleted.
+/// `journal` is the hot table and has no index except its row number. `runs` assigns every run a small number, which
+/// each of its records has, and contains the row that lists show. A row is filled when the rows reach the run's first
+/// record, and is correct up to the record `rows.applied`; `tail` is the run's last record up to there, and `closed`
+/// is null before. `removed` has the runs whose records are to be deleted, and from which record on. `identity` has
+/// one row: the name of this journal, which copies of it share, and how many records were deleted.
 const MIGRATIONS: [&str; 3] = ["
     CREATE TABLE journal (lsn INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER, body BLOB NOT NULL);
     CREATE TABLE runs (key INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, tail INTEGER);
@@ -56,10 +57,10 @@ const MIGRATIONS: [&str; 3] = ["
 /// On macOS a plain flush leaves data in the cache of the disk; elsewhere these settings have no effect.
 const FULL_FLUSH: &str = "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1;";
 
-/// How long to wait for a lock that another process holds for a moment.
+/// How long to wait for a lock that another process holds briefly.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
-/// The connection of the writer. A file that is not ours, or newer than we are, is left exactly as it was.
+/// The connection of the writer. A foreign or newer file is left exactly as it was.
 pub(super) fn open_journal(path: &Path, durability: Durability) -> Result<Connection, Error> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -83,13 +84,13 @@ pub(super) fn synchronous(durability: Durability) -> &'static str {
     }
 }
 
-/// A connection that changes nothing of its own. It may write all the same: what a writer that was killed had begun has to be taken
-/// back before anybody can read.
+/// A connection that changes nothing of its own. It may still write: the unfinished work of a killed writer has to be
+/// rolled back before anyone can read.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
     let reader = |path: &Path, more: OpenFlags| -> Result<Connection, Error> {
         let connection =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more)?;
-        // Only now is the file looked at. One of an older version has no table of removed runs, and needs none.
+        // SQLite only reads the file now. A file of an older version has no table of removed runs, and needs none.
         let has_removed = "SELECT 1 FROM sqlite_schema WHERE name = 'removed'";
         if !connection.prepare(has_removed).and_then(|mut it| it.exists([])).map_err(of(path))? {
             let none =
@@ -105,8 +106,8 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, Error> {
     })
 }
 
-/// In a folder where nothing can be written SQLite cannot make the files that it reads a log with. Where there is no log it needs
-/// none: then nobody writes either, or there would be one.
+/// In a read-only folder SQLite cannot create the files it needs to read a log. Without a log it needs none: then no
+/// one is writing either, or there would be one.
 fn unchanging(path: &Path) -> Option<PathBuf> {
     let log = PathBuf::from(format!("{}-wal", path.display()));
     let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
@@ -121,10 +122,10 @@ fn unchanging(path: &Path) -> Option<PathBuf> {
     Some(format!("file:{escaped}?immutable=1").into())
 }
 
-/// Whether a connection that only reads can understand this file.
+/// Whether a read-only connection can understand this file.
 pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
     match version(connection, path)? {
-        // Made, and not yet filled: whoever makes it has not committed.
+        // Created but not filled: its creator has not committed yet.
         0 => Err(Error::Missing { folder: path.parent().unwrap_or(path).display().to_string() }),
         _ => Ok(()),
     }
@@ -132,14 +133,14 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     let connection = Connection::open_with_flags(path, flags).map_err(of(path))?;
-    // Closing must not checkpoint: that is the writer's to decide, and a refused file stays as it is.
+    // Closing must not checkpoint: the writer decides about that, and a refused file stays unchanged.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(of(path))?;
     connection.busy_timeout(BUSY).map_err(of(path))?;
     keep_plans(&connection).map_err(of(path))?;
     Ok(connection)
 }
 
-/// A statement is compiled once, and not again for every value that is bound to it.
+/// A statement is compiled once, not again for every bound value.
 pub(super) fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
@@ -170,7 +171,7 @@ fn migrate(connection: &Connection, found: u32) -> rusqlite::Result<()> {
     ))
 }
 
-/// Gives the journal another name: from now on it is no copy of any other.
+/// Renames the journal: from now on it is not a copy of any other.
 pub(super) fn rename(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("UPDATE identity SET id = lower(hex(randomblob(16)))")
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use windlass_engine::RunId;
 
-/// A process that only reads begins again when it holds this many.
+/// A read-only process starts over when it holds this many.
 const RECENT_MAX: usize = 10_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,24 +29,24 @@ pub(super) struct Tails {
     pub(super) recent: HashMap<RunId, Tail>,
     /// The last record in the rows.
     pub(super) applied: u64,
-    /// Whether the rows are what was written. If not, every run is in `recent`.
+    /// Whether the rows are as written. If not, every run is in `recent`.
     pub(super) whole: bool,
-    /// The last record of all, 0 when there is none, and its fingerprint if known.
+    /// The last record of all, 0 if there is none, and its fingerprint if known.
     pub(super) last: u64,
     pub(super) last_seal: Vec<u8>,
-    /// The name of the journal; one made before there were names has none.
+    /// The name of the journal; journals created before names were introduced have none.
     pub(super) id: Option<String>,
-    /// How many records of removed runs were deleted. All of them stood before `applied`.
+    /// How many records of removed runs were deleted. All of them were before `applied`.
     pub(super) removed: u64,
-    /// Whether every number after `last` has to be there.
+    /// Whether every number after `last` must exist.
     gapless: bool,
-    /// Numbers that had a record which cannot be found.
+    /// Numbers of records that cannot be found.
     lost: Vec<Lsn>,
 }
 
 impl Tails {
     pub(super) fn load(connection: &Connection, path: &Path) -> Result<Self, Error> {
-        // One transaction: rows and records have to be of one moment.
+        // One transaction: rows and records must be consistent.
         let moment = connection.unchecked_transaction().map_err(of(path))?;
         let identity = read::identity(&moment);
         let (id, removed) = identity.map_or((None, 0), |(id, removed)| (Some(id), removed));
@@ -54,7 +54,7 @@ impl Tails {
             rows::sum(&moment).is_ok_and(|sum| reach.seal == rows::seal(reach.applied, sum))
         };
         let reach = rows::reach(&moment).filter(sealed);
-        // Rows that are not what was written are replaced by reading everything.
+        // Rows that are not as written are replaced by reading everything.
         let applied = reach.as_ref().map_or(0, |reach| reach.applied);
         let mut tails = Self {
             recent: HashMap::new(),
@@ -92,7 +92,7 @@ impl Tails {
     fn read_on(&mut self, connection: &Connection, path: &Path) -> Result<(), Error> {
         while let Err(error) = self.read_rows(connection, path) {
             let damaged = matches!(error, Error::Malformed { .. });
-            // Without its end the number of the next record is unknown.
+            // Without its end, the number of the next record is unknown.
             if !damaged || read::last(connection, path)?.is_none_or(|last| self.last >= last.0) {
                 return Err(error);
             }
@@ -134,9 +134,9 @@ impl Tails {
         Ok(())
     }
 
-    /// A lost record may have belonged to any run. Runs with later records are checked by what those follow; any other run
-    /// may have lost its end and must not continue without it: the lost record becomes its tail, so that reading the run
-    /// finds the damage.
+    /// A lost record may have belonged to any run. Runs with later records are checked by what those follow. Any
+    /// other run may have lost its end and must not continue without it: the lost record becomes its tail, so that
+    /// reading the run finds the damage.
     fn settle_losses(&mut self, connection: &Connection, path: &Path) -> Result<(), Error> {
         let lost = std::mem::take(&mut self.lost);
         let Some(latest) = lost.iter().max() else { return Ok(()) };
@@ -164,8 +164,9 @@ impl Tails {
         found.filter_map(Result::transpose).collect::<rusqlite::Result<_>>().map_err(of(path))
     }
 
-    /// A damaged record becomes its run's tail, so that reading the run finds the damage. If it does not follow the run's
-    /// last record, the run's name may be what is damaged: then the run it does follow must not continue either.
+    /// A damaged record becomes its run's tail, so that reading the run finds the damage. If it does not follow the
+    /// run's last record, the name of the run may be what is damaged: then the run it does follow must not continue
+    /// either.
     fn damage(
         &mut self,
         connection: &Connection,
@@ -227,7 +228,7 @@ impl Tails {
     }
 }
 
-/// The last record of a run as its row has it, and whether that closes the run.
+/// The last record of a run according to its row, and whether it closes the run.
 pub(super) fn stored(
     connection: &Connection,
     path: &Path,

@@ -1,5 +1,6 @@
-//! The one thread that writes `journal.db`. It takes everything that queued during the last commit, writes it in one
-//! transaction and answers all callers. Between commits it keeps the rows up to date. Nothing else commits or checkpoints.
+//! The only thread that writes `journal.db`. It takes everything queued during the last commit, writes it in one
+//! transaction and answers all callers. Between commits it keeps the rows up to date. Nothing else commits or
+//! checkpoints.
 
 mod upkeep;
 
@@ -26,23 +27,23 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use windlass_engine::RunId;
 
-/// With nothing to write for this long, rows are brought up to date and the log is folded in.
+/// After this long without writes, rows are updated and the log is checkpointed.
 const IDLE: Duration = Duration::from_millis(200);
 
 /// SQLite's default page size.
 const PAGE_BYTES: u64 = 4096;
 
-/// How long readers may hold up a log that has become too long.
+/// How long readers may delay the checkpoint of a log that has become too long.
 const READERS: Duration = Duration::from_millis(100);
 
-/// Records of removed runs that are deleted in one transaction, and records that a rebuild reads at once.
+/// The number of records of removed runs deleted in one transaction, and of records that a rebuild reads at once.
 const CHUNK: usize = 1_000;
 
-/// Records for each run with new ones, up to so many times the number that is set, before rows are brought up to date.
+/// Records per run with new ones, up to this multiple of the configured number, before rows are updated.
 const RECORDS_PER_RUN: usize = 10;
 const BEHIND_MAX: usize = 8;
 
-/// Rows are brought up to date when the records in memory reach this many bytes.
+/// Rows are updated when the records in memory reach this many bytes.
 const FRESH_BYTES_MAX: usize = 4 << 20;
 
 /// Starts the thread; returns when its statements are prepared.
@@ -97,7 +98,7 @@ struct Writer<'c> {
     /// Records newer than the rows, as far as they are in memory: all of them from the first one here on.
     fresh: Vec<Record>,
     fresh_bytes: usize,
-    /// The rows are not what was written, or were made by another projection: they have to be rebuilt.
+    /// The rows are not as written, or were made by another projection: they have to be rebuilt.
     stale: bool,
     /// The sum that the seal of the rows covers.
     sum: u128,
@@ -106,7 +107,7 @@ struct Writer<'c> {
     reclaiming: Vec<Answer<()>>,
     /// During a sweep: the values that new records refer to.
     swept: Option<HashSet<BlobId>>,
-    /// About how much the write-ahead log has grown since it was last folded in.
+    /// The approximate growth of the write-ahead log since the last checkpoint.
     log_bytes: u64,
     /// The last record that the head file names.
     head: u64,
@@ -152,12 +153,12 @@ impl<'c> Statements<'c> {
     }
 }
 
-/// The changes of a batch to the state in memory, made once it is durable.
+/// The changes of a batch to the state in memory, applied once it is durable.
 #[derive(Default)]
 struct Staged {
     /// One list for each command that appends.
     appended: VecDeque<Vec<Appended>>,
-    /// The last record of each run that the batch touched; none if it removed the run.
+    /// The last record of each run that the batch touched; `None` if it removed the run.
     latest: HashMap<RunId, Option<Tail>>,
     records: Vec<Record>,
     begun: i64,
@@ -205,7 +206,7 @@ impl<'c> Writer<'c> {
 
     fn work(&mut self) {
         if self.stale {
-            // If this fails the rows are out of use, and nothing else is: the next attempt is when there is time.
+            // If this fails, only the rows are affected; the next attempt is made when there is time.
             drop(self.apply());
         }
         let mut batch = VecDeque::new();
@@ -244,7 +245,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Rows cost something for each run, so with many runs at work they stay further behind.
+    /// Rows have a cost per run, so with many active runs they lag further behind.
     fn fresh_max(&self) -> usize {
         let records = usize::try_from(self.shared.tuning.row_records).unwrap_or(usize::MAX).max(1);
         (self.tails().recent.len() * RECORDS_PER_RUN).clamp(records, records.saturating_mul(BEHIND_MAX))
@@ -314,7 +315,7 @@ impl<'c> Writer<'c> {
 
     fn roll_back(&self) {
         if !self.connection.is_autocommit() {
-            // SQLite has often rolled back by itself; if this fails too the next BEGIN fails.
+            // SQLite has often rolled back by itself; if this fails too, the next BEGIN fails.
             drop(self.connection.execute_batch("ROLLBACK"));
         }
     }
@@ -418,8 +419,8 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    /// The run's last record: in this batch, in memory, or in its row. A run that is in none of them has lost its records:
-    /// nothing fits it, and nothing is added to it.
+    /// The run's last record: in this batch, in memory, or in its row. A run that is in none of them has lost its
+    /// records, so nothing can be appended to it.
     fn tail(&mut self, run: &RunId, staged: &Staged) -> rusqlite::Result<Option<Tail>> {
         if let Some(tail) = staged.latest.get(run) {
             return Ok(*tail);
@@ -444,13 +445,13 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    /// The batch is durable: memory follows.
+    /// The batch is durable: update the state in memory.
     fn settle(&mut self, mut staged: Staged) -> Staged {
         self.next_lsn += staged.records.len() as u64;
         self.next_key += staged.begun;
         self.sum = staged.sum;
         self.has_removed |= staged.has_removed;
-        // The records, the page that was only partly filled, and two more for the table of runs and its index.
+        // The records, the partly filled page, and two more for the table of runs and its index.
         let pages = if staged.begun == 0 { 1 } else { 3 };
         self.log_bytes += staged.bytes + pages * PAGE_BYTES;
         let mut tails = self.tails();
@@ -483,7 +484,7 @@ impl<'c> Writer<'c> {
         Ok(removed)
     }
 
-    /// Notes how far the journal has come, while no caller waits for a commit.
+    /// Notes how far the journal got, while no caller waits for a commit.
     fn write_head(&mut self) {
         let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
         if self.broken.is_some() || self.head == tails.last {
@@ -497,7 +498,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Writes the database again without its free pages.
+    /// Rewrites the database without its free pages.
     fn compact(&mut self) -> Result<(), Error> {
         match &self.broken {
             Some(error) => return Err(error.clone()),
@@ -506,10 +507,10 @@ impl<'c> Writer<'c> {
         self.fold_log("TRUNCATE").map(drop).map_err(of(&self.shared.path))
     }
 
-    /// Folds the log into the database. The log is then overwritten from its start, unless a reader is using it; when that
-    /// has happened too often in a row, the writer waits for readers.
+    /// Checkpoints the log. It is then overwritten from its start, unless a reader is using it; after too many
+    /// failures in a row, the writer waits for readers.
     fn checkpoint(&mut self) {
-        // Also when it fails: it is tried again when the log has grown as much once more.
+        // Also on failure: it is retried when the log has grown by the same amount again.
         self.log_bytes = 0;
         let done = self.fold_log("PASSIVE").and_then(|log_pages| {
             if log_pages.saturating_mul(PAGE_BYTES) < self.shared.tuning.log_bytes.saturating_mul(4) {
@@ -527,7 +528,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// How many pages the log has, folded in or not. A reader in the way is not an error.
+    /// The number of pages in the log, checkpointed or not. A reader in the way is not an error.
     fn fold_log(&self, mode: &str) -> rusqlite::Result<u64> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         let pages: i64 = self.connection.query_row(&sql, [], |row| row.get(1))?;
@@ -538,13 +539,13 @@ impl<'c> Writer<'c> {
     fn leave(&mut self) {
         drop(self.apply());
         if self.log_bytes > self.shared.tuning.log_bytes / 4 && self.broken.is_none() {
-            // The next process folds in what this one cannot.
+            // The next process checkpoints what this one cannot.
             let _ = self.connection.busy_timeout(READERS).and_then(|()| self.fold_log("TRUNCATE"));
         }
         self.write_head();
     }
 
-    /// The end of a store that is closed: the log is folded in and emptied, unless a reader is using it.
+    /// The end of a store that is closed: the log is checkpointed and truncated, unless a reader is using it.
     fn tidy(&mut self) -> Result<(), Error> {
         drop(self.apply());
         match &self.broken {
@@ -562,7 +563,8 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// About how much an earlier process has left in the log. Never 0: a log that cannot be examined may still be there.
+/// The approximate size of the log left by an earlier process. Never 0: a log that cannot be examined may still be
+/// there.
 fn left_in_log(journal: &Path) -> u64 {
     let mut log = journal.as_os_str().to_owned();
     log.push("-wal");
@@ -570,7 +572,7 @@ fn left_in_log(journal: &Path) -> u64 {
 }
 
 impl Shared {
-    /// Which rows are wanted.
+    /// Which rows are requested.
     fn version(&self) -> u32 {
         self.projection.as_ref().map_or(0, |projection| projection.version())
     }
@@ -595,12 +597,12 @@ mod tests {
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            // Left behind at worst; a failing test has something better to say.
+            // A leftover folder is acceptable; the failing test has better information.
             drop(std::fs::remove_dir_all(&self.0));
         }
     }
 
-    /// Opens a store in a folder of its own and removes it afterwards.
+    /// Opens a store in a temporary folder and removes it afterwards.
     fn check(name: &str, tuning: Tuning, body: impl FnOnce(&Store, &dyn Fn(Tuning) -> Store)) {
         let folder =
             Folder(std::env::temp_dir().join(format!("windlass-writer-{}-{name}", std::process::id())));
@@ -621,10 +623,10 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_can_be_tried_again() {
+    fn a_full_disk_can_be_retried() {
         check("full", Tuning { pages_max: Some(40), ..Tuning::default() }, |store, open| {
             assert_eq!(append(store, "a", None, 100), Ok(Appended::At(Lsn(1))));
-            // What does not fit leaves nothing behind, however often it is tried.
+            // A record that does not fit leaves nothing behind, however often it is retried.
             for _ in 0..3 {
                 assert!(is_io(&append(store, "a", Some(1), 1_000_000), false));
                 assert!(is_io(&append(store, "b", None, 1_000_000), false));
@@ -637,21 +639,21 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_fails_is_answered_with_the_error() {
+    fn a_failed_batch_is_answered_with_the_error() {
         let fault = Arc::new(AtomicI32::new(0));
         let told = |code: i32| fault.store(code, Ordering::Relaxed);
         check("fault", Tuning { fault: fault.clone(), ..Tuning::default() }, |store, open| {
             assert_eq!(append(store, "a", None, 10), Ok(Appended::At(Lsn(1))));
             told(ffi::SQLITE_FULL);
             assert!(is_io(&append(store, "a", Some(1), 10), false));
-            // Even one that would be a conflict: what it was compared with did not become durable.
+            // Even a conflict gets the error: the record it was compared with did not become durable.
             assert!(is_io(&append(store, "a", None, 10), false));
             told(0);
             assert_eq!(append(store, "a", Some(1), 10), Ok(Appended::At(Lsn(2))));
             told(ffi::SQLITE_IOERR_FSYNC);
             assert!(is_io(&append(store, "a", Some(2), 10), true));
             told(0);
-            // The disk would take it now. It is not asked.
+            // The disk has space again, but no further write is attempted.
             assert!(is_io(&append(store, "a", Some(2), 10), true));
             let plan = StoredPlan {
                 digest: "d".into(),

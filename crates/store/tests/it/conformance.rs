@@ -1,4 +1,4 @@
-//! What every backend promises, one check each.
+//! The guarantees of every backend, one check each.
 
 use crate::support::*;
 use windlass_engine::{CoordinatorEvent, CoordinatorWhat, Event, RunId, Timestamp};
@@ -54,7 +54,7 @@ fn folder() {
 
 #[cfg(feature = "sqlite")]
 #[test]
-fn folder_that_tidies_all_the_time() {
+fn folder_with_constant_maintenance() {
     check(|| Box::new(InFolder(Temp::new(), busy())));
 }
 
@@ -117,7 +117,7 @@ fn race(backend: &mut dyn Backend) {
     assert_eq!(store.journal.read(&a, None).wait().expect("a history").len(), 10);
 }
 
-/// Numbers are given in order, so a caller who is alone can know the next one before it is told.
+/// Numbers are assigned in order, so a single caller can know the next one in advance.
 fn ahead(backend: &mut dyn Backend) {
     let store = backend.open();
     let a = run("a");
@@ -131,7 +131,7 @@ fn ahead(backend: &mut dyn Backend) {
     assert_eq!(store.journal.read(&a, None).wait().expect("a history").len(), 30);
 }
 
-/// A chain is handed over before any of it is durable; where one link is not written, none that rests on it is.
+/// A chain is appended before any of it is durable; if one link is not written, none that depends on it is.
 fn resting(backend: &mut dyn Backend) {
     let store = backend.open();
     let (a, b) = (run("a"), run("b"));
@@ -176,7 +176,7 @@ fn groups(backend: &mut dyn Backend) {
     assert_eq!(answers, Ok(vec![conflict(Some(1)), conflict(Some(1)), conflict(None)]));
     let after = store.journal.append(small(&c, Prev::At(None), "4").needing(Some(needs))).wait();
     assert_eq!(after, Ok(conflict(None)), "nothing rests on a record that was not written");
-    // The last one does not fit: the first two are not written either.
+    // The last one does not match, so the first two are not written either.
     let mut late = group(Some(1));
     late.push(small(&a, Prev::At(Some(Lsn(1))), "5"));
     assert!(store.journal.append_all(late).wait().is_ok_and(|all| all.contains(&conflict(Some(1)))));
@@ -203,11 +203,11 @@ fn coordinator(backend: &mut dyn Backend) {
         .flat_map(|record| record.coordinator_events(&*store.blobs).wait().expect("events"))
         .collect();
     assert_eq!(read, events);
-    // It is no run, and no list shows it.
+    // The shared stream is not a run, and no list shows it.
     assert_eq!(unfinished(&store), "a@1");
     let query = Query { limit: 10, ..Query::default() };
     assert_eq!(store.view.list(&query).wait().expect("rows").len(), 1);
-    assert_eq!(RunId::new(RunId::coordinator().as_str()).ok(), None, "nobody can name a run like that");
+    assert_eq!(RunId::new(RunId::coordinator().as_str()).ok(), None, "no run can have that name");
 }
 
 fn histories(backend: &mut dyn Backend) {
@@ -225,7 +225,7 @@ fn histories(backend: &mut dyn Backend) {
     assert_eq!(back(Some(5), 1), "3:q");
     assert_eq!(back(Some(1), 9), "");
     assert_eq!(back(Some(4), 9), "", "a record of another run");
-    assert_eq!(back(Some(99), 9), "", "a record of nobody");
+    assert_eq!(back(Some(99), 9), "", "a record of no run");
     assert_eq!(back(None, 0), "");
     let after = |lsn| told(&store.journal.read(&a, Some(Lsn(lsn))).wait().expect("records"));
     assert_eq!(history(&store, &a), "1:p 3:q 5:r 7:s");
@@ -288,7 +288,7 @@ fn finished_goes_on(backend: &mut dyn Backend) {
     assert_eq!(history(&store, &a), "1:x 2:end 3:y 4:end");
 }
 
-/// Thirty runs of two records, all on their way at once.
+/// Thirty runs of two records, all in flight at once.
 fn short_runs(store: &Store, round: usize) {
     let last = store.journal.tails().wait().expect("tails").last.map_or(0, |lsn| lsn.0);
     let names = (0..30).map(|n| run(&format!("short-{round}-{n}")));
@@ -512,7 +512,7 @@ fn view(backend: &mut dyn Backend) {
         let early = store.view.get(&run("early")).wait().expect("an answer").expect("a row");
         assert_eq!((early.ended, early.row.ended_at), (true, Some(Timestamp(31))));
         assert_eq!(early.row.workflow, "workflow of early");
-        assert_eq!(store.view.get(&run("nobody")).wait(), Ok(None));
+        assert_eq!(store.view.get(&run("unknown")).wait(), Ok(None));
     };
     expect(&store);
     store.view.rebuild().wait().expect("rebuilt");
@@ -583,8 +583,8 @@ fn removal(backend: &mut dyn Backend) {
     // A run that has continued since the caller looked stays.
     let stale = Append::removal(old.clone(), Some(Lsn(1))).expect("a record");
     assert_eq!(store.journal.append(stale).wait(), Ok(Appended::Conflict { tail: Some(Lsn(3)) }));
-    let nobody = Append::removal(run("nobody"), Some(Lsn(1))).expect("a record");
-    assert_eq!(store.journal.append(nobody).wait(), Ok(Appended::Conflict { tail: None }));
+    let unknown = Append::removal(run("unknown"), Some(Lsn(1))).expect("a record");
+    assert_eq!(store.journal.append(unknown).wait(), Ok(Appended::Conflict { tail: None }));
     assert_eq!(remove(&store, &old), Appended::At(Lsn(8)));
     assert_eq!(remove(&store, &newest), Appended::At(Lsn(9)));
     let expect = |store: &Store| {

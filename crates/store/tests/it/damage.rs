@@ -1,9 +1,9 @@
-//! A damaged record hurts its own run and no other.
+//! A damaged record affects its own run and no other.
 
 use crate::support::*;
 use windlass_store::{BlobId, Error, Lsn, Options, Query, Record, Store};
 
-/// Three runs of three records each; then SQL is done to the file, and the store opened again.
+/// Three runs of three records each; then SQL is applied to the file, and the store is opened again.
 fn damaged(sql: &str, look: impl Fn(&Store)) {
     for mark in [20, 1] {
         let temp = Temp::new();
@@ -19,13 +19,13 @@ fn damaged(sql: &str, look: impl Fn(&Store)) {
         let connection = rusqlite::Connection::open(temp.file("journal.db")).expect("a database");
         connection.execute_batch(sql).expect("SQL");
         drop(connection);
-        look(&Store::open(temp.path(), options.clone()).expect("the rest goes on"));
+        look(&Store::open(temp.path(), options.clone()).expect("the rest continues"));
         look(&Store::open_read_only(temp.path(), options).expect("the rest can be read"));
     }
 }
 
-/// Which runs cannot be read, and why; the others have to be whole.
-fn hurt(store: &Store) -> String {
+/// Which runs cannot be read, and why; the others must be intact.
+fn unreadable(store: &Store) -> String {
     let look = |name: &str| match store.journal.read(&run(name), None).wait() {
         Ok(records) => {
             assert_eq!(records.len(), 3, "{name}");
@@ -38,8 +38,9 @@ fn hurt(store: &Store) -> String {
 }
 
 #[test]
-fn one_damaged_record_hurts_one_run() {
-    let check = |sql: &str, expected: &str| damaged(sql, |store| assert_eq!(hurt(store), expected, "{sql}"));
+fn one_damaged_record_affects_one_run() {
+    let check =
+        |sql: &str, expected: &str| damaged(sql, |store| assert_eq!(unreadable(store), expected, "{sql}"));
     check("", "");
     check("UPDATE journal SET body = substr(body, 1, 30) WHERE lsn = 5", "b@5");
     check("UPDATE journal SET body = x'' WHERE lsn = 8", "b@8");
@@ -52,16 +53,16 @@ fn one_damaged_record_hurts_one_run() {
     check("DELETE FROM journal WHERE lsn = 4", "a@4");
 }
 
-/// If the name of the run is what is damaged, the run that lost its record must not go on as if it had never been.
+/// If the name of the run is damaged, the run that lost its record must not continue as if it had never existed.
 #[test]
-fn a_record_under_a_wrong_name_hurts_both() {
+fn a_record_under_a_wrong_name_affects_both_runs() {
     damaged("UPDATE journal SET run = (SELECT key FROM runs WHERE run = 'a') WHERE lsn = 8", |store| {
-        assert!(hurt(store).contains("b@8"), "{}", hurt(store));
+        assert!(unreadable(store).contains("b@8"), "{}", unreadable(store));
     });
-    damaged("UPDATE journal SET run = 99 WHERE lsn = 8", |store| assert_eq!(hurt(store), "b@8"));
+    damaged("UPDATE journal SET run = 99 WHERE lsn = 8", |store| assert_eq!(unreadable(store), "b@8"));
 }
 
-/// The last record of a finished run stands in a row of its own.
+/// The last record of a finished run is in a row of its own.
 #[test]
 fn a_finished_run_does_not_lose_its_end() {
     let check = |tail: &str, expected: Result<usize, Error>| {
@@ -92,7 +93,7 @@ fn a_finished_run_does_not_lose_its_end() {
 }
 
 #[test]
-fn damage_has_its_place_in_scan_and_view() {
+fn damage_is_reported_in_scan_and_view() {
     damaged(
         "UPDATE journal SET body = x'ff' WHERE lsn = 5; UPDATE journal SET run = 99 WHERE lsn = 6",
         |store| {
@@ -123,10 +124,10 @@ fn damage_has_its_place_in_scan_and_view() {
     push(&store, &run("b"), "y");
 }
 
-/// Bytes of the file are changed, cut off or written over. Whatever it was, opening ends, and no run that can be read has another
-/// history than it had: a run that may have lost a record is hurt, not shorter.
+/// Bytes of the file are changed, cut off or overwritten. In every case opening terminates, and no readable run has a
+/// different history: a run that may have lost a record is damaged, not shorter.
 #[test]
-fn whatever_is_done_to_the_file_no_history_is_cut_short() {
+fn no_damage_to_the_file_shortens_a_history() {
     let temp = Temp::new();
     let store = Store::open(temp.path(), busy()).expect("a store");
     let names: Vec<String> = (0..12).map(|n| format!("run-{n}")).collect();
@@ -144,7 +145,7 @@ fn whatever_is_done_to_the_file_no_history_is_cut_short() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).expect("small") % sides
     };
-    let (mut refused, mut hurt, mut unharmed) = (0, 0, 0);
+    let (mut refused, mut broken, mut unharmed) = (0, 0, 0);
     for _ in 0..300 {
         let mut spoilt = bytes.clone();
         match roll(8) {
@@ -166,27 +167,27 @@ fn whatever_is_done_to_the_file_no_history_is_cut_short() {
             refused += 1;
             continue;
         };
-        let mut is_hurt = store.check_files().wait().map_or(true, |faults| !faults.is_empty());
+        let mut is_damaged = store.check_files().wait().map_or(true, |faults| !faults.is_empty());
         for (name, expected) in names.iter().zip(&whole) {
             match store.journal.read(&run(name), None).wait() {
-                // Gone by its name: what is left of it stands under another one, or under none.
+                // Lost by name: the rest of it is under another name, or under none.
                 Ok(records) if records.is_empty() => {
                     let scanned = store.journal.scan(Lsn(1), usize::MAX).wait();
                     let damage = scanned.map_or(true, |found| found.iter().any(Result::is_err));
-                    assert!(damage || is_hurt, "{name} is gone and nobody says so");
+                    assert!(damage || is_damaged, "{name} is lost without a report");
                 }
                 Ok(records) => assert_eq!(told(&records), *expected, "{name}"),
-                Err(_) => is_hurt = true,
+                Err(_) => is_damaged = true,
             }
         }
-        // Where the rest goes on it really does.
+        // If the rest continues, it does so correctly.
         if append_somewhere(&store).is_err() {
-            is_hurt = true;
+            is_damaged = true;
         }
-        *(if is_hurt { &mut hurt } else { &mut unharmed }) += 1;
+        *(if is_damaged { &mut broken } else { &mut unharmed }) += 1;
     }
-    println!("{refused} refused, {hurt} hurt, {unharmed} unharmed");
-    assert!(refused > 20 && hurt > 20 && unharmed > 20);
+    println!("{refused} refused, {broken} damaged, {unharmed} intact");
+    assert!(refused > 20 && broken > 20 && unharmed > 20);
 }
 
 fn append_somewhere(store: &Store) -> Result<windlass_store::Appended, Error> {
@@ -194,7 +195,7 @@ fn append_somewhere(store: &Store) -> Result<windlass_store::Appended, Error> {
     store.journal.append(append).wait()
 }
 
-/// A record is gone. With rows that are whole it is known which run has lost it; otherwise every run without later records
+/// A record is missing. With intact rows it is known which run has lost it; otherwise every run without later records
 /// may have.
 #[test]
 fn runs_that_may_have_lost_their_end_do_not_continue() {
@@ -212,9 +213,9 @@ fn runs_that_may_have_lost_their_end_do_not_continue() {
             .expect("a database")
             .execute_batch(&sql)
             .expect("SQL");
-        // Opening it twice shows that bringing the rows up to date hides nothing.
+        // Opening it twice shows that updating the rows hides nothing.
         for (records, there) in [(6, 7), (7, 8)] {
-            let store = Store::open(temp.path(), busy()).expect("the rest goes on");
+            let store = Store::open(temp.path(), busy()).expect("the rest continues");
             let read = |name: &str| store.journal.read(&run(name), None).wait().map(|records| records.len());
             let corrupt = |name: &str, lsn| Error::Corrupt { run: run(name), lsn };
             assert_eq!(read("idle"), idle.map_err(|lsn| corrupt("idle", lsn)));
@@ -228,9 +229,9 @@ fn runs_that_may_have_lost_their_end_do_not_continue() {
     }
 }
 
-/// Rows that are not those that were written would let runs lose their end.
+/// Rows that are not as written would let runs lose their end.
 #[test]
-fn damaged_rows_are_not_believed() {
+fn damaged_rows_are_not_trusted() {
     for sql in [
         "UPDATE rows SET applied = 60",
         "DELETE FROM rows",
@@ -255,9 +256,9 @@ fn damaged_rows_are_not_believed() {
     }
 }
 
-/// A journal that is behind what is known of it is said to be, and nothing is done until somebody wants that.
+/// An outdated journal is reported, and nothing happens until the user accepts it.
 #[test]
-fn an_older_copy_is_known_for_what_it_is() {
+fn an_older_copy_is_detected() {
     let (temp, elsewhere) = (Temp::new(), Temp::new());
     let options = |accept_older| Options { heads: Some(elsewhere.path().into()), accept_older, ..busy() };
     let open = |accept| Store::open(temp.path(), options(accept));
@@ -291,10 +292,10 @@ fn an_older_copy_is_known_for_what_it_is() {
     assert_eq!(reader.check_head(temp.path(), &options(false)).wait(), Err(expected));
     assert_eq!(history(&reader, &run("a")), "1:x 2:x 3:x");
     drop(reader);
-    // The newer one is as good as ever.
+    // The newer one still works.
     restore(&newer);
     drop(open(false).expect("a store"));
-    // Once accepted it is another journal, and goes on as such; the newer one, put back, does too.
+    // Once accepted it is another journal and continues as such; so does the newer one, put back.
     restore(&older);
     drop(open(true).expect("accepted"));
     fill(4);
@@ -303,13 +304,13 @@ fn an_older_copy_is_known_for_what_it_is() {
     drop(open(false).expect("a store"));
     restore(&accepted);
     assert_eq!(history(&open(false).expect("a store"), &run("a")).split(' ').count(), 7);
-    // A copy that went on without being accepted has another record where the newer one had its last.
+    // A copy that continued without being accepted has another record in place of the newer one's last.
     let other = Temp::new();
     files
         .iter()
         .zip(&older)
         .for_each(|(name, bytes)| std::fs::write(other.file(name), bytes).expect("written"));
-    let alone = Store::open(other.path(), busy()).expect("nobody knows it here");
+    let alone = Store::open(other.path(), busy()).expect("it is unknown here");
     for _ in 0..4 {
         push(&alone, &run("b"), "x");
     }

@@ -1,4 +1,5 @@
-//! What a data folder does beyond the promises of every backend: crashes, cut logs, other owners, readers, tidiness.
+//! What a data folder does beyond the guarantees of every backend: crashes, truncated logs, other owners, readers,
+//! maintenance.
 
 use crate::support::*;
 use std::sync::mpsc;
@@ -10,12 +11,12 @@ fn open(temp: &Temp, options: Options) -> Store {
     Store::open(temp.path(), options).expect("a store")
 }
 
-/// Never folds the log in, so that the files only grow and a copy of them is a moment of the disk.
+/// Never checkpoints the log, so that the files only grow and a copy of them is a state of the disk.
 fn growing() -> Options {
     Options { tuning: Tuning { log_bytes: u64::MAX, ..Tuning::default() }, ..busy() }
 }
 
-/// All records of a store, after checking that they are a prefix: no gap, and every chain leads back to its start.
+/// All records of a store, after checking that they are a prefix: no gaps, and every chain leads back to its start.
 fn prefix(store: &Store) -> Vec<Record> {
     let records: Vec<Record> =
         whole_scan(store).into_iter().collect::<Result<_, _>>().expect("whole records");
@@ -28,7 +29,7 @@ fn prefix(store: &Store) -> Vec<Record> {
 }
 
 #[test]
-fn what_was_acknowledged_before_a_crash_is_there() {
+fn acknowledged_records_survive_a_crash() {
     let temp = Temp::new();
     let store = open(&temp, growing());
     let (acknowledged, heard) = mpsc::channel();
@@ -82,7 +83,7 @@ fn a_log_cut_anywhere_leaves_a_prefix() {
 }
 
 #[test]
-fn newer_and_foreign_files_are_refused_untouched() {
+fn newer_and_foreign_files_are_refused_unchanged() {
     let check = |prepare: &dyn Fn(&Temp), expected: &str| {
         let temp = Temp::new();
         prepare(&temp);
@@ -144,19 +145,19 @@ fn readers_see_what_the_owner_writes_and_write_nothing() {
     assert_eq!(reader.plans.put(plan("d", "{}")).wait().err(), refused);
     assert_eq!(reader.blobs.begin_sweep().wait().err(), refused);
     assert_eq!(reader.view.rebuild().wait().err(), refused);
-    // A run that is removed is gone for readers, too.
+    // A removed run is gone for readers, too.
     remove(&owner, &run("b1"));
     assert_eq!((history(&reader, &run("b1")).as_str(), rows(&reader)), ("", rows(&owner)));
     owner.journal.reclaim().wait().expect("reclaimed");
     assert_eq!((unfinished(&reader), rows(&reader)), (unfinished(&owner), rows(&owner)));
-    // Also when the owner is gone.
+    // Also after the owner has ended.
     drop(owner);
     let alone = Store::open_read_only(temp.path(), busy()).expect("a reader");
     assert_eq!((rows(&alone), unfinished(&alone)), (rows(&reader), unfinished(&reader)));
 }
 
 #[test]
-fn a_record_costs_little_more_than_its_body() {
+fn a_record_takes_little_more_space_than_its_body() {
     let temp = Temp::new();
     let store =
         open(&temp, Options { durability: windlass_store::Durability::Process, ..Options::default() });
@@ -183,7 +184,7 @@ fn a_record_costs_little_more_than_its_body() {
 }
 
 #[test]
-fn log_and_mark_are_kept_short() {
+fn the_log_is_kept_short() {
     let temp = Temp::new();
     let store = open(&temp, busy());
     push(&store, &run("waits"), "x");
@@ -192,7 +193,7 @@ fn log_and_mark_are_kept_short() {
         push(&store, &run(&format!("r{n}")), "end");
     }
     let log = std::fs::metadata(temp.file("journal.db-wal")).expect("the log").len();
-    // Four times what a busy store takes, and what comes until it looks again.
+    // Four times the threshold of a busy store, plus what arrives until it checks again.
     assert!(log < 700_000, "{log}");
     let tails = store.journal.tails().wait().expect("tails");
     assert!((242..=402).contains(&tails.low_water.0), "{tails:?}");
@@ -202,9 +203,9 @@ fn log_and_mark_are_kept_short() {
     assert_eq!((again.low_water, again.unfinished), (Lsn(402), tails.unfinished));
 }
 
-/// Each process writes so little that it would never fold the log in by itself, and the next one reads all that is left there.
+/// Each process writes so little that it would never checkpoint by itself, and the next one reads all that is left.
 #[test]
-fn short_lives_do_not_leave_a_long_log() {
+fn short_processes_do_not_leave_a_long_log() {
     let temp = Temp::new();
     let mut most = 0;
     for n in 0..60 {
@@ -214,9 +215,9 @@ fn short_lives_do_not_leave_a_long_log() {
     assert!((4_000..100_000).contains(&most), "{most}");
 }
 
-/// Rows are used when they are what was written, and made again when they are not; they show the same in either case.
+/// Rows are used if they are as written, and rebuilt otherwise; they show the same in either case.
 #[test]
-fn rows_that_cannot_be_used_are_made_again() {
+fn unusable_rows_are_rebuilt() {
     let shown = |store: &Store| -> String {
         let rows = store.view.list(&Query { limit: 9, ..Query::default() }).wait().expect("rows");
         rows.iter().map(|row| format!("{}:{} ", row.run, row.row.status)).collect()
@@ -242,7 +243,7 @@ fn rows_that_cannot_be_used_are_made_again() {
         assert_eq!(shown(&store), "a:xx b:x ", "{spoil}");
         assert_eq!(unfinished(&store), "a@3 b@2");
     };
-    // Rows that are in use are believed, or this test would show nothing.
+    // Rows in use are trusted, or this test would prove nothing.
     check("", "a:lie b:lie ");
     for spoil in [
         "UPDATE rows SET projection = 99",
@@ -257,7 +258,7 @@ fn rows_that_cannot_be_used_are_made_again() {
     }
 }
 
-/// Files of every older version are read as they are, and brought up to date by an owner.
+/// Files of every older version are read as they are, and migrated by an owner.
 #[test]
 fn older_files_are_read_and_migrated() {
     let temp = Temp::new();
@@ -267,7 +268,7 @@ fn older_files_are_read_and_migrated() {
     }
     let frames: Vec<Record> = prefix(&store);
     store.close().expect("closed");
-    // The tables as version 2 made them.
+    // The tables as version 2 created them.
     let old = Temp::new();
     let database = rusqlite::Connection::open(old.file("journal.db")).expect("a database");
     database.execute_batch(include_str!("../../golden/version-2.sql")).expect("SQL");
@@ -304,7 +305,7 @@ fn older_files_are_read_and_migrated() {
     assert_eq!(history(&open(&old, calm()), &run("b")), "2:x 4:end 6:z");
 }
 
-/// A run that rests costs its row and nothing in memory, and opening reads only the records after the rows.
+/// A resting run costs its row and no memory, and opening reads only the records after the rows.
 #[test]
 fn resting_runs_are_not_in_memory() {
     let temp = Temp::new();
@@ -322,7 +323,7 @@ fn resting_runs_are_not_in_memory() {
     assert_eq!(push(&store, &run("r007"), "y"), Lsn(301));
 }
 
-/// The writer applies what readers would otherwise fold in again and again.
+/// The writer applies records so that readers need not fold them in repeatedly.
 #[test]
 fn rows_follow_by_themselves() {
     struct Counting(mpsc::Sender<u64>);
@@ -348,9 +349,9 @@ fn rows_follow_by_themselves() {
     assert_eq!(applied.try_iter().count(), 0, "each record once");
 }
 
-/// Reads block no worker of a runtime; code that is not asynchronous may wait for them on any thread, also on such a worker.
+/// Reads block no worker of a runtime; synchronous code may wait for them on any thread, including such a worker.
 #[test]
-fn answers_are_awaited_or_waited_for() {
+fn results_are_awaited_or_waited_for() {
     let temp = Temp::new();
     let store = open(&temp, busy());
     push(&store, &run("a"), "x");

@@ -1,4 +1,4 @@
-//! Backends that can be opened again and crashed, and the small words the tests are written in.
+//! Backends that can be reopened and crashed, and helpers that keep the tests short.
 
 use std::sync::Arc;
 use windlass_engine::{Event, Path, RunId, Timestamp, What};
@@ -6,14 +6,14 @@ use windlass_ir::Value;
 use windlass_store::{Append, Appended, Error, Lsn, Options, Projection, Record, Row, Store, StoredPlan};
 
 pub trait Backend {
-    /// Opens the store, or opens it again with all that was acknowledged. Stores opened earlier have been dropped.
+    /// Opens the store, or reopens it with everything that was acknowledged. Stores opened earlier have been dropped.
     fn open(&mut self) -> Store;
 
     /// From now on the store is what a machine that stopped at this instant would find. Called while it is open.
     fn crash(&mut self);
 }
 
-/// Memory has nothing to lose and nothing to find again: it only must not lose anything by itself.
+/// Memory has nothing to lose or to recover: it only must not lose anything by itself.
 pub struct InMemory(Store);
 
 impl InMemory {
@@ -41,7 +41,7 @@ mod on_disk {
     use std::sync::atomic::{AtomicU32, Ordering};
     use windlass_store::{Durability, Options, Store, Tuning};
 
-    /// A folder of its own, gone at the end.
+    /// A temporary folder, removed at the end.
     pub struct Temp(PathBuf);
 
     impl Temp {
@@ -65,7 +65,7 @@ mod on_disk {
 
     impl Drop for Temp {
         fn drop(&mut self) {
-            // Left behind at worst; a failing test has something better to say.
+            // A leftover folder is acceptable; the failing test has better information.
             drop(std::fs::remove_dir_all(&self.0));
         }
     }
@@ -74,7 +74,8 @@ mod on_disk {
         Options { projection: Some(Arc::new(Shown)), ..Options::default() }
     }
 
-    /// Everything happens often. A copy of the files shows what is written, flushed or not, so nothing waits for the disk.
+    /// Maintenance happens often. A copy of the files shows everything written, flushed or not, so nothing waits for
+    /// the disk.
     pub fn busy() -> Options {
         let tuning = Tuning { batch_bytes: 2_000, log_bytes: 100_000, row_records: 20 };
         Options { durability: Durability::Process, tuning, ..calm() }
@@ -95,7 +96,7 @@ mod on_disk {
         }
     }
 
-    /// Database and log of one moment: the writer may bring its rows up to date meanwhile.
+    /// Database and log of one moment: the writer may update its rows meanwhile.
     pub fn copy_journal(from: &Path, to: &Path) {
         let read = |name: &str| std::fs::read(from.join(name)).expect("a file");
         let (database, log) = loop {
@@ -122,7 +123,7 @@ mod on_disk {
     }
 }
 
-/// Shows enough of the events that a record applied twice, left out or out of order is seen.
+/// Shows enough of the events to detect a record that is applied twice, left out or out of order.
 pub struct Shown;
 
 impl Projection for Shown {

@@ -1,4 +1,4 @@
-//! What the writer does between commits: it brings the rows up to date and deletes the records of removed runs. None of it is
+//! The work of the writer between commits: updating the rows and deleting the records of removed runs. None of it is
 //! flushed on its own; the next commit does that.
 
 use super::super::codes::of;
@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::{HashMap, HashSet};
 use windlass_engine::RunId;
 
-/// What bringing the rows up to date changes.
+/// The changes of updating the rows.
 struct Applied {
     /// The last records of runs that are newer than the rows.
     recent: HashMap<RunId, Tail>,
@@ -35,7 +35,7 @@ impl Applied {
 }
 
 impl Writer<'_> {
-    /// Brings the rows up to date.
+    /// Updates the rows.
     pub(super) fn apply(&mut self) -> Result<(), Error> {
         if !self.behind() {
             return Ok(());
@@ -88,7 +88,7 @@ impl Writer<'_> {
         let path = &self.shared.path;
         let mut next = reached + 1;
         if self.stale {
-            // The last records that the rows have may be known from nowhere else: after damage they differ from the journal.
+            // The rows may be the only source of these last records: after damage they differ from the journal.
             let kept = "CREATE TEMP TABLE kept AS SELECT key, tail FROM runs WHERE closed = 0;";
             let kept = if whole { kept } else { "CREATE TEMP TABLE kept (key INTEGER, tail INTEGER);" };
             let drop_all: String =
@@ -134,7 +134,7 @@ impl Writer<'_> {
     ) -> Result<(), Error> {
         let Some(projection) = &self.shared.projection else { return Ok(()) };
         let path = &self.shared.path;
-        // Each with the last record that the row had; none for a run that was removed since.
+        // Each with the last record that the row had; `None` for a run that was removed since.
         let mut found: HashMap<RunId, (Option<Tail>, RunRow)> = HashMap::new();
         let tail_of = |key, row: &RunRow| Tail { key, lsn: row.tail, closed: row.ended, wake: Wake::Unknown };
         for record in records {
@@ -161,7 +161,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes the last record of a run and leaves the rest of its row as it is.
+    /// Writes the last record of a run and leaves the rest of its row unchanged.
     fn set_tail(&mut self, tail: Tail, applied: &mut Applied) -> rusqlite::Result<()> {
         let sql = "SELECT tail, closed FROM runs WHERE key = ?1";
         let read = |row: &rusqlite::Row<'_>| {
@@ -192,7 +192,7 @@ impl Writer<'_> {
         self.connection.execute_batch("DROP TABLE temp.kept")
     }
 
-    /// Deletes some records of removed runs, and answers when none is left.
+    /// Deletes some records of removed runs, and answers when none are left.
     pub(super) fn reclaim(&mut self) {
         let done = match &self.broken {
             Some(error) => Err(error.clone()),
@@ -209,7 +209,7 @@ impl Writer<'_> {
                 self.reclaiming.drain(..).for_each(|answer| answer.send(Ok(())));
             }
             Err(error) => {
-                // Tried again when the folder is opened, or somebody asks.
+                // Retried when the folder is opened, or on request.
                 self.has_removed = false;
                 self.reclaiming.drain(..).for_each(|answer| answer.send(Err(error.clone())));
             }
