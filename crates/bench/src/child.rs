@@ -1,5 +1,5 @@
-//! Processes of their own, so that memory is theirs alone and a kill is one: this program starts itself as `child ROLE`. A child
-//! says lines on its standard output and goes on with the next thing when it is told a line; it ends with its input.
+//! Child processes, so that memory can be measured alone and a kill is real: this program starts itself as `child
+//! ROLE`. A child prints lines to its standard output and continues when it receives a line; it ends with its input.
 
 use crate::setting::{Echo, beginning, fan_out, in_flight, items, no_inputs, plan, runtime, strict};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -36,7 +36,7 @@ impl Child {
         Self { process, said, told }
     }
 
-    /// The next line that it says; none after its end.
+    /// The next line that it prints; `None` after its end.
     pub fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         self.said.read_line(&mut line).expect("lines of text");
@@ -48,7 +48,7 @@ impl Child {
         assert_eq!(self.line().as_deref(), Some(expected), "what a child process says");
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub fn tell(&mut self) {
         self.told.write_all(b"\n").expect("a child that listens");
     }
@@ -57,7 +57,7 @@ impl Child {
         self.megabytes("VmRSS:")
     }
 
-    /// The most that it has had.
+    /// Its peak memory.
     pub fn resident_most(&self) -> f64 {
         self.megabytes("VmHWM:")
     }
@@ -70,7 +70,7 @@ impl Child {
         kilobytes * 1_024.0 / 1e6
     }
 
-    /// `kill -9`; what it had said already can still be read.
+    /// `kill -9`; output from before can still be read.
     pub fn kill(&mut self) {
         self.process.kill().expect("it was running");
         self.process.wait().expect("it has ended");
@@ -85,7 +85,7 @@ impl Drop for Child {
     }
 }
 
-/// The life of a child.
+/// The entry point of a child.
 pub fn live(words: &[String]) {
     let [role, folder, count] = words else { panic!("child ROLE FOLDER COUNT, not {words:?}") };
     let (folder, count) = (PathBuf::from(folder), count.parse().expect("a number"));
@@ -111,7 +111,7 @@ fn listen() {
     std::io::stdin().read_line(&mut String::new()).expect("a parent that talks");
 }
 
-/// An engine that drives all its runs, as `windlass serve` does.
+/// An engine that executes all its runs, as `windlass serve` does.
 fn open(folder: &Path, executor: impl Executor + 'static) -> (Arc<Engine>, Host) {
     let engine = Engine::open(folder, Durability::Disk).expect("a data folder");
     let host = Host::new(Environment::default()).with_others(executor);
@@ -123,7 +123,7 @@ async fn start(engine: &Arc<Engine>, plan: &Plan, inputs: Value, host: &Host) ->
     engine.start(plan, beginning(host, inputs)).await.expect("a start")
 }
 
-/// Starts so many runs and waits until nobody drives them any more.
+/// Starts this many runs and waits until they are at rest.
 async fn all(engine: &Arc<Engine>, host: &Host, plan: Plan, count: usize) {
     let (engine, host, plan) = (engine.clone(), host.clone(), Arc::new(plan));
     in_flight(count, AT_ONCE.min(count), move || {
@@ -135,7 +135,7 @@ async fn all(engine: &Arc<Engine>, host: &Host, plan: Plan, count: usize) {
     .await;
 }
 
-/// Idle, then after so many runs of five steps.
+/// Idle, then after this many runs of five steps.
 async fn runs(folder: &Path, count: usize) {
     let (engine, host) = open(folder, Echo);
     say("idle");
@@ -145,7 +145,7 @@ async fn runs(folder: &Path, count: usize) {
     listen();
 }
 
-/// With a tenth of so many runs at a gate, then with all.
+/// With a tenth of the runs at a gate, then with all.
 async fn gates(folder: &Path, count: usize) {
     let (engine, host) = open(folder, Echo);
     let plan = plan("stages:\n  - {id: sign-off, type: gate, gate: {timeout: 24h}}\n");
@@ -175,7 +175,7 @@ fn hanging() -> Plan {
     ))
 }
 
-/// So many runs, each with one finished step and one at work.
+/// This many runs, each with one finished step and one in progress.
 async fn hang(folder: &Path, count: usize) {
     let all = Arc::new(Notify::new());
     let (engine, host) = open(folder, Hangs { left: AtomicUsize::new(count), all: all.clone() });
@@ -190,7 +190,7 @@ async fn hang(folder: &Path, count: usize) {
     listen();
 }
 
-/// One run of so many steps; each says its name before it is done.
+/// One run of this many steps; each prints its name before it is done.
 async fn long(folder: &Path, count: usize) {
     let (engine, host) = open(folder, Says);
     let handle = start(&engine, &strict(count), no_inputs(), &host).await;
@@ -199,13 +199,13 @@ async fn long(folder: &Path, count: usize) {
     listen();
 }
 
-/// Goes on with what was left: says `next STEP` for the first step that is done, `last` for the one with this number, and how many
-/// first steps of runs were done at all.
+/// Continues what was left: prints `next STEP` for the first step that is done, `last` for the one with this number,
+/// and how many first steps of runs were done at all.
 async fn recover(folder: &Path, count: usize) {
     let seen = Arc::new(Seen { expected: count, jobs: AtomicUsize::new(0), repeated: AtomicUsize::new(0) });
     let (engine, host) = open(folder, Recovers(seen.clone()));
-    let left_alone = engine.serve_all(host).await.expect("runs to go on with");
-    assert!(left_alone.is_empty(), "a run that can go on: {left_alone:?}");
+    let left_alone = engine.serve_all(host).await.expect("runs to continue");
+    assert!(left_alone.is_empty(), "a run that can continue: {left_alone:?}");
     engine.idle(false).await;
     say(&format!("repeated {}", seen.repeated.load(Ordering::Relaxed)));
     listen();

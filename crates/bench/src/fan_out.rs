@@ -10,7 +10,7 @@ use windlass::report::Standing;
 
 pub const AT_ONCE: usize = 64;
 
-/// What would take longer than this is left out: the whole bench is to take less than 3 minutes.
+/// Sizes that would take longer are left out: the whole benchmark should take less than 3 minutes.
 const PATIENCE_S: f64 = 15.0;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
@@ -34,12 +34,12 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
         rows.push(Row::of(key, what, compared, Unit::PerSecond).with(limit, Target::AtLeast(0.5)));
     }
     let bytes = (peak(setting, most) - peak(setting, most / 10)) * 1e6 / (most - most / 10) as f64;
-    let what = format!("memory at most, per settled item of {}", thousands(most as f64));
+    let what = format!("peak memory per settled item of {}", thousands(most as f64));
     rows.push(Row::under("fan_out.memory", what, bytes, Unit::Bytes, 64.0));
     rows
 }
 
-/// The most memory, in megabytes, that a process has which does nothing but this.
+/// The peak memory, in megabytes, of a process that does nothing else.
 fn peak(setting: &Setting, count: usize) -> f64 {
     let mut child = Child::start("fan", &setting.place(), count);
     child.says("done");

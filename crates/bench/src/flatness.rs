@@ -1,5 +1,5 @@
-//! Whether a step costs more when many have gone before it in its run. Flushes cost the same everywhere and would only hide it, so
-//! this one part is measured without them: a cost that is flat here is flat with them.
+//! Whether a step costs more after many others in its run. Flushes cost the same everywhere and would only hide it,
+//! so this part is measured without them: a cost that is flat here is flat with them.
 
 use crate::report::{Row, Target, Unit};
 use crate::setting::{Setting, beginning, no_inputs, strict};
@@ -10,9 +10,9 @@ use windlass::{BoxFuture, Context, Environment, Executor, Host, Job, Outcome, Re
 use windlass_runtime::{Durability, Engine};
 
 const STEPS: usize = 100_000;
-/// The costs of so many steps are taken together.
+/// The costs of this many steps are averaged.
 const WINDOW: usize = 10_000;
-/// So many windows at the beginning are compared with as many at the end.
+/// This many windows at the beginning are compared with as many at the end.
 const COMPARED: usize = 3;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
@@ -43,7 +43,7 @@ fn costs(setting: &Setting) -> Vec<f64> {
     instants.chunks(WINDOW).map(|window| cost(window) / (window.len() - 1) as f64).collect()
 }
 
-/// Notes when each step is done.
+/// Records when each step is done.
 struct Notes(Arc<Mutex<Vec<Instant>>>);
 
 impl Executor for Notes {

@@ -1,4 +1,4 @@
-//! What the ratios were, commit by commit: `bench/history.jsonl`, one line for each commit and machine.
+//! The ratios by commit: `bench/history.jsonl`, one line for each commit and machine.
 
 use crate::report::{Row, Target, ratio};
 use serde_json::{Map, Value, json};
@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 pub const FILE: &str = "bench/history.jsonl";
-/// More than this is shown.
+/// Larger changes are shown.
 const DROP: f64 = 0.15;
 
-/// Compares the rows with the last line of the same machine, adds theirs, and says what has become worse.
+/// Compares the rows with the last line of the same machine, adds theirs, and reports what got worse.
 pub fn keep(rows: &[Row]) -> Result<String, String> {
     let (commit, machine) = (commit()?, machine());
     let file = Path::new(FILE);
@@ -38,7 +38,7 @@ pub fn keep(rows: &[Row]) -> Result<String, String> {
     Ok(said)
 }
 
-/// Three digits say enough.
+/// Three digits are enough.
 fn ratios(rows: &[Row]) -> Map<String, Value> {
     let ratios = rows.iter().filter_map(|row| Some((row.key.clone(), row.limit.as_ref()?.ratio)));
     ratios.map(|(key, ratio)| (key, json!((ratio * 1_000.0).round() / 1_000.0))).collect()
@@ -48,7 +48,7 @@ fn drops(rows: &[Row], before: &Value) -> String {
     let since = before["commit"].as_str().unwrap_or("?");
     let drops = rows.iter().filter_map(|row| {
         let (limit, before) = (row.limit.as_ref()?, before["ratios"][&row.key].as_f64()?);
-        // A rate is better when it is higher; so is what has no target.
+        // For a rate, higher is better; the same applies to rows without a target.
         let loss = limit.target.unwrap_or(Target::AtLeast(0.0)).loss(before, limit.ratio);
         (loss > DROP).then(|| {
             let (before, now) = (ratio(before), ratio(limit.ratio));
@@ -62,7 +62,7 @@ fn drops(rows: &[Row], before: &Value) -> String {
     drops
 }
 
-/// The commit that was measured, with `+` where files were changed since.
+/// The measured commit, with `+` if files were changed since.
 fn commit() -> Result<String, String> {
     let git = |words: &[&str]| {
         let output = Command::new("git").args(words).output().map_err(|error| format!("git: {error}"))?;
@@ -76,7 +76,7 @@ fn commit() -> Result<String, String> {
     Ok(if changed.is_empty() { commit } else { commit + "+" })
 }
 
-/// What kind of machine this is, not which.
+/// The kind of machine, not its identity.
 pub fn machine() -> String {
     let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = about.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown processor");
@@ -92,7 +92,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_has_become_worse_is_said_and_what_has_not_is_not() {
+    fn only_worse_ratios_are_reported() {
         let row = |key: &str, ratio| {
             Row::of(key, key, Compared { figure: ratio, limit: 1.0, ratio }, Unit::PerSecond)
         };

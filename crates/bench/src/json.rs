@@ -1,4 +1,4 @@
-//! The plain figures as one line of JSON, for whoever runs several engines in turn. Sizes come from the environment.
+//! The plain figures as one line of JSON, for comparing several engines. Sizes come from the environment.
 
 use crate::latency::{self, Load};
 use crate::limits::Limits;
@@ -70,5 +70,5 @@ pub fn line(setting: &Setting, sizes: Sizes) -> Value {
 fn size(name: &str, default: usize) -> Result<usize, String> {
     let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else { return Ok(default) };
     let number = text.to_str().and_then(|text| text.parse().ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| format!("{name}: give a number above zero instead of `{}`", text.display()))
+    number.ok_or_else(|| format!("{name}: expected a number above zero instead of `{}`", text.display()))
 }

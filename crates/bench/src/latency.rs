@@ -1,4 +1,4 @@
-//! From the order to start a run of one step until its end: with nothing else to do, and beside half of what the engine can do.
+//! From the start of a one-step run until its end: on an idle engine, and at half of its maximum load.
 
 use crate::limits;
 use crate::report::{Row, Target, Unit};
@@ -11,7 +11,7 @@ use windlass::{Engine, Plan};
 
 const ROUNDS: usize = 3;
 const SAMPLES: usize = 300;
-/// Runs that tell how much is half of what can be done.
+/// Runs that determine the maximum load.
 const CAPACITY_RUNS: usize = 1_000;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
@@ -57,7 +57,7 @@ impl Load {
     }
 }
 
-/// The commits that somebody waits for in such a run.
+/// The commits in such a run that a caller waits for.
 struct Limit {
     commit_ms: f64,
     two_commits_p99_ms: f64,
@@ -86,7 +86,7 @@ fn compared(rounds: &[(f64, f64)]) -> Compared {
     }
 }
 
-/// How long each of so many runs took, in milliseconds.
+/// How long each of this many runs took, in milliseconds.
 pub fn times(setting: &Setting, samples: usize, load: Load) -> Vec<f64> {
     let folder = setting.place();
     let times = setting.runtime.block_on(async {
@@ -120,7 +120,7 @@ async fn one(engine: &Engine, plan: &Plan) {
     engine.run(plan, no_inputs()).await.expect("a start").outcome().await.expect("an end");
 }
 
-/// Runs of one step per second when there are always some to do.
+/// One-step runs per second at full load.
 async fn capacity(engine: &Arc<Engine>, plan: &Arc<Plan>) -> f64 {
     let (engine, plan) = (engine.clone(), plan.clone());
     let started = Instant::now();
@@ -148,7 +148,7 @@ async fn keep_busy(engine: Arc<Engine>, plan: Arc<Plan>, rate: f64, stop: Arc<At
     }
 }
 
-/// What each of the two commits of such a run writes.
+/// The size of each of the two commits of such a run.
 fn bytes_per_commit(setting: &Setting) -> usize {
     let folder = setting.place();
     setting.runtime.block_on(async { one(&engine(&folder), &strict(1)).await });

@@ -1,5 +1,5 @@
-//! What the machine allows at power-safe durability: flushes alone, and a bare SQLite table that somebody waits for. Nothing of
-//! Windlass is in here but the columns of its journal and the size of its records.
+//! The limits of the machine at power-safe durability: flushes alone, and a bare SQLite table. The only parts of
+//! Windlass in here are the columns of its journal and the size of its records.
 
 use crate::setting::Setting;
 use crate::stats::{median, per_second};
@@ -11,26 +11,26 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// So many callers make the groups that are shown beside every part.
+/// The number of callers of the group commits shown next to every part.
 pub const CALLERS: usize = 64;
-/// How long one of the limits is measured beside a part.
+/// How long one of the limits is measured next to a part.
 const GLANCE: Duration = Duration::from_millis(150);
-/// About what a step writes, for the limits beside a part; each measurement has its own size.
+/// The approximate size of a step's record, for the limits next to a part; each measurement has its own size.
 const GLANCE_BYTES: usize = 300;
 
 /// The machine at one moment, in operations per second.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub flushes: f64,
-    /// One row in a commit, handed over by one thread that waits to another that commits.
+    /// One row per commit, passed from one waiting thread to another that commits.
     pub single: f64,
-    /// Rows in commits that [`CALLERS`] callers share.
+    /// Rows in commits shared by [`CALLERS`] callers.
     pub grouped: f64,
 }
 
 impl Limits {
     pub fn now(setting: &Setting) -> Self {
-        // Sizes that take about as long as a glance, on this machine, now.
+        // Sizes that are measured quickly on this machine.
         let flushes = flushes(&setting.place());
         let records = ((flushes * GLANCE.as_secs_f64()) as usize).max(10);
         Self {
@@ -41,7 +41,7 @@ impl Limits {
     }
 }
 
-/// Writes of one page, each flushed, to a file that has its size already: the most that a disk allows a single caller.
+/// Writes of one page, each flushed, to a file of fixed size: the maximum that a disk allows a single caller.
 fn flushes(folder: &Path) -> f64 {
     let mut file = std::fs::File::create(folder.join("flushes")).expect("a file");
     file.write_all(&[0; 4096]).and_then(|()| file.sync_all()).expect("written");
@@ -60,7 +60,7 @@ pub fn single(setting: &Setting, records: usize, bytes: usize) -> f64 {
     per_second(records, commits.iter().sum())
 }
 
-/// How long each of so many commits took whoever waited for it.
+/// How long each of this many commits took for its caller.
 pub fn commits(setting: &Setting, records: usize, bytes: usize) -> Vec<Duration> {
     let bare = Bare::open(setting.place(), bytes);
     let commits = (0..records).map(|_| {
@@ -73,13 +73,13 @@ pub fn commits(setting: &Setting, records: usize, bytes: usize) -> Vec<Duration>
     commits
 }
 
-/// The usual time of a single commit.
+/// The median time of a single commit.
 pub fn commit(setting: &Setting, records: usize, bytes: usize) -> Duration {
     let times = commits(setting, records, bytes);
     Duration::from_secs_f64(median(times.iter().map(Duration::as_secs_f64).collect()))
 }
 
-/// Records per second that are committed for so many callers, each of whom waits for one at a time.
+/// Records per second committed for this many callers, each of which waits for one at a time.
 pub fn grouped(setting: &Setting, callers: usize, records: usize, bytes: usize) -> f64 {
     let bare = Arc::new(Bare::open(setting.place(), bytes));
     let started = Instant::now();
@@ -101,7 +101,7 @@ pub fn grouped(setting: &Setting, callers: usize, records: usize, bytes: usize) 
     rate
 }
 
-/// A thread that writes records of one size, all that have come while it was writing in one commit.
+/// A thread that writes records of one size; all that arrive during a commit share the next one.
 #[derive(Debug)]
 struct Bare {
     queue: mpsc::Sender<oneshot::Sender<()>>,
@@ -116,7 +116,7 @@ impl Bare {
         let path = folder.join("bare.db");
         let writer = std::thread::spawn(move || {
             let database = database(&path);
-            opened.send(()).expect("somebody waits for it");
+            opened.send(()).expect("a caller waits for it");
             write(&database, &waiting, &vec![7; bytes]);
         });
         ready.recv().expect("a database");
@@ -136,7 +136,7 @@ impl Bare {
     }
 }
 
-/// As durable as the journal, with its columns, and like it folded in every 4 MiB, which is what SQLite does by itself.
+/// As durable as the journal, with its columns, and like it checkpointed every 4 MiB, which is SQLite's default.
 pub fn database(path: &Path) -> Connection {
     let database = Connection::open(path).expect("a database");
     let table = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;

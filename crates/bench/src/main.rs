@@ -1,8 +1,8 @@
-//! How fast Windlass is beside what the machine allows at the same durability.
+//! Measures the speed of Windlass relative to the limits of the machine at the same durability.
 //!
-//! Every part is a file here and can be measured alone: `windlass-bench many`. What counts is ratios of figures and limits that
-//! were measured in turns; times alone say more about the disk of the day than about Windlass.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it found")]
+//! Every part is a file here and can be measured alone: `windlass-bench many`. The results are ratios of figures and
+//! limits that were measured alternately; absolute times say more about the disk than about Windlass.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its results")]
 
 mod child;
 mod fan_out;
@@ -32,10 +32,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Measure Windlass beside the limits of this machine
+/// Measure Windlass relative to the limits of this machine
 #[derive(Debug, Parser)]
 struct Args {
-    /// What to measure [default: everything but the store alone, kept in bench/history.jsonl]
+    /// What to measure [default: everything except the store alone, recorded in bench/history.jsonl]
     parts: Vec<Part>,
     /// Print the table as Markdown
     #[arg(long)]
@@ -43,7 +43,7 @@ struct Args {
     /// Print the plain figures as one line of JSON; sizes from SEQ, RUNS, FAN, LAT, MEMRUNS
     #[arg(long, conflicts_with_all = ["parts", "markdown"])]
     json: bool,
-    /// Measure in a folder below this one, on the disk that is asked about [default: where temporary files go]
+    /// Measure in a folder below this one, on its disk [default: the folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }
@@ -62,11 +62,11 @@ enum Part {
     Start,
     /// Memory, idle and with many runs
     Memory,
-    /// What follows a kill
+    /// Recovery after a kill
     Recovery,
     /// Steps that are processes
     Processes,
-    /// The cost of a step against its index
+    /// The cost of a step by its index
     Flatness,
     /// Large outputs; bytes on the disk
     Sizes,
@@ -124,7 +124,7 @@ fn bench(args: Args) -> Result<(), String> {
     let program = setting::windlass();
     if !program.exists() {
         return Err(format!(
-            "{} is measured, too, and is missing: cargo build --release -p windlass-cli",
+            "{} is measured too, but does not exist: cargo build --release -p windlass-cli",
             program.display()
         ));
     }
@@ -159,7 +159,7 @@ fn bench(args: Args) -> Result<(), String> {
     if whole {
         match history::keep(&rows) {
             Ok(said) => say(&said),
-            Err(why) => say(&format!("not kept: {why}")),
+            Err(why) => say(&format!("not recorded: {why}")),
         }
     }
     Ok(())

@@ -32,7 +32,7 @@ pub struct Many {
     /// Steps per second.
     pub rate: f64,
     pub bytes_per_step: usize,
-    /// Of all its files, when it was closed.
+    /// Of all its files, after closing.
     pub folder_bytes: f64,
 }
 

@@ -1,4 +1,4 @@
-//! How much memory a process has that does nothing, that has done many runs, and whose runs wait.
+//! The memory of a process that is idle, that has done many runs, and whose runs wait.
 
 use crate::child::Child;
 use crate::report::{Row, Unit, thousands};
@@ -80,7 +80,7 @@ fn serve(setting: &Setting) -> f64 {
         assert!(started.elapsed() < SERVING, "windlass serve does not listen");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // It has come to rest when it has nothing more to set up.
+    // It is at rest when it has nothing more to set up.
     std::thread::sleep(Duration::from_millis(300));
     child.resident()
 }

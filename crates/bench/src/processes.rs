@@ -1,4 +1,4 @@
-//! Steps that are processes, beside a bare loop that starts the same ones.
+//! Steps that are processes, compared with a bare loop that starts the same ones.
 
 use crate::limits;
 use crate::report::{Row, Target, Unit};
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 const ROUNDS: usize = 2;
 const AT_ONCE: usize = 8;
-/// About what a step that is a process writes.
+/// The approximate size of the record of such a step.
 const BYTES: usize = 500;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
@@ -63,7 +63,7 @@ fn run(setting: &Setting, stages: &str) -> f64 {
     start::run(&folder, "all.yaml")
 }
 
-/// As a shell step does: no input, and what is printed is heard.
+/// Like a shell step: no input, and the output is read.
 fn process() {
     let mut command = Command::new("/bin/sh");
     let ended = command.args(["-c", "true"]).stdin(Stdio::null()).output().expect("a shell");

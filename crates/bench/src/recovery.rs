@@ -1,4 +1,4 @@
-//! `kill -9`, and how long it takes until what was left goes on.
+//! `kill -9`, and how long it takes until the runs continue.
 
 use crate::child::Child;
 use crate::report::{Row, Unit, thousands};
@@ -6,22 +6,22 @@ use crate::setting::Setting;
 use crate::stats::ms;
 use std::time::{Duration, Instant};
 
-/// Until the first goes on, and until all do.
+/// Until the first run continues, and until all do.
 const FIRST_MS: f64 = 150.0;
 const ALL_MS: f64 = 5_000.0;
-/// What would take longer is left out: the whole bench is to take less than 3 minutes.
+/// Sizes that would take longer are left out: the whole benchmark should take less than 3 minutes.
 const PATIENCE_MS: f64 = 40_000.0;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
     let (mut rows, mut each_ms) = (Vec::new(), 0.0);
     for runs in [1_000, 100_000] {
-        let after = format!("after a kill with {} runs at work", thousands(runs as f64));
+        let after = format!("after a kill with {} runs in progress", thousands(runs as f64));
         let takes_ms = each_ms * runs as f64;
         if takes_ms > PATIENCE_MS {
             let why = format!("would take {:.0} s", takes_ms / 1_000.0);
             rows.push(Row::left_out(
                 format!("recovery.last.{runs}"),
-                format!("{after}: until all go on"),
+                format!("{after}: until all continue"),
                 why,
             ));
             continue;
@@ -43,14 +43,14 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
         rows.extend([
             Row::under(
                 format!("recovery.first.{runs}"),
-                format!("{after}: until the first goes on"),
+                format!("{after}: until the first continues"),
                 first_ms,
                 Unit::Milliseconds,
                 FIRST_MS,
             ),
             Row::under(
                 format!("recovery.last.{runs}"),
-                format!("{after}: until all go on"),
+                format!("{after}: until all continue"),
                 last_ms,
                 Unit::Milliseconds,
                 ALL_MS,
@@ -65,12 +65,12 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
     rows
 }
 
-/// What became of one long run whose process was killed halfway.
+/// The result of one long run whose process was killed halfway.
 #[derive(Clone, Copy, Debug)]
 pub struct Crash {
-    /// It has come to its end.
+    /// It has finished.
     pub resumed: bool,
-    /// Finished steps that were done again.
+    /// Finished steps that were repeated.
     pub re_executed: usize,
     pub restart_to_next_step: Duration,
 }
@@ -84,7 +84,7 @@ pub fn crash(setting: &Setting, steps: usize) -> Crash {
         at_work = Some(number(&child.line().expect("the next step")).unwrap_or(steps));
     }
     child.kill();
-    // Whatever began before the end had been said before; all before the last one were durable.
+    // A step starts after the previous one was reported, and all before the last one were durable.
     while let Some(line) = child.line() {
         at_work = Some(number(&line).unwrap_or(steps));
     }
@@ -92,7 +92,7 @@ pub fn crash(setting: &Setting, steps: usize) -> Crash {
     let mut child = Child::start("recover", &folder, 0);
     let first = child.line().unwrap_or_default();
     let restart_to_next_step = started.elapsed();
-    // A run that had ended before it was killed has no next step.
+    // A run that had ended before the kill has no next step.
     let next = first.strip_prefix("next ").and_then(|step| number(step).ok());
     let last = if next.is_some() { child.line().unwrap_or_default() } else { first };
     Crash {

@@ -1,12 +1,12 @@
-//! What was measured, as a table for people: figure, limit, ratio, target, met or missed.
+//! The results as a table for people: figure, limit, ratio, target, met or missed.
 
 use crate::limits::{CALLERS, Limits};
 use crate::stats::Compared;
 
-/// One measurement beside what it is compared with.
+/// One measurement and what it is compared with.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Under which the ratio is kept from commit to commit.
+    /// The key of the ratio across commits.
     pub key: String,
     pub what: String,
     pub figure: Figure,
@@ -29,7 +29,7 @@ pub struct Limit {
     pub target: Option<Target>,
 }
 
-/// Where the ratio of figure to limit has to be.
+/// The required range of the ratio of figure to limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
     AtLeast(f64),
@@ -47,24 +47,24 @@ pub enum Unit {
 }
 
 impl Row {
-    /// Something that was compared with a limit; how that is called comes later.
+    /// A figure compared with a limit, whose name is set later.
     pub fn of(key: impl Into<String>, what: impl Into<String>, compared: Compared, unit: Unit) -> Self {
         let Compared { figure, limit, ratio } = compared;
         let limit = Some(Limit { name: String::new(), value: limit, ratio, target: None });
         Self { key: key.into(), what: what.into(), figure: Figure::Of(figure, unit), limit }
     }
 
-    /// A figure with nothing to compare it with.
+    /// A figure without a comparison.
     pub fn plain(key: impl Into<String>, what: impl Into<String>, figure: f64, unit: Unit) -> Self {
         Self { key: key.into(), what: what.into(), figure: Figure::Of(figure, unit), limit: None }
     }
 
-    /// Something that was not measured.
+    /// A skipped measurement.
     pub fn left_out(key: impl Into<String>, what: impl Into<String>, why: String) -> Self {
         Self { key: key.into(), what: what.into(), figure: Figure::LeftOut(why), limit: None }
     }
 
-    /// A figure that must not be above a fixed value.
+    /// A figure with a fixed maximum.
     pub fn under(
         key: impl Into<String>,
         what: impl Into<String>,
@@ -91,7 +91,7 @@ impl Row {
         self
     }
 
-    /// Names the limit where there is no target.
+    /// Names the limit if there is no target.
     #[must_use]
     pub fn beside(mut self, limit: impl Into<String>) -> Self {
         if let Some(known) = &mut self.limit {
@@ -133,7 +133,7 @@ impl Target {
         }
     }
 
-    /// How much worse a ratio is than an earlier one: 0.2 when a fifth is lost.
+    /// How much worse a ratio is than an earlier one: 0.2 if a fifth is lost.
     pub fn loss(self, before: f64, now: f64) -> f64 {
         match self {
             Self::AtLeast(_) => 1.0 - now / before,
@@ -149,7 +149,7 @@ impl Target {
     }
 }
 
-/// As a share, where it is not many times.
+/// As a percentage, unless it is a multiple.
 pub fn ratio(ratio: f64) -> String {
     if ratio < 5.0 { format!("{:.0} %", ratio * 100.0) } else { format!("{ratio:.1} ×") }
 }
@@ -187,7 +187,7 @@ pub fn limits(limits: &Limits) -> String {
     format!("fdatasync {flushes}/s, commits of one row {single}/s, rows of {CALLERS} callers {grouped}/s")
 }
 
-/// How many targets were met.
+/// The number of targets met.
 pub fn verdict(rows: &[Row]) -> String {
     let targets = rows.iter().filter_map(|row| row.limit.as_ref());
     let met: Vec<bool> = targets.filter_map(|limit| Some(limit.target?.is_met(limit.ratio))).collect();
@@ -221,7 +221,7 @@ mod tests {
     use super::{Row, Target, Unit, table, thousands};
 
     #[test]
-    fn numbers_are_cut_into_thousands() {
+    fn numbers_have_thousands_separators() {
         assert_eq!(
             ["1", "999", "1000", "1234567"].map(|n| thousands(n.parse().unwrap_or(0.0))),
             ["1", "999", "1,000", "1,234,567"]
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_missed_says_so() {
+    fn a_missed_target_is_shown() {
         let row = |figure| Row::under("memory.idle", "idle", figure, Unit::Megabytes, 25.0);
         assert!(table(&[row(20.0)]).contains("80 %   ≤ 100 %  met"), "{}", table(&[row(20.0)]));
         assert!(table(&[row(50.0)]).contains("200 %  ≤ 100 %  missed"));

@@ -1,4 +1,4 @@
-//! One run of many steps after each other: strict ones, which wait for their records, and pure ones, which do not.
+//! One run of many sequential steps: strict ones, which wait for their records, and pure ones, which do not.
 
 use crate::limits;
 use crate::report::{Row, Target, Unit, thousands};
@@ -35,7 +35,7 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
     rows
 }
 
-/// From the order to start it until it has ended.
+/// From its start until its end.
 pub fn steps_per_second(setting: &Setting, plan: &Plan, steps: usize) -> f64 {
     let folder = setting.place();
     let rate = setting.runtime.block_on(async {
@@ -49,7 +49,7 @@ pub fn steps_per_second(setting: &Setting, plan: &Plan, steps: usize) -> f64 {
     rate
 }
 
-/// What a strict step adds to the journal.
+/// The records of a strict step.
 pub fn bytes_per_step(setting: &Setting) -> usize {
     let of = |steps| {
         let folder = setting.place();

@@ -1,4 +1,4 @@
-//! Where measurements take place: a folder of their own, threads for the engine, the `echo` executor and the workflows.
+//! The environment of measurements: a folder, threads for the engine, the `echo` executor and the workflows.
 
 use rusqlite::{Connection, OpenFlags};
 use std::cell::Cell;
@@ -10,7 +10,7 @@ use windlass::{
 };
 use windlass_runtime::{Beginning, Lineage, Start};
 
-/// What an `echo` step is given and gives back.
+/// The input and output of an `echo` step.
 const INPUT: &str = "input: {ok: true}";
 
 #[derive(Debug)]
@@ -21,14 +21,14 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Makes a folder below `base`, which should lie on the disk that is asked about.
+    /// Creates a folder below `base`, which should be on the disk to measure.
     pub fn new(base: &Path) -> std::io::Result<Self> {
         let folder = base.join(format!("windlass-bench-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         Ok(Self { runtime: runtime(), folder, places: Cell::new(0) })
     }
 
-    /// A folder that nobody has used.
+    /// A new folder.
     pub fn place(&self) -> PathBuf {
         self.places.set(self.places.get() + 1);
         let place = self.folder.join(self.places.get().to_string());
@@ -39,7 +39,7 @@ impl Setting {
 
 impl Drop for Setting {
     fn drop(&mut self) {
-        // What cannot be removed now is found by whoever looks after the folder for temporary files.
+        // A leftover folder is removed with other temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -49,7 +49,7 @@ pub fn runtime() -> Runtime {
     builder.worker_threads(2).enable_all().build().expect("threads for the engine")
 }
 
-/// Gives back what it was given, at once.
+/// Returns its input at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo;
 
@@ -67,12 +67,12 @@ pub fn engine(folder: &Path) -> Engine {
     Engine::open(folder).expect("a data folder").with_executor(Echo)
 }
 
-/// The program itself, which lies beside this one.
+/// The program itself, which is next to this one.
 pub fn windlass() -> PathBuf {
     std::env::current_exe().expect("this program has a path").with_file_name("windlass")
 }
 
-/// A run that is left alone when only people could move it.
+/// A run that stops when only people could continue it.
 pub fn beginning(host: &Host, inputs: Value) -> Start {
     Start {
         run: None,
@@ -96,7 +96,7 @@ pub fn no_inputs() -> Value {
     Value::map::<&str>([])
 }
 
-/// Stages that follow each other, each with what stands in `stage`.
+/// Sequential stages, each with the content of `stage`.
 pub fn chain(steps: usize, stage: &str) -> Plan {
     let stages: String = (0..steps)
         .map(|n| match n {
@@ -117,7 +117,7 @@ pub fn pure(steps: usize) -> Plan {
     chain(steps, "type: assign, set: {ok: true}")
 }
 
-/// One `echo` for each number of the parameter `items`, of which it gives back the number.
+/// One `echo` for each number of the parameter `items`, which returns the number.
 pub fn fan_out(at_once: usize) -> Plan {
     plan(&format!(
         "config: {{timeout: 10h, parameters: {{items: {{type: array<integer>, required: true}}}}}}\n\
@@ -131,7 +131,7 @@ pub fn items(count: usize) -> Value {
     Value::map([("items", Value::list(numbers))])
 }
 
-/// Does something so many times, with so many of them under way at a time.
+/// Does something this many times, with a limit on concurrency.
 pub async fn in_flight<F>(count: usize, at_once: usize, one: impl Fn() -> F + Clone + Send + 'static)
 where
     F: Future<Output = ()> + Send,
@@ -149,19 +149,19 @@ where
     }
 }
 
-/// A whole workflow, from what comes after its name.
+/// A whole workflow, given everything after its name.
 pub fn workflow(rest: &str) -> String {
     format!("workflow: {{id: bench, name: Bench}}\n{rest}")
 }
 
-/// The rest of a workflow becomes a plan.
+/// The plan of a workflow, given everything after its name.
 pub fn plan(rest: &str) -> Plan {
     let text = workflow(rest);
     let workflow = Workflow::read("bench.yaml", text.into_bytes());
     workflow.plan().expect("the workflows of the bench are valid").clone()
 }
 
-/// How many bytes of records the journal of a folder holds that nobody writes to.
+/// The total size of the records in the journal of a folder without a writer.
 pub fn journal_bytes(folder: &Path) -> usize {
     let file = folder.join("journal.db");
     let journal = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a journal");
@@ -170,7 +170,7 @@ pub fn journal_bytes(folder: &Path) -> usize {
     sum.unsigned_abs()
 }
 
-/// How many bytes the files of a folder have.
+/// The total size of the files in a folder.
 pub fn folder_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).expect("a folder");
     let sizes = entries.map(|entry| {

@@ -1,4 +1,4 @@
-//! Steps that give back much, and what a step that gives back nearly nothing leaves on the disk.
+//! Steps with large outputs, and the disk space of a step with almost none.
 
 use crate::limits;
 use crate::many;
@@ -36,7 +36,7 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
     rows
 }
 
-/// Gives back so many bytes, which differ from step to step: what is the same would be kept once.
+/// Returns this many bytes, which differ from step to step, because equal values are stored once.
 struct Fat(usize);
 
 impl Executor for Fat {

@@ -1,4 +1,4 @@
-//! `windlass run` of a file with one step, from the start of the process to its exit, in a data folder that is there.
+//! `windlass run` of a file with one step, from the start of the process to its exit, in an existing data folder.
 
 use crate::limits;
 use crate::report::{Row, Target, Unit};
@@ -11,7 +11,7 @@ use std::time::Instant;
 const ROUNDS: usize = 5;
 const STARTS: usize = 10;
 const COMMITS: usize = 100;
-/// What the commits of a run of one step have at the most.
+/// The maximum size of the commits of a one-step run.
 const BYTES: usize = 500;
 
 pub fn measure(setting: &Setting) -> Vec<Row> {
@@ -21,7 +21,7 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
     vec![row.with("15 ms + 3 single commits", Target::AtMost(1.0))]
 }
 
-/// The usual time of a start, in milliseconds; measured anew whenever it is asked for.
+/// The median time of a start, in milliseconds; measured at each call.
 pub fn starts(setting: &Setting) -> impl FnMut() -> f64 {
     let folder = setting.place();
     let stages = "stages:\n  - {id: one, type: shell, run: \"true\"}\n";

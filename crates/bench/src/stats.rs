@@ -1,4 +1,4 @@
-//! Medians, percentiles, and figures beside their limits.
+//! Medians, percentiles, and figures with their limits.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     percentile(&mut values, 50.0)
 }
 
-/// Sorts the values; the nearest one is taken.
+/// Sorts the values and takes the nearest one.
 pub fn percentile(values: &mut [f64], percent: f64) -> f64 {
     assert!(!values.is_empty(), "something was measured");
     values.sort_by(f64::total_cmp);
@@ -22,7 +22,7 @@ pub fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
 }
 
-/// A figure, its limit, and the one divided by the other: each the median of its rounds.
+/// A figure, its limit, and their ratio: each the median of its rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared {
     pub figure: f64,
@@ -30,8 +30,8 @@ pub struct Compared {
     pub ratio: f64,
 }
 
-/// Limit, figure, limit, figure, … limit: a shared machine changes its pace, so each figure is divided by the mean of the two
-/// limits beside it.
+/// Limit, figure, limit, figure, … limit: the speed of a shared machine varies, so each figure is divided by the mean
+/// of the two limits around it.
 pub fn interleaved(
     rounds: usize,
     mut limit: impl FnMut() -> f64,
@@ -51,15 +51,15 @@ mod tests {
     use super::{interleaved, median, percentile};
 
     #[test]
-    fn the_middle_and_the_far_end() {
+    fn median_and_percentile() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         let mut values: Vec<f64> = (1..=101).rev().map(f64::from).collect();
         assert_eq!(percentile(&mut values, 99.0), 100.0);
     }
 
     #[test]
-    fn each_figure_is_divided_by_the_limits_beside_it() {
-        // The machine becomes slower by half; the ratio stays.
+    fn each_figure_is_divided_by_the_limits_around_it() {
+        // The machine slows down by half; the ratio stays.
         let mut limits = [100.0, 100.0, 50.0, 50.0].into_iter();
         let mut figures = [80.0, 60.0, 40.0].into_iter();
         let compared = interleaved(3, || limits.next().unwrap_or(0.0), || figures.next().unwrap_or(0.0));

@@ -1,5 +1,5 @@
-//! The store alone, with and without its view, beside the bare loop that could do the least of the same. Not part of the whole: for
-//! whoever looks for what stands between a run and the disk.
+//! The store alone, with and without its view, compared with the simplest loop that does the same. Not part of the
+//! default: for finding out what costs time between a run and the disk.
 
 use crate::limits;
 use crate::report::{Row, Unit};
@@ -33,7 +33,7 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
     rows
 }
 
-/// Each caller adds one record at a time to a run of its own.
+/// Each caller appends one record at a time to its own run.
 fn records_per_second(
     setting: &Setting,
     projection: Option<Arc<dyn Projection>>,
@@ -65,7 +65,7 @@ fn records_per_second(
     rate
 }
 
-/// Something that makes a record of the wanted size.
+/// An event that makes a record of the wanted size.
 fn events() -> Vec<Event> {
     let of = |length: usize| {
         let what = What::Paused { by: "x".repeat(length).into(), reached: false };
@@ -76,7 +76,7 @@ fn events() -> Vec<Event> {
     of(BYTES - around)
 }
 
-/// About what a real one does: a few texts per run.
+/// Similar to the real one: a few strings per run.
 struct Few;
 
 impl Projection for Few {
