@@ -1,5 +1,5 @@
-//! One stream of a process on its way to the outcome and to whoever watches: redacted first, then cut into lines and kept
-//! up to a limit.
+//! One stream of a process on its way to the outcome and to live viewers: redacted first, then split into lines and
+//! kept up to a limit.
 
 use crate::context::{Line, Output, Stream};
 use crate::redact::{Flow, Redactor};
@@ -11,18 +11,18 @@ use windlass_engine::JobKey;
 
 const CHUNK_BYTES: usize = 32 * 1024;
 
-/// A longer line is sent in pieces, so that one without an end cannot fill the memory.
+/// Longer lines are sent in pieces, so that a line without an end cannot fill the memory.
 const LINE_BYTES_MAX: usize = 16 * 1024;
 
-/// Of the last line, which goes into messages.
+/// The maximum length of the last line in messages.
 const LAST_LINE_BYTES_MAX: usize = 400;
 
-/// A process that has exited may have left children that hold its output open, perhaps for days. They are listened to for
-/// this long; ordinary pipelines are through in a fraction of it.
+/// Children of an exited process may hold its output open, perhaps for days. Their output is read for this long;
+/// ordinary pipelines finish in a fraction of it.
 pub const LINGER: Duration = Duration::from_millis(250);
 
-/// After that only what is in the pipe already is read, which cannot be more than this: the most that Linux lets a pipe
-/// hold without being root. So whatever the process itself wrote is never lost, even when the watcher is slow.
+/// After that, only the content of the pipe is read, which is at most this: the limit of Linux for a pipe without
+/// root. So output of the process itself is never lost, even with a slow viewer.
 const PIPE_BYTES_MAX: usize = 1024 * 1024;
 
 pub struct Capture {
@@ -30,11 +30,11 @@ pub struct Capture {
     stream: Stream,
     output: Output,
     flow: Flow,
-    /// The line that has not ended yet.
+    /// The unfinished line.
     line: Vec<u8>,
     last_line: Vec<u8>,
     kept: Kept,
-    /// As it was printed, where somebody needs to read it as data; empty while that is the same as `kept`.
+    /// As printed, for reading as data; empty while it is the same as `kept`.
     raw: Option<Kept>,
 }
 
@@ -57,7 +57,7 @@ impl Kept {
         self.left_out += rest.len() as u64;
     }
 
-    /// Whether there is more than so many bytes.
+    /// Whether there is more than this many bytes.
     fn is_cut(&self, bytes_max: usize) -> bool {
         self.left_out > 0 || self.bytes.len() > bytes_max
     }
@@ -66,7 +66,7 @@ impl Kept {
         (self.left_out == 0).then_some(&self.bytes)
     }
 
-    /// Exactly as printed, as far as it is UTF-8. What is missing is said in a line of its own.
+    /// Exactly as printed, as far as it is UTF-8. A separate line tells how much is missing.
     fn text(&self) -> String {
         if self.left_out == 0 {
             return String::from_utf8_lossy(&self.bytes).into_owned();
@@ -79,7 +79,7 @@ impl Kept {
         text
     }
 
-    /// Without a character that is only begun, and how many bytes are missing then.
+    /// Without an incomplete character, and how many bytes are missing then.
     fn cut(&self) -> (String, u64) {
         let begun = if self.left_out == 0 { 0 } else { cut_character(&self.bytes) };
         let whole = self.bytes.len() - begun;
@@ -88,7 +88,7 @@ impl Kept {
     }
 }
 
-/// How many bytes at the end are the beginning of a character that goes on behind it.
+/// The number of bytes at the end that start an incomplete character.
 fn cut_character(bytes: &[u8]) -> usize {
     let begins = bytes.iter().rev().take(3).position(|byte| byte & 0b1100_0000 != 0b1000_0000);
     let Some(back) = begins else { return 0 };
@@ -111,7 +111,7 @@ impl Capture {
         }
     }
 
-    /// Also keeps what is printed with its secrets in it. Never leaves this crate as it is.
+    /// Also keeps the output with its secrets. It never leaves this crate unredacted.
     #[must_use]
     pub fn with_raw(self) -> Self {
         let raw = Some(Kept::new(self.kept.bytes_max));
@@ -125,16 +125,16 @@ impl Capture {
             tokio::time::sleep(LINGER).await;
         });
         let mut chunk = vec![0; CHUNK_BYTES];
-        // A pipe that cannot be read is one that has ended.
+        // A pipe that cannot be read has ended.
         loop {
-            // By chance, not in order: a child that never stops printing must not keep the time from being noticed.
+            // Random order: a child that never stops printing must not hide the timeout.
             let read = tokio::select! { read = pipe.read(&mut chunk) => read, () = &mut lingered => break };
             let Ok(bytes @ 1..) = read else { return self.finish().await };
             self.take(&chunk[..bytes]).await;
         }
         let mut left = PIPE_BYTES_MAX;
         while left > 0 {
-            // Lets the reactor look at the pipe: it must not seem empty only because nobody has looked yet.
+            // Lets the reactor poll the pipe, which must not seem empty only because it was not polled yet.
             tokio::task::yield_now().await;
             let read =
                 tokio::select! { biased; read = pipe.read(&mut chunk) => read, () = async {} => break };
@@ -190,7 +190,7 @@ impl Capture {
         self.output.send(Line { job: self.job.clone(), stream: self.stream, bytes }).await;
     }
 
-    /// As text, and no more than so many bytes of it.
+    /// As text, up to this many bytes.
     pub fn head(&self, bytes_max: usize) -> String {
         if bytes_max >= self.kept.bytes.len() {
             return self.kept.text();
@@ -201,12 +201,12 @@ impl Capture {
         head.text()
     }
 
-    /// All that is kept, as text that ends where the last whole character does.
+    /// All kept output as text, without an incomplete character at the end.
     pub fn cut(&self) -> String {
         self.kept.cut().0
     }
 
-    /// The bytes that [`Self::head`] shows, where they are no text.
+    /// The bytes that [`Self::head`] shows, if they are not text.
     pub fn base64(&self, bytes_max: usize) -> Option<String> {
         let bytes = &self.kept.bytes[..self.kept.bytes.len().min(bytes_max)];
         let whole = bytes.len() - if self.kept.is_cut(bytes_max) { cut_character(bytes) } else { 0 };
@@ -218,12 +218,12 @@ impl Capture {
         self.kept.left_out > 0
     }
 
-    /// Whether nothing but blanks was printed.
+    /// Whether only blanks were printed.
     pub fn is_blank(&self) -> bool {
         self.last_line.is_empty()
     }
 
-    /// The whole of it with its secrets, where that was asked for and fits.
+    /// The whole output with its secrets, if requested and within the limit.
     pub fn raw(&self) -> Option<&[u8]> {
         self.raw.as_ref().unwrap_or(&self.kept).whole()
     }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use windlass_engine::{Path, RunId};
 
-    /// Everything printed, with room for `bytes_max` bytes: the text kept, and the lines sent.
+    /// Everything printed, with a limit of `bytes_max` bytes: the text kept, and the lines sent.
     async fn captured(printed: &[u8], bytes_max: usize) -> (String, Vec<Vec<u8>>) {
         let job =
             JobKey { run: RunId::new("r").expect("good"), path: Path::default(), attempt: 1, delivery: 1 };
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_what_is_kept_no_more_is_shown_than_wanted() {
+    async fn only_the_requested_part_is_shown() {
         let job =
             JobKey { run: RunId::new("r").expect("good"), path: Path::default(), attempt: 1, delivery: 1 };
         let mut capture = Capture::new(job, Stream::Stdout, Output::nowhere(), Redactor::new([]), 8);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_a_flood_no_more_is_held_than_the_limit() {
+    async fn a_flood_is_held_only_up_to_the_limit() {
         let job =
             JobKey { run: RunId::new("r").expect("good"), path: Path::default(), attempt: 1, delivery: 1 };
         let (bytes, bytes_max) = (200 * 1024 * 1024, 1024 * 1024);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_are_kept_only_where_they_are_no_text() {
+    async fn bytes_are_kept_only_if_they_are_not_text() {
         let check = async |printed: &[u8], bytes_max: usize, expected: Option<&str>| {
             let job = JobKey {
                 run: RunId::new("r").expect("good"),
@@ -325,7 +325,7 @@ mod tests {
         check(&[&*full, b"\n"].concat(), &[&full, b"\n"]).await;
     }
 
-    /// What is kept of a pipe that nobody closes although the process has exited, while the watcher is slow.
+    /// What is kept of a pipe that stays open although the process has exited, with a slow viewer.
     async fn left_open(pipe: impl AsyncRead + Unpin) -> usize {
         let job =
             JobKey { run: RunId::new("r").expect("good"), path: Path::default(), attempt: 1, delivery: 1 };
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_process_wrote_is_never_lost_and_its_children_do_not_hold_it_up() {
+    async fn output_of_a_process_is_never_lost_and_its_children_do_not_delay_it() {
         let printed = vec![b'x'; 5 * CHUNK_BYTES];
         let (reader, mut writer) = tokio::io::duplex(printed.len());
         tokio::io::AsyncWriteExt::write_all(&mut writer, &printed).await.expect("it fits");

@@ -1,5 +1,5 @@
-//! Children of a crashed owner: a plain file of the groups that were started, the marks that every child carries, and how
-//! whatever is left of them is ended before anything is delivered again.
+//! Processes left by a crashed owner: a file of started process groups, the marks that every child carries, and how
+//! leftovers are ended before anything is delivered again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -10,27 +10,25 @@ use windlass_engine::{Job, JobKey, RunId};
 /// Which delivery of which job a process belongs to.
 const JOB: &str = "WINDLASS_JOB";
 
-/// Whose it is: run ids are unique only in their data folder, and the next folder may have a run of the same name.
+/// The data folder: run ids are unique only within it, and another folder may have a run with the same name.
 pub const FOLDER: &str = "WINDLASS_FOLDER";
 
-/// Why something of an earlier owner may still be running. Nothing may be delivered again before it is gone.
+/// Why a process of an earlier owner may still be running. Nothing may be delivered again before it is gone.
 #[derive(Debug, thiserror::Error)]
 pub enum EndError {
-    #[error("cannot look for processes that an earlier owner left behind: {0}")]
+    #[error("cannot search for processes of an earlier owner: {0}")]
     Look(#[from] std::io::Error),
-    #[error(
-        "process {pid}, which an earlier owner left behind, does not end; end it by hand, then try again"
-    )]
+    #[error("process {pid}, left by an earlier owner, does not end; kill it, then try again")]
     Stuck { pid: i32 },
 }
 
-/// The groups that this owner starts, written down without a flush: the file has to outlive the process, not the machine.
+/// The groups that this owner starts, written without a flush: the file has to outlive the process, not the machine.
 #[derive(Debug)]
 pub struct Children {
-    /// As the mark shows it.
+    /// The folder as in the mark.
     folder: PathBuf,
-    /// The jobs that the last owner started a process for. None if the machine has restarted since: then the list may have lost
-    /// its last lines.
+    /// The jobs that the last owner started a process for. `None` after a reboot, because the list may have lost its
+    /// last lines.
     earlier: Option<HashSet<String>>,
     #[cfg(target_os = "linux")]
     list: std::sync::Mutex<list::List>,
@@ -51,14 +49,14 @@ impl Children {
         })
     }
 
-    /// Whether an earlier owner may have started a process for this delivery. It says no only if it knows.
+    /// Whether an earlier owner may have started a process for this delivery. False only if that is certain.
     pub fn may_have_started(&self, job: &JobKey) -> bool {
         self.earlier.as_ref().is_none_or(|started| started.contains(&in_one_line(job)))
     }
 
-    /// Remembers the group that a process leads. It must not have been waited for yet.
+    /// Remembers the group that a process leads. The process must not have been waited for yet.
     ///
-    /// Nothing is said when that fails: the group is then still found by its mark.
+    /// Failures are ignored: the group can still be found by its mark.
     pub fn started(&self, leader: u32, job: &JobKey) {
         #[cfg(target_os = "linux")]
         if let (Ok(leader), Ok(mut list)) = (i32::try_from(leader), self.list.lock()) {
@@ -69,10 +67,10 @@ impl Children {
     }
 }
 
-/// Whether this system lets a new owner find what an earlier one left running. It takes `/proc`.
+/// Whether a new owner can find processes of an earlier one on this system. It needs `/proc`.
 pub const FINDS_ORPHANS: bool = cfg!(target_os = "linux");
 
-/// What every process that is started for a job has in its environment.
+/// The environment of every process that is started for a job.
 pub fn marks(job: &Job, children: Option<&Children>) -> Vec<(&'static str, OsString)> {
     let mut marks = vec![
         (JOB, job.key.to_string().into()),
@@ -83,12 +81,12 @@ pub fn marks(job: &Job, children: Option<&Children>) -> Vec<(&'static str, OsStr
     marks
 }
 
-/// Ends what an earlier owner of this data folder left running, and returns how many processes that were: the groups in the
-/// list whose leader is still the same process, every process whose environment names this folder and one of `is_ours`' runs,
-/// and whatever those have started. Never the caller itself nor its ancestors.
+/// Ends what an earlier owner of this data folder left running, and returns the number of processes: the groups in
+/// the list whose leader is still the same process, every process whose environment names this folder and one of
+/// `is_ours`' runs, and all their descendants. Never the caller itself nor its ancestors.
 ///
-/// Blocks until they are gone. Only the owner of the data folder may call it, before it starts anything of these runs.
-/// Where there is no `/proc` nothing can be found, and the answer is 0.
+/// Blocks until they are gone. Only the owner of the data folder may call it, before it starts anything for these
+/// runs. Without `/proc` nothing can be found, and the result is 0.
 pub fn end_orphans(folder: &Path, is_ours: impl Fn(&RunId) -> bool) -> Result<usize, EndError> {
     #[cfg(target_os = "linux")]
     return {
@@ -102,7 +100,7 @@ pub fn end_orphans(folder: &Path, is_ours: impl Fn(&RunId) -> bool) -> Result<us
     }
 }
 
-/// The runs of a data folder that have left processes, perhaps with some that have left none.
+/// The runs of a data folder that have left processes, possibly with some that have not.
 pub fn orphaned_runs(folder: &Path) -> Result<BTreeSet<RunId>, EndError> {
     #[cfg(target_os = "linux")]
     return orphans::runs(&folder.canonicalize()?);
@@ -113,12 +111,12 @@ pub fn orphaned_runs(folder: &Path) -> Result<BTreeSet<RunId>, EndError> {
     }
 }
 
-/// Those of one job that have left its group, and still carry its mark.
+/// Processes of one job that have left its group and still carry its mark.
 #[derive(Clone, Debug)]
 pub struct Strays {
     job: String,
     folder: Option<PathBuf>,
-    /// Who is in it is not looked for.
+    /// Members of this group are not searched for.
     group: Option<u32>,
 }
 
@@ -127,12 +125,11 @@ impl Strays {
         Self { job: job.to_string(), folder: children.map(|children| children.folder.clone()), group }
     }
 
-    /// Ends them: asks, waits, kills. Where there is no `/proc` nothing can be found.
+    /// Ends them: SIGTERM, wait, SIGKILL. Without `/proc` nothing can be found.
     ///
-    /// Nothing is said when that fails, as when nobody can look because too many files are open: whoever recovers the run
-    /// looks again.
+    /// Failures are ignored, for example if too many files are open: recovery of the run searches again.
     pub async fn end(self, grace: Duration) {
-        // Of many jobs that end at once all groups are asked before anybody looks for strays.
+        // If many jobs end at once, all groups are signaled before any strays are searched for.
         tokio::task::yield_now().await;
         #[cfg(target_os = "linux")]
         let _ = tokio::task::spawn_blocking(move || orphans::end_strays(&self, grace)).await;
@@ -141,18 +138,18 @@ impl Strays {
     }
 }
 
-/// A job key, as the list shows it.
+/// A job key as written in the list.
 fn in_one_line(job: &JobKey) -> String {
     job.to_string().replace(['\n', '\r'], " ")
 }
 
-/// The run that a job key, as it is shown, belongs to.
+/// The run of a written job key.
 #[cfg(target_os = "linux")]
 fn run_of(job: &str) -> Option<RunId> {
     RunId::new(job.split_once(':')?.0).ok()
 }
 
-/// The file: a line for each group, with the id of its leader, when that was started, the boot, and the job.
+/// The file: one line per group, with the id of its leader, its start time, the boot, and the job.
 #[cfg(target_os = "linux")]
 mod list {
     use super::{in_one_line, run_of};
@@ -166,10 +163,10 @@ mod list {
 
     const NAME: &str = "children";
 
-    /// Stands in the place of a job in the line that says that an owner opened the list during this boot.
+    /// In place of a job, marks the line that says that an owner opened the list during this boot.
     const OPENED: &str = "opened";
 
-    /// So large the file may get before lines about groups that are gone are taken out.
+    /// Above this size, lines about ended groups are removed from the file.
     const COMPACT_BYTES: u64 = 64 * 1024;
 
     #[derive(Debug)]
@@ -197,7 +194,7 @@ mod list {
         }
 
         pub fn add(&mut self, leader: i32, job: &JobKey) -> io::Result<()> {
-            // Gone already: there is nothing to end.
+            // Already gone: there is nothing to end.
             let Some(process) = proc::process(leader) else { return Ok(()) };
             let (since, job) = (process.identity.start_time, in_one_line(job));
             let line = format!("{leader} {since} {} {job}\n", self.boot);
@@ -206,7 +203,7 @@ mod list {
             if self.bytes >= self.compact_at { self.compact() } else { Ok(()) }
         }
 
-        /// Writes the file anew with what still runs. A crash in between leaves the old one or the new one.
+        /// Rewrites the file with the groups that still run. A crash leaves either the old file or the new one.
         fn compact(&mut self) -> io::Result<()> {
             let text = std::fs::read(&self.path)?;
             let text = String::from_utf8_lossy(&text);
@@ -257,12 +254,12 @@ mod list {
         }
     }
 
-    /// The groups in the list that belong to this boot and whose leader is there; it keeps the id of the group from being
-    /// given to anybody else.
+    /// The groups in the list that belong to this boot and whose leader still exists, which keeps the id of the group
+    /// from being reused.
     pub fn living(folder: &Path) -> io::Result<Vec<Entry>> {
         let boot = proc::boot_id()?;
         let text = read(folder)?;
-        // A line that cannot be read was being written when the machine stopped.
+        // An unreadable line was being written when the machine stopped.
         let entries = text.lines().filter_map(parse);
         Ok(entries.filter(|entry| entry.boot == boot && is_running(entry.leader)).collect())
     }
@@ -292,15 +289,16 @@ mod orphans {
     use std::time::{Duration, Instant};
     use windlass_engine::RunId;
 
-    /// A killed process is gone in no time unless it belongs to somebody else or waits for a broken disk.
+    /// A killed process disappears quickly unless it belongs to another user or waits for a broken disk.
     const WAIT_MAX: Duration = Duration::from_secs(10);
 
-    /// Rounds of looking. Whoever starts processes faster than we can stop them is not caught by looking longer.
+    /// The maximum number of searches. Processes that multiply faster than they can be stopped are not caught by more
+    /// of them.
     const ROUNDS_MAX: usize = 100;
 
-    /// Who is looked for.
+    /// What to search for.
     pub enum Search<'a> {
-        /// Whatever runs of a data folder have left, with the groups in its list.
+        /// Everything left by runs of a data folder, including the groups in its list.
         Runs {
             folder: &'a Path,
             is_ours: &'a dyn Fn(&RunId) -> bool,
@@ -308,7 +306,7 @@ mod orphans {
         Strays(&'a Strays),
     }
 
-    /// Asks them to end, and ends those that do not within the time given.
+    /// Sends SIGTERM, and kills processes that do not end in time.
     pub fn end_strays(strays: &Strays, grace: Duration) -> Result<(), EndError> {
         let search = Search::Strays(strays);
         let found = search.look()?;
@@ -319,13 +317,13 @@ mod orphans {
             send(*one, Signal::TERM)?;
         }
         let deadline = Instant::now() + grace;
-        // Whoever is still there is killed.
+        // The rest is killed.
         let _ = found.iter().try_for_each(|one| wait(*one, deadline));
         search.end().map(drop)
     }
 
-    /// The runs that processes in the list or with a mark belong to. Looked for twice: one that was just being started by another
-    /// is there the second time.
+    /// The runs of processes in the list or with a mark. Searches twice: a process that was just being started is
+    /// there the second time.
     pub fn runs(folder: &Path) -> Result<BTreeSet<RunId>, EndError> {
         let mut runs: BTreeSet<RunId> = list::living(folder)?.into_iter().map(|entry| entry.run).collect();
         for _ in 0..2 {
@@ -340,8 +338,8 @@ mod orphans {
     }
 
     impl Search<'_> {
-        /// First everything found is stopped, until nothing new turns up: once a parent is killed its children belong to
-        /// nobody, and those without a mark could not be found any more. Then all are killed.
+        /// First stops everything found until nothing new turns up: once a parent is killed, its children are
+        /// reparented, and those without a mark could no longer be found. Then kills all of them.
         pub fn end(&self) -> Result<usize, EndError> {
             let found = self.stop()?;
             for one in &found {
@@ -382,7 +380,7 @@ mod orphans {
                 .filter(|one| groups.contains(&one.group) || self.is_marked(one))
                 .map(|one| one.identity)
                 .collect();
-            // And all that is below them.
+            // Including all descendants.
             loop {
                 let parents: BTreeSet<i32> = found.iter().map(|one| one.pid).collect();
                 let before = found.len();
@@ -415,7 +413,7 @@ mod orphans {
         }
     }
 
-    /// This process and those it was started by: a step may itself have called the command that recovers its run.
+    /// This process and its ancestors: a step may itself have called the command that recovers its run.
     fn with_ancestors(processes: &[Process]) -> BTreeSet<i32> {
         let mut next = i32::try_from(std::process::id()).ok();
         let mut line = BTreeSet::new();
@@ -425,7 +423,7 @@ mod orphans {
         line
     }
 
-    /// A handle of exactly this process; none when it is gone. Its id may have been given away between looking and
+    /// A handle of exactly this process; `None` if it is gone. Its id may be reused between the search and the
     /// opening, but not while the handle is held.
     fn handle(one: Identity) -> Result<Option<OwnedFd>, EndError> {
         let Some(pid) = Pid::from_raw(one.pid) else { return Ok(None) };
@@ -438,13 +436,14 @@ mod orphans {
 
     fn send(one: Identity, signal: Signal) -> Result<(), EndError> {
         if let Some(handle) = handle(one)? {
-            // Refused for somebody else's process. It may yet end with those around it; if not, waiting for it fails.
+            // Refused for another user's process. It may still end with those around it; if not, waiting for it
+            // fails.
             let _ = pidfd_send_signal(handle, signal);
         }
         Ok(())
     }
 
-    /// Until it has ended, which the handle tells.
+    /// Until it has ended, as the handle reports.
     fn wait(one: Identity, deadline: Instant) -> Result<(), EndError> {
         let Some(handle) = handle(one)? else { return Ok(()) };
         let ended = retry_on_intr(|| {

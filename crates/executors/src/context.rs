@@ -1,4 +1,5 @@
-//! What an executor is given besides its job: the word to stop, where output and notes go, and the caller's surroundings.
+//! What an executor receives besides its job: the cancellation, channels for output and notes, and the caller's
+//! environment.
 
 use crate::secrets::Secrets;
 use indexmap::IndexMap;
@@ -13,9 +14,9 @@ use windlass_ir::Value;
 
 #[derive(Clone)]
 pub struct Context {
-    /// Cancelled when the job is to stop.
+    /// Canceled when the job must stop.
     pub abort: CancellationToken,
-    /// Cancelled before that when it is because the time of the job is up: then what it reports says what it has come to.
+    /// Canceled before that if the job times out: then its report says what it produced.
     pub overdue: CancellationToken,
     pub output: Output,
     pub notes: Notes,
@@ -36,7 +37,7 @@ pub struct Environment {
     pub directory: PathBuf,
 }
 
-/// Names only: secrets of the caller stand among the variables.
+/// Names only: the variables contain secrets of the caller.
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.variables.keys().collect();
@@ -49,12 +50,12 @@ impl std::fmt::Debug for Environment {
 pub enum Stream {
     Stdout,
     Stderr,
-    /// Pieces of an answer as it comes in: shown live, never kept in the log.
+    /// Pieces of a response as it arrives: shown live, never kept in the log.
     Answer,
 }
 
-/// A line as it was printed, secrets redacted. It ends with its newline, unless it is the last one without or a piece of a
-/// very long one.
+/// A line as printed, with secrets redacted. It ends with its newline, unless it is the last line without one or a
+/// piece of a very long one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub job: JobKey,
@@ -62,7 +63,7 @@ pub struct Line {
     pub bytes: Vec<u8>,
 }
 
-/// Where a job shows what it does. A full channel slows the job down; one that no one reads any more takes everything.
+/// Where a job shows its output. A full channel slows the job down; a closed one discards everything.
 #[derive(Clone, Debug)]
 pub struct Output(Option<mpsc::Sender<Line>>);
 
@@ -72,30 +73,30 @@ impl Output {
         (Self(Some(sender)), receiver)
     }
 
-    /// For a caller who only wants the outcome.
+    /// For a caller that only needs the outcome.
     pub fn nowhere() -> Self {
         Self(None)
     }
 
     pub async fn send(&self, line: Line) {
         if let Some(sender) = &self.0 {
-            // Live output is for people who look; that no one does is no reason to stop the work.
+            // Live output is optional, so a missing viewer does not stop the work.
             let _ = sender.send(line).await;
         }
     }
 
-    /// Streams a piece of an answer as it comes in.
+    /// Streams a piece of a response.
     pub async fn delta(&self, job: &JobKey, text: &str) {
         self.send(Line { job: job.clone(), stream: Stream::Answer, bytes: text.into() }).await;
     }
 }
 
-/// Something that a job wants recorded, and whom to tell once it is durable.
+/// A note that a job wants recorded, and whom to notify once it is durable.
 #[derive(Debug)]
 pub struct Recorded {
     pub job: JobKey,
     pub what: ToRecord,
-    /// Dropped unsent if it is refused, because the job is not outstanding any more.
+    /// Dropped unsent if it is refused because the job is no longer outstanding.
     pub durable: oneshot::Sender<()>,
 }
 
@@ -103,16 +104,16 @@ pub struct Recorded {
 pub enum ToRecord {
     /// The durable memory of the step, by key.
     Notes(Vec<(Arc<str>, Value)>),
-    /// What the job has cost, beside what it said before.
+    /// The cost of the job, in addition to what it reported before.
     Spent(Amount),
 }
 
-/// The way from a job to the journal of its run.
+/// The channel from a job to the journal of its run.
 #[derive(Clone, Debug)]
 pub struct Notes(mpsc::UnboundedSender<Recorded>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the note was not kept: the job has been given up or its owner is going away")]
+#[error("the note was not recorded: the job was abandoned or its owner is shutting down")]
 pub struct NotKept;
 
 impl Notes {
@@ -121,8 +122,8 @@ impl Notes {
         (Self(sender), receiver)
     }
 
-    /// Returns when the note is durable: only then may the job go on to what relies on it. On an error the job should end;
-    /// its report will not be taken.
+    /// Returns when the note is durable: only then may the job continue with work that relies on it. On an error the
+    /// job should end; its report will be discarded.
     pub async fn keep(&self, job: &JobKey, key: impl Into<Arc<str>>, value: Value) -> Result<(), NotKept> {
         self.keep_all(job, vec![(key.into(), value)]).await
     }
@@ -132,7 +133,7 @@ impl Notes {
         self.record(job, ToRecord::Notes(notes)).await
     }
 
-    /// Adds to what the job has cost. Budgets count it when this returns.
+    /// Adds to the cost of the job. Budgets include it when this returns.
     pub async fn spent(&self, job: &JobKey, used: Amount) -> Result<(), NotKept> {
         self.record(job, ToRecord::Spent(used)).await
     }
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn notes_are_kept_when_the_owner_says_so() {
+    async fn notes_are_recorded_when_the_owner_confirms() {
         let (notes, mut taken) = Notes::channel();
         let expected = vec![("turn".into(), Value::Int(1)), ("session".into(), Value::Int(2))];
         let owner = async {
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_note_and_a_gone_owner_are_errors() {
+    async fn refused_notes_and_a_missing_owner_are_errors() {
         let (notes, mut taken) = Notes::channel();
         let key = job();
         let refuses = async { drop(taken.recv().await) };

@@ -1,11 +1,11 @@
-//! The process group of one job: everything that a command starts and that has not gone its own way. Signals go to all of
+//! The process group of one job: everything that a command starts and that stays in the group. Signals go to all of
 //! it, and it is ended as a whole.
 
 use std::time::Duration;
 use tokio::process::Child;
 use tokio::time::timeout;
 
-/// Members that do not go even when killed belong to somebody else; they are not waited for longer than this.
+/// Members that survive SIGKILL belong to another user; the wait for them ends after this.
 const KILLED_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy)]
@@ -25,35 +25,35 @@ impl Group {
         Self { id: child.id().and_then(system::id) }
     }
 
-    /// From here on whatever is left may stay.
+    /// From here on, remaining members may stay.
     pub fn release(mut self) {
         self.id = None;
     }
 
-    /// Ends the leader and everybody else: asks, waits, kills. When the leader has been waited for already, pass none.
+    /// Ends the leader and all members: SIGTERM, wait, SIGKILL. Pass no leader if it has already been waited for.
     ///
-    /// Returns when the leader is gone, however long the system takes to kill it: as long as it runs there is nothing to
-    /// report.
+    /// Returns when the leader is gone, however long that takes: as long as it runs there is nothing to report.
     pub async fn end(mut self, mut leader: Option<&mut Child>, grace: Duration) {
-        // Looking who is there takes longer than asking; of many jobs that end at once the last would be asked late.
+        // Searching for members takes longer than signaling; if many jobs end at once, the last would be signaled
+        // late.
         if leader.is_some() || self.lives() {
             self.send(Sent::Terminate);
             if timeout(grace, self.gone(&mut leader)).await.is_err() {
                 self.send(Sent::Kill);
                 if let Some(leader) = &mut leader {
-                    // Where there are no groups. Errors of either would mean that it is not our child any more.
+                    // Without process groups. Either error would mean that it is no longer our child.
                     let _ = leader.start_kill();
                     let _ = leader.wait().await;
                 }
-                // Members of another user cannot be killed; that is all this can end in.
+                // Members of another user cannot be killed, which is the only possible error.
                 let _ = timeout(KILLED_WAIT, self.gone(&mut None)).await;
             }
         }
         self.id = None;
     }
 
-    /// Nobody tells when the last member of a group ends, so this looks, less and less often. It is over at the first look
-    /// unless something ignores the signal.
+    /// There is no notification when the last member of a group ends, so this polls less and less often. The first
+    /// check suffices unless something ignores the signal.
     async fn gone(&self, leader: &mut Option<&mut Child>) {
         if let Some(leader) = leader {
             // As above.
@@ -99,14 +99,14 @@ mod system {
             Sent::Terminate => Signal::TERM,
             Sent::Kill => Signal::KILL,
         };
-        // It fails when nobody is left, which is what we want.
+        // It fails if no member is left, which is the goal.
         let _ = kill_process_group(group, signal);
     }
 
     pub fn lives(group: Id) -> bool {
         match test_kill_process_group(group) {
             Err(rustix::io::Errno::SRCH) => false,
-            // Also true for those who have ended and whom nobody has waited for, which are none of our business.
+            // Also true for zombies, which do not matter here.
             Ok(()) | Err(_) => has_running_member(group),
         }
     }
@@ -124,7 +124,7 @@ mod system {
     }
 }
 
-/// No process groups: only the leader is known, and Tokio ends it when its handle is dropped.
+/// Without process groups only the leader is known, and Tokio ends it when its handle is dropped.
 #[cfg(not(unix))]
 mod system {
     use super::Sent;

@@ -1,8 +1,9 @@
-//! DOING one job: a shell command, a command line agent, a task done by a command of this machine, or an answer from a script.
+//! Executes one job: a shell command, a command-line agent, a task done by a command on this machine, or a mock
+//! response.
 //!
-//! This crate owns processes and what they print. It knows a [`Job`](windlass_engine::Job) and an
-//! [`Outcome`](windlass_engine::Outcome) and nothing about the run around them: it decides no retry, keeps no timeout and
-//! writes no journal.
+//! This crate owns processes and their output. It knows a [`Job`](windlass_engine::Job) and an
+//! [`Outcome`](windlass_engine::Outcome) and nothing about the run around them: it decides no retries, keeps no
+//! timeouts and writes no journal.
 
 mod assistant;
 mod builtin;

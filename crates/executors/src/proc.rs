@@ -1,9 +1,9 @@
-//! What `/proc` says about processes: who they are, whose, and which mark they carry.
+//! Reads `/proc`: identities of processes, their parents, and the marks that they carry.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// A process id alone is used again sooner or later; together with the start time it names one process of this boot.
+/// Process ids are reused; together with the start time, an id identifies one process of this boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     pub pid: i32,
@@ -16,11 +16,11 @@ pub struct Process {
     pub identity: Identity,
     pub parent: i32,
     pub group: i32,
-    /// It has ended and only waits for its parent to notice.
+    /// It has ended and waits for its parent.
     pub is_dead: bool,
 }
 
-/// All processes that there are. One that ends meanwhile may be missing.
+/// All processes. One that ends meanwhile may be missing.
 pub fn all() -> std::io::Result<Vec<Process>> {
     let entries = std::fs::read_dir("/proc")?;
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
@@ -32,11 +32,11 @@ pub fn process(pid: i32) -> Option<Process> {
     parse(pid, &stat)
 }
 
-/// The name of the program stands in parentheses and may itself contain any byte, parentheses too.
+/// The name of the program is in parentheses and may contain any byte, including parentheses.
 fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
-    // From the third field on, as the manual counts.
+    // Starting with the third field, as counted in the manual.
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - 3).copied();
     Some(Process {
@@ -47,11 +47,11 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     })
 }
 
-/// The environment that a process was started with.
+/// The environment with which a process was started.
 pub struct Variables(Vec<u8>);
 
 impl Variables {
-    /// None when the process is gone or somebody else's.
+    /// `None` if the process is gone or belongs to another user.
     pub fn of(pid: i32) -> Option<Self> {
         std::fs::read(format!("/proc/{pid}/environ")).ok().map(Self)
     }
@@ -63,7 +63,7 @@ impl Variables {
     }
 }
 
-/// Differs from boot to boot: start times count from there.
+/// Differs between boots: start times count from the boot.
 pub fn boot_id() -> std::io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }

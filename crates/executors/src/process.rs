@@ -1,4 +1,4 @@
-//! One process of a job: started in a group of its own, fed, listened to, and ended together with what it started.
+//! One process of a job: started in its own group, given input, captured, and ended together with its descendants.
 
 use crate::capture::{Capture, LINGER};
 use crate::children::{Children, FOLDER, Strays, marks};
@@ -21,19 +21,19 @@ use windlass_engine::{Failure, Job, Outcome, class};
 use windlass_ir::Value;
 use windlass_ir::value::Map;
 
-/// What a local task is told in its environment beside the marks that every process carries. Nobody inherits them.
+/// Variables for a local task besides the marks that every process carries. They are never inherited.
 pub const METADATA: &str = "WINDLASS_METADATA";
 pub const NOTES: &str = "WINDLASS_NOTES";
 pub const ROUND: &str = "WINDLASS_ROUND";
 pub const ROUNDS_MAX: &str = "WINDLASS_ROUNDS_MAX";
 const TOLD: [&str; 4] = [METADATA, NOTES, ROUND, ROUNDS_MAX];
 
-/// How long a process that was asked to end may take before it is killed, unless somebody says otherwise.
+/// The default time that a process may take to end after SIGTERM before it is killed.
 pub const GRACE: Duration = Duration::from_secs(5);
 
 /// A process ready to be started.
 pub struct Prepared<'a> {
-    /// With its environment and its working directory.
+    /// With its environment and working directory.
     pub command: Command,
     pub stdin: Option<Arc<str>>,
     pub redactor: Redactor,
@@ -41,19 +41,19 @@ pub struct Prepared<'a> {
     pub stderr_bytes_max: usize,
     /// Standard output will be read as JSON.
     pub prints_data: bool,
-    /// When it succeeds, what it started may go on.
+    /// If it succeeds, its descendants may continue.
     pub may_leave: bool,
     pub grace: Duration,
     pub children: Option<&'a Children>,
-    /// What to do when command and environment are too large for the system.
+    /// The advice if command and environment are too large for the system.
     pub too_long: &'static str,
 }
 
-/// What became of a process.
+/// How a process ended.
 pub enum Ended {
-    /// It came to its end by itself.
+    /// It ended by itself.
     Exited(Exited),
-    /// It was told to stop.
+    /// It was stopped.
     Stopped(Printed),
 }
 
@@ -62,23 +62,23 @@ pub struct Exited {
     pub printed: Printed,
 }
 
-/// What a process has printed.
+/// The output of a process.
 pub struct Printed {
     pub stdout: Capture,
     pub stderr: Capture,
     redactor: Redactor,
 }
 
-/// The report about a process that was told to stop. One whose time was up tells what it has left behind.
+/// The report about a process that was stopped. After a timeout it includes the output.
 pub fn stopped(context: &Context, left: impl FnOnce() -> Map) -> Outcome {
     if !context.overdue.is_cancelled() {
-        return Outcome::Cancelled("the command was told to stop".into());
+        return Outcome::Cancelled("the command was stopped".into());
     }
-    let failure = Failure::new(class::TIMEOUT, "the command took too long");
+    let failure = Failure::new(class::TIMEOUT, "the command timed out");
     Outcome::Failed(Failure { detail: Some(Value::Map(Arc::new(left()))), ..failure })
 }
 
-/// Gives a command its environment: the caller's less the secrets that the workflow declares, then the step's own.
+/// Sets the environment of a command: the caller's without the declared secrets of the workflow, then the step's own.
 pub fn surround(
     command: &mut Command,
     job: &Job,
@@ -90,7 +90,8 @@ pub fn surround(
     for (name, value) in &job.work.env {
         command.env(&**name, &*unsealer.text(&value.0)?);
     }
-    // Last, so that nobody takes the marks off; and without the folder of a run that we may be a step of ourselves.
+    // Last, so that the marks cannot be overridden; and without the folder of a run that this process may itself be a
+    // step of.
     command.env_remove(FOLDER).envs(marks(job, children));
     Ok(())
 }
@@ -101,23 +102,23 @@ fn inherited(job: &Job, environment: &Environment) -> impl Iterator<Item = (OsSt
     environment.variables.clone().into_iter().filter(move |(name, _)| !is_secret(name) && !is_told(name))
 }
 
-/// Said here, as the system would only say "not found".
+/// Reported here, because the system would only say "not found".
 pub fn check_directory(directory: &Path) -> Result<(), Failure> {
     if directory.is_dir() {
         return Ok(());
     }
-    let problem = if directory.exists() { "is no directory" } else { "does not exist" };
+    let problem = if directory.exists() { "is not a directory" } else { "does not exist" };
     let message = format!("the working directory `{}` {problem}", directory.display());
     Err(Failure::new(class::NOT_RUNNABLE, message).in_field("cwd"))
 }
 
-/// A program by its name, in the `PATH` of the caller as seen from the folder that it will run in.
+/// A program by its name, in the caller's `PATH` as seen from the folder where it will run.
 pub fn found(program: &str, folder: &Path, environment: &Environment) -> Option<PathBuf> {
     let path = environment.variables.get(OsStr::new("PATH"))?;
     std::env::split_paths(path).map(|entry| folder.join(entry).join(program)).find(|file| is_executable(file))
 }
 
-/// The same, or a path as seen from where the run was started.
+/// The same, or a path relative to the folder where the run was started.
 pub fn located(program: &str, environment: &Environment) -> Option<PathBuf> {
     let directory = &environment.directory;
     match program.contains('/') {
@@ -130,7 +131,7 @@ pub fn located(program: &str, environment: &Environment) -> Option<PathBuf> {
 pub fn not_installed(program: &str, hint: &str) -> Failure {
     let place = match program.contains('/') {
         true => "that can be executed",
-        false => "in the PATH of whoever started the run",
+        false => "in the PATH of the user who started the run",
     };
     Failure::new(class::NOT_RUNNABLE, format!("there is no program `{program}` {place}: {hint}"))
 }
@@ -181,29 +182,30 @@ impl Prepared<'_> {
         let program = self.command.as_std().get_program().display();
         if is_short(error) {
             let message = format!(
-                "{program} cannot be started now: {error}: there are too many processes or open files at once; \
-                 set `processes` under `[limits]` in windlass.toml, or raise the limits of this user (`ulimit -n`, `ulimit -u`)"
+                "cannot start {program} now: {error}: there are too many processes or open files; set \
+                    `processes` under `[limits]` in windlass.toml, or raise the limits of this user (`ulimit \
+                    -n`, `ulimit -u`)"
             );
             return Failure::new(class::TRANSIENT, message);
         }
         let hint = match error.kind() {
             ErrorKind::ArgumentListTooLong => self.too_long,
-            ErrorKind::InvalidInput => "commands and environments cannot hold NUL characters",
-            ErrorKind::PermissionDenied => "make it executable, or name the program that reads it first",
-            // That the file itself is there has been seen.
-            ErrorKind::NotFound => "the program that its first line names is not there",
+            ErrorKind::InvalidInput => "commands and environments cannot contain NUL characters",
+            ErrorKind::PermissionDenied => "make it executable, or put its interpreter first",
+            // The file itself is known to exist.
+            ErrorKind::NotFound => "the interpreter in its first line does not exist",
             _ if is_no_program(error) => {
-                "begin it with a line such as `#!/bin/sh`, or name the program that reads it first"
+                "start it with a line such as `#!/bin/sh`, or put its interpreter first"
             }
             _ => "",
         };
-        // The same file in the same folder would be refused the same way; anything else may be over soon.
+        // The same file in the same folder would fail again; any other error may be temporary.
         let class = if hint.is_empty() { class::ERROR } else { class::NOT_RUNNABLE };
         let hint = if hint.is_empty() { String::new() } else { format!(": {hint}") };
-        Failure::new(class, format!("{program} cannot be started: {error}{hint}"))
+        Failure::new(class, format!("cannot start {program}: {error}{hint}"))
     }
 
-    /// Starts the process and stays with it until there is something to report. None when it was told to stop.
+    /// Starts the process and stays with it until there is something to report. `None` if it was stopped.
     async fn attend(
         &mut self,
         job: &Job,
@@ -230,20 +232,21 @@ impl Prepared<'_> {
             tokio::select! { status = child.wait() => Some(status), () = abort.cancelled() => None }
         });
         let Some(status) = waited.await else {
-            // Those that have left the group are asked at the same time, and looked for once more when it is gone.
+            // Processes that have left the group are signaled at the same time, and searched for again when it is
+            // gone.
             let both = async {
                 tokio::join!(group.end(Some(&mut child), self.grace), strays.clone().end(self.grace));
                 strays.end(Duration::ZERO).await;
             };
             talk.during(both).await;
             exited.cancel();
-            // Whoever watches may see what the command said about its end, but holds nobody up.
+            // Viewers may see the final output of the command, but must not delay it.
             let _ = timeout(LINGER * 2, talk.finish()).await;
             return Ok(None);
         };
         exited.cancel();
         let status =
-            status.map_err(|error| Failure::new(class::ERROR, format!("the command is lost: {error}")))?;
+            status.map_err(|error| Failure::new(class::ERROR, format!("the command was lost: {error}")))?;
         tokio::select! { () = talk.finish() => {}, () = abort.cancelled() => {} }
         match (status.success(), self.may_leave) {
             (true, true) => group.release(),
@@ -258,20 +261,20 @@ impl Prepared<'_> {
 }
 
 impl Printed {
-    /// Standard output as data, or why it is none. Secrets are taken out afterwards: a mask in the middle of JSON would
-    /// break it.
+    /// Standard output as data, or the error. Secrets are redacted afterwards, because a mask inside JSON would break
+    /// it.
     pub fn data(&self) -> Result<Value, String> {
         let parsed = match self.stdout.raw() {
             Some(json) => serde_json::from_slice::<Value>(json).map_err(|error| error.to_string()),
-            None => Err("there is more than the limit for the output of a command".to_owned()),
+            None => Err("it exceeds the output limit of a command".to_owned()),
         };
         let value = parsed.map_err(|problem| {
-            format!("standard output is not JSON: {problem}; print one JSON value and nothing else")
+            format!("standard output is not valid JSON: {problem}; print one JSON value and nothing else")
         })?;
         Ok(self.redactor.value(&value))
     }
 
-    /// What was kept of both streams, cut where that is the end of it and without a mark.
+    /// The kept output of both streams, truncated without a mark.
     pub fn cut(&self) -> Map {
         let streams = [("stdout", &self.stdout), ("stderr", &self.stderr)];
         let mut outputs: Map =
@@ -286,8 +289,8 @@ impl Printed {
         }
     }
 
-    /// How it ended and what it printed, of each stream no more than so much. A stream that is no UTF-8 is there byte for
-    /// byte, too.
+    /// The exit code and the output, each stream up to a limit. A stream that is not UTF-8 is included byte for byte
+    /// as well.
     pub fn outputs(&self, exit_code: i64, bytes_max: usize) -> Map {
         let mut outputs = Map::from_iter([
             ("exit_code".into(), Value::Int(exit_code)),
@@ -300,19 +303,19 @@ impl Printed {
 }
 
 impl Exited {
-    /// As a shell counts: 128 and the signal for a command that was killed.
+    /// As in a shell: 128 plus the signal for a killed command.
     pub fn exit_code(&self) -> i64 {
         let code = self.status.code().or_else(|| signal(self.status).map(|signal| 128 + signal));
         i64::from(code.unwrap_or(-1))
     }
 
-    /// As Python counts: less than zero, by the number of the signal, for a command that was killed.
+    /// As in Python: the negated signal number for a killed command.
     pub fn return_code(&self) -> i64 {
         let code = self.status.code().or_else(|| signal(self.status).map(|signal| -signal));
         i64::from(code.unwrap_or(-1))
     }
 
-    /// For a process that did not succeed: how it ended, and the last it said about that.
+    /// For a process that failed: how it ended, and its last message.
     pub fn failure(&self) -> Failure {
         let last_line = self.printed.stderr.last_line().map(|line| format!(": {line}")).unwrap_or_default();
         Failure::new(class::ERROR, format!("{}{last_line}", self.shown()))
@@ -329,7 +332,7 @@ impl Exited {
     }
 }
 
-/// Whether something that others will give back is used up: processes, files, memory.
+/// Whether a resource is temporarily exhausted: processes, files, memory.
 #[cfg(unix)]
 fn is_short(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
@@ -342,7 +345,7 @@ fn is_short(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::OutOfMemory
 }
 
-/// A file that can be executed, and that the system does not know how to.
+/// An executable file of a type that the system does not know.
 #[cfg(unix)]
 fn is_no_program(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error())
@@ -353,7 +356,7 @@ fn is_no_program(_error: &std::io::Error) -> bool {
     false
 }
 
-/// A future that goes on while others are waited for.
+/// A future that continues while others are awaited.
 struct Beside<'a, F> {
     future: Pin<&'a mut F>,
     is_done: bool,
@@ -378,7 +381,7 @@ impl<F: Future<Output = ()>> Beside<'_, F> {
     }
 }
 
-/// Gives the command its input, if it wants it.
+/// Writes the input of the command.
 async fn feed(pipe: Option<ChildStdin>, text: &str, exited: &CancellationToken) {
     let Some(mut pipe) = pipe else { return };
     tokio::select! {
@@ -398,7 +401,7 @@ fn signal(_status: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Those that have the same number everywhere.
+/// Signals with the same number on all systems.
 fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "SIGHUP",
@@ -438,12 +441,12 @@ mod tests {
     }
 
     #[test]
-    fn that_too_much_goes_on_at_once_may_be_over_soon() {
+    fn resource_exhaustion_may_be_temporary() {
         use rustix::io::Errno;
         for errno in [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
             let failure = prepared().not_started(&std::io::Error::from_raw_os_error(errno.raw_os_error()));
             assert_eq!(&*failure.class, class::TRANSIENT, "{failure:?}");
-            assert!(failure.message.starts_with("/bin/agent cannot be started now: "), "{failure:?}");
+            assert!(failure.message.starts_with("cannot start /bin/agent now: "), "{failure:?}");
             assert!(
                 failure.message.contains("set `processes` under `[limits]` in windlass.toml"),
                 "{failure:?}"

@@ -1,4 +1,4 @@
-//! Redaction: every secret that a job was given is replaced in whatever it prints, also when it comes in two pieces.
+//! Redaction: replaces every secret of a job in its output, even if it arrives in pieces.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use windlass_ir::Value;
 
 const MASK: &str = "***";
 
-/// Shorter ones would blot out half of any text, and protect nobody.
+/// Shorter secrets would mask much of any text and protect nothing.
 const SECRET_CHARS_MIN: usize = 4;
 
-/// What has to be found. Cheap to clone.
+/// The patterns to find. Cheap to clone.
 #[derive(Clone)]
 pub struct Redactor {
     patterns: Arc<[Vec<u8>]>,
-    /// Whether a pattern begins with this byte: most bytes are looked at no further.
+    /// Whether a pattern starts with this byte, which rules out most positions.
     first: Arc<[bool; 256]>,
 }
 
-/// Whether a secret begins where we look.
+/// Whether a secret starts at a position.
 enum Look {
     Nothing,
-    /// The longest one has this many bytes.
+    /// The longest match has this many bytes.
     Secret(usize),
-    /// It depends on what comes next.
+    /// It depends on the next bytes.
     Undecided,
 }
 
@@ -64,7 +64,7 @@ impl Redactor {
         String::from_utf8_lossy(&clean).into_owned().into()
     }
 
-    /// The same for data. A number that shows a secret becomes text.
+    /// The same for data. A number that contains a secret becomes text.
     pub fn value(&self, value: &Value) -> Value {
         match value {
             _ if self.is_empty() => value.clone(),
@@ -83,7 +83,7 @@ impl Redactor {
     }
 }
 
-/// A secret as it is printed: without the newline that a file brings along, plain or inside JSON.
+/// A secret as it may be printed: without a trailing newline from a file, plain or inside JSON.
 fn forms(secret: &str) -> Vec<String> {
     let plain = secret.trim();
     if plain.chars().count() < SECRET_CHARS_MIN {
@@ -93,11 +93,11 @@ fn forms(secret: &str) -> Vec<String> {
     vec![plain.to_owned(), quoted[1..quoted.len() - 1].to_owned()]
 }
 
-/// One stream of bytes on its way through. What may be the beginning of a secret is held back until it is decided.
+/// One stream of bytes being redacted. A possible start of a secret is held back until it is decided.
 pub struct Flow {
     redactor: Redactor,
     held: Vec<u8>,
-    /// So many of the bytes held belong to a secret that has been masked already.
+    /// The number of held bytes that belong to an already masked secret.
     covered: usize,
 }
 
@@ -115,12 +115,12 @@ impl Flow {
         }
     }
 
-    /// Nothing follows: what was held back is what it looks like.
+    /// Nothing follows, so held bytes are not a secret.
     pub fn finish(&mut self, clean: &mut Vec<u8>) {
         self.advance(true, clean);
     }
 
-    /// Secrets may overlap: bytes of either one are masked, and what hangs together is masked once.
+    /// Secrets may overlap: the bytes of both are masked, and adjacent ones share one mask.
     fn advance(&mut self, is_all: bool, clean: &mut Vec<u8>) {
         let mut at = 0;
         while let Some(byte) = self.held.get(at) {
@@ -146,7 +146,7 @@ impl Flow {
 mod tests {
     use super::*;
 
-    /// Every way to cut the text in two must give the same.
+    /// Every way to split the text in two must give the same result.
     fn check(secrets: &[&str], text: &str, expected: &str) {
         let redactor = Redactor::new(secrets.iter().copied());
         for cut in 0..=text.len() {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_masked_wherever_the_text_is_cut() {
+    fn secrets_are_masked_wherever_the_text_is_split() {
         check(&[], "nothing to hide", "nothing to hide");
         check(&["hush"], "say hush, hushhush, hus", "say ***, ******, hus");
         check(&["hush\n"], "from a file: hush", "from a file: ***");
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn one_secret_may_begin_with_or_overlap_another() {
+    fn secrets_may_share_a_prefix_or_overlap() {
         check(&["abcd", "abcdef"], "abcd abcde abcdef", "*** ***e ***");
         check(&["abcXYZ", "XYZdef"], "-abcXYZdef-", "-***-");
         check(&["abcd", "bc d"], "abcd", "***");
     }
 
     #[test]
-    fn a_stream_is_not_held_up_by_what_cannot_be_a_secret() {
+    fn a_stream_is_not_delayed_by_text_that_cannot_be_a_secret() {
         let (mut flow, mut clean) = (Flow::new(Redactor::new(["hush"])), Vec::new());
         flow.push(b"ready? hus", &mut clean);
         assert_eq!(clean, b"ready? ");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_masked_in_keys_texts_and_numbers() {
+    fn data_is_masked_in_keys_strings_and_numbers() {
         let redactor = Redactor::new(["12345", "hush"]);
         let value: Value =
             serde_json::from_str(r#"{"hush":[12345,1234,0.12345,"a hush b",null]}"#).expect("JSON");

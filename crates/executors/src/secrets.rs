@@ -1,5 +1,4 @@
-//! Secrets: references in a job become text here, at the last moment, and every value that was used is remembered so that
-//! it can be redacted.
+//! Secrets: references in a job become text at the last moment, and every value used is remembered for redaction.
 
 use crate::context::Environment;
 use crate::redact::Redactor;
@@ -18,11 +17,14 @@ pub trait Secrets: Send + Sync {
     fn resolve(&self, name: &str) -> Result<SecretString, String>;
 }
 
-/// A secret is the variable of that name in the environment of the caller.
+/// A secret is the environment variable with that name in the caller's environment.
 impl Secrets for Environment {
     fn resolve(&self, name: &str) -> Result<SecretString, String> {
         let value = self.variables.get(OsStr::new(name)).ok_or_else(|| {
-            format!("the secret `{name}` is not set: set the environment variable `{name}` where the run is started")
+            format!(
+                "the secret `{name}` is not set: set the environment variable `{name}` where you start the \
+                run"
+            )
         })?;
         let text = value.to_str().ok_or_else(|| {
             format!("the secret `{name}` cannot be used: the environment variable `{name}` is not UTF-8")
@@ -42,14 +44,14 @@ impl<'a> Unsealer<'a> {
         Self { secrets, used: IndexMap::new() }
     }
 
-    /// A value as text for the outside: null is empty, lists and objects are JSON.
+    /// A value as text for other programs: null is empty, lists and objects are JSON.
     pub fn text(&mut self, value: &Value) -> Result<Arc<str>, Failure> {
         let open = self.open(value)?;
         text_form(&open, &Semantics::HOUSE)
             .map_err(|error| Failure::new(class::EXPRESSION_ERROR, error.message))
     }
 
-    /// A value as JSON for the outside.
+    /// A value as JSON for other programs.
     pub fn json(&mut self, value: &Value) -> Result<String, Failure> {
         let open = self.open(value)?;
         open.to_json_text().ok_or_else(|| Failure::new(class::ERROR, "the value cannot be written as JSON"))
@@ -89,11 +91,11 @@ impl<'a> Unsealer<'a> {
         Ok(self.used[name].expose_secret())
     }
 
-    /// Takes out of any output what was put into the job, and every other secret that its run declares: a command may find one
-    /// that it was not given, for instance in the environment of the owner.
+    /// Redacts the secrets of the job, and every other secret that its run declares: a command may find one that it
+    /// was not given, for instance in the environment of the owner.
     pub fn redactor(&self, declared: &[Arc<str>]) -> Redactor {
         let unused = declared.iter().filter(|name| !self.used.contains_key(*name));
-        // One that is not set cannot be printed.
+        // A secret that is not set cannot be printed.
         let others: Vec<SecretString> = unused.filter_map(|name| self.secrets.resolve(name).ok()).collect();
         Redactor::new(self.used.values().chain(&others).map(ExposeSecret::expose_secret))
     }
@@ -128,8 +130,7 @@ mod tests {
 
     #[test]
     fn a_missing_secret_is_named() {
-        let why =
-            "the secret `GONE` is not set: set the environment variable `GONE` where the run is started";
+        let why = "the secret `GONE` is not set: set the environment variable `GONE` where you start the run";
         check(&Value::secret("GONE"), Err(why));
     }
 }

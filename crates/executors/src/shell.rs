@@ -1,4 +1,4 @@
-//! `shell`: a command, run by `sh -c` in a process group of its own.
+//! `shell`: a command, run by `sh -c` in its own process group.
 
 use crate::children::Children;
 use crate::context::Context;
@@ -19,23 +19,24 @@ const SHELL: &str = "/bin/sh";
 
 /// Runs shell commands.
 ///
-/// The outputs are `exit_code`, `stdout` and `stderr`, exactly as printed as far as that is UTF-8, and with JSON output also
-/// `data`, whose members are outputs too where no other has the name. What is not UTF-8 is shown with replacement characters
-/// and kept byte for byte in `stdout_base64` and `stderr_base64`. A status other than zero is a failure of class `error`.
+/// The outputs are `exit_code`, `stdout` and `stderr`, exactly as printed as far as that is UTF-8, and with JSON
+/// output also `data`, whose members become outputs too unless the name is taken. Other bytes are shown with
+/// replacement characters and kept byte for byte in `stdout_base64` and `stderr_base64`. A nonzero exit code is a
+/// failure of class `error`.
 ///
-/// For Spec Kit they are what its Python gives: ends of lines are `\n`, the code of a command that was killed is less than
-/// zero, and of one whose time was up nothing is kept but the word.
+/// For Spec Kit they are what its Python returns: line endings are `\n`, the code of a killed command is negative,
+/// and after a timeout nothing is kept but the message.
 ///
-/// A job that failed or was aborted leaves nothing behind: whatever is left of its group is ended, because another attempt
-/// may follow at once. One that succeeded may leave something running, for instance a server for the steps after it; what
-/// that still prints is not read.
+/// A failed or aborted job leaves nothing behind: the rest of its group is ended, because another attempt may follow
+/// at once. A successful job may leave something running, for instance a server for later steps; its further output
+/// is not read.
 #[derive(Clone, Debug)]
 pub struct Shell {
-    /// How long a command that was asked to end may take before it is killed.
+    /// How long a command may take to end after SIGTERM before it is killed.
     pub grace: Duration,
-    /// What is kept of each of the two streams.
+    /// How much of each of the two streams is kept.
     pub output_bytes_max: usize,
-    /// Where groups are written down, so that a later owner can end what a crash of this one leaves.
+    /// Where process groups are recorded, so that a later owner can end what a crash of this one leaves.
     pub children: Option<Arc<Children>>,
 }
 
@@ -62,7 +63,7 @@ impl Executor for Shell {
 impl Shell {
     async fn perform(&self, job: &Job, context: &Context) -> Result<Outcome, Failure> {
         let Work::Shell { command, cwd, stdin, output } = &job.work.work else {
-            let message = format!("`{}` is no shell step, so no shell can run it", job.step);
+            let message = format!("`{}` is not a shell step", job.step);
             return Err(Failure::new(class::ERROR, message));
         };
         let mut unsealer = Unsealer::new(&*context.secrets);
@@ -70,7 +71,7 @@ impl Shell {
         shell.arg("-c").arg(&*unsealer.text(command)?);
         surround(&mut shell, job, &context.environment, &mut unsealer, self.children.as_deref())?;
         let cwd = cwd.as_ref().map(|cwd| unsealer.text(cwd)).transpose()?;
-        // Where the run was started, unless the step says otherwise.
+        // The folder where the run was started, unless the step sets another one.
         let directory = context.environment.directory.join(cwd.as_deref().unwrap_or_default());
         check_directory(&directory)?;
         shell.current_dir(directory);
@@ -84,7 +85,7 @@ impl Shell {
             may_leave: true,
             grace: self.grace,
             children: self.children.as_deref(),
-            too_long: "pass large values by `stdin` instead of in the command or `env`",
+            too_long: "pass large values in `stdin` instead of in the command or `env`",
         };
         match prepared.run(job, context).await? {
             Ended::Stopped(printed) => {
@@ -95,7 +96,7 @@ impl Shell {
     }
 }
 
-/// What a command that was told to stop leaves behind.
+/// The outputs of a command that was stopped.
 fn left(printed: &Printed, results: ResultShapes, bytes_max: usize) -> Map {
     match results {
         ResultShapes::Speckit => Map::from_iter([
@@ -116,7 +117,7 @@ fn outputs(exited: &Exited, results: ResultShapes, bytes_max: usize) -> Map {
     }
 }
 
-/// With one kind of line ends, as Python reads text.
+/// With one kind of line ending, as Python reads text.
 pub fn unified(mut outputs: Map) -> Map {
     for name in ["stdout", "stderr"] {
         if let Some(Value::Text(text)) = outputs.get_mut(name)
@@ -141,8 +142,7 @@ fn result(
         && let Some(stream) =
             ["stdout", "stderr"].iter().find(|name| outputs.contains_key(&*format!("{name}_base64")))
     {
-        let message =
-            format!("{stream} is not UTF-8: let the command print text, or write the bytes to a file");
+        let message = format!("{stream} is not UTF-8: print text, or write the bytes to a file");
         return Err(Failure::new(class::CONTRACT_VIOLATION, message).in_field(*stream));
     }
     if !exited.status.success() {

@@ -1,4 +1,4 @@
-//! `task`: the task of a worker, done by a command of this machine: JSON in, JSON out.
+//! `task`: the task of a worker, done by a command on this machine: JSON in, JSON out.
 
 use crate::children::Children;
 use crate::context::{Context, Environment};
@@ -18,40 +18,40 @@ use windlass_engine::{Failure, Job, Outcome, Work, class};
 use windlass_ir::Value;
 use windlass_ir::value::Map;
 
-/// The output of a step may be so large.
+/// The maximum output of a step.
 const STDOUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 const STDERR_BYTES_MAX: usize = 1024 * 1024;
 
-/// Of each stream, when a failure shows what was printed.
+/// The maximum of each stream that a failure shows.
 const SHOWN_BYTES_MAX: usize = 16 * 1024;
 
-/// What is started for a task: no shell reads it.
+/// The program for a task, started without a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskCommand {
-    /// A name is looked for in the caller's `PATH`; a path is counted from the folder of the tasks.
+    /// A name is looked up in the caller's `PATH`; a path is relative to the folder of the tasks.
     pub program: String,
     pub arguments: Vec<String>,
 }
 
-/// Does tasks by commands.
+/// Executes tasks with commands.
 ///
-/// A command is given the input of its task as JSON on standard input, `null` where there is none, and prints its output as
-/// JSON. It may print nothing, which is null; `{"continue": …}`, which asks for another round; or `{"error": {…}}` with
-/// `class`, `message` and `retry_after`, each of which may be left out. A status other than zero is a failure, of class
-/// `error` unless an `error` was printed.
+/// A command receives the input of its task as JSON on standard input, `null` if there is none, and prints its output
+/// as JSON. It may print nothing, which is null; `{"continue": …}`, which requests another round; or `{"error": {…}}`
+/// with `class`, `message` and `retry_after`, all optional. A nonzero exit code is a failure, of class `error` unless
+/// an `error` was printed.
 ///
-/// Whatever is left of its group when the command has ended is ended too.
+/// The rest of its group is ended together with the command.
 #[derive(Clone, Debug)]
 pub struct Tasks {
     /// By the name of the task.
     pub commands: Arc<IndexMap<Arc<str>, TaskCommand>>,
-    /// Where they run.
+    /// The working folder.
     pub folder: Arc<Path>,
-    /// How long a command that was asked to end may take before it is killed.
+    /// How long a command may take to end after SIGTERM before it is killed.
     pub grace: Duration,
-    /// What is kept of standard output; more than that is a failure.
+    /// The limit of standard output; more is a failure.
     pub output_bytes_max: usize,
-    /// Where groups are written down, so that a later owner can end what a crash of this one leaves.
+    /// Where process groups are recorded, so that a later owner can end what a crash of this one leaves.
     pub children: Option<Arc<Children>>,
 }
 
@@ -110,7 +110,7 @@ impl Tasks {
         let (Some(named), Work::Task { input, metadata, .. }) =
             (self.command_for(&job.work.work), &job.work.work)
         else {
-            return Err(Failure::new(class::ERROR, format!("no command is named for `{}`", job.step)));
+            return Err(Failure::new(class::ERROR, format!("there is no command for `{}`", job.step)));
         };
         check_directory(&self.folder)?;
         let mut unsealer = Unsealer::new(&*context.secrets);
@@ -122,7 +122,7 @@ impl Tasks {
         let notes = Value::map(job.notes.iter().map(|(key, value)| (key.clone(), value.clone())));
         command.env(METADATA, unsealer.json(&metadata)?).env(NOTES, unsealer.json(&notes)?);
         if let Some(round) = job.round {
-            // From 1, as attempts are, so that the last one is number `rounds_max`.
+            // From 1, like attempts, so that the last one is `rounds_max`.
             let number = round.number.saturating_add(1);
             command.env(ROUND, number.to_string()).env(ROUNDS_MAX, round.rounds_max.to_string());
         }
@@ -136,7 +136,7 @@ impl Tasks {
             may_leave: false,
             grace: self.grace,
             children: self.children.as_deref(),
-            too_long: "the notes or the metadata of the step are too large for an environment",
+            too_long: "the notes or the metadata of the step are too large for an environment variable",
         };
         match prepared.run(job, context).await? {
             Ended::Stopped(printed) => Ok(stopped(context, || printed.outputs(-1, SHOWN_BYTES_MAX))),
@@ -144,20 +144,21 @@ impl Tasks {
         }
     }
 
-    /// The file that a command starts. Found here and not by the system, which would search in the wrong folder or `PATH`.
+    /// The file that a command starts. Resolved here, because the system would search in the wrong folder or `PATH`.
     fn find(&self, program: &str, environment: &Environment) -> Result<PathBuf, Failure> {
         if program.contains('/') {
             let file = self.folder.join(program);
             return match file.exists() {
                 true => Ok(file),
                 false => {
-                    Err(Failure::new(class::NOT_RUNNABLE, format!("there is no file `{}`", file.display())))
+                    Err(Failure::new(class::NOT_RUNNABLE, format!("no such file: `{}`", file.display())))
                 }
             };
         }
         found(program, &self.folder, environment).ok_or_else(|| {
             let message = format!(
-                "there is no command `{program}` in the PATH of whoever started the run: install it, or write the path of a file"
+                "there is no command `{program}` in the PATH of the user who started the run: install it, or \
+                    write the path of a file"
             );
             Failure::new(class::NOT_RUNNABLE, message)
         })
@@ -191,8 +192,8 @@ fn outcome(exited: &Exited) -> Result<Outcome, Failure> {
     }
 }
 
-/// An object with nothing but `continue` or `error` in it. One with more members is an output like any other, and so is one
-/// whose `error` is null.
+/// An object with only `continue` or `error`. With more members it is an ordinary output, and so is one whose `error`
+/// is null.
 fn form(data: &Value) -> Option<(&str, &Value)> {
     let Value::Map(members) = data else { return None };
     let only = members.iter().next().filter(|_| members.len() == 1);
@@ -200,11 +201,11 @@ fn form(data: &Value) -> Option<(&str, &Value)> {
         .filter(|(name, value)| *name == "continue" || (*name == "error" && **value != Value::Null))
 }
 
-/// The failure that a command tells about. What it says beyond the known keys is kept as detail.
+/// The failure that a command reports. Unknown keys are kept as detail.
 fn said(error: &Map, exited: &Exited) -> Result<Failure, String> {
     let is_known = |key: &str| FAILURE_KEYS.contains(&key);
     let unsaid =
-        |_: &str| exited.printed.stderr.last_line().unwrap_or_else(|| "the command does not say why".into());
+        |_: &str| exited.printed.stderr.last_line().unwrap_or_else(|| "the command gave no reason".into());
     let failure = failure(error, unsaid)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     let more: Map = error

@@ -1,5 +1,5 @@
-//! The table of integrations: which program each one starts, how it spells a command of Spec Kit, and its arguments. The
-//! arguments are those of Spec Kit 1.2.3, whose own are in `fixtures/spec-kit-argv.json`.
+//! The table of integrations: the program that each one starts, how it writes a Spec Kit command, and its arguments.
+//! The arguments are those of Spec Kit 1.2.3, recorded in `fixtures/spec-kit-argv.json`.
 
 use super::{docker_agent, project, words};
 use crate::context::Environment;
@@ -10,21 +10,21 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     Prompt(String),
-    /// The command with or without `speckit.` before it, and all that is said to it.
+    /// The command with or without the prefix `speckit.`, and its arguments.
     Command {
         name: String,
         args: String,
     },
 }
 
-/// What goes into the arguments beside the table itself.
+/// The inputs of the argument table.
 pub struct Call<'a> {
     pub asked: &'a Asked,
     pub model: Option<&'a str>,
     /// `integration_args` and `integration_options` of the step.
     pub arguments: &'a [String],
     pub settings: &'a [(String, String)],
-    /// Where the agent runs.
+    /// The folder where the agent runs.
     pub root: &'a Path,
     pub environment: &'a Environment,
 }
@@ -32,10 +32,10 @@ pub struct Call<'a> {
 #[derive(Debug)]
 pub struct Integration {
     pub key: &'static str,
-    /// What is started, unless a variable says otherwise.
+    /// The program to start, unless a variable overrides it.
     program: &'static str,
     spelling: Spelling,
-    /// None for an integration that nobody can start: it lives in an editor.
+    /// `None` for an integration that cannot be started because it runs in an editor.
     form: Form,
 }
 
@@ -43,11 +43,11 @@ pub struct Integration {
 enum Form {
     None,
     Pieces(&'static [Piece]),
-    /// The only one with arguments and settings of its own.
+    /// The only one with its own arguments and settings.
     DockerAgent,
 }
 
-/// How `speckit.git.commit` is spelled.
+/// How `speckit.git.commit` is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spelling {
     /// `/speckit-git-commit`
@@ -68,15 +68,15 @@ enum Piece {
     Extra,
     /// The flag and the model, if there is one.
     Model(&'static str),
-    /// A part of the prompt, in a form of its own.
+    /// Part of the prompt, in a specific form.
     Part(fn(&str) -> Vec<String>),
-    /// `--agent`, where the project of Copilot has agents and no skills.
+    /// `--agent`, if the Copilot project has agents and no skills.
     Agent,
     /// `--yolo`, unless a variable forbids it.
     Yolo,
     /// `--dangerously-skip-permissions`, if a variable allows it.
     SkipPermissions,
-    /// The flag and the folder that it runs in.
+    /// The flag and the working folder.
     Root(&'static str),
 }
 
@@ -183,23 +183,23 @@ impl Integration {
         }
     }
 
-    /// The name of a variable that is about this integration.
+    /// The name of a variable for this integration.
     pub fn variable(&self, what: &str) -> String {
         format!("SPECKIT_INTEGRATION_{}_{what}", self.key.to_uppercase().replace('-', "_"))
     }
 
-    /// What is started, by its name or its path.
+    /// The program to start, by name or path.
     pub fn program(&self, environment: &Environment) -> String {
         let own = said(environment, &self.variable("EXECUTABLE"));
         own.unwrap_or_else(|| self.program.to_owned())
     }
 
-    /// Everything behind the program, or why it cannot be said.
+    /// All arguments, or why there are none.
     pub fn arguments(&self, call: &Call<'_>) -> Result<Vec<String>, String> {
         let prompt = self.prompt(call);
         let pieces = match self.form {
-            Form::None => return Err(format!("nobody can start the integration `{}`", self.key)),
-            // The variable stands in for what the step does not say, and is not read where it does.
+            Form::None => return Err(format!("the integration `{}` cannot be started", self.key)),
+            // The variable replaces what the step leaves out, and is ignored otherwise.
             Form::DockerAgent if call.arguments.is_empty() => {
                 return docker_agent::arguments(call, &prompt, &self.extra(call.environment)?);
             }
@@ -231,7 +231,10 @@ impl Integration {
         let name = self.variable("EXTRA_ARGS");
         let Some(text) = said(environment, &name) else { return Ok(Vec::new()) };
         words::split(&text).map_err(|problem| {
-            format!("`{name}` cannot be read as words: {problem}; group words with quotes: {name}='--flag \"two words\"'")
+            format!(
+                "`{name}` cannot be split into words: {problem}; group words with quotes: {name}='--flag \
+                \"two words\"'"
+            )
         })
     }
 
@@ -254,7 +257,7 @@ impl Integration {
         if args.is_empty() { spelled } else { format!("{spelled} {args}") }
     }
 
-    /// The agent that does a command in a project of Copilot that has agents and no skills.
+    /// The agent for a command in a Copilot project that has agents and no skills.
     fn agent(&self, call: &Call<'_>) -> Option<String> {
         let Asked::Command { name, .. } = call.asked else { return None };
         let has_agents = self.key == "copilot" && project::has_agents_of_copilot(call.root);
@@ -270,14 +273,14 @@ fn flagged(flag: &str, value: &str) -> [String; 2] {
     [flag.to_owned(), value.to_owned()]
 }
 
-/// A prompt that begins with a command: its name, and the rest.
+/// A prompt that starts with a command: its name, and the rest.
 fn slash(prompt: &str) -> Option<(&str, &str)> {
     let rest = prompt.strip_prefix('/')?;
     let (command, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     (!command.is_empty()).then_some((command, rest))
 }
 
-/// OpenCode takes a command apart from what is said to it.
+/// OpenCode takes a command separately from its arguments.
 fn command_flag(prompt: &str) -> Vec<String> {
     slash(prompt).map(|(command, _)| flagged("--command", command).into()).unwrap_or_default()
 }
@@ -287,14 +290,14 @@ fn message(prompt: &str) -> Vec<String> {
     if message.is_empty() { Vec::new() } else { vec![message.to_owned()] }
 }
 
-/// Hermes takes the name of a skill apart from the query.
+/// Hermes takes the name of a skill separately from the query.
 fn skill_and_query(prompt: &str) -> Vec<String> {
     let Some((skill, query)) = slash(prompt) else { return flagged("-q", prompt).into() };
     let query = (!query.is_empty()).then(|| flagged("-q", query));
     flagged("-s", skill).into_iter().chain(query.into_iter().flatten()).collect()
 }
 
-/// Goose has a recipe for each command of Spec Kit; everything else is text.
+/// Goose has a recipe for each Spec Kit command; everything else is text.
 fn recipe(prompt: &str) -> Vec<String> {
     let command = slash(prompt).and_then(|(command, rest)| Some((command.strip_prefix("speckit.")?, rest)));
     let Some((stem, rest)) = command.filter(|(stem, _)| !stem.is_empty()) else {
@@ -305,21 +308,21 @@ fn recipe(prompt: &str) -> Vec<String> {
     flagged("--recipe", &file).into_iter().chain(params.into_iter().flatten()).collect()
 }
 
-/// Copilot may do everything unless a variable says `0`; the second name is the older one.
+/// Copilot may do everything unless a variable is `0`; the second name is the older one.
 fn allows_all(environment: &Environment) -> bool {
     let names = ["SPECKIT_COPILOT_ALLOW_ALL_TOOLS", "SPECKIT_ALLOW_ALL_TOOLS"];
     let set = names.iter().find_map(|name| environment.variables.get(OsStr::new(name)));
     set.is_none_or(|value| value != "0")
 }
 
-/// Agy may not, unless a variable says so.
+/// Agy may not, unless a variable allows it.
 fn skips_permissions(environment: &Environment) -> bool {
     let names = ["SPECKIT_INTEGRATION_AGY_ALLOW_ALL_TOOLS", "SPECKIT_AGY_ALLOW_ALL_TOOLS"];
     let set = names.iter().find_map(|name| said(environment, name));
     set.is_some_and(|value| ["1", "true", "yes", "on"].contains(&&*value.to_lowercase()))
 }
 
-/// What a variable says, if it says anything.
+/// The value of a variable, if it is not empty.
 pub fn said(environment: &Environment, name: &str) -> Option<String> {
     let value = environment.variables.get(OsStr::new(name))?.to_string_lossy();
     let value = value.trim();
@@ -332,7 +335,7 @@ mod tests {
     use serde_json::Value as Json;
     use std::path::PathBuf;
 
-    /// A project of its own, with these files in it.
+    /// A temporary project with these files.
     fn project(test: &str, files: &[(&str, &str)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("windlass-{test}-{}", std::process::id()));
         for (name, text) in files {
@@ -348,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_those_of_spec_kit() {
+    fn arguments_match_spec_kit() {
         let rows: Vec<Json> =
             serde_json::from_str(include_str!("../../fixtures/spec-kit-argv.json")).expect("JSON");
         let mut seen = std::collections::BTreeSet::new();
@@ -396,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_layout_of_the_project_is_respected() {
+    fn older_project_layouts_are_supported() {
         let check = |test: &str, key: &str, files: &[(&str, &str)], expected: &[&str]| {
             let root = project(test, files);
             assert_eq!(commit(key, &root), expected, "{test}");
@@ -430,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn docker_agent_wants_an_agent_and_knows_its_settings() {
+    fn docker_agent_needs_an_agent_and_checks_its_settings() {
         let asked = Asked::Prompt("P".into());
         let check = |arguments: &[&str], settings: &[(&str, &str)], extra: &str, expected: &str| {
             let variables = [("SPECKIT_INTEGRATION_DOCKER_AGENT_EXTRA_ARGS".into(), extra.into())];
@@ -451,11 +454,11 @@ mod tests {
         };
         check(&[], &[], "", "integration_args: [./agent.yaml]");
         check(&[], &[], "--verbose", "begin SPECKIT_INTEGRATION_DOCKER_AGENT_EXTRA_ARGS with it");
-        check(&[], &[], "'a", "a quote is never closed");
+        check(&[], &[], "'a", "a quote is not closed");
         check(&["--x"], &[], "", "integration_args: [./agent.yaml]");
         check(&["a", "b"], &[], "", "it is the only one");
         check(&["a"], &[("model", "m")], "", "name the model with `model`");
-        check(&["a"], &[("colour", "m")], "", "there is `agent` and `safety`");
+        check(&["a"], &[("colour", "m")], "", "use `agent` or `safety`");
         check(&["a"], &[("safety", "none")], "", "one of autonomous, balanced");
         check(&["a"], &[("agent", " ")], "", "is empty");
     }

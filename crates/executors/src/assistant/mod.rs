@@ -1,4 +1,4 @@
-//! `assistant`: a prompt or a command of Spec Kit for a command line agent, which is started without a shell.
+//! `assistant`: a prompt or a Spec Kit command for a command-line agent, started without a shell.
 
 mod docker_agent;
 mod integrations;
@@ -26,19 +26,20 @@ use windlass_ir::expr::{ResultShapes, Semantics, text_form};
 use windlass_ir::value::Map;
 use windlass_ir::workflow::Capture;
 
-/// The most that is kept of each stream, also where the step asks for no limit.
+/// The maximum kept of each stream, even if the step sets no limit.
 const CAPTURE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Asks command line agents.
+/// Runs command-line agents.
 ///
-/// The outputs are those of Spec Kit: what was asked, `exit_code`, `dispatched`, `stdout` and `stderr`. What is printed is seen
-/// live; it is kept only where the step asks for that, and then cut at its limit without a word, as `stdout_truncated`
-/// says. A status other than zero is a failure of class `error`, an agent that is not there one of class `not_runnable`.
+/// The outputs are those of Spec Kit: the request, `exit_code`, `dispatched`, `stdout` and `stderr`. Output is
+/// streamed live; it is kept only if the step asks for it, and then truncated silently at its limit, as
+/// `stdout_truncated` says. A nonzero exit code is a failure of class `error`, a missing agent one of class
+/// `not_runnable`.
 #[derive(Clone, Debug)]
 pub struct Assistants {
-    /// How long an agent that was asked to end may take before it is killed.
+    /// How long an agent may take to end after SIGTERM before it is killed.
     pub grace: Duration,
-    /// Where groups are written down, so that a later owner can end what a crash of this one leaves.
+    /// Where process groups are recorded, so that a later owner can end what a crash of this one leaves.
     pub children: Option<Arc<Children>>,
 }
 
@@ -62,12 +63,12 @@ impl Executor for Assistants {
     }
 }
 
-/// Whether an integration goes by this name.
+/// Whether there is an integration with this name.
 pub(crate) fn is_known(key: &str) -> bool {
     integrations::find(key).is_some()
 }
 
-/// A step with everything in it as text, and what it leaves behind whatever becomes of it.
+/// A step with all values as text, and the outputs that it has in any case.
 struct Asking {
     asked: Asked,
     integration: Option<String>,
@@ -78,7 +79,7 @@ struct Asking {
     words: Words,
 }
 
-/// What the user calls the arguments and the settings.
+/// The user's words for the arguments and the settings.
 #[derive(Clone, Copy)]
 struct Words {
     arguments: &'static str,
@@ -97,7 +98,7 @@ fn words_of(results: ResultShapes) -> Words {
 impl Assistants {
     async fn perform(&self, job: &Job, context: &Context) -> Result<Outcome, Failure> {
         let Work::Assistant(work) = &job.work.work else {
-            return Err(Failure::new(class::ERROR, format!("`{}` asks no assistant", job.step)));
+            return Err(Failure::new(class::ERROR, format!("`{}` is not an assistant step", job.step)));
         };
         let directory = &context.environment.directory;
         check_directory(directory)?;
@@ -124,7 +125,7 @@ impl Assistants {
             may_leave: true,
             grace: self.grace,
             children: self.children.as_deref(),
-            too_long: "ask for less at once, and let the agent read the rest from files",
+            too_long: "shorten the prompt, and let the agent read the rest from files",
         };
         match prepared.run(job, context).await? {
             Ended::Stopped(printed) => Ok(stopped(context, || {
@@ -142,7 +143,7 @@ impl Assistants {
                 if exited.status.success() {
                     return Ok(Outcome::Done(outputs));
                 }
-                // What was asked to be kept may be long or private: it stands in the outputs and not in a message.
+                // Captured output may be long or private, so it is in the outputs but not in a message.
                 let failure = match work.capture {
                     Some(_) => Failure::new(class::ERROR, exited.shown()),
                     None => exited.failure(),
@@ -190,7 +191,7 @@ impl Asking {
 
 fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<Asking, Failure> {
     let integration = match named("integration", work.integration.as_ref())? {
-        // What the project uses, as far as it says so.
+        // The integration that the project uses, if it states one.
         Some(auto) if auto == "auto" => Some(project::default_integration(root).unwrap_or(auto)),
         other => other,
     };
@@ -231,7 +232,7 @@ fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<As
     Ok(Asking { asked, integration, model, arguments, settings, outputs, words })
 }
 
-/// A name; none where nothing is said.
+/// A name; `None` if it is empty.
 fn named(field: &str, value: Option<&Value>) -> Result<Option<String>, Failure> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -241,13 +242,13 @@ fn named(field: &str, value: Option<&Value>) -> Result<Option<String>, Failure> 
 
 fn text(field: &str, value: &Value) -> Result<String, Failure> {
     let broken = || {
-        let message = format!("`{field}` must be text, but it is {}", value.kind());
+        let message = format!("`{field}` must be a string, but it is {}", value.kind());
         Failure::new(class::CONTRACT_VIOLATION, message).in_field(field)
     };
     value.as_str().map(str::to_owned).ok_or_else(broken)
 }
 
-/// A value as it is said to an agent: for Spec Kit as Python prints it.
+/// A value as text for an agent: for Spec Kit, as Python prints it.
 fn said_text(value: &Value, results: ResultShapes) -> Result<String, Failure> {
     let semantics = match (results, value) {
         (ResultShapes::Speckit, Value::Null) => return Ok("None".to_owned()),
@@ -258,7 +259,7 @@ fn said_text(value: &Value, results: ResultShapes) -> Result<String, Failure> {
     text.map(|text| text.to_string()).map_err(|error| Failure::new(class::EXPRESSION_ERROR, error.message))
 }
 
-/// What is started for it, or why nothing is.
+/// The program to start, or why there is none.
 fn argv(asking: &Asking, environment: &Environment) -> Result<(PathBuf, Vec<String>), Failure> {
     let broken =
         |field: &str, message: String| Failure::new(class::CONTRACT_VIOLATION, message).in_field(field);
@@ -267,11 +268,11 @@ fn argv(asking: &Asking, environment: &Environment) -> Result<(PathBuf, Vec<Stri
     if !integration.takes_arguments() && !says_nothing {
         let Words { arguments, settings } = asking.words;
         let field = if asking.arguments.is_empty() { settings } else { arguments };
-        let message = format!("the integration `{}` takes no `{field}`: take them out", integration.key);
+        let message = format!("the integration `{}` does not accept `{field}`: remove it", integration.key);
         return Err(broken(field, message));
     }
     if asking.asked == Asked::Prompt(String::new()) {
-        return Err(broken("prompt", "the prompt is empty: say what the agent is to do".to_owned()));
+        return Err(broken("prompt", "the prompt is empty: write what the agent should do".to_owned()));
     }
     let call = Call {
         asked: &asking.asked,
@@ -291,11 +292,11 @@ fn integration(key: Option<&str>) -> Result<&'static Integration, Failure> {
         keys.collect::<Vec<_>>().join(", ")
     };
     let problem = match key {
-        None => "no agent is named".to_owned(),
+        None => "no agent is set".to_owned(),
         Some(key) => match integrations::find(key) {
             Some(found) if found.can_be_started() => return Ok(found),
-            Some(_) => format!("the integration `{key}` lives in an editor, and nobody can start it"),
-            None => format!("there is no integration `{key}`"),
+            Some(_) => format!("the integration `{key}` runs in an editor and cannot be started"),
+            None => format!("unknown integration `{key}`"),
         },
     };
     let message =
@@ -312,12 +313,12 @@ fn located_agent(
     let plugin = |file: &Path| file.file_name().is_some_and(|name| name == "docker");
     let file = located(&name, environment);
     let file = match (file, integration.takes_arguments()) {
-        // Docker Agent is a program or a part of Docker.
+        // Docker Agent is a program or a plugin of Docker.
         (None, true) if name == integration.key => located("docker", environment),
         (file, _) => file,
     };
     let Some(file) = file else {
-        let hint = format!("install it, or say where it is with {}", integration.variable("EXECUTABLE"));
+        let hint = format!("install it, or set its path in {}", integration.variable("EXECUTABLE"));
         return Err(not_installed(&name, &hint));
     };
     if integration.takes_arguments() && plugin(&file) {

@@ -1,16 +1,16 @@
-//! What the files of a project say about its agents. A file that is not there or cannot be read says nothing.
+//! What the files of a project say about its agents. Missing or unreadable files are ignored.
 
 use serde_json::Value as Json;
 use std::io::Read;
 use std::path::Path;
 
-/// Nobody writes longer ones.
+/// Longer files are ignored.
 const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Newer ones are written by newer programs, and not guessed at.
+/// Newer versions are written by newer programs and ignored.
 const STATE_SCHEMA_MAX: i64 = 1;
 
-/// The commands that Spec Kit brings itself.
+/// The commands that come with Spec Kit.
 const COMMANDS: [&str; 10] = [
     "analyze",
     "checklist",
@@ -26,13 +26,13 @@ const COMMANDS: [&str; 10] = [
 
 fn json(file: &Path) -> Option<Json> {
     let mut text = Vec::new();
-    // Looked at before it is opened: opening a pipe would wait for a writer.
+    // Checked before opening, because opening a pipe would wait for a writer.
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     std::fs::File::open(file).ok().filter(|_| is_file)?.take(BYTES_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// The integration that the project uses where nobody names one.
+/// The default integration of the project.
 pub fn default_integration(root: &Path) -> Option<String> {
     let state = json(&root.join(".specify/integration.json"))?;
     if state["integration_state_schema"].as_i64().is_some_and(|schema| schema > STATE_SCHEMA_MAX) {
@@ -44,7 +44,7 @@ pub fn default_integration(root: &Path) -> Option<String> {
     keys.into_iter().find(|key| !key.is_empty()).map(str::to_owned)
 }
 
-/// Whether a project has been given agents for Copilot, as older versions did, and no skills.
+/// Whether a project has agents for Copilot, as created by older versions, and no skills.
 pub fn has_agents_of_copilot(root: &Path) -> bool {
     let manifest = json(&root.join(".specify/integrations/copilot.manifest.json"));
     let files = manifest.as_ref().and_then(|manifest| manifest["files"].as_object());
@@ -65,7 +65,7 @@ pub fn has_agents_of_copilot(root: &Path) -> bool {
     !skills && (agents || has(&|command| format!("prompts/speckit.{command}.prompt.md")))
 }
 
-/// Whether a project has been given commands for Bob, as older versions did, and no skills.
+/// Whether a project has commands for Bob, as created by older versions, and no skills.
 pub fn has_commands_of_bob(root: &Path) -> bool {
     let has = |folder: &str, begin: &str, end: &str| {
         let entries = std::fs::read_dir(root.join(".bob").join(folder)).into_iter().flatten().flatten();

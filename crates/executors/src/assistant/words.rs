@@ -1,6 +1,6 @@
-//! Text cut into words as Python's `shlex.split` does it, for variables that hold arguments.
+//! Splits text into words as Python's `shlex.split` does, for variables that contain arguments.
 
-/// The words, or why there are none: a quote or a backslash at the end that nothing follows.
+/// The words, or the error: an unterminated quote or a trailing backslash.
 pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut characters = text.chars();
@@ -8,7 +8,7 @@ pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
         match character {
             ' ' | '\t' | '\r' | '\n' => words.extend(word.take()),
             '\\' => {
-                let next = characters.next().ok_or("a backslash stands at its end")?;
+                let next = characters.next().ok_or("it ends with a backslash")?;
                 word.get_or_insert_default().push(next);
             }
             '\'' | '"' => quoted(character, &mut characters, word.get_or_insert_default())?,
@@ -20,7 +20,7 @@ pub fn split(text: &str) -> Result<Vec<String>, &'static str> {
 }
 
 fn quoted(quote: char, characters: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), &'static str> {
-    let open = "a quote is never closed";
+    let open = "a quote is not closed";
     loop {
         match characters.next().ok_or(open)? {
             end if end == quote => return Ok(()),
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_python() {
+    fn words_match_python() {
         let check = |text: &str, expected: &[&str]| {
             assert_eq!(split(text).as_deref(), Ok(expected.map_to_strings().as_slice()), "{text}");
         };
@@ -53,11 +53,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_is_said() {
+    fn unterminated_text_is_an_error() {
         for text in ["'a", "\"a", "a \"b\\", "\"\\"] {
-            assert_eq!(split(text), Err("a quote is never closed"), "{text}");
+            assert_eq!(split(text), Err("a quote is not closed"), "{text}");
         }
-        assert_eq!(split("a\\"), Err("a backslash stands at its end"));
+        assert_eq!(split("a\\"), Err("it ends with a backslash"));
     }
 
     trait ToStrings {

@@ -1,5 +1,5 @@
-//! `github_add_label`: one label for an issue or a pull request, by two requests of the `gh` program. What is there already is
-//! not added again.
+//! `github_add_label`: adds one label to an issue or a pull request, with two requests of the `gh` program. An
+//! existing label is not added again.
 
 use super::{Builtins, broken};
 use crate::context::{Context, Output};
@@ -12,7 +12,7 @@ use windlass_ir::value::Map;
 
 const LABEL_CHARS_MAX: usize = 50;
 
-/// What is labelled, and with what.
+/// The target and the label.
 struct Wanted {
     repository: Arc<str>,
     target: Target,
@@ -58,7 +58,7 @@ impl Builtins {
         })?;
         let Wanted { repository, target, number, label } = &wanted;
         let repository = format!("https://api.github.com/repos/{repository}");
-        // What GitHub tells about an issue, and what `gh` says about who is logged in, is for nobody else.
+        // The content of an issue and the account of `gh` stay private.
         let context = &Context { output: Output::nowhere(), ..context.clone() };
         let about = format!("{repository}/{}/{number}", target.path());
         let Some(found) = self.request(&gh, "GET", &about, None, (job, context)).await? else {
@@ -69,7 +69,7 @@ impl Builtins {
             (Target::Issue | Target::PullRequest, _) => found.get("number") == Some(&Value::Int(*number)),
         };
         if !is_it {
-            let message = format!("number {number} of {} is no {}", wanted.repository, target.word());
+            let message = format!("{} has no {} with the number {number}", wanted.repository, target.word());
             return Err(broken("number", message));
         }
         let has =
@@ -83,13 +83,13 @@ impl Builtins {
             return Ok(stopped(context, Map::new));
         };
         if !has(Some(&after))? {
-            let message = format!("GitHub did not put the label `{label}` on number {number}");
+            let message = format!("GitHub did not add the label `{label}` to number {number}");
             return Err(Failure::new(class::ERROR, message));
         }
         Ok(wanted.done(true))
     }
 
-    /// What is answered; none when the step was told to stop.
+    /// The response; `None` if the step was stopped.
     async fn request(
         &self,
         gh: &Path,
@@ -108,13 +108,14 @@ impl Builtins {
         };
         if !exited.status.success() {
             let message = format!(
-                "gh could not ask for {address}: {}; try `gh api {address}`, and see who you are with `gh auth status`",
+                "gh cannot request {address}: {}; try `gh api {address}`, and check your account with `gh auth \
+                    status`",
                 exited.shown()
             );
             return Err(Failure::new(class::ERROR, message));
         }
         let unreadable =
-            |_| Failure::new(class::ERROR, format!("what gh answered for {address} is not JSON"));
+            |_| Failure::new(class::ERROR, format!("the response of gh for {address} is not valid JSON"));
         exited.printed.data().map(Some).map_err(unreadable)
     }
 }
@@ -130,13 +131,13 @@ fn names<'a>(labels: Option<&'a Value>, address: &str) -> Result<impl Iterator<I
             Ok(labels.iter().filter_map(named))
         }
         Some(_) | None => {
-            Err(Failure::new(class::ERROR, format!("what gh answered for {address} has no list of labels")))
+            Err(Failure::new(class::ERROR, format!("the response of gh for {address} has no list of labels")))
         }
     }
 }
 
 impl Wanted {
-    /// What expressions have come to is held against the same rules as what stands in the file.
+    /// The values of expressions follow the same rules as constants in the file.
     fn read(args: &Value) -> Result<Self, Failure> {
         let text = |name| args.get(name).and_then(Value::as_str).unwrap_or_default();
         let target = match text("target") {
@@ -150,7 +151,7 @@ impl Wanted {
         }
         let is_short = label.chars().count() <= LABEL_CHARS_MAX && !label.chars().any(char::is_control);
         if label.trim().is_empty() || !is_short {
-            return Err(broken("label", "`label` must be text of at most 50 characters".to_owned()));
+            return Err(broken("label", "`label` must be a string of at most 50 characters".to_owned()));
         }
         let number = args.get("number").and_then(number);
         let number = number

@@ -1,4 +1,4 @@
-//! `speckit_init`: sets up a project of Spec Kit with the `specify` program, without anybody to ask.
+//! `speckit_init`: sets up a Spec Kit project with the `specify` program, without prompts.
 
 use super::{Builtins, OUTPUT_BYTES_MAX, with_outputs};
 use crate::assistant;
@@ -12,18 +12,18 @@ use windlass_ir::Value;
 use windlass_ir::expr::{Semantics, is_truthy, text_form};
 use windlass_ir::value::Map;
 
-/// Where nobody names an integration.
+/// The default integration.
 const DEFAULT_INTEGRATION: &str = "copilot";
 
-/// What a run itself may have put into a folder that is still as good as empty.
+/// What a run itself may have put into an otherwise empty folder.
 const OWN: [&str; 2] = [".specify", ".windlass"];
 
-/// What the step says, and what becomes of it on the command line.
+/// The settings of the step as command-line arguments.
 struct Setup {
     argv: Vec<String>,
     outputs: Map,
     force: bool,
-    /// It is to be set up right where the run was started.
+    /// The project is set up in the folder where the run was started.
     is_here: bool,
 }
 
@@ -32,13 +32,13 @@ impl Builtins {
         let environment = &context.environment;
         let mut setup = Setup::read(args, environment)?;
         let specify = located("specify", environment).ok_or_else(|| {
-            let hint = "install Spec Kit, which brings it: `uv tool install specify-cli`";
+            let hint = "install Spec Kit, which includes it: `uv tool install specify-cli`";
             with_outputs(not_installed("specify", hint), setup.ended(1, "", ""))
         })?;
         if setup.is_here && !setup.force {
             match content(&environment.directory) {
                 Ok(Content::Nothing) => {}
-                // It would ask whether to merge, and nobody is there to answer.
+                // The program would ask whether to merge, and no one is there to answer.
                 Ok(Content::Own) => setup.force = true,
                 Ok(Content::Others) => {
                     let message = format!(
@@ -50,7 +50,7 @@ impl Builtins {
                 }
                 Err(error) => {
                     let message =
-                        format!("cannot look into the folder `{}`: {error}", environment.directory.display());
+                        format!("cannot read the folder `{}`: {error}", environment.directory.display());
                     let outputs = setup.ended(1, "", &message);
                     return Err(with_outputs(Failure::new(class::ERROR, message), outputs));
                 }
@@ -70,7 +70,7 @@ impl Builtins {
                 if exited.status.success() {
                     return Ok(Outcome::Done(Value::Map(Arc::new(outputs))));
                 }
-                // It tells about its errors on standard output, where nobody would look for them.
+                // The program prints its errors to standard output, where they would go unnoticed.
                 if exited.printed.stderr.is_blank() {
                     let said =
                         outputs.get("stdout").and_then(Value::as_str).unwrap_or_default().trim().to_owned();
@@ -176,7 +176,7 @@ fn holds(value: &Value) -> Result<bool, Failure> {
     truth.map_err(|error| Failure::new(class::EXPRESSION_ERROR, error.message))
 }
 
-/// A text says yes in words.
+/// Text counts as true by its words.
 fn is_set(value: &Value) -> Result<bool, Failure> {
     match value.as_str() {
         Some(text) => Ok(["true", "1", "yes"].contains(&&*text.trim().to_lowercase())),

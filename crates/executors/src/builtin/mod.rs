@@ -1,4 +1,4 @@
-//! `builtin`: what Spec Kit does itself, done by the programs that it would use: `specify` and `gh`.
+//! `builtin`: functions of Spec Kit, done by the programs that it would use: `specify` and `gh`.
 
 mod github;
 mod init;
@@ -20,13 +20,12 @@ use windlass_ir::workflow::BuiltinKind;
 /// Of each stream.
 const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Sets up projects of Spec Kit and puts labels on GitHub. A program that is not there is a failure of class
-/// `not_runnable`.
+/// Sets up Spec Kit projects and adds labels on GitHub. A missing program is a failure of class `not_runnable`.
 #[derive(Clone, Debug)]
 pub struct Builtins {
-    /// How long a program that was asked to end may take before it is killed.
+    /// How long a program may take to end after SIGTERM before it is killed.
     pub grace: Duration,
-    /// Where groups are written down, so that a later owner can end what a crash of this one leaves.
+    /// Where process groups are recorded, so that a later owner can end what a crash of this one leaves.
     pub children: Option<Arc<Children>>,
 }
 
@@ -51,7 +50,7 @@ impl Executor for Builtins {
 }
 
 impl Builtins {
-    /// Whether it is done here.
+    /// Whether this executor handles it.
     pub fn does(work: &Work) -> bool {
         match work {
             Work::Builtin { what: BuiltinKind::SpeckitInit | BuiltinKind::GithubAddLabel, .. } => true,
@@ -70,18 +69,20 @@ impl Builtins {
     async fn perform(&self, job: &Job, context: &Context) -> Result<Outcome, Failure> {
         check_directory(&context.environment.directory)?;
         let Work::Builtin { what, args } = &job.work.work else {
-            return Err(Failure::new(class::ERROR, format!("`{}` is no builtin", job.step)));
+            return Err(Failure::new(class::ERROR, format!("`{}` is not a builtin step", job.step)));
         };
         match what {
             BuiltinKind::SpeckitInit => self.init(args, job, context).await,
             BuiltinKind::GithubAddLabel => self.add_label(args, job, context).await,
-            BuiltinKind::Respond => {
-                Err(Failure::new(class::ERROR, "nothing here answers the request that started the run"))
-            }
+            BuiltinKind::Respond => Err(Failure::new(
+                class::ERROR,
+                "there is no executor that responds to the request that started \
+                    the run",
+            )),
         }
     }
 
-    /// One program to its end, where the run was started.
+    /// Runs one program in the folder where the run was started.
     async fn program(
         &self,
         program: &Path,
@@ -103,7 +104,7 @@ impl Builtins {
             may_leave: false,
             grace: self.grace,
             children: self.children.as_deref(),
-            too_long: "what the step says is too long for a command line",
+            too_long: "the values of the step are too long for a command line",
         };
         prepared.run(job, context).await
     }

@@ -1,5 +1,5 @@
-//! `scripted`: answers from a file instead of agents, tools and people. Pure: a script says what is answered and after how
-//! long; whoever keeps the clock, a real one or a virtual one, decides when that is.
+//! `scripted`: mock responses from a file instead of agents, tools and people. Pure: the file says what the response
+//! is and after how long; the owner of the clock, real or virtual, decides when that is.
 
 mod parse;
 
@@ -12,7 +12,7 @@ use windlass_engine::{Amount, Choice, Failure, Job, Outcome, Work, class};
 use windlass_ir::expr::ResultShapes;
 use windlass_ir::{Duration, Value};
 
-/// A script that has been read and holds no mistake.
+/// A valid mock file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
     /// By the id of a step, or the name of a task or tool; never an empty list.
@@ -25,38 +25,38 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub outcome: Outcome,
-    /// How long after the job was handed out. A job that is aborted before does not answer.
+    /// The delay after the job was dispatched. A job that is aborted before does not respond.
     pub after: Duration,
-    /// It answers nothing at all, and `outcome` is only what ends it if nothing else does: whatever falls due at the same
-    /// instant comes first.
+    /// It never responds, and `outcome` only applies if nothing else ends it: anything due at the same instant comes
+    /// first.
     pub hangs: bool,
-    /// What it says that it has cost, and the most that it could.
+    /// The reported cost, and the most it could be.
     pub used: Option<Amount>,
     pub most: Option<Amount>,
 }
 
-/// What people decide, by the id of the gate.
+/// Decisions of people, by the id of the gate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gates(IndexMap<Arc<str>, Vec<GateAnswer>>);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateAnswer {
     pub choice: Choice,
-    /// None: whoever runs the script.
+    /// `None` means the user who runs the mock file.
     pub by: Option<Arc<str>>,
     pub reason: Option<Arc<str>>,
-    /// How long after the gate began to wait for this decision.
+    /// The delay after the gate began to wait for this decision.
     pub after: Duration,
 }
 
-/// Whom a script answers: an instance of a step, by the names it may be found under.
+/// Whom a mock file responds to: an instance of a step, with the names it may be found under.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker<'a> {
-    /// The id that the user sees, such as `images[3]`.
+    /// The displayed id, such as `images[3]`.
     pub id: &'a str,
-    /// The id as it stands in the file, whichever instance of the step this is.
+    /// The id in the file, for any instance of the step.
     pub plain: &'a str,
-    /// From 1, counted through all times that the step was sent back.
+    /// From 1, including the attempts before the step was sent back.
     pub attempt: u32,
 }
 
@@ -64,18 +64,18 @@ pub struct Asker<'a> {
 pub struct Signal {
     pub name: Arc<str>,
     pub value: Value,
-    /// How long after the run started.
+    /// The delay after the run started.
     pub at: Duration,
 }
 
 impl Script {
-    /// Reads a script; says everything that is wrong with it.
+    /// Parses a mock file; reports all problems.
     pub fn parse(script: &Value) -> Result<Self, Vec<Problem>> {
         parse::script(script)
     }
 
-    /// The answer to a job: the entry for its attempt, the last one for all later ones. None for what the script does not
-    /// mention and can be done without it: commands, which are really run, and calls of other workflows.
+    /// The response to a job: the entry for its attempt; the last one repeats. `None` for jobs that the file does not
+    /// mention and that need no mock: commands, which are really executed, and calls of other workflows.
     pub fn answer(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
         match (self.entry(job, asker), &job.work.work) {
             (Some(answer), _) => Some(answer),
@@ -93,12 +93,12 @@ impl Script {
         }
     }
 
-    /// What the script says about a job, or that it says nothing.
+    /// The entry for a job, or a failure if there is none.
     pub fn entry_or_none(&self, job: &Job, asker: Asker<'_>) -> Answer {
         self.entry(job, asker).unwrap_or_else(|| unanswered(asker, job.work.work.name()))
     }
 
-    /// What the script says about a job, if it mentions it.
+    /// The entry for a job, if there is one.
     pub fn entry(&self, job: &Job, asker: Asker<'_>) -> Option<Answer> {
         let names = [Some(asker.id), Some(asker.plain), job.work.work.name()];
         let entries = names.into_iter().flatten().find_map(|name| self.steps.get(name))?;
@@ -113,7 +113,7 @@ impl Script {
 }
 
 impl Gates {
-    /// The decision number `number`, from 0, at a gate. When they are used up the gate waits.
+    /// Decision `number`, from 0, at a gate. After the last one the gate waits.
     pub fn decision(&self, id: &str, plain: &str, number: usize) -> Option<&GateAnswer> {
         [id, plain].into_iter().find_map(|name| self.0.get(name))?.get(number)
     }
@@ -128,8 +128,7 @@ fn unanswered(asker: Asker<'_>, work: Option<&str>) -> Answer {
     let Asker { id, plain, .. } = asker;
     let plain = if plain == id { String::new() } else { format!(" or `{plain}`") };
     let work = work.filter(|name| *name != id).map(|name| format!(" or `{name}`")).unwrap_or_default();
-    let message =
-        format!("the script has no answer for `{id}`: add an entry `{id}`{plain}{work} under `steps`");
+    let message = format!("no mock response for `{id}`: add an entry `{id}`{plain}{work} under `steps`");
     let failure = Failure::new(class::NO_SCRIPTED_ANSWER, message);
     let outcome = Outcome::Failed(failure);
     Answer { outcome, after: Duration::ZERO, hangs: false, used: None, most: None }
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn one_entry_for_each_attempt_and_the_last_repeats() {
+    fn one_entry_per_attempt_and_the_last_repeats() {
         check(answer("call", "call", 1, tool("t")).as_ref(), Some(("rate_limit", "0s")));
         check(answer("call", "call", 2, tool("t")).as_ref(), Some(("1", "3s")));
         check(answer("call", "call", 3, tool("t")).as_ref(), Some(("1", "3s")));
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn found_by_visible_id_then_plain_id_then_name() {
+    fn entries_are_found_by_displayed_id_then_plain_id_then_name() {
         check(answer("each[1]", "each", 1, tool("resize")).as_ref(), Some((r#""second""#, "0s")));
         check(answer("each[2]", "each", 1, tool("resize")).as_ref(), Some((r#""any""#, "0s")));
         check(answer("other", "other", 1, tool("resize")).as_ref(), Some((r#""by name""#, "0s")));
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_entry_only_commands_and_calls_are_left_to_others() {
+    fn without_an_entry_only_commands_and_calls_are_executed() {
         check(answer("other", "other", 1, tool("t")).as_ref(), Some(("no_scripted_answer", "0s")));
         check(answer("other", "other", 1, shell()).as_ref(), None);
         check(answer("call", "call", 2, shell()).as_ref(), Some(("1", "3s")));
@@ -240,12 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_entries_are_named() {
         let missing = answer("each[2]", "each2", 1, tool("t")).expect("an answer");
         let Outcome::Failed(failure) = missing.outcome else { panic!("{missing:?}") };
         assert_eq!(
             &*failure.message,
-            "the script has no answer for `each[2]`: add an entry `each[2]` or `each2` or `t` under `steps`"
+            "no mock response for `each[2]`: add an entry `each[2]` or `each2` or `t` under `steps`"
         );
     }
 

@@ -1,4 +1,4 @@
-//! A script as data becomes a [`Script`]. Everything wrong is found in one pass, each with its place.
+//! Parses a mock file into a [`Script`]. Finds all problems in one pass, each with its location.
 
 use super::{Answer, GateAnswer, Gates, Script, Signal};
 use indexmap::IndexMap;
@@ -8,7 +8,7 @@ use windlass_ir::suggest::nearest;
 use windlass_ir::value::Map;
 use windlass_ir::{Duration, Value};
 
-/// Something wrong with a script.
+/// A problem in a mock file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct Problem {
@@ -20,7 +20,7 @@ pub struct Problem {
 const FORMS: [&str; 5] = ["outputs", "output", "continue", "error", "hang"];
 const DURATION_HELP: &str =
     "write days, hours, minutes, seconds and milliseconds in that order, such as `3s`, `1h30m` or `250ms`";
-const FORMS_HELP: &str = "give one of `outputs`, `output`, `continue`, `error` and `hang`";
+const FORMS_HELP: &str = "use one of `outputs`, `output`, `continue`, `error` and `hang`";
 
 pub fn script(script: &Value) -> Result<Script, Vec<Problem>> {
     let mut reader = Reader { problems: Vec::new() };
@@ -34,14 +34,14 @@ pub fn script(script: &Value) -> Result<Script, Vec<Problem>> {
 /// The keys of an `error`.
 pub const FAILURE_KEYS: [&str; 3] = ["class", "message", "retry_after"];
 
-/// An `error` as scripts and local commands write it. `unsaid` is the message of one that gives none.
+/// An `error` as written by mock files and local commands. `unsaid` is the default message.
 pub fn failure(error: &Map, unsaid: impl FnOnce(&str) -> String) -> Result<Failure, Vec<Problem>> {
     let mut reader = Reader { problems: Vec::new() };
     let read = reader.failure(error, &Place::Key(&Place::Top, "error"), unsaid);
     read.ok_or(reader.problems)
 }
 
-/// Where we are in the script.
+/// The current location in the file.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Top,
@@ -66,7 +66,7 @@ struct Reader {
     problems: Vec<Problem>,
 }
 
-/// Each of these returns none when it has found a problem and said so.
+/// Each of these returns `None` after reporting a problem.
 impl Reader {
     fn script(&mut self, value: &Value) -> Option<Script> {
         let top = Place::Top;
@@ -75,7 +75,7 @@ impl Reader {
         for (id, answers) in self.named(map, "agents", Self::answers) {
             if steps.contains_key(&id) {
                 let place = Place::Key(&Place::Key(&top, "agents"), &id).to_string();
-                self.say::<()>(&place, "answers for this step stand under `steps` too; keep one of the two");
+                self.say::<()>(&place, "`steps` also has responses for this step; keep one of the two");
             } else {
                 steps.insert(id, answers);
             }
@@ -109,7 +109,7 @@ impl Reader {
 
     fn answers(&mut self, value: &Value, place: &Place) -> Vec<Answer> {
         if matches!(value, Value::List(items) if items.is_empty()) {
-            self.say::<()>(place, "there is no answer in this list: give one, or leave the step out");
+            self.say::<()>(place, "this list has no responses: add one, or remove the step");
         }
         self.items(value, place, Self::answer)
     }
@@ -141,10 +141,10 @@ impl Reader {
         let (used, most) = (self.amount(map, "used", place), self.amount(map, "most", place));
         let mut forms = FORMS.into_iter().filter_map(|form| Some((form, map.get(form)?)));
         let Some((form, given)) = forms.next() else {
-            return self.say(place, &format!("this answers nothing: {FORMS_HELP}"));
+            return self.say(place, &format!("this entry has no response: {FORMS_HELP}"));
         };
         if let Some((second, _)) = forms.next() {
-            return self.say(place, &format!("`{form}` and `{second}` are two answers: {FORMS_HELP}"));
+            return self.say(place, &format!("`{form}` and `{second}` cannot both be given: {FORMS_HELP}"));
         }
         let at = Place::Key(place, form);
         let (outcome, hangs) = match form {
@@ -165,7 +165,7 @@ impl Reader {
         Some(Answer { outcome, after, hangs: hangs.is_some(), used: used?, most: most? })
     }
 
-    /// What work costs: `tokens`, `usd`, `calls` and `seconds`.
+    /// The cost of work: `tokens`, `usd`, `calls` and `seconds`.
     fn amount(&mut self, map: &Map, key: &str, place: &Place) -> Option<Option<Amount>> {
         let Some(value) = given(map, key) else { return Some(None) };
         let place = Place::Key(place, key);
@@ -185,13 +185,13 @@ impl Reader {
             None => Some(0.0),
             Some(Value::Int(number)) if *number >= 0 => Some(*number as f64),
             Some(Value::Float(number)) if *number >= 0.0 => Some(*number),
-            Some(other) => self.wrong_kind(other, &Place::Key(place, key), "a number from 0 on"),
+            Some(other) => self.wrong_kind(other, &Place::Key(place, key), "a number of at least 0"),
         }
     }
 
     fn scripted_failure(&mut self, value: &Value, place: &Place) -> Option<Failure> {
         let map = self.object(value, place, &FAILURE_KEYS)?;
-        self.failure(map, place, |class| format!("a scripted failure of class `{class}`"))
+        self.failure(map, place, |class| format!("a mock failure of class `{class}`"))
     }
 
     fn failure(&mut self, map: &Map, place: &Place, unsaid: impl FnOnce(&str) -> String) -> Option<Failure> {
@@ -212,11 +212,13 @@ impl Reader {
         let after = self.duration(map, "after", place);
         let choice = match (action?, choice?) {
             (Some(_), Some(_)) => {
-                return self.say(place, "`action` and `choice` are two decisions: keep one of them");
+                return self.say(place, "`action` and `choice` cannot both be given: keep one of them");
             }
             (None, None) => {
-                return self
-                    .say(place, "no decision: give `action`, which is `approve` or `reject`, or `choice`");
+                return self.say(
+                    place,
+                    "missing decision: add `action`, which is `approve` or `reject`, or `choice`",
+                );
             }
             (None, Some(option)) => Choice::Option(option),
             (Some(action), None) => match &*action {
@@ -224,7 +226,7 @@ impl Reader {
                 "reject" => Choice::Reject,
                 other => {
                     let place = Place::Key(place, "action");
-                    return self.say(&place, &format!("`{other}` is no action: write `approve` or `reject`"));
+                    return self.say(&place, &format!("invalid action `{other}`: use `approve` or `reject`"));
                 }
             },
         };
@@ -241,7 +243,7 @@ impl Reader {
         Some(Signal { name, value, at: at?.unwrap_or_default() })
     }
 
-    /// An object with none but these keys.
+    /// An object with only these keys.
     fn object<'a>(&mut self, value: &'a Value, place: &Place, keys: &[&str]) -> Option<&'a Map> {
         let Value::Map(map) = value else {
             return self.wrong_kind(value, place, "an object");
@@ -251,17 +253,17 @@ impl Reader {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are `{}`", keys.join("`, `")),
             };
-            self.say::<()>(&Place::Key(place, key), &format!("this key is not known here; {hint}"));
+            self.say::<()>(&Place::Key(place, key), &format!("unknown key; {hint}"));
         }
         Some(map)
     }
 
-    /// `Some(None)` when it is not given.
+    /// `Some(None)` if it is not given.
     fn text(&mut self, map: &Map, key: &str, place: &Place) -> Option<Option<Arc<str>>> {
         match given(map, key) {
             None => Some(None),
             Some(Value::Text(text)) => Some(Some(text.clone())),
-            Some(other) => self.wrong_kind(other, &Place::Key(place, key), "text"),
+            Some(other) => self.wrong_kind(other, &Place::Key(place, key), "a string"),
         }
     }
 
@@ -278,7 +280,7 @@ impl Reader {
         };
         match Duration::parse(text) {
             Some(length) => Some(length),
-            None => self.say(place, &format!("`{text}` is no duration: {DURATION_HELP}")),
+            None => self.say(place, &format!("invalid duration `{text}`: {DURATION_HELP}")),
         }
     }
 
@@ -297,12 +299,12 @@ impl Reader {
         };
         match wait {
             Some(wait) => Some(wait),
-            None => self.say(place, "a wait is at least zero seconds and at most ten years"),
+            None => self.say(place, "a wait must be at least zero seconds and at most ten years"),
         }
     }
 
     fn wrong_kind<T>(&mut self, found: &Value, place: &Place, wanted: &str) -> Option<T> {
-        self.say(place, &format!("this must be {wanted}, but it is {}", found.kind()))
+        self.say(place, &format!("expected {wanted}, found {}", found.kind()))
     }
 
     fn say<T>(&mut self, place: &dyn std::fmt::Display, message: &str) -> Option<T> {
@@ -311,7 +313,7 @@ impl Reader {
     }
 }
 
-/// A key given as null is as good as left out.
+/// A null key is the same as an absent one.
 fn given<'a>(map: &'a Map, key: &str) -> Option<&'a Value> {
     map.get(key).filter(|value| **value != Value::Null)
 }
@@ -342,13 +344,13 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_an_answer() {
+    fn every_form_of_a_response() {
         let failed = |class, message: &str| Outcome::Failed(Failure::new(class, message));
         let outputs = Value::map([("n", Value::Int(1))]);
         check(r#"{"outputs": {"n": 1}}"#, Outcome::Done(outputs), "0s", false);
         check(r#"{"output": null, "takes": "1m30s"}"#, Outcome::Done(Value::Null), "90s", false);
         check(r#"{"continue": [3.0]}"#, Outcome::Continue(Value::list([Value::Float(3.0)])), "0s", false);
-        check(r#"{"error": {}}"#, failed("error", "a scripted failure of class `error`"), "0s", false);
+        check(r#"{"error": {}}"#, failed("error", "a mock failure of class `error`"), "0s", false);
         check(
             r#"{"error": {"class": "oops", "message": "no"}, "takes": null}"#,
             failed("oops", "no"),
@@ -374,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_may_be_left_out() {
+    fn every_part_is_optional() {
         assert_eq!(parsed("{}"), Ok(Script::default()));
         assert_eq!(
             parsed(r#"{"steps": null, "agents": {}, "gates": null, "signals": []}"#),
@@ -391,89 +393,83 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_make_no_sense() {
+    fn invalid_responses() {
         let answer =
             |answer: &str, expected: &str| bad(&format!(r#"{{"steps": {{"a": [{answer}]}}}}"#), &[expected]);
-        answer("3", "steps.a[0]: this must be an object, but it is integer");
+        answer("3", "steps.a[0]: expected an object, found integer");
         answer(
             "{}",
-            "steps.a[0]: this answers nothing: give one of `outputs`, `output`, `continue`, `error` and `hang`",
+            "steps.a[0]: this entry has no response: use one of `outputs`, `output`, `continue`, `error` and `hang`",
         );
         answer(
             r#"{"output": 1, "hang": "1s"}"#,
-            "steps.a[0]: `output` and `hang` are two answers: give one of `outputs`, `output`, `continue`, `error` and `hang`",
+            "steps.a[0]: `output` and `hang` cannot both be given: use one of `outputs`, `output`, `continue`, `error` and `hang`",
         );
-        answer(
-            r#"{"output": 1, "take": "1s"}"#,
-            "steps.a[0].take: this key is not known here; did you mean `takes`?",
-        );
+        answer(r#"{"output": 1, "take": "1s"}"#, "steps.a[0].take: unknown key; did you mean `takes`?");
         answer(
             r#"{"output": 1, "by": "me"}"#,
-            "steps.a[0].by: this key is not known here; there are `outputs`, `output`, `continue`, `error`, `hang`, `takes`, `used`, `most`",
+            "steps.a[0].by: unknown key; there are `outputs`, `output`, `continue`, `error`, `hang`, `takes`, `used`, `most`",
         );
         answer(
             r#"{"outputs": 1}"#,
-            "steps.a[0].outputs: this must be an object with a value for each output, but it is integer",
+            "steps.a[0].outputs: expected an object with a value for each output, found integer",
         );
         answer(
             r#"{"output": 1, "takes": "soon"}"#,
-            "steps.a[0].takes: `soon` is no duration: write days, hours, minutes, seconds and milliseconds in that order, such as `3s`, `1h30m` or `250ms`",
+            "steps.a[0].takes: invalid duration `soon`: write days, hours, minutes, seconds and milliseconds in that order, such as `3s`, `1h30m` or `250ms`",
         );
-        answer(
-            r#"{"hang": true}"#,
-            "steps.a[0].hang: this must be a duration such as \"3s\", but it is boolean",
-        );
-        answer(r#"{"error": "no"}"#, "steps.a[0].error: this must be an object, but it is text");
-        answer(r#"{"error": {"class": 4}}"#, "steps.a[0].error.class: this must be text, but it is integer");
+        answer(r#"{"hang": true}"#, "steps.a[0].hang: expected a duration such as \"3s\", found boolean");
+        answer(r#"{"error": "no"}"#, "steps.a[0].error: expected an object, found string");
+        answer(r#"{"error": {"class": 4}}"#, "steps.a[0].error.class: expected a string, found integer");
         for wait in ["-1", "-0.5", "1e300", "400000000"] {
             answer(
                 &format!(r#"{{"error": {{"retry_after": {wait}}}}}"#),
-                "steps.a[0].error.retry_after: a wait is at least zero seconds and at most ten years",
+                "steps.a[0].error.retry_after: a wait must be at least zero seconds and at most ten years",
             );
         }
         answer(
             r#"{"error": {"retry_after": true}}"#,
-            "steps.a[0].error.retry_after: this must be a number of seconds or a duration such as \"3s\", but it is boolean",
+            "steps.a[0].error.retry_after: expected a number of seconds or a duration such as \"3s\", found boolean",
         );
         answer(
             r#"{"error": {"code": "x"}}"#,
-            "steps.a[0].error.code: this key is not known here; there are `class`, `message`, `retry_after`",
+            "steps.a[0].error.code: unknown key; there are `class`, `message`, `retry_after`",
         );
     }
 
     #[test]
-    fn everything_wrong_is_said_at_once_with_its_place() {
-        bad("[]", &["script: this must be an object, but it is list"]);
-        bad(r#"{"step": {}}"#, &["step: this key is not known here; did you mean `steps`?"]);
+    fn all_problems_are_reported_at_once_with_their_location() {
+        bad("[]", &["script: expected an object, found list"]);
+        bad(r#"{"step": {}}"#, &["step: unknown key; did you mean `steps`?"]);
         bad(
             r#"{"steps": {"s[0]": [{"outputs": {}}, {}], "t": [], "u": {"output": 1}}, "signals": [{}], "gates": []}"#,
             &[
-                "steps.\"s[0]\"[1]: this answers nothing: give one of `outputs`, `output`, `continue`, `error` and `hang`",
-                "steps.t: there is no answer in this list: give one, or leave the step out",
-                "steps.u: this must be a list, but it is object",
-                "gates: this must be an object with a list for each id, but it is list",
+                "steps.\"s[0]\"[1]: this entry has no response: use one of `outputs`, `output`, `continue`, `error` and `hang`",
+                "steps.t: this list has no responses: add one, or remove the step",
+                "steps.u: expected a list, found object",
+                "gates: expected an object with a list for each id, found list",
                 "signals[0]: a signal needs a `name`",
             ],
         );
         bad(
             r#"{"steps": {"a": [{"output": 1}]}, "agents": {"a": [{"output": 2}]}}"#,
-            &["agents.a: answers for this step stand under `steps` too; keep one of the two"],
+            &["agents.a: `steps` also has responses for this step; keep one of the two"],
         );
     }
 
     #[test]
-    fn decisions_that_make_no_sense() {
+    fn invalid_decisions() {
         let gate =
             |gate: &str, expected: &str| bad(&format!(r#"{{"gates": {{"g": [{gate}]}}}}"#), &[expected]);
-        gate("{}", "gates.g[0]: no decision: give `action`, which is `approve` or `reject`, or `choice`");
+        gate("{}", "gates.g[0]: missing decision: add `action`, which is `approve` or `reject`, or `choice`");
         gate(
             r#"{"action": "approve", "choice": "a"}"#,
-            "gates.g[0]: `action` and `choice` are two decisions: keep one of them",
+            "gates.g[0]: `action` and `choice` cannot both be given: keep one of them",
         );
         gate(
             r#"{"action": "maybe"}"#,
-            "gates.g[0].action: `maybe` is no action: write `approve` or `reject`",
+            "gates.g[0].action: invalid action `maybe`: use `approve` or `reject`",
         );
-        gate(r#"{"action": "approve", "by": 7}"#, "gates.g[0].by: this must be text, but it is integer");
+        gate(r#"{"action": "approve", "by": 7}"#, "gates.g[0].by: expected a string, found integer");
     }
 }

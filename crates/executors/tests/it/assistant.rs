@@ -1,4 +1,4 @@
-//! Command line agents, each a script that tells how it was started: what is run, what is kept, what is refused.
+//! Command-line agents, each a script that reports how it was started: what runs, what is kept, what is refused.
 
 use crate::support::{context, folder, is_running, key, own_run, patiently};
 use indexmap::IndexMap;
@@ -124,7 +124,7 @@ impl Case {
 }
 
 #[tokio::test]
-async fn a_command_is_spelled_for_its_agent_and_its_answer_kept() {
+async fn a_command_is_written_for_its_agent_and_its_answer_kept() {
     let case = command("agent_command", "speckit.plan", r#"{"args": "build it", "depth": 2}"#);
     let case = Case { model: Some(Value::text("m1")), ..case };
     let expected = json(
@@ -138,7 +138,7 @@ async fn a_command_is_spelled_for_its_agent_and_its_answer_kept() {
 }
 
 #[tokio::test]
-async fn without_capture_everything_is_seen_and_nothing_kept() {
+async fn without_capture_everything_is_shown_and_nothing_kept() {
     let case = Case { capture: None, ..prompt("agent_streamed", "hi") };
     let (outcome, lines) = case.with("claude", TELLS).start().finish().await;
     let expected = r#"{"prompt": "hi", "integration": "claude", "model": null, "exit_code": 0, "dispatched": true,
@@ -149,7 +149,7 @@ async fn without_capture_everything_is_seen_and_nothing_kept() {
 }
 
 #[tokio::test]
-async fn it_runs_in_the_project_with_the_callers_variables_and_no_input() {
+async fn agents_run_in_the_project_with_the_callers_variables_and_no_input() {
     let told =
         "#!/bin/sh\ncat; pwd; echo $MINE $SPECKIT_WORKFLOW_DIR; test -n \"$WINDLASS_JOB\" && echo marked\n";
     let mut case = prompt("agent_surroundings", "hi").with("claude", told);
@@ -160,7 +160,7 @@ async fn it_runs_in_the_project_with_the_callers_variables_and_no_input() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_cut_at_its_limit() {
+async fn captured_output_is_truncated_at_its_limit() {
     let capture = Some(Capture { bytes_max: Some(3) });
     let case = Case { capture, ..prompt("agent_cut", "hi") };
     let outputs = case.with("claude", "#!/bin/sh\nprintf 'aaü\\r\\n'; printf 'b\\r\\n' >&2\n").done().await;
@@ -171,7 +171,7 @@ async fn what_is_kept_is_cut_at_its_limit() {
 }
 
 #[tokio::test]
-async fn an_agent_that_fails_says_so_but_not_what_was_kept() {
+async fn a_failing_agent_is_reported_without_its_captured_output() {
     let fails = "#!/bin/sh\necho out; echo why >&2; exit 6\n";
     let (failure, outputs) = prompt("agent_fails", "hi").with("claude", fails).failed().await;
     assert_eq!((&*failure.class, &*failure.message), (class::ERROR, "claude: exit status 6"));
@@ -190,7 +190,7 @@ async fn an_agent_that_fails_says_so_but_not_what_was_kept() {
 }
 
 #[tokio::test]
-async fn what_was_said_before_the_time_was_up_is_kept() {
+async fn output_before_a_timeout_is_kept() {
     let waits = "#!/bin/sh\ntrap '' TERM\necho begun $$\nsleep 1000\n";
     let mut running = prompt("agent_time", "hi").with("claude", waits).start();
     let line = running.line().await;
@@ -214,7 +214,7 @@ async fn what_was_said_before_the_time_was_up_is_kept() {
 }
 
 #[tokio::test]
-async fn variables_say_which_program_and_what_else() {
+async fn variables_set_the_program_and_its_arguments() {
     let mut case = prompt("agent_variables", "hi").with("own", TELLS);
     let own = case.folder.join("bin/own").display().to_string();
     case.variables = vec![
@@ -235,7 +235,7 @@ async fn variables_say_which_program_and_what_else() {
 }
 
 #[tokio::test]
-async fn auto_is_what_the_project_uses() {
+async fn auto_is_the_integration_of_the_project() {
     let auto = || Some(Value::text("auto"));
     let case = Case { integration: auto(), ..prompt("agent_auto", "hi") }.with("codex", TELLS);
     std::fs::create_dir(case.folder.join(".specify")).expect("a new folder");
@@ -246,13 +246,13 @@ async fn auto_is_what_the_project_uses() {
     assert_eq!(outputs.get("stdout"), Some(&Value::text("argc=2\narg=exec\narg=hi\n")));
 
     let (failure, _) = Case { integration: auto(), ..prompt("agent_no_auto", "hi") }.failed().await;
-    assert!(failure.message.starts_with("there is no integration `auto`"), "{}", failure.message);
+    assert!(failure.message.starts_with("unknown integration `auto`"), "{}", failure.message);
 }
 
 #[tokio::test]
-async fn a_missing_agent_is_named_with_what_to_do() {
+async fn a_missing_agent_is_named_with_advice() {
     let (failure, outputs) = prompt("agent_missing", "hi").failed().await;
-    let expected = "there is no program `claude` in the PATH of whoever started the run: install it, or say where it is with SPECKIT_INTEGRATION_CLAUDE_EXECUTABLE";
+    let expected = "there is no program `claude` in the PATH of the user who started the run: install it, or set its path in SPECKIT_INTEGRATION_CLAUDE_EXECUTABLE";
     assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
     let expected =
         r#"{"prompt": "hi", "integration": "claude", "model": null, "exit_code": 1, "dispatched": false}"#;
@@ -265,7 +265,7 @@ async fn a_missing_agent_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused() {
+async fn invalid_requests_are_refused() {
     let check = async |case: Case, field: &str, expected: &str| {
         let (failure, outputs) = case.with("claude", TELLS).failed().await;
         assert_eq!((&*failure.class, failure.field.as_deref()), (class::CONTRACT_VIOLATION, Some(field)));
@@ -273,12 +273,13 @@ async fn what_cannot_be_asked_is_refused() {
         outputs
     };
     let with = |integration: Value| Case { integration: Some(integration), ..prompt("agent_refused", "hi") };
-    let unknown = check(with(Value::text("nosuch")), "integration", "there is no integration `nosuch`").await;
+    let unknown = check(with(Value::text("nosuch")), "integration", "unknown integration `nosuch`").await;
     assert_eq!(unknown.get("dispatched"), Some(&Value::Bool(false)));
     check(with(Value::text("zed")), "integration", "the integration `zed` lives in an editor").await;
-    check(with(Value::Null), "integration", "no agent is named").await;
-    check(with(Value::text("")), "integration", "no agent is named").await;
-    let listed = check(with(json("[1]")), "integration", "`integration` must be text, but it is list").await;
+    check(with(Value::Null), "integration", "no agent is set").await;
+    check(with(Value::text("")), "integration", "no agent is set").await;
+    let listed =
+        check(with(json("[1]")), "integration", "`integration` must be a string, but it is list").await;
     assert_eq!(listed, Value::Null);
     check(prompt("agent_refused", ""), "prompt", "the prompt is empty").await;
     let arguments = |arguments: Vec<Value>, settings: &str| {
@@ -294,12 +295,12 @@ async fn what_cannot_be_asked_is_refused() {
     check(arguments(vec![Value::text("a")], "{}"), "integration_args", takes_none).await;
     let takes_none = "the integration `claude` takes no `integration_options`";
     check(arguments(vec![], r#"{"a": "b"}"#), "integration_options", takes_none).await;
-    let text = "`integration_args` must be text, but it is integer";
+    let text = "`integration_args` must be a string, but it is integer";
     check(arguments(vec![Value::Int(1)], "{}"), "integration_args", text).await;
 }
 
 #[tokio::test]
-async fn docker_agent_may_be_a_part_of_docker() {
+async fn docker_agent_may_be_a_plugin_of_docker() {
     let ask = || AssistantAsk::Command {
         command: "plan".into(),
         input: json("{}"),

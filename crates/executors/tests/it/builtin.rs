@@ -1,4 +1,4 @@
-//! What Spec Kit does itself, with scripts in place of `gh` and `specify`.
+//! Functions of Spec Kit, with scripts in place of `gh` and `specify`.
 
 use crate::assistant::program;
 use crate::support::{context, folder, key, own_run};
@@ -15,7 +15,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// Runs one builtin in a folder, with what is in its `bin` on the `PATH`.
+/// Runs one builtin in a folder, with its `bin` on the `PATH`.
 async fn run(folder: &Path, what: BuiltinKind, args: &str, more: &[(&str, &str)]) -> (Outcome, Vec<Line>) {
     let path = format!("{}/bin:/usr/bin:/bin", folder.display());
     let mut variables = vec![("PATH", &*path)];
@@ -60,7 +60,7 @@ fn failed(outcome: Outcome) -> Failure {
 
 const LABEL: &str = r#"{"target": "issue", "repository": "o/r", "number": "7", "label": "Ready"}"#;
 
-/// A `gh` that writes down how it was called and answers from files, and the folder that it stands in.
+/// A `gh` that records its calls and answers from files, and its folder.
 fn github(test: &str, found: &str, after: &str) -> PathBuf {
     let folder = folder(test);
     let text = "#!/bin/sh\nhere=$(dirname \"$0\")/..\necho \"$@\" >> \"$here/calls\"\ncase $3 in\n\
@@ -74,12 +74,12 @@ fn github(test: &str, found: &str, after: &str) -> PathBuf {
 
 async fn label(folder: &Path, args: &str) -> Outcome {
     let (outcome, lines) = run(folder, BuiltinKind::GithubAddLabel, args, &[]).await;
-    assert_eq!(lines, [], "what gh prints is for nobody");
+    assert_eq!(lines, [], "the output of gh is not shown");
     outcome
 }
 
 #[tokio::test]
-async fn a_label_is_added_where_it_is_not_there() {
+async fn a_missing_label_is_added() {
     let folder =
         github("label_added", r#"{"number": 7, "labels": [{"name": "bug"}]}"#, r#"[{"name": "ready"}]"#);
     let outputs = done(label(&folder, LABEL).await);
@@ -94,7 +94,7 @@ async fn a_label_is_added_where_it_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_label_that_is_there_is_not_added_again() {
+async fn an_existing_label_is_not_added_again() {
     let found = r#"{"number": 7, "labels": [{"name": "READY"}]}"#;
     let folder = github("label_there", found, "");
     let args = LABEL.replace("issue", "pull_request").replace("\"7\"", "7");
@@ -105,15 +105,15 @@ async fn a_label_that_is_there_is_not_added_again() {
 }
 
 #[tokio::test]
-async fn what_github_does_not_do_is_a_failure() {
+async fn failures_of_github_are_failures() {
     let check = async |test: &str, found: &str, after: &str, expected: &str| {
         let failure = failed(label(&github(test, found, after), LABEL).await);
         assert!(failure.message.contains(expected), "{}", failure.message);
         assert!(!failure.message.contains("secret"), "{}", failure.message);
     };
     let pull = r#"{"number": 7, "pull_request": {}, "labels": []}"#;
-    check("label_pull", pull, "", "number 7 of o/r is no issue").await;
-    check("label_other", r#"{"number": 8, "labels": []}"#, "", "number 7 of o/r is no issue").await;
+    check("label_pull", pull, "", "o/r has no issue with the number 7").await;
+    check("label_other", r#"{"number": 8, "labels": []}"#, "", "o/r has no issue with the number 7").await;
     check("label_no_json", "<html>", "", "is not JSON").await;
     check("label_no_list", r#"{"number": 7, "labels": [1]}"#, "", "has no list of labels").await;
     let issue = r#"{"number": 7, "labels": []}"#;
@@ -122,12 +122,12 @@ async fn what_github_does_not_do_is_a_failure() {
     let folder = github("label_refused", issue, "[]");
     std::fs::write(folder.join("fails"), "").expect("a new file");
     let failure = failed(label(&folder, LABEL).await);
-    let expected = "gh could not ask for https://api.github.com/repos/o/r/issues/7: exit status 1; try `gh api https://api.github.com/repos/o/r/issues/7`, and see who you are with `gh auth status`";
+    let expected = "gh cannot request https://api.github.com/repos/o/r/issues/7: exit status 1; try `gh api https://api.github.com/repos/o/r/issues/7`, and check your account with `gh auth status`";
     assert_eq!((&*failure.class, &*failure.message, failure.detail), (class::ERROR, expected, None));
 }
 
 #[tokio::test]
-async fn what_expressions_came_to_is_checked_before_anything_is_asked() {
+async fn values_of_expressions_are_checked_before_any_request() {
     let folder = github("label_checked", "{}", "");
     let check = async |name: &str, value: &str| {
         let mut args: serde_json::Value = serde_json::from_str(LABEL).expect("JSON");
@@ -154,18 +154,18 @@ async fn what_expressions_came_to_is_checked_before_anything_is_asked() {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_named_with_what_to_do() {
+async fn a_missing_program_is_named_with_advice() {
     let folder = folder("builtin_missing");
     let failure = failed(label(&folder, LABEL).await);
-    let expected = "there is no program `gh` in the PATH of whoever started the run: install the GitHub CLI (https://cli.github.com) and log in with `gh auth login`";
+    let expected = "there is no program `gh` in the PATH of the user who started the run: install the GitHub CLI (https://cli.github.com) and log in with `gh auth login`";
     assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
     let (outcome, _) = run(&folder, BuiltinKind::SpeckitInit, "{}", &[]).await;
     let failure = failed(outcome);
-    let expected = "there is no program `specify` in the PATH of whoever started the run: install Spec Kit, which brings it: `uv tool install specify-cli`";
+    let expected = "there is no program `specify` in the PATH of the user who started the run: install Spec Kit, which includes it: `uv tool install specify-cli`";
     assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
 }
 
-/// A folder with a `specify` that tells where it is and with what it was called.
+/// A folder with a `specify` that prints its location and arguments.
 fn specify(test: &str) -> PathBuf {
     let folder = folder(test);
     program(
@@ -181,7 +181,7 @@ async fn init(folder: &Path, args: &str, more: &[(&str, &str)]) -> Outcome {
 }
 
 #[tokio::test]
-async fn a_project_is_set_up_with_what_the_step_says() {
+async fn a_project_is_set_up_with_the_settings_of_the_step() {
     let folder = specify("init_options");
     let check = async |args: &str, more: &[(&str, &str)], expected: &str| {
         let outputs = done(init(&folder, args, more).await);
@@ -214,7 +214,7 @@ async fn a_project_is_set_up_with_what_the_step_says() {
 }
 
 #[tokio::test]
-async fn a_folder_with_something_in_it_is_only_merged_into_when_told() {
+async fn a_folder_with_files_is_only_merged_into_with_force() {
     let folder = specify("init_not_empty");
     let project = folder.join("project");
     std::fs::create_dir_all(project.join(".windlass")).expect("a new folder");
@@ -229,7 +229,7 @@ async fn a_folder_with_something_in_it_is_only_merged_into_when_told() {
 }
 
 #[tokio::test]
-async fn a_setup_that_fails_says_why_where_it_is_looked_for() {
+async fn a_failing_setup_reports_its_errors() {
     let folder = specify("init_fails");
     let failure = failed(init(&folder, "{}", &[("FAKE_RC", "3")]).await);
     let argv = "init . --integration copilot --ignore-agent-tools";

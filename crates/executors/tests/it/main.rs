@@ -1,4 +1,4 @@
-//! Real processes through the public face of the crate. One binary for all of it.
+//! Real processes through the public API of the crate, in one binary.
 
 #[cfg(target_os = "linux")]
 mod assistant;

@@ -1,4 +1,5 @@
-//! What a crashed owner leaves running: found by the list or by its marks, ended as a whole; everybody else is left alone.
+//! Processes left by a crashed owner: found by the list or by their marks, ended as a whole; all others are left
+//! alone.
 
 use crate::support::{Case, folder, is_running, key, patiently, sh};
 use std::collections::BTreeSet;
@@ -50,9 +51,9 @@ fn a_process_is_found_by_its_mark() {
 }
 
 #[test]
-fn whatever_it_started_goes_with_it() {
+fn descendants_are_ended_as_well() {
     let folder = folder("orphan_tree");
-    // Without the mark and in a session of its own, yet below somebody who is marked.
+    // Without the mark and in its own session, but below a marked process.
     let command = "setsid env -i sh -c 'sleep 1000 & echo $$ $!; wait' & wait";
     let shown = folder.display().to_string();
     let (child, pids) = group(command, &[("WINDLASS_JOB", "tree:/a#1.1"), ("WINDLASS_FOLDER", &shown)]);
@@ -66,7 +67,7 @@ fn whatever_it_started_goes_with_it() {
 async fn a_group_is_found_in_the_list() {
     let folder = folder("orphan_by_list");
     let children = Some(Arc::new(Children::open(&folder).expect("a writable folder")));
-    // Even the leader has taken its marks off.
+    // Even the leader has removed its marks.
     let command = "exec env -i sh -c 'sleep 1000 & echo $$ $!; wait'";
     let mut running = Case { run: "by-list".into(), children, ..sh(command) }.start();
     let pids = running.line().await;
@@ -91,7 +92,7 @@ async fn a_shell_job_carries_the_mark_of_its_folder() {
 }
 
 #[test]
-fn others_are_left_alone() {
+fn other_processes_are_left_alone() {
     let folder = folder("orphan_others");
     let check = |variables: &[(&str, &str)], why: &str| {
         let (child, pid) = group("echo $$; exec sleep 1000", variables);
@@ -111,7 +112,7 @@ fn others_are_left_alone() {
 }
 
 #[test]
-fn an_entry_of_another_process_or_boot_ends_nobody() {
+fn an_entry_of_another_process_or_boot_ends_nothing() {
     let folder = folder("orphan_entries");
     let (child, pid) = group("echo $$; exec sleep 1000", &[]);
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux");
@@ -134,7 +135,7 @@ fn an_entry_of_another_process_or_boot_ends_nobody() {
 }
 
 #[test]
-fn the_list_does_not_grow_for_ever() {
+fn the_list_does_not_grow_forever() {
     let folder = folder("orphan_list");
     let file = folder.join("children");
     let size = || std::fs::metadata(&file).expect("it is there").len();
@@ -151,11 +152,11 @@ fn the_list_does_not_grow_for_ever() {
         largest = largest.max(size());
     }
     assert!((1024..=100 * 1024).contains(&largest), "{largest}");
-    assert!(size() < largest, "it was written anew at least once");
+    assert!(size() < largest, "it was rewritten at least once");
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_an_error() {
+fn a_missing_folder_is_an_error() {
     let gone = folder("orphan_gone").join("gone");
     assert!(matches!(end(&gone, "r"), Err(EndError::Look(_))));
     assert!(Children::open(&gone).is_err());

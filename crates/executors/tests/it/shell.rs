@@ -1,4 +1,4 @@
-//! Shell jobs, each a real process: what they give, how they fail, how they are stopped, what they may see.
+//! Shell jobs, each a real process: their outputs, failures, cancellation and environment.
 
 use crate::support::{Case, folder, is_running, key, patiently, sh};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ async fn outputs_are_exactly_what_was_printed() {
     check("true", r#"{"exit_code": 0, "stdout": "", "stderr": ""}"#).await;
     check("echo hello", r#"{"exit_code": 0, "stdout": "hello\n", "stderr": ""}"#).await;
     check("printf ' a '; echo oops >&2", r#"{"exit_code": 0, "stdout": " a ", "stderr": "oops\n"}"#).await;
-    // What is no text is there byte for byte, too.
+    // Bytes that are not text are kept byte for byte as well.
     let bytes = r#"{"exit_code": 0, "stdout": "��!", "stderr": "", "stdout_base64": "//4h"}"#;
     check(r"printf '\377\376!'", bytes).await;
     let both = r#"{"exit_code": 0, "stdout": "ü", "stderr": "a�", "stderr_base64": "Yf8="}"#;
@@ -33,7 +33,7 @@ async fn outputs_are_exactly_what_was_printed() {
 }
 
 #[tokio::test]
-async fn failures_say_how_the_command_ended() {
+async fn failures_tell_how_the_command_ended() {
     let check = async |command: &str, message: &str, exit_code: i64| {
         let failure = sh(command).failed().await;
         assert_eq!((&*failure.class, &*failure.message), (class::ERROR, message), "{command}");
@@ -50,7 +50,7 @@ async fn failures_say_how_the_command_ended() {
 }
 
 #[tokio::test]
-async fn for_spec_kit_outputs_are_those_of_its_python() {
+async fn for_spec_kit_outputs_match_its_python() {
     let speckit = |command: &str| Case { results: ResultShapes::Speckit, ..sh(command) };
     let outputs = speckit(r"printf 'a\r\nb\rc'; printf '\r\n' >&2").done().await;
     assert_eq!(outputs, json(r#"{"exit_code": 0, "stdout": "a\nb\nc", "stderr": "\n"}"#));
@@ -67,7 +67,7 @@ async fn for_spec_kit_outputs_are_those_of_its_python() {
 }
 
 #[tokio::test]
-async fn what_was_printed_before_the_end_is_kept() {
+async fn output_before_the_end_is_kept() {
     let mut running = sh("echo some; echo more >&2; exec sleep 1000").start();
     let (_, _) = (running.line().await, running.line().await);
     running.overdue.cancel();
@@ -101,7 +101,7 @@ async fn json_becomes_data_and_its_members_outputs() {
 }
 
 #[tokio::test]
-async fn output_that_is_no_json_breaks_the_contract() {
+async fn output_that_is_not_json_violates_the_contract() {
     let check = async |command: &str, bytes_max: usize, expected: &str| {
         let case = Case { output: ShellOutput::Json, output_bytes_max: bytes_max, ..sh(command) };
         let failure = case.failed().await;
@@ -110,20 +110,20 @@ async fn output_that_is_no_json_breaks_the_contract() {
             (class::CONTRACT_VIOLATION, Some("outputs.data"))
         );
         let expected =
-            format!("standard output is not JSON: {expected}; print one JSON value and nothing else");
+            format!("standard output is not valid JSON: {expected}; print one JSON value and nothing else");
         assert_eq!(*failure.message, *expected);
         assert!(failure.detail.is_some());
     };
     check("true", 100, "EOF while parsing a value at line 1 column 0").await;
     check("echo '{\"a\": 1,'; echo x", 100, "key must be a string at line 2 column 1").await;
     check("echo 1; echo 2", 100, "trailing characters at line 2 column 1").await;
-    check("echo '[1234567]'", 5, "there is more than the limit for the output of a command").await;
+    check("echo '[1234567]'", 5, "it exceeds the output limit of a command").await;
     let deep = "head -c 100000 /dev/zero | tr '\\0' '['";
     check(deep, 1 << 20, "recursion limit exceeded at line 1 column 128").await;
 }
 
 #[tokio::test]
-async fn a_flood_is_cut_but_seen_whole_by_the_watcher() {
+async fn a_flood_is_truncated_but_streamed_in_full() {
     let line = format!("{}\n", "y".repeat(99));
     let (outcome, lines) = sh(&format!("yes {} | head -c 5000000", line.trim())).finish().await;
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
@@ -136,7 +136,7 @@ async fn a_flood_is_cut_but_seen_whole_by_the_watcher() {
 }
 
 #[tokio::test]
-async fn a_flood_on_standard_error_is_cut_as_well() {
+async fn a_flood_on_standard_error_is_truncated_as_well() {
     let (outcome, lines) =
         sh("yes 0123456789012345678901234567890123456789 | head -c 4100000 >&2; echo done").finish().await;
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
@@ -147,7 +147,7 @@ async fn a_flood_on_standard_error_is_cut_as_well() {
 }
 
 #[tokio::test]
-async fn lines_come_while_the_command_runs() {
+async fn lines_arrive_while_the_command_runs() {
     let folder = folder("lines_come_while_the_command_runs");
     let made = Command::new("mkfifo").arg(folder.join("go")).status().expect("mkfifo runs");
     assert!(made.success());
@@ -167,7 +167,7 @@ async fn lines_come_while_the_command_runs() {
 }
 
 #[tokio::test]
-async fn the_environment_is_the_callers_less_secrets_plus_the_steps() {
+async fn the_environment_is_the_callers_without_secrets_plus_the_steps() {
     let case = Case {
         run: "r".into(),
         variables: vec![
@@ -202,14 +202,14 @@ async fn the_environment_is_the_callers_less_secrets_plus_the_steps() {
         "WINDLASS_OPERATION=r:/build[2]",
         "WINDLASS_ATTEMPT=3",
         &path,
-        // The shell itself says where it is.
+        // The shell itself reports its folder.
         "PWD=/",
     ];
     assert_eq!(found, BTreeSet::from(expected));
 }
 
 #[tokio::test]
-async fn the_working_directory_is_the_callers_unless_the_step_says_otherwise() {
+async fn the_working_directory_is_the_callers_unless_the_step_sets_it() {
     let folder = folder("the_working_directory");
     std::fs::create_dir(folder.join("inner")).expect("a new folder");
     std::fs::write(folder.join("file"), "").expect("a new file");
@@ -230,11 +230,11 @@ async fn the_working_directory_is_the_callers_unless_the_step_says_otherwise() {
         assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, &*expected));
     };
     bad("gone", "does not exist").await;
-    bad("file", "is no directory").await;
+    bad("file", "is not a directory").await;
 }
 
 #[tokio::test]
-async fn standard_input_is_given_whole_and_need_not_be_read() {
+async fn standard_input_is_complete_and_need_not_be_read() {
     let large = Value::text("x".repeat(300_000));
     let with = |command: &str, stdin: Value| Case { stdin: Some(stdin), ..sh(command) };
     assert_eq!(with("wc -c", large.clone()).done().await.get("stdout"), Some(&Value::text("300000\n")));
@@ -243,7 +243,7 @@ async fn standard_input_is_given_whole_and_need_not_be_read() {
         with("cat", Value::list([Value::Int(1)])).done().await.get("stdout"),
         Some(&Value::text("[1]"))
     );
-    // The input goes on although the output has ended.
+    // The input continues although the output has ended.
     let folder = folder("standard_input");
     let silent = with("exec >&- 2>&-; wc -c > count", large);
     Case { directory: folder.clone(), ..silent }.done().await;
@@ -251,7 +251,7 @@ async fn standard_input_is_given_whole_and_need_not_be_read() {
 }
 
 #[tokio::test]
-async fn secrets_reach_the_command_and_nobody_else() {
+async fn secrets_reach_only_the_command() {
     let token = Value::Sealed([SealedPart::Text("Bearer ".into()), SealedPart::Secret("API".into())].into());
     let case = |command: &str| Case {
         variables: vec![("API", "hush\"12345"), ("PIN", "98765")],
@@ -260,7 +260,7 @@ async fn secrets_reach_the_command_and_nobody_else() {
         stdin: Some(Value::secret("API")),
         ..sh(command)
     };
-    // That it arrives is seen by its length alone.
+    // Only the length shows that it arrives.
     let outputs =
         case("echo ${#TOKEN} $(wc -c); echo \"<$TOKEN>\"; printf \"$API\"; echo \"$TOKEN\" >&2").done().await;
     let expected = r#"{"exit_code": 0, "stdout": "17 10\n<Bearer ***>\n", "stderr": "Bearer ***\n"}"#;
@@ -298,26 +298,26 @@ async fn a_missing_secret_is_named_and_nothing_is_started() {
     let env = vec![("TOKEN", Value::secret("API"))];
     let case = Case { env, directory: folder.clone(), ..sh("touch started") };
     let failure = case.failed().await;
-    let expected = "the secret `API` is not set: set the environment variable `API` where the run is started";
+    let expected = "the secret `API` is not set: set the environment variable `API` where you start the run";
     assert_eq!((&*failure.class, &*failure.message), (class::AUTH_FAILURE, expected));
     assert!(!folder.join("started").exists());
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn failed_starts_say_why() {
     let check = async |command: &str, expected: &str| {
         let failure = sh(command).failed().await;
         assert_eq!(&*failure.class, class::NOT_RUNNABLE);
         assert!(failure.message.starts_with("/bin/sh cannot be started: "), "{}", failure.message);
         assert!(failure.message.ends_with(expected), "{}", failure.message);
     };
-    check("echo \0", ": commands and environments cannot hold NUL characters").await;
+    check("echo \0", ": commands and environments cannot contain NUL characters").await;
     let long = format!("true {}", "x".repeat(10 << 20));
-    check(&long, ": pass large values by `stdin` instead of in the command or `env`").await;
+    check(&long, ": pass large values in `stdin` instead of in the command or `env`").await;
 }
 
 #[tokio::test]
-async fn a_whole_tree_that_ignores_the_request_is_killed() {
+async fn a_whole_tree_that_ignores_sigterm_is_killed() {
     let command = "trap '' TERM; sh -c 'sleep 1000 & echo $$ $!; wait' & wait";
     let mut running = Case { grace: Duration::from_millis(20), ..sh(command) }.start();
     let pids = running.line().await;
@@ -328,13 +328,13 @@ async fn a_whole_tree_that_ignores_the_request_is_killed() {
     assert!(!pids.split(' ').any(is_running), "{pids}");
 }
 
-/// A process that has left its group, twice removed from the shell, and says who it is.
+/// A process that has left its group, two levels below the shell, and prints its id.
 fn stray(before: &str) -> String {
     format!("(setsid sh -c '{before} echo $$; exec sleep 1000' &)")
 }
 
 #[tokio::test]
-async fn those_that_have_left_the_group_are_ended_with_it() {
+async fn processes_that_have_left_the_group_are_ended_with_it() {
     let grace = Duration::from_millis(20);
     for before in ["", "trap \"\" TERM;"] {
         let mut running = Case { grace, ..sh(&format!("{}; sleep 1000", stray(before))) }.start();
@@ -354,7 +354,7 @@ async fn those_that_have_left_the_group_are_ended_with_it() {
 }
 
 #[tokio::test]
-async fn those_of_another_job_are_left_alone() {
+async fn processes_of_another_job_are_left_alone() {
     let mut other = sh(&format!("{}; sleep 1000", stray(""))).start();
     let pid = other.line().await;
     patiently(sh("exit 1").failed()).await;
@@ -367,8 +367,8 @@ async fn those_of_another_job_are_left_alone() {
 #[tokio::test]
 async fn a_command_may_clean_up_before_it_ends() {
     let folder = folder("a_command_may_clean_up");
-    // The leader goes at once; the child in its group takes its time, as long as the fifo says.
-    // A new shell says when it is ready: one that is only being forked may swallow the signal.
+    // The leader ends at once; the child in its group takes as long as the fifo says. A new shell reports when it is
+    // ready: one that is only being forked may swallow the signal.
     let child = "trap 'read go < go; echo bye; echo cleaned > trace; exit' TERM
         sh -c 'echo ready; exec sleep 1000' & wait";
     std::fs::write(folder.join("child"), child).expect("a new file");
@@ -413,7 +413,7 @@ async fn a_success_may_leave_something_running_and_a_failure_may_not() {
 }
 
 #[tokio::test]
-async fn a_child_that_never_stops_printing_holds_nobody_up() {
+async fn a_child_that_never_stops_printing_does_not_delay_the_step() {
     let outputs = patiently(sh("yes & echo started >&2").done()).await;
     assert_eq!(outputs.get("stderr"), Some(&Value::text("started\n")));
 }
@@ -423,11 +423,11 @@ async fn a_dropped_job_leaves_nothing_behind() {
     let folder = folder("a_dropped_job");
     let fifo = folder.join("alive");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
-    // Open as long as somebody of the group lives.
+    // Open as long as a member of the group is alive.
     let mut alive = tokio::net::unix::pipe::OpenOptions::new().open_receiver(fifo).expect("a fifo");
     let command = "exec 3> alive; trap '' TERM; sh -c 'echo ready; exec sleep 1000' & wait";
     let mut running = Case { directory: folder, ..sh(command) }.start();
     assert_eq!(running.line().await, "ready");
     running.outcome.abort();
-    assert_eq!(patiently(alive.read(&mut [0])).await.expect("readable"), 0, "nobody holds it any more");
+    assert_eq!(patiently(alive.read(&mut [0])).await.expect("readable"), 0, "no process holds it any more");
 }

@@ -1,4 +1,4 @@
-//! A shell job as short as it can be written, what becomes of it, and the folders and processes of tests.
+//! Short shell jobs, their outcomes, and the folders and processes of tests.
 
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use windlass_ir::workflow::ShellOutput;
 /// Only reached by a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One command and everything around it that a test may want otherwise.
+/// One command and everything around it that a test may change.
 pub struct Case {
     pub command: String,
     pub run: String,
@@ -34,7 +34,7 @@ pub struct Case {
     pub results: ResultShapes,
 }
 
-/// A name that no other job has: what is left of a job is found by its key.
+/// A unique name: processes of a job are found by its key.
 pub fn own_run() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("r{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
@@ -59,16 +59,16 @@ pub fn sh(command: &str) -> Case {
     }
 }
 
-/// A job under way.
+/// A running job.
 pub struct Running {
     pub abort: CancellationToken,
-    /// Tells it to stop because its time is up.
+    /// Stops it because of a timeout.
     pub overdue: CancellationToken,
     pub lines: Receiver<Line>,
     pub outcome: tokio::task::JoinHandle<Outcome>,
 }
 
-/// A caller with these variables and a `PATH`, and what its jobs print.
+/// A caller with these variables and a `PATH`, and the output of its jobs.
 pub fn context(variables: &[(&str, &str)], directory: &Path) -> (Context, Receiver<Line>) {
     let (output, lines) = Output::channel(16);
     let (notes, _) = Notes::channel();
@@ -117,7 +117,7 @@ impl Case {
         }
     }
 
-    /// Runs to the end; what was sent live comes as one text for each stream.
+    /// Runs to the end; live output is one text per stream.
     pub async fn finish(self) -> (Outcome, Vec<Line>) {
         self.start().finish().await
     }
@@ -151,7 +151,7 @@ impl Running {
         (outcome, lines)
     }
 
-    /// The next line, without its end.
+    /// The next line, without its line break.
     pub async fn line(&mut self) -> String {
         let line = patiently(self.lines.recv()).await.expect("a line");
         String::from_utf8(line.bytes).expect("UTF-8").trim_end().to_owned()
@@ -167,7 +167,7 @@ pub fn key(run: &str) -> JobKey {
     JobKey { run: RunId::new(run).expect("a good id"), path, attempt: 3, delivery: 4 }
 }
 
-/// An empty folder of its own for each test.
+/// An empty folder for each test.
 pub fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     if folder.exists() {
@@ -177,7 +177,7 @@ pub fn folder(test: &str) -> PathBuf {
     folder.canonicalize().expect("it was just made")
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process exists and has not ended.
 pub fn is_running(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z') && !rest.starts_with('X'))

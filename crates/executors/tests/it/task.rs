@@ -1,4 +1,4 @@
-//! Tasks done by commands, each a real process: what is told to them, what their answers mean, how they are stopped.
+//! Tasks done by commands, each a real process: their environment, the meaning of their answers, and cancellation.
 
 use crate::support::{Running, context, folder, is_running, key, own_run, patiently};
 use indexmap::IndexMap;
@@ -13,7 +13,7 @@ use windlass_ir::Value;
 use windlass_ir::expr::ResultShapes;
 use windlass_ir::value::Sealable;
 
-/// One command for the task `pack` and everything around it that a test may want otherwise.
+/// One command for the task `pack` and everything around it that a test may change.
 struct Case {
     run: String,
     command: Vec<String>,
@@ -63,7 +63,7 @@ impl Case {
             children: self.children.clone(),
             ..Tasks::new(&self.folder, IndexMap::from([("pack".into(), task)]))
         };
-        // Where the caller stands has no say.
+        // The caller's folder does not matter.
         let (context, lines) = context(&self.variables, "/proc".as_ref());
         let (abort, overdue) = (context.abort.clone(), context.overdue.clone());
         let job = self.job();
@@ -107,7 +107,7 @@ fn json(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_printed_is_the_output() {
+async fn printed_json_is_the_output() {
     let check = async |printed: &str, expected: Outcome| {
         let case = Case { variables: vec![("PRINTED", leaked(printed))], ..sh("printf %s \"$PRINTED\"") };
         assert_eq!(case.outcome().await, expected, "{printed}");
@@ -127,13 +127,13 @@ async fn what_is_printed_is_the_output() {
     check(r#"{"error": null}"#, Outcome::Done(json(r#"{"error": null}"#))).await;
 }
 
-/// For a test the few bytes are nothing.
+/// A small limit for the test.
 fn leaked(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
 }
 
 #[tokio::test]
-async fn an_error_is_told_in_the_output() {
+async fn an_error_is_reported_in_the_output() {
     let check = async |script: &str, class: &str, message: &str, retry_after: Option<u64>| {
         let failure = sh(script).failed().await;
         assert_eq!((&*failure.class, &*failure.message), (class, message), "{script}");
@@ -144,12 +144,12 @@ async fn an_error_is_told_in_the_output() {
     check(rate, "rate_limit", "slow", Some(1_500)).await;
     check(&format!("{rate}; exit 3"), "rate_limit", "slow", Some(1_500)).await;
     check(r#"echo '{"error": {"message": "m", "retry_after": "2m"}}'"#, "error", "m", Some(120_000)).await;
-    check(r#"echo '{"error": {}}'"#, "error", "the command does not say why", None).await;
+    check(r#"echo '{"error": {}}'"#, "error", "the command gave no reason", None).await;
     check(r#"echo broken >&2; echo '{"error": {}}'"#, "error", "broken", None).await;
     let more =
         check(r#"echo '{"error": {"class": "x", "message": "m", "status": 429}}'"#, "x", "m", None).await;
     assert_eq!(more.detail, Some(json(r#"{"status": 429}"#)));
-    // A status other than zero says that it is one, whatever else there is.
+    // A nonzero exit code is a failure, whatever else is printed.
     check(r#"echo '{"error": {"class": "x", "message": "m"}, "n": 1}'; exit 1"#, "x", "m", None).await;
 
     let bad = async |script: &str, message: &str| {
@@ -157,13 +157,13 @@ async fn an_error_is_told_in_the_output() {
     };
     let shape = "`error` must be an object with `class`, `message` and `retry_after`, but it is text";
     bad(r#"echo '{"error": "no"}'"#, shape).await;
-    bad(r#"echo '{"error": {"class": 4}}'"#, "error.class: this must be text, but it is integer").await;
-    let wait = "error.retry_after: a wait is at least zero seconds and at most ten years";
+    bad(r#"echo '{"error": {"class": 4}}'"#, "error.class: expected a string, found integer").await;
+    let wait = "error.retry_after: a wait must be at least zero seconds and at most ten years";
     bad(r#"echo '{"error": {"retry_after": -1}}'; exit 1"#, wait).await;
 }
 
 #[tokio::test]
-async fn a_status_other_than_zero_is_a_failure() {
+async fn a_nonzero_exit_code_is_a_failure() {
     let check = async |script: &str, message: &str, detail: &str| {
         let failure = sh(script).failed().await;
         assert_eq!((&*failure.class, &*failure.message), (class::ERROR, message), "{script}");
@@ -182,20 +182,20 @@ async fn a_status_other_than_zero_is_a_failure() {
 }
 
 #[tokio::test]
-async fn output_that_is_no_json_is_a_failure() {
+async fn output_that_is_not_json_is_a_failure() {
     let check = async |script: &str, bytes_max: usize, expected: &str| {
         let failure = Case { output_bytes_max: bytes_max, ..sh(script) }.failed().await;
         let expected =
-            format!("standard output is not JSON: {expected}; print one JSON value and nothing else");
+            format!("standard output is not valid JSON: {expected}; print one JSON value and nothing else");
         assert_eq!((&*failure.class, &*failure.message), (class::CONTRACT_VIOLATION, &*expected), "{script}");
         assert!(failure.detail.is_some_and(|detail| detail.get("stdout").is_some()));
     };
     check("echo done", 100, "expected value at line 1 column 1").await;
     check("echo 1; echo 2", 100, "trailing characters at line 2 column 1").await;
     check(r#"printf '"\377"'"#, 100, "invalid unicode code point at line 1 column 2").await;
-    check("echo '[1234567]'", 5, "there is more than the limit for the output of a command").await;
+    check("echo '[1234567]'", 5, "it exceeds the output limit of a command").await;
     let flood = "yes | head -c 5000000";
-    check(flood, 1 << 20, "there is more than the limit for the output of a command").await;
+    check(flood, 1 << 20, "it exceeds the output limit of a command").await;
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn the_input_is_json_and_need_not_be_read() {
 }
 
 #[tokio::test]
-async fn the_environment_tells_about_the_job() {
+async fn the_environment_describes_the_job() {
     let case = Case {
         run: "r".into(),
         metadata: vec![("channel", "pull \"requests\"")],
@@ -237,7 +237,7 @@ async fn the_environment_tells_about_the_job() {
     ];
     assert_eq!(variables(case).await, BTreeSet::from(expected.map(str::to_owned)));
 
-    // What a task around us was told is not for those that we start.
+    // Variables of an enclosing task are not passed on.
     let names = ["WINDLASS_NOTES", "WINDLASS_METADATA", "WINDLASS_ROUND", "WINDLASS_ROUNDS_MAX"];
     let variables_around = names.map(|name| (name, "outer")).to_vec();
     let inside = Case { run: "r".into(), variables: variables_around, ..sh("env >&2") };
@@ -252,7 +252,7 @@ async fn the_environment_tells_about_the_job() {
     assert_eq!(variables(inside).await, BTreeSet::from(expected.map(str::to_owned)));
 }
 
-/// What `env` prints on standard error, less the `PATH`.
+/// The output of `env` on standard error, without the `PATH`.
 async fn variables(case: Case) -> BTreeSet<String> {
     let (outcome, lines) = case.start().finish().await;
     assert_eq!(outcome, Outcome::Done(Value::Null));
@@ -261,7 +261,7 @@ async fn variables(case: Case) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn both_streams_are_seen_live_and_secrets_in_neither() {
+async fn both_streams_are_shown_live_without_secrets() {
     let case = Case {
         variables: vec![("API", "hush-12345")],
         secrets: vec!["API"],
@@ -307,19 +307,18 @@ async fn commands_are_found_by_path_from_the_folder_or_by_name_in_path() {
         let failure = case.failed().await;
         assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
     };
-    check(at(&["bin/gone"]), &format!("there is no file `{shown}/bin/gone`")).await;
-    let unknown = "there is no command `no-such-command` in the PATH of whoever started the run: install it, or write the path of a file";
+    check(at(&["bin/gone"]), &format!("no such file: `{shown}/bin/gone`")).await;
+    let unknown = "there is no command `no-such-command` in the PATH of the user who started the run: install it, or write the path of a file";
     check(at(&["no-such-command"]), unknown).await;
     let hidden = Case { variables: vec![("PATH", "bin")], ..at(&["plain"]) };
     check(hidden, &unknown.replace("no-such-command", "plain")).await;
-    let not_started = |name: &str, why: &str| format!("{shown}/bin/{name} cannot be started: {why}");
-    let executable =
-        "Permission denied (os error 13): make it executable, or name the program that reads it first";
+    let not_started = |name: &str, why: &str| format!("cannot start {shown}/bin/{name}: {why}");
+    let executable = "Permission denied (os error 13): make it executable, or put its interpreter first";
     check(at(&["bin/plain"]), &not_started("plain", executable)).await;
     let interpreter =
-        "No such file or directory (os error 2): the program that its first line names is not there";
+        "No such file or directory (os error 2): the interpreter in its first line does not exist";
     check(at(&["bin/lost"]), &not_started("lost", interpreter)).await;
-    let first_line = "Exec format error (os error 8): begin it with a line such as `#!/bin/sh`, or name the program that reads it first";
+    let first_line = "Exec format error (os error 8): start it with a line such as `#!/bin/sh`, or put its interpreter first";
     check(at(&["bin/none"]), &not_started("none", first_line)).await;
     let gone = Case { folder: folder.join("gone"), ..sh("true") };
     check(gone, &format!("the working directory `{shown}/gone` does not exist")).await;
@@ -329,12 +328,12 @@ async fn commands_are_found_by_path_from_the_folder_or_by_name_in_path() {
 async fn notes_that_fit_into_no_environment_are_named() {
     let failure =
         Case { notes: vec![("all", Value::text("x".repeat(1 << 20)))], ..sh("true") }.failed().await;
-    let hint = ": the notes or the metadata of the step are too large for an environment";
+    let hint = ": the notes or the metadata of the step are too large for an environment variable";
     assert!(failure.message.ends_with(hint), "{}", failure.message);
 }
 
 #[tokio::test]
-async fn a_whole_tree_that_ignores_the_request_is_killed() {
+async fn a_whole_tree_that_ignores_sigterm_is_killed() {
     let script = "trap '' TERM; sh -c 'sleep 1000 & echo $$ $!; wait' & wait";
     let mut running = Case { grace: Duration::from_millis(20), ..sh(script) }.start();
     let pids = running.line().await;
@@ -346,14 +345,14 @@ async fn a_whole_tree_that_ignores_the_request_is_killed() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_even_of_a_success() {
+async fn nothing_is_left_even_after_a_success() {
     let outcome = sh("sleep 1000 >/dev/null 2>&1 & echo $!").outcome().await;
     let Outcome::Done(Value::Int(pid)) = outcome else { panic!("{outcome:?}") };
     assert!(!is_running(&pid.to_string()));
 }
 
 #[tokio::test]
-async fn what_a_crashed_owner_left_is_ended() {
+async fn processes_of_a_crashed_owner_are_ended() {
     let folder = folder("a_task_of_a_crashed_owner");
     let children = Some(Arc::new(Children::open(&folder).expect("a folder of ours")));
     let mut running =
