@@ -215,6 +215,29 @@ fn what_was_undone_is_done_again() {
 }
 
 #[test]
+fn a_dagnats_step_sleeps_for_at_most_a_year() {
+    let check = |until: &str, refused: bool| {
+        let plan = plan_of(
+            "dagnats",
+            r#"{"name": "nap", "version": "1", "steps": [
+                {"id": "nap", "type": "sleep", "config": {"until_input_path": "until"}}]}"#,
+        )
+        .expect("a good workflow");
+        let hand = Hand::start(plan, Start::with(json(&format!(r#"{{"until": {until}}}"#))));
+        let message = match hand.run.outcome() {
+            Some(Outcome::Failed(failure)) => Some(failure.message.to_string()),
+            Some(other) => panic!("{until}: {other:?}"),
+            None => None,
+        };
+        assert_eq!(message.is_some(), refused, "{until}: {message:?}");
+        assert!(message.is_none_or(|message| message.contains("more than 365d ahead")), "{until}");
+    };
+    check("31536000000", false);
+    check("31536000001", true);
+    check("\"2999-01-01T00:00:00Z\"", true);
+}
+
+#[test]
 fn a_run_for_later_does_nothing_before_its_time() {
     let at = Some(Timestamp(60_000_000));
     let mut hand = Hand::start(swdl(CHAIN), Start { at, ..Start::with(json(r#"{"who": "ann"}"#)) });

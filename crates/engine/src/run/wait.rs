@@ -30,10 +30,19 @@ impl Turn<'_> {
             |instant: Timestamp| Waiting { on_wall: Some(instant), ..time(self.run.by_own_clock(instant)) };
         let waiting = match &wait.what {
             WaitFor::Duration(length) => time(self.now.plus(duration(&sight, length)?)),
-            WaitFor::Instant(instant) => match instant_of(&sight, instant)? {
-                Instant::In(length) => time(self.now.plus(length)),
-                Instant::At(instant) => on_wall(instant),
-            },
+            WaitFor::Instant(bound) => {
+                let waiting = match instant_of(&sight, bound)? {
+                    Instant::In(length) => time(self.now.plus(length)),
+                    Instant::At(instant) => on_wall(instant),
+                };
+                let max = self.program(place).plan.semantics.wait_max();
+                if let Some(max) = max.filter(|max| waiting.until > Some(self.now.plus(*max))) {
+                    let message =
+                        format!("the instant is more than {max} ahead, the longest that a step may wait");
+                    return Err(Failure::new(class::EXPRESSION_ERROR, message).in_field(bound.field.clone()));
+                }
+                waiting
+            }
             WaitFor::Cron(pattern) => on_wall(self.next_match(pattern)?),
             WaitFor::Signal { name, matching } => {
                 listening(name, super::render::bindings(&sight, matching)?, false)
