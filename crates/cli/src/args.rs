@@ -354,17 +354,18 @@ pub struct Graph {
     pub reading: Reading,
 }
 
-/// Write a workflow of any dialect in the house dialect
+/// Convert a workflow to the native dialect, or between YAML and JSON
 ///
-/// The new file means the same: its plan is compared with that of the old one before anything is written.
-/// Exit status: 0 done, 2 the file was refused or the output could not be written.
+/// `--to json` and `--to yaml` keep the dialect and change only the syntax. The new file means the same: Windlass compares
+/// its plan with the original before it writes anything. Exit status: 0 done, 2 the file was refused or the output could
+/// not be written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = CONVERT_EXAMPLES)]
 pub struct Convert {
     /// A workflow file, a folder that holds a WORKFLOW.yaml, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The dialect to write
+    /// The dialect or the syntax to write
     #[arg(long, value_enum, default_value_t = Target::Swdl)]
     pub to: Target,
     /// Where to write it [default: standard output]
@@ -396,10 +397,15 @@ impl Convert {
     }
 }
 
-/// The dialects that can be written.
+/// What a workflow can be converted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Target {
+    /// The native dialect
     Swdl,
+    /// The same dialect as JSON; comments are lost
+    Json,
+    /// The same dialect as YAML
+    Yaml,
 }
 
 /// Evaluate one expression and print its value as JSON
@@ -543,6 +549,7 @@ const CONVERT_EXAMPLES: &str = "\
 EXAMPLES:
   windlass convert .specify/workflows/feature/workflow.yml --to swdl
   windlass convert review.json --to swdl -o WORKFLOW.yaml
+  windlass convert review.json --to yaml -o review.yaml
   windlass convert intake.yaml --from dcc --to swdl -o WORKFLOW.yaml --force";
 
 const EVAL_EXAMPLES: &str = "\

@@ -1,5 +1,6 @@
-//! Test cases beside a workflow, `NAME.test.yaml`: what a run is given, who answers, and what is expected of it. Read here and never
-//! run; expectations stay nodes of the file, so that a difference has its place and what was seen can be written there.
+//! Reads test cases next to a workflow, `NAME.test.yaml`: the inputs of a run, its mock responses and the expected
+//! result. Expectations stay nodes of the file, so that differences have a location and actual results can be written
+//! there.
 
 use crate::Text;
 use crate::table::{Context, Keys, Place, Table, is_null, wrong_shape};
@@ -9,14 +10,14 @@ use std::sync::Arc;
 use windlass_ir::diagnostic::sort_by_place;
 use windlass_ir::{Code, Diagnostic, Sources, Span, Spanned, Value};
 
-/// What the name of a file of cases ends with.
+/// The suffix of test case files.
 pub const ENDINGS: [&str; 2] = [".test.yaml", ".test.yml"];
 
-/// A file of cases.
+/// A file of test cases.
 #[derive(Debug)]
 pub struct Cases {
     pub sources: Sources,
-    /// The workflow, from the folder of the file; without one it is the file of the same name.
+    /// The workflow, relative to the folder of the file. By default, the file with the same name.
     pub workflow: Option<Spanned<Arc<str>>>,
     pub cases: Vec<Case>,
     pub diagnostics: Vec<Diagnostic>,
@@ -30,15 +31,15 @@ pub struct Case {
     pub script: Option<Script>,
     pub env: Vec<(Arc<str>, Arc<str>)>,
     pub by: Option<Arc<str>>,
-    /// The time at which it begins.
+    /// The time at which the run starts.
     pub now: Option<Spanned<Arc<str>>>,
     pub runs_commands: bool,
-    /// Whether the time of gates passes that nobody decides at.
+    /// Whether time passes at gates that receive no decision.
     pub waits: bool,
     pub expect: Option<Node>,
 }
 
-/// Who answers.
+/// The mock responses.
 #[derive(Debug)]
 pub enum Script {
     File(Spanned<Arc<str>>),
@@ -69,7 +70,7 @@ fn read_file<'a>(root: &'a Node, context: &'a Context<'a>) -> (Option<Spanned<Ar
     table.demand("cases", "write the cases as a list: `cases: [{name: …, expect: {…}}]`");
     if items.is_some_and(<[Node]>::is_empty) {
         let span = table.key_span("cases");
-        let finding = table.error(Code::MissingField, "cases", span, "there is no case in this list");
+        let finding = table.error(Code::MissingField, "cases", span, "this list has no cases");
         table.report(finding.help("add one: `- name: …`"));
     }
     let items = items.unwrap_or_default();
@@ -79,7 +80,7 @@ fn read_file<'a>(root: &'a Node, context: &'a Context<'a>) -> (Option<Spanned<Ar
         cases.filter_map(|(number, item)| read_case(&Table::of(context, item, place(number))?)).collect();
     let mut seen = HashSet::new();
     for case in cases.iter().filter(|case| !seen.insert(case.name.clone())) {
-        let message = format!("two cases are called `{}`", case.name);
+        let message = format!("duplicate case name `{}`", case.name);
         table.report(
             table.error(Code::DuplicateKey, "cases", case.span.head(), message).help("rename one of them"),
         );
@@ -90,14 +91,15 @@ fn read_file<'a>(root: &'a Node, context: &'a Context<'a>) -> (Option<Spanned<Ar
 
 fn read_case(table: &Table<'_>) -> Option<Case> {
     let name = table.prose("name");
-    table.demand("name", "say in a few words what the case is about");
+    table.demand("name", "describe the case in a few words");
     let inputs = table.node("inputs").map(|node| (node.to_value(), node.span));
     let script = table.node("script").and_then(|node| match &node.kind {
         Kind::Scalar(scalar) => Some(Script::File(Spanned::new(scalar.text.clone(), node.span))),
         Kind::Map(_) => Some(Script::Here(node.to_value(), node.span)),
         Kind::List(_) => {
             table.report(
-                wrong_shape(node, "a script or the name of its file").field(table.place.field("script")),
+                wrong_shape(node, "mock responses or the name of a file with them")
+                    .field(table.place.field("script")),
             );
             None
         }
@@ -139,7 +141,7 @@ fn check_expect(table: &Table<'_>) {
             match &entry.value.kind {
                 Kind::Scalar(_) if !is_null(&entry.value) => {}
                 Kind::Scalar(_) | Kind::List(_) => {
-                    let wanted = "a status, or a mapping with what is expected of the step";
+                    let wanted = "a status, or a mapping with expectations for the step";
                     steps.report(wrong_shape(&entry.value, wanted).field(steps.place.field(&entry.key.text)));
                 }
                 Kind::Map(_) => {

@@ -1,4 +1,4 @@
-//! Which dialect a file is written in, by what stands in it; its name only decides when the content does not.
+//! Detects the dialect of a file by its content; the file name only decides if the content does not.
 
 use crate::text::{Kind, Mapping, Node};
 use crate::{dagnats, dcc, speckit, swdl};
@@ -39,13 +39,13 @@ impl Dialect {
     }
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     Workflow(Dialect),
     /// Triggers, bound to workflows by name.
     Schedules,
-    /// A skill whose metadata points at workflows and schedules.
+    /// A skill whose metadata refers to workflows and schedules.
     Skill,
     /// Edits of a workflow.
     Overlay,
@@ -71,14 +71,14 @@ impl FileKind {
         }
     }
 
-    /// By the keys of the file; none when they tell nothing.
+    /// Detects by the keys of the file; `None` if they are inconclusive.
     pub fn guess(root: &Node) -> Option<Self> {
         let Kind::Map(map) = &root.kind else { return None };
         let workflow = || by_content(map).map(Self::Workflow);
         other(Some(root), "").map(Other::kind).or_else(workflow)
     }
 
-    /// By the keys of the file, and by its name where they tell nothing.
+    /// Detects by the keys of the file, or by its name if they are inconclusive.
     pub(crate) fn of(root: Option<&Node>, name: &str) -> Self {
         let is_map = matches!(root, Some(Node { kind: Kind::Map(_), .. }));
         match other(root, name) {
@@ -90,7 +90,7 @@ impl FileKind {
     }
 }
 
-/// Steps beyond these are not looked at: one of the first few tells.
+/// The number of steps to inspect: one of the first few is enough.
 const STEPS_LOOKED_AT: usize = 20;
 
 pub fn dialect(root: Option<&Node>, name: &str) -> Dialect {
@@ -133,7 +133,8 @@ fn by_steps(map: &Mapping) -> Option<Dialect> {
     items.iter().take(STEPS_LOOKED_AT).filter_map(as_map).find_map(by_step)
 }
 
-/// The type of a step, or keys that only one of the dialects has on one. Those of Spec Kit come last: they are common words.
+/// Detects by the type of a step, or by keys that only one dialect has. Spec Kit comes last because its keys are
+/// common words.
 fn by_step(step: &Mapping) -> Option<Dialect> {
     const DCC: [&str; 9] =
         ["kind", "tool", "dcc", "timeout_secs", "idempotency_key", "on", "items", "as", "branches"];
@@ -188,7 +189,7 @@ fn by_header(map: &Mapping) -> Option<Dialect> {
     }
 }
 
-/// A workflow of the house has stages, so a file with steps is never taken for one by any name but its own.
+/// A native workflow has stages, so a file with steps is never detected as one unless its name says so.
 fn by_name(name: &str, has_steps: bool) -> Dialect {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     if matches!(file, "WORKFLOW.yaml" | "WORKFLOW.yml" | "WORKFLOW.json") {
@@ -203,7 +204,7 @@ fn by_name(name: &str, has_steps: bool) -> Dialect {
     }
 }
 
-/// What a file is by its keys that people take for a workflow, and that belongs to one.
+/// Detects files that belong to a workflow and are easily mistaken for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other<'a> {
     Schedules,
@@ -211,7 +212,7 @@ pub enum Other<'a> {
     Overlay(&'a str),
 }
 
-/// Keys of which every workflow has one.
+/// Every workflow has one of these keys.
 const WORKFLOW_KEYS: [&str; 3] = ["stages", "steps", "tasks"];
 
 pub fn other<'a>(root: Option<&'a Node>, name: &str) -> Option<Other<'a>> {
@@ -242,25 +243,26 @@ impl Other<'_> {
         }
     }
 
-    /// Says what it is, and what to do with it.
+    /// Explains what the file is, and what to do with it.
     pub fn finding(self, span: Span) -> Diagnostic {
         let (message, help) = match self {
             Self::Schedules => (
-                "this is a file of schedules, not a workflow".to_owned(),
-                "check it with `windlass triggers check`; the workflows that it starts are files of their own",
+                "this is a schedules file, not a workflow".to_owned(),
+                "check it with `windlass triggers check`; the workflows that it starts are in separate files",
             ),
             Self::Overlay(of) => (
                 format!("this is an overlay, not a workflow: it edits the steps of `{of}`"),
-                "name the workflow that it extends",
+                "pass the workflow that it extends",
             ),
         };
         Diagnostic::error(Code::NotAWorkflow, message).at(span).help(help)
     }
 }
 
-/// The same for a skill. It is no YAML, so only its name tells.
+/// The same for a skill. It is not YAML, so only its name counts.
 pub fn skill_finding(span: Span) -> Diagnostic {
-    let help = "check its schedules with `windlass triggers check`; its workflows are the files that its metadata names";
+    let help = "check its schedules with `windlass triggers check`; its workflows are in the files that its \
+        metadata names";
     Diagnostic::error(Code::NotAWorkflow, "this is a skill, not a workflow").at(span).help(help)
 }
 
@@ -271,7 +273,7 @@ mod tests {
     use windlass_ir::{Source, SourceId};
 
     #[test]
-    fn the_keys_of_a_file_tell_what_it_is() {
+    fn keys_determine_the_dialect() {
         let check = |text: &str, expected: Option<&str>| {
             let read = read(&Source::new("f", text), SourceId(0), Format::Yaml, &Limits::default());
             let kind = FileKind::guess(&read.root.expect("readable"));
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_file_decides_when_its_content_does_not() {
+    fn the_file_name_decides_if_the_content_does_not() {
         let check = |name: &str, text: &str, expected: Dialect| {
             let read = read(&Source::new("f", text), SourceId(0), Format::Yaml, &Limits::default());
             assert_eq!(dialect(read.root.as_ref(), name), expected, "{name}: {text}");

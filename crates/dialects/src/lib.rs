@@ -1,9 +1,9 @@
-//! Text becomes a [`Plan`] and diagnostics. One folder per dialect; each knows how its files look and nothing about
-//! running them. `text` reads YAML and JSON into a tree in which every node has its place, `table` asks its mappings key by
-//! key, `detect` tells the dialects apart, `fmt` writes a file in canonical form, `convert` writes a workflow of any dialect
-//! in the house dialect, `cases` reads test cases beside a workflow.
+//! Reads the text of workflow files into a [`Plan`] and diagnostics. Each dialect has a folder, which knows the
+//! syntax of its files and nothing about running them. `text` parses YAML and JSON into a tree with locations,
+//! `table` reads its mappings key by key, `detect` tells dialects apart, `fmt` formats files, `convert` converts
+//! workflows to the native dialect, and `cases` reads test cases.
 //!
-//! This crate owns syntax. It opens no file: whoever calls [`load`] brings the bytes.
+//! This crate owns syntax. It opens no files: the caller of [`load`] provides the bytes.
 
 pub mod cases;
 pub mod convert;
@@ -28,23 +28,23 @@ use windlass_ir::trigger::Trigger;
 use windlass_ir::workflow::Words;
 use windlass_ir::{Code, Diagnostic, Plan, Source, SourceId, Sources, Span, Workflow, resolve};
 
-/// A file as it was found. `name` is what messages call it; its ending says how it is written.
+/// A file to read. `name` is for messages; its extension determines the syntax.
 #[derive(Clone, Debug)]
 pub struct Text {
     pub name: String,
     pub bytes: Vec<u8>,
 }
 
-/// What comes with a file, and what is known about it beforehand.
+/// Files that come with a workflow, and what is known about it in advance.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Found by looking at the file unless given.
+    /// Detected unless given.
     pub dialect: Option<Dialect>,
-    /// A project's file whose blocks are laid over swdl workflows.
+    /// A project's overrides of swdl workflows.
     pub overrides: Option<Text>,
     /// Edits of the steps of a speckit workflow.
     pub overlays: Vec<Text>,
-    /// What Spec Kit finds wrong with an expression only when it is evaluated is a warning, and fails the run there.
+    /// Errors in expressions that Spec Kit only finds during evaluation are warnings, and fail the run at that point.
     pub raises_late: bool,
 }
 
@@ -54,18 +54,18 @@ impl Options {
     }
 }
 
-/// All that is known about a file after reading it.
+/// The result of reading a file.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub sources: Sources,
     pub dialect: Dialect,
     pub words: &'static Words,
-    /// The id of the workflow, when it could be read.
+    /// The id of the workflow, if it could be read.
     pub workflow: Option<String>,
-    /// There exactly when there is no error.
+    /// Present if and only if there are no errors.
     pub plan: Option<Plan>,
     pub triggers: Vec<Trigger>,
-    /// Everything found, in the order of the file.
+    /// All findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -75,7 +75,7 @@ impl Loaded {
     }
 }
 
-/// Reads a workflow and checks all that can be checked without running it.
+/// Reads a workflow and does all checks that need no run.
 pub fn load(file: Text, options: Options) -> Loaded {
     let raises_late = options.raises_late;
     let mut parsed = parse(file, options);
@@ -85,7 +85,7 @@ pub fn load(file: Text, options: Options) -> Loaded {
     finish(parsed)
 }
 
-/// Ties the names of a file that was read, and lowers it to a plan.
+/// Resolves the names of a parsed file, and lowers it to a plan.
 fn finish(parsed: Parsed) -> Loaded {
     let Parsed { sources, dialect, workflow, mut diagnostics } = parsed;
     let id = workflow.as_ref().map(|workflow| workflow.header.id.to_string()).filter(|id| !id.is_empty());
@@ -105,13 +105,13 @@ fn finish(parsed: Parsed) -> Loaded {
     Loaded { sources, dialect, words: dialect.words(), workflow: id, plan, triggers, diagnostics }
 }
 
-/// By what stands in it; its name decides where the content does not.
+/// Detected by its content, or by its name if the content is inconclusive.
 pub fn file_kind(file: &Text) -> FileKind {
     let root = read(file.clone(), &mut Sources::default(), &mut Vec::new());
     FileKind::of(root.as_ref(), &file.name)
 }
 
-/// A file as its dialect reads it, names not yet tied to anything.
+/// A file as its dialect reads it, with unresolved names.
 #[derive(Debug)]
 struct Parsed {
     sources: Sources,
@@ -152,24 +152,23 @@ fn parse(file: Text, options: Options) -> Parsed {
     Parsed { sources, dialect, workflow, diagnostics }
 }
 
-/// What comes with a file is for one dialect only; with another it changes nothing.
+/// Overrides and overlays apply to one dialect only and have no effect on others.
 fn unused(dialect: Dialect, overrides: Option<&text::Node>, overlays: &[text::Node]) -> Vec<Diagnostic> {
     let finding = |node: &text::Node, what: &str, help: &str| {
-        let message = format!("{what} workflows only, and this one is {}", dialect.name());
+        let message = format!("{what} workflows only, but this workflow is {}", dialect.name());
         let finding = Diagnostic::warning(Code::UnusedOverride, message).at(place_of(Some(node)));
         finding.reference(dialect.name()).help(help)
     };
     let overrides = overrides.filter(|_| dialect != Dialect::Swdl).map(|node| {
-        finding(node, "overrides are laid over swdl", "leave them out, and change the workflow itself")
+        finding(node, "overrides apply to swdl", "leave them out, and change the workflow itself")
     });
-    let overlays = overlays
-        .iter()
-        .filter(|_| dialect != Dialect::Speckit)
-        .map(|node| finding(node, "overlays edit speckit", "leave it out, and change the workflow itself"));
+    let overlays = overlays.iter().filter(|_| dialect != Dialect::Speckit).map(|node| {
+        finding(node, "overlays apply to speckit", "leave it out, and change the workflow itself")
+    });
     overrides.into_iter().chain(overlays).collect()
 }
 
-/// Where a finding about a whole file is put: at its first key.
+/// The location of a finding about a whole file: its first key.
 fn place_of(root: Option<&text::Node>) -> Span {
     root.map_or_else(Span::default, |root| match &root.kind {
         text::Kind::Map(map) => map.entries.first().map_or(root.span, |entry| entry.key.span),
@@ -177,8 +176,8 @@ fn place_of(root: Option<&text::Node>) -> Span {
     })
 }
 
-/// One mistake is one finding: a default that many stages inherit is reported once, and so is a step read in vain by
-/// several expressions of one reader.
+/// Reports each mistake once: a default inherited by many stages, or a missing step read by several expressions of
+/// one reader.
 fn drop_repeats(diagnostics: &mut Vec<Diagnostic>) {
     let mut seen = HashSet::new();
     diagnostics.retain(|finding| match finding.code {
@@ -190,7 +189,7 @@ fn drop_repeats(diagnostics: &mut Vec<Diagnostic>) {
     drop_explained(diagnostics);
 }
 
-/// What is read as a strange name, and is null, needs no second finding that nothing has that name.
+/// A value that is reported as null because of its name needs no second finding that the name is unknown.
 fn drop_explained(diagnostics: &mut Vec<Diagnostic>) {
     let nulls = diagnostics.iter().filter(|finding| finding.code == Code::SilentNull);
     let nulls: HashSet<(SourceId, u32)> =
@@ -201,7 +200,7 @@ fn drop_explained(diagnostics: &mut Vec<Diagnostic>) {
     });
 }
 
-/// Reads one file into a tree; the source is there for messages even when the file is not readable.
+/// Parses one file; its source is available for messages even if that fails.
 fn read(file: Text, sources: &mut Sources, diagnostics: &mut Vec<Diagnostic>) -> Option<text::Node> {
     let limits = Limits::default();
     let (id, format) = match open(file, sources, &limits) {
@@ -216,8 +215,8 @@ fn read(file: Text, sources: &mut Sources, diagnostics: &mut Vec<Diagnostic>) ->
     read.root
 }
 
-/// The keys of Spec Kit have types, so that `yes` and `"yes"` are two. Which dialect a file is written in is known only once it
-/// was read, so a file with keys that looked the same is read a second time.
+/// Spec Kit's keys have types, so `yes` and `"yes"` are different keys. The dialect is known only after the file was
+/// read, so a file with such keys is read a second time.
 fn with_typed_keys(
     root: text::Node,
     sources: &Sources,
@@ -233,7 +232,7 @@ fn with_typed_keys(
     read.root
 }
 
-/// Adds a file to the sources and tells how it is written.
+/// Adds a file to the sources and determines its syntax.
 fn open(file: Text, sources: &mut Sources, limits: &Limits) -> Result<(SourceId, Format), Box<Diagnostic>> {
     let text = match text::decode_within(&file.bytes, limits) {
         Ok(text) => text,
@@ -248,7 +247,7 @@ fn open(file: Text, sources: &mut Sources, limits: &Limits) -> Result<(SourceId,
     format.map(|format| (id, format)).ok_or_else(|| Box::new(unknown_extension(sources.get(id), id)))
 }
 
-/// By the ending of the name; text from a pipe is JSON when it reads as JSON.
+/// Determined by the extension; text from a pipe is JSON if it parses as JSON.
 fn format_of(source: &Source) -> Option<Format> {
     let ending = source.name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     match ending.as_deref() {
@@ -266,7 +265,7 @@ fn unknown_extension(source: &Source, id: SourceId) -> Diagnostic {
     if dcc::skill::is_skill_file(&source.name) {
         return detect::skill_finding(Span::new(id, 0, 0));
     }
-    let message = format!("`{}` is no name of a workflow file", source.name);
-    let help = "name it with the ending .yaml, .yml or .json";
+    let message = format!("`{}` does not have the name of a workflow file", source.name);
+    let help = "use a name that ends in .yaml, .yml or .json";
     Diagnostic::error(Code::UnknownExtension, message).at(Span::new(id, 0, 0)).help(help)
 }

@@ -1,6 +1,6 @@
-//! One mapping of a file, asked key by key. It checks the shape of each value as it is read, remembers which keys were
-//! asked for, and reports the rest, so that no key is ever dropped in silence. All dialects read through it; what their
-//! expressions add stands in their own folders.
+//! Reads one mapping of a file key by key. It checks the shape of each value, remembers which keys were read, and
+//! reports the rest, so that no key is ever ignored silently. All dialects use it; their expressions are handled in
+//! their own folders.
 
 use crate::text::{Entry, Kind, Mapping, Node, Scalar, Style};
 use std::cell::RefCell;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use windlass_ir::suggest::{GUESSES_MAX, nearest};
 use windlass_ir::{Code, Diagnostic, Severity, Sources, Span, Spanned, Value};
 
-/// What all tables of one file share: its text, and the findings so far.
+/// Shared by all tables of one file: its text, and the findings so far.
 #[derive(Debug)]
 pub struct Context<'a> {
     pub sources: &'a Sources,
     pub diagnostics: RefCell<Vec<Diagnostic>>,
     pub keys: Keys,
-    /// What opens an expression; text that takes none is searched for it. Empty where there are no expressions.
+    /// What opens an expression; fields without expressions are searched for it. Empty if there are no expressions.
     pub opens: &'static str,
-    /// The house dialect under the rules of another: names are free, and nothing is bounded that is not said to be.
+    /// The native dialect under the rules of another: names are free, and there are no default limits.
     pub foreign: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Context<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
     Exact,
-    /// Another letter case is the same key, and worth a hint.
+    /// Keys may differ in case, which is worth a hint.
     AnyCase,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Where a table stands: the step it belongs to, and the path from there, with a trailing dot.
+/// The location of a table: its step, and the path from there, with a trailing dot.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     pub step: Option<Arc<str>>,
@@ -85,7 +85,7 @@ impl<'a> Table<'a> {
         self.context.diagnostics.borrow_mut().push(finding);
     }
 
-    /// A finding about one key of this table, placed at its value.
+    /// A finding about one key of this table, located at its value.
     pub fn error(&self, code: Code, key: &str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, message).at(span).step_of(&self.place).field(self.place.field(key))
     }
@@ -99,27 +99,27 @@ impl<'a> Table<'a> {
         self.report(self.error(Code::MissingField, key, self.span.head(), message).help(help));
     }
 
-    /// Reports a key that is needed, unless it is there in a wrong shape, which is reported already.
+    /// Reports a missing required key, unless it is present in a wrong shape, which has already been reported.
     pub fn demand(&self, key: &str, help: impl Into<String>) {
         if !self.has(key) {
             self.missing(key, help);
         }
     }
 
-    /// Whether a guess at what was meant is still worth its cost.
+    /// Whether another suggestion is worth its cost.
     pub fn may_guess(&self) -> bool {
         self.context.diagnostics.borrow().len() < GUESSES_MAX
     }
 
     // Reading
 
-    /// The entry of a key, remembered as known. An explicit null is as good as absent.
+    /// The entry of a key, marked as known. An explicit null is the same as an absent key.
     pub fn entry(&self, key: &'static str) -> Option<&'a Entry> {
         self.asked.borrow_mut().push(key);
         self.lookup(key).filter(|entry| !is_null(&entry.value))
     }
 
-    /// The entry of a key as the file spells it, null or not.
+    /// The entry of a key as spelled in the file, null or not.
     pub fn lookup(&self, key: &str) -> Option<&'a Entry> {
         match self.context.keys {
             Keys::Exact => self.map.get(key),
@@ -134,7 +134,7 @@ impl<'a> Table<'a> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// The place of a key itself, or the start of the table when it is not there.
+    /// The location of a key, or the start of the table if it is absent.
     pub fn key_span(&self, key: &str) -> Span {
         self.lookup(key).map_or(self.span.head(), |entry| entry.key.span)
     }
@@ -174,14 +174,14 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Text as it was written; a number or a word like `true` is taken by its letters. No expression is read in it.
+    /// Text as written; numbers and words like `true` are taken literally. Expressions are not evaluated in it.
     pub fn text(&self, key: &'static str) -> Option<Spanned<Arc<str>>> {
         let (scalar, span) = self.scalar(key, "text")?;
         self.no_expression(key, &scalar.text, span);
         Some(Spanned::new(scalar.text.clone(), span))
     }
 
-    /// Text for people: whatever stands in it is shown as it is.
+    /// Text for people, displayed as it is.
     pub fn prose(&self, key: &'static str) -> Option<Arc<str>> {
         self.scalar(key, "text").map(|(scalar, _)| scalar.text.clone())
     }
@@ -190,9 +190,9 @@ impl<'a> Table<'a> {
         let Context { foreign, opens, .. } = self.context;
         if !foreign && !opens.is_empty() && text.contains(opens) {
             let message =
-                format!("`{}` is taken as it is: no expression is read in it", self.place.field(key));
+                format!("`{}` is taken literally: expressions are not evaluated here", self.place.field(key));
             let finding = self.error(Code::NotAvailableHere, key, span, message);
-            self.report(finding.help("write the value itself, or use a key that takes expressions"));
+            self.report(finding.help("write the value itself, or use a key that accepts expressions"));
         }
     }
 
@@ -200,7 +200,7 @@ impl<'a> Table<'a> {
         self.text(key).map(|text| text.value)
     }
 
-    /// A list of texts; what is no text is reported and left out.
+    /// A list of strings; other values are reported and left out.
     pub fn texts(&self, key: &'static str) -> Vec<Spanned<Arc<str>>> {
         let items = self.list(key).unwrap_or_default();
         items.iter().filter_map(|item| self.item_text(key, item)).collect()
@@ -219,7 +219,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The text of one entry of a mapping whose keys are the author's own.
+    /// The text of one entry of a mapping with names chosen by the author.
     pub fn entry_text(&self, entry: &'a Entry) -> Option<Arc<str>> {
         self.item_text(&entry.key.text, &entry.value).map(|text| text.value)
     }
@@ -235,7 +235,7 @@ impl<'a> Table<'a> {
             _ => {
                 let message = match scalar.style {
                     Style::Plain => format!("`{}` is neither true nor false", scalar.text),
-                    _ => format!("\"{}\" is text, not true or false", scalar.text),
+                    _ => format!("\"{}\" is a string, not true or false", scalar.text),
                 };
                 self.report(
                     self.error(Code::WrongShape, key, span, message)
@@ -267,12 +267,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A count from 1, up to what 32 bits hold.
+    /// A count from 1 up to the maximum of 32 bits.
     pub fn count(&self, key: &'static str) -> Option<u32> {
         self.integer(key, 1, u64::from(u32::MAX)).map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// A number for which `fits` holds; `wanted` says which ones do.
+    /// A number that satisfies `fits`; `wanted` describes it.
     pub fn number(&self, key: &'static str, wanted: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
         let (scalar, span) = self.scalar(key, "a number")?;
         let value = match scalar.to_value() {
@@ -292,7 +292,9 @@ impl<'a> Table<'a> {
     fn bad_number(&self, key: &str, scalar: &Scalar, span: Span, wanted: &str) {
         let quoted = scalar.style != Style::Plain && scalar.text.parse::<f64>().is_ok();
         let (message, help) = match quoted {
-            true => (format!("\"{}\" is text, not a number", scalar.text), "take the quotes away".to_owned()),
+            true => {
+                (format!("\"{}\" is a string, not a number", scalar.text), "remove the quotes".to_owned())
+            }
             false => (format!("`{}` is not {wanted}", scalar.text), format!("write {wanted}")),
         };
         self.report(self.error(Code::BadNumber, key, span, message).reference(&*scalar.text).help(help));
@@ -303,7 +305,7 @@ impl<'a> Table<'a> {
         self.word_or(key, words, &[])
     }
 
-    /// The same where another shape can stand instead, of which these are the forms.
+    /// The same where another shape is allowed, with these forms.
     pub fn word_or<T: Clone>(
         &self,
         key: &'static str,
@@ -328,17 +330,20 @@ impl<'a> Table<'a> {
         words: impl Iterator<Item = &'static str>,
     ) -> Diagnostic {
         let words: Vec<&str> = words.collect();
-        let message = format!("`{}` is no value for `{}`", text.value, self.place.field(key));
+        let message = format!("invalid value `{}` for `{}`", text.value, self.place.field(key));
         self.error(Code::BadEnum, key, text.span, message)
             .reference(&*text.value)
             .suggest(nearest(&text.value, words.iter().copied()))
-            .help(format!("the values are {}", words.join(", ")))
+            .help(match words.as_slice() {
+                [only] => format!("use {only}"),
+                words => format!("use one of {}", words.join(", ")),
+            })
     }
 
     // The rest
 
-    /// Reports keys that nobody asked for: unknown ones, and those of `others`, which have a meaning but not here; `here`
-    /// says why not and what to do.
+    /// Reports keys that were not read: unknown ones, and those of `others`, which have no meaning here; `here`
+    /// explains why and what to do.
     pub fn finish(&self, others: &[&str], here: impl Fn(&str) -> (String, &'static str)) {
         let asked = self.asked.borrow();
         let mut counting: HashMap<&str, &Entry> = HashMap::new();
@@ -363,16 +368,11 @@ impl<'a> Table<'a> {
                 continue;
             }
             let suggest = nearest(key, asked.iter().chain(others).copied());
-            let finding = self.warning(
-                Code::UnknownKey,
-                key,
-                entry.key.span,
-                format!("`{key}` is no key here and has no effect"),
-            );
+            let finding = self.warning(Code::UnknownKey, key, entry.key.span, format!("unknown key `{key}`"));
             let finding = finding.reference(key).suggest(suggest);
             self.report(match suggest {
                 Some(_) => finding,
-                None => finding.help(format!("the keys here are {}", unique(&asked).join(", "))),
+                None => finding.help(format!("use one of {}", unique(&asked).join(", "))),
             });
         }
     }
@@ -384,14 +384,14 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A key in another spelling is a hint; beside one that counts it would be lost.
+    /// A key in another spelling is a hint; if the correct spelling is present as well, it would be lost.
     fn other_case(&self, entry: &Entry, known: &str, counts: &Entry) -> Diagnostic {
         let key = &*entry.key.text;
         if counts.key.text != entry.key.text {
             let message = format!("`{key}` and `{}` are the same key", counts.key.text);
             return self
                 .error(Code::DuplicateKey, key, entry.key.span, message)
-                .label(counts.key.span, "given here as well")
+                .label(counts.key.span, "also given here")
                 .reference(key)
                 .help("remove or rename one of them");
         }
@@ -405,12 +405,12 @@ impl<'a> Table<'a> {
             .suggest(Some(known))
     }
 
-    /// Reports every key that nobody asked for as unknown.
+    /// Reports every key that was not read as unknown.
     pub fn finish_all(&self) {
         self.finish(&[], |_| (String::new(), ""));
     }
 
-    /// Marks keys as known that are kept for others and mean nothing to a run.
+    /// Marks keys as known that are reserved for other programs and have no effect on a run.
     pub fn known(&self, keys: &[&'static str]) {
         self.asked.borrow_mut().extend(keys);
     }
@@ -426,7 +426,7 @@ fn unique<'k>(keys: &[&'k str]) -> Vec<&'k str> {
     seen
 }
 
-/// Adds the step of a place to a finding.
+/// Adds the step of a location to a finding.
 pub trait StepOf {
     #[must_use]
     fn step_of(self, place: &Place) -> Self;
@@ -446,9 +446,9 @@ pub fn wrong_shape(node: &Node, wanted: &str) -> Diagnostic {
         Kind::List(_) => "a list",
         Kind::Map(_) => "a mapping",
     };
-    Diagnostic::error(Code::WrongShape, format!("this must be {wanted}, but it is {found}"))
+    Diagnostic::error(Code::WrongShape, format!("expected {wanted}, found {found}"))
         .at(node.span)
-        .help(format!("put {wanted} in its place"))
+        .help(format!("replace it with {wanted}"))
 }
 
 pub fn is_null(node: &Node) -> bool {

@@ -1,4 +1,4 @@
-//! `windlass convert`: a workflow of any dialect as a file of the house dialect.
+//! `windlass convert`: a workflow of any dialect as a file of the native dialect, or in the other syntax of its own.
 
 use crate::answer::{Answer, Status};
 use crate::args::{Convert, Target};
@@ -9,17 +9,31 @@ use crate::show::{Screens, diagnostics};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use windlass_dialects::convert::{Converted, to_swdl};
+use windlass_dialects::convert::{Converted, to_swdl, to_syntax};
+use windlass_dialects::text::Format;
 
 pub fn run(args: &Convert, screens: &Screens) -> Answer {
-    let Target::Swdl = args.to;
     let reading = args.reading();
+    let syntax = match args.to {
+        Target::Swdl => None,
+        Target::Json => Some(Format::Json),
+        Target::Yaml => Some(Format::Yaml),
+    };
+    if syntax.is_some() && (reading.overrides.is_some() || !reading.overlays.is_empty()) {
+        let stderr = "error: overrides and overlays cannot be converted together with a workflow\n\
+                      help: convert each file on its own, or merge them with `--to swdl`\n";
+        return Answer { stderr: stderr.to_owned(), ..Answer::new(Status::Refused) };
+    }
     let (text, options) = match load::sources(&args.file, &reading, None) {
         Ok(sources) => sources,
         Err(unreadable) => return Refusal::from(unreadable).answer(&screens.stderr),
     };
     let name = text.name.clone();
-    let converted = match to_swdl(text, options) {
+    let converted = match syntax {
+        None => to_swdl(text, options),
+        Some(syntax) => to_syntax(text, options.dialect, syntax),
+    };
+    let converted = match converted {
         Ok(converted) => converted,
         Err(loaded) => {
             let refusal = Refusal { file: Some(name), sources: loaded.sources, findings: loaded.diagnostics };
@@ -29,6 +43,9 @@ pub fn run(args: &Convert, screens: &Screens) -> Answer {
     let mut findings =
         diagnostics::render(&converted.loaded.diagnostics, &converted.loaded.sources, None, &screens.stderr);
     findings.push_str(if findings.is_empty() { "" } else { diagnostics::PAGES });
+    if converted.comments_lost {
+        findings.push_str("note: comments of the original file are not in the converted file\n");
+    }
     match &args.output {
         None => Answer { stdout: converted.text, stderr: findings, status: Status::Done },
         Some(output) => match write(output, &converted.text, args.force) {
@@ -43,11 +60,11 @@ pub fn run(args: &Convert, screens: &Screens) -> Answer {
 
 fn written(output: &Path, converted: &Converted) -> String {
     let plan = converted.loaded.plan.iter();
-    let stages = plan.flat_map(|plan| &plan.steps).filter(|step| !step.implicit).count();
-    format!("{}: {}", clean(&output.display().to_string()), count(stages, "stage"))
+    let steps = plan.flat_map(|plan| &plan.steps).filter(|step| !step.implicit).count();
+    format!("{}: {}", clean(&output.display().to_string()), count(steps, "step"))
 }
 
-/// Writes a file that must be new, or with `force` takes the place of another at once.
+/// Writes a new file, or with `force` replaces an existing one atomically.
 fn write(path: &Path, text: &str, force: bool) -> Result<(), String> {
     let result = match create(path, text) {
         Err(error) if force && error.kind() == ErrorKind::AlreadyExists => replace(path, text.as_bytes()),
@@ -59,10 +76,10 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), String> {
         match error.kind() {
             ErrorKind::AlreadyExists => {
                 format!(
-                    "error: {name} is there already\nhelp: name another file, or write over it with --force\n"
+                    "error: {name} already exists\nhelp: choose another file, or overwrite it with --force\n"
                 )
             }
-            _ => format!("error: {name} cannot be written: {error}\nhelp: name a file that can be written\n"),
+            _ => format!("error: cannot write {name}: {error}\nhelp: choose a file that you can write\n"),
         }
     })
 }

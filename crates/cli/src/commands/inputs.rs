@@ -104,7 +104,7 @@ mod tests {
             &[],
             "many\n\n3\n",
             Some("3"),
-            "count (integer): How\u{fffd}[2J many\n>   `many` is no whole number\n>   it has to be given; Ctrl-D gives up\n> ",
+            "count (integer): How\u{fffd}[2J many\n>   `many` is not a whole number\n>   it has to be given; Ctrl-D gives up\n> ",
         );
         check(
             Type::String,

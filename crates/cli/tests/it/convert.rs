@@ -38,6 +38,20 @@ fn a_workflow_is_written_to_the_screen_or_to_a_file() {
 }
 
 #[test]
+fn the_syntax_changes_and_the_dialect_stays() {
+    let folder = folder("convert_syntax", &[("hello.yaml", FILE), ("overrides.yaml", "overrides: {}\n")]);
+    let see = |args: &[&str]| windlass_in(&folder, &[&["convert"], args].concat()).see();
+    insta::assert_snapshot!("convert_json", see(&["hello.yaml", "--to", "json"]));
+    let written = see(&["hello.yaml", "--to", "json", "-o", "hello.json"]);
+    assert!(written.status == 0 && written.stderr.contains("comments of the original file"), "{written}");
+    insta::assert_snapshot!("convert_yaml", see(&["hello.json", "--to", "yaml"]));
+    insta::assert_snapshot!(
+        "convert_overrides",
+        see(&["hello.yaml", "--to", "json", "--overrides", "overrides.yaml"])
+    );
+}
+
+#[test]
 fn bad_usage_is_refused() {
     let check = |args: &[&str], part: &str| {
         let seen = windlass(&[&["convert"], args].concat()).see();
@@ -45,10 +59,10 @@ fn bad_usage_is_refused() {
         assert!(seen.stderr.contains(part), "{seen}");
     };
     check(&["missing.yaml"], "error[unreadable]");
-    check(&["x.yaml", "--to", "speckit"], "[possible values: swdl]");
+    check(&["x.yaml", "--to", "speckit"], "[possible values: swdl, json, yaml]");
     check(&["x.yaml", "--force"], "--output");
     let folder = folder("convert_nowhere", &[("hello.yaml", FILE)]);
     let seen = windlass_in(&folder, &["convert", "hello.yaml", "-o", "none/out.yaml"]).see();
     assert_eq!(seen.status, 2, "{seen}");
-    assert!(seen.stderr.contains("cannot be written"), "{seen}");
+    assert!(seen.stderr.contains("cannot write none/out.yaml"), "{seen}");
 }

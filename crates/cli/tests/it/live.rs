@@ -37,7 +37,7 @@ fn inputs_are_asked_for_and_a_gate_is_decided_in_the_view() {
     let mut terminal = open(&scratch, GATE, "run w.yaml --run-id r", (80, 24));
     terminal.until("count (integer): How many");
     terminal.press("several\r");
-    terminal.until("`several` is no whole number");
+    terminal.until("`several` is not a whole number");
     terminal.press("7\r");
     terminal.until("a approve   r reject   as dana");
     assert!(terminal.seen().contains("Gate 門 · r"), "{}", terminal.seen());

@@ -1,4 +1,4 @@
-//! The top of a file: who it is, what runs are given and bounded by, what they give back, and what starts them.
+//! Writes the top level of a file: metadata, inputs, limits, outputs and triggers.
 
 use super::policy::{Shared, texts};
 use super::stage::{self, output, ports, put_type};
@@ -95,7 +95,7 @@ fn run_policy(policy: &RunPolicy, foreign: bool, map: &mut Map) {
     }
 }
 
-/// A number says it when only the stages of one run are bounded.
+/// The short form, a number, applies if only the stages of one run are limited.
 fn concurrency(concurrency: &Concurrency, foreign: bool) -> Option<Yaml> {
     let usual = if foreign { u32::MAX } else { defaults::AGENTS_PER_RUN };
     let agents = concurrency.steps_per_run.unwrap_or(usual);

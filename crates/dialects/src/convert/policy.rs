@@ -1,4 +1,5 @@
-//! Policies, as far as they differ from what the file says for all stages. [`Shared`] finds out what is worth saying once.
+//! Writes policies as far as they differ from the defaults of the file. [`Shared`] finds the defaults that are worth
+//! stating once.
 
 use super::values::{condition, text};
 use super::yaml::{Map, Yaml};
@@ -8,10 +9,10 @@ use windlass_ir::expr::Semantics;
 use windlass_ir::policy::{Growth, IdempotencyScope, OnFailure, Policy, Retry, RetryAfter, Spread};
 use windlass_ir::workflow::{Action, Agent, Kind, Memory, Step, Workflow};
 
-/// More ways of retrying than this are not compared with each other.
+/// At most this many different retry policies are compared.
 const RETRIES_COMPARED: usize = 32;
 
-/// What the top of the file says about every stage.
+/// The defaults at the top of the file.
 #[derive(Debug)]
 pub struct Shared {
     pub foreign: bool,
@@ -47,7 +48,8 @@ impl Shared {
         map
     }
 
-    /// `error_policy` of a stage. `outer` says what a failure means; it is another one when the stage is guarded.
+    /// `error_policy` of a stage. `outer` determines the effect of a failure; it differs from the stage itself if
+    /// that is guarded.
     pub fn of_stage(&self, outer: &Step, step: &Step) -> Map {
         let works = matches!(step.kind, Kind::Action(_));
         let policy = &step.policy;
@@ -65,7 +67,7 @@ impl Shared {
         map
     }
 
-    /// Whether a block can be written as a mere list of its stages.
+    /// Whether a block can be written as a plain list of its stages.
     pub fn is_plain(&self, policy: &Policy) -> bool {
         let plain = Policy {
             retry: defaults::no_retry(self.foreign),
@@ -90,7 +92,7 @@ fn on_failure(on_failure: &OnFailure) -> Yaml {
     }
 }
 
-/// What a retry policy says beyond the usual one.
+/// The parts of a retry policy that differ from the default.
 fn retry(retry: &Retry, usual: &Retry) -> Map {
     let mut map = Map::new();
     let (backoff, before) = (&retry.backoff, &usual.backoff);
@@ -146,7 +148,7 @@ fn retry_after(after: RetryAfter) -> Yaml {
     }
 }
 
-/// A number without a fraction is written as people write it.
+/// Writes a number without a fraction as an integer.
 pub fn number(float: f64) -> Yaml {
     match float.fract() == 0.0 && float.abs() < 1e9 {
         true => Yaml::Int(float as i128),
@@ -158,7 +160,7 @@ pub fn texts(texts: &[Arc<str>]) -> Yaml {
     Yaml::List(texts.iter().map(Yaml::from).collect())
 }
 
-/// What stands beside `error_policy` on a stage.
+/// The keys next to `error_policy` on a stage.
 pub fn limits(policy: &Policy, stage: &mut Map) {
     if let Some(idempotency) = &policy.idempotency {
         let mut map = Map::new();
@@ -182,7 +184,7 @@ pub fn limits(policy: &Policy, stage: &mut Map) {
     stage.put_some("task_concurrency", policy.task_jobs_max);
 }
 
-/// What the stages have in common, gathered in one walk.
+/// Collects what the stages have in common, in one pass.
 #[derive(Default)]
 struct Found<'a> {
     retries: Vec<(&'a Retry, usize)>,
@@ -215,7 +217,7 @@ impl<'a> Found<'a> {
             }
         }
         if let Kind::Guard(guard) = &step.kind {
-            // What the failure of its body means is said by the guard.
+            // The guard determines the effect of a failure of its body.
             guard.body.iter().for_each(|body| self.look_inside(body));
             guard.compensate.iter().chain(&guard.finally).for_each(|list| self.look(list));
             return;
@@ -231,10 +233,11 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The policy that most of the work has. One with a condition cannot be taken back, so it is never the usual one.
+    /// The most frequent policy. A stage cannot remove an inherited condition, so a policy with a condition is never
+    /// the default.
     fn common_retry(&self, usual: Retry) -> Retry {
         let most = self.retries.iter().filter(|(retry, count)| retry.when.is_none() && *count > 1);
-        // The first of several that are equally common.
+        // Takes the first of several equally frequent policies.
         let most = most.rev().max_by_key(|(_, count)| *count);
         let held = self.retries.iter().find(|(retry, _)| **retry == usual).map_or(0, |(_, count)| *count);
         most.filter(|(_, count)| *count > held).map_or(usual, |(retry, _)| (*retry).clone())
@@ -248,7 +251,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The modules that the lists of all agents begin with.
+    /// The modules that start the lists of all agents.
     fn common_modules(&self) -> Vec<Arc<str>> {
         let [first, others @ ..] = self.agents.as_slice() else { return Vec::new() };
         let shared = |at: &usize| others.iter().all(|agent| agent.modules.get(*at) == first.modules.get(*at));

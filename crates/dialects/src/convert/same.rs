@@ -1,20 +1,22 @@
-//! Whether two files mean the same: their plans and triggers are equal but for the dialect, its words for things, and where
-//! things were written.
+//! Compares the meaning of two files: their plans and triggers are equal except for the dialect, its vocabulary and
+//! source locations. What steps record in their results is part of the meaning.
 
 use crate::Loaded;
+use crate::speckit;
 use crate::swdl::defaults;
 use serde_json::Value as Json;
 use windlass_ir::Plan;
+use windlass_ir::expr::ResultShapes;
 use windlass_ir::trigger::Trigger;
 
-/// The first thing in which two files differ, as the path to it and both values.
+/// The first difference between two files: its path and both values.
 pub fn difference(one: &Loaded, other: &Loaded) -> Option<String> {
     match (&one.plan, &other.plan) {
         (Some(a), Some(b)) => {
             plan_difference(a, b).or_else(|| trigger_difference(&one.triggers, &other.triggers))
         }
         (None, None) => None,
-        (_, _) => Some("one of the two has no plan".to_owned()),
+        (_, _) => Some("one of the files has no plan".to_owned()),
     }
 }
 
@@ -36,18 +38,23 @@ fn stripped(plan: &Plan) -> Json {
     for key in ["digest", "dialect"] {
         json[key] = Json::Null;
     }
-    // Who says no version has the first one in the house dialect.
+    // A file without a version has the first version in the native dialect.
     if json["header"]["version"] == "" {
         json["header"]["version"] = defaults::VERSION.into();
     }
-    for step in json["steps"].as_array_mut().into_iter().flatten() {
-        step["word"] = Json::Null;
+    // Results in the shape of Spec Kit contain the type of each step; elsewhere it is only displayed.
+    let records_types = plan.semantics.results == ResultShapes::Speckit;
+    let steps = json["steps"].as_array_mut().into_iter().flatten();
+    for (json, step) in steps.zip(&plan.steps) {
+        if !records_types || speckit::type_of(&step.kind).is_none() {
+            json["word"] = Json::Null;
+        }
     }
     strip_fields(&mut json);
     json
 }
 
-/// Takes away the names of keys that values and conditions remember for messages.
+/// Removes the names of keys that values and conditions keep for messages.
 fn strip_fields(json: &mut Json) {
     match json {
         Json::Array(items) => items.iter_mut().for_each(strip_fields),
@@ -56,8 +63,6 @@ fn strip_fields(json: &mut Json) {
             if keeps_field {
                 map.shift_remove("field");
             }
-            // The house dialect has no key for what another one tells about its files.
-            map.shift_remove("as_written");
             map.values_mut().for_each(strip_fields);
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}

@@ -1,4 +1,4 @@
-//! Stages: what all of them share, and those that hold further stages.
+//! Writes stages: the common keys, and the stages that contain others.
 
 use super::policy::{Shared, limits};
 use super::values::{any, bindings, condition, stage_condition, switch};
@@ -12,7 +12,7 @@ use windlass_ir::workflow::{
 };
 use windlass_ir::{Type, Value};
 
-/// A list of stages, each on lines of its own.
+/// A list of stages, each on its own lines.
 pub fn list(steps: &[Step], shared: &Shared) -> Yaml {
     Yaml::Lines(steps.iter().map(|step| stage(step, shared).into()).collect())
 }
@@ -24,7 +24,7 @@ fn stage(step: &Step, shared: &Shared) -> Map {
     }
 }
 
-/// A guard is written as the stage inside it, with what belongs to its end.
+/// A guard is written as the stage inside it, with its `compensate` and `finally`.
 fn guarded(step: &Step, guard: &Guard<Vec<Step>>, shared: &Shared) -> Map {
     let mut map = guard.body.first().map_or_else(Map::in_lines, |inner| parts(step, inner, shared));
     for (key, body) in [("compensate", &guard.compensate), ("finally", &guard.finally)] {
@@ -40,7 +40,7 @@ fn handler(body: &[Step], shared: &Shared) -> Yaml {
     }
 }
 
-/// `outer` says who the stage is and when it runs, `inner` what it does; both are the same unless it is guarded.
+/// `outer` provides the identity and the condition, `inner` the work; they differ only if the stage is guarded.
 fn parts(outer: &Step, inner: &Step, shared: &Shared) -> Map {
     let mut map = Map::in_lines();
     if !outer.implicit {
@@ -79,7 +79,7 @@ fn word(kind: &Kind<Vec<Step>>) -> &'static str {
         Kind::ForEach(_) => "fan_out",
         Kind::Repeat(_) => "loop",
         Kind::Choose(_) => "branch",
-        // A guard inside a guard has no spelling of its own; what it holds is kept as a block.
+        // A guard inside a guard has no syntax of its own, so its body is written as a block.
         Kind::Block(_) | Kind::Guard(_) => "block",
     }
 }
@@ -116,7 +116,7 @@ fn side_by_side(parallel: &Parallel<Vec<Step>>, shared: &Shared) -> Map {
     map
 }
 
-/// Whether a step without a name says nothing about itself.
+/// Whether an unnamed step has no properties of its own.
 fn is_bare(step: &Step, shared: &Shared) -> bool {
     step.implicit
         && step.name == step.id.value
@@ -135,6 +135,7 @@ fn fan_out(each: &ForEach<Vec<Step>>, shared: &Shared) -> Map {
         Items::Matrix(axes) => map.put("matrix", bindings(axes)),
     }
     map.put_some("concurrency", each.concurrency);
+    map.put_some("recorded_concurrency", each.as_written.as_ref().map(Yaml::from));
     if each.on_failure == ItemFailure::Continue {
         map.put("on_failure", "continue");
     }
@@ -159,6 +160,7 @@ fn repeated(repeat: &Repeat<Vec<Step>>, shared: &Shared) -> Map {
     map.put(key, condition(&repeat.condition));
     map.put("max", repeat.rounds_max);
     map.put_some("delay", repeat.delay);
+    map.put_some("recorded_condition", repeat.as_written.as_ref().map(Yaml::from));
     map.put("stages", list(&repeat.body, shared));
     map
 }

@@ -1,4 +1,4 @@
-//! Values with expressions in the house spelling. `${{` that is meant as text is written as an expression that gives it.
+//! Writes values with expressions in native syntax. A literal `${{` is written as an expression that evaluates to it.
 
 use super::yaml::{Map, Yaml};
 use crate::swdl::WORDS;
@@ -9,16 +9,16 @@ use windlass_ir::{Span, Value};
 
 const OPEN: &str = "${{";
 
-/// What reads the text: it decides how plain text is told from expressions.
+/// Where the text is used, which determines how expressions are recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     Text,
-    /// A command, in which every expression that is not raw is quoted.
+    /// A command, in which every expression is quoted unless it is raw.
     Command,
 }
 
 impl Reader {
-    /// An expression that gives a text as it is.
+    /// An expression that evaluates to a fixed text.
     fn verbatim(self, text: &str) -> String {
         let literal = literal(&Value::text(text));
         match self {
@@ -41,7 +41,7 @@ fn braces(expr: &str) -> String {
 /// A value of any shape.
 pub fn any(bound: &Bound) -> Yaml {
     match &bound.template {
-        // A key that is null is as good as absent.
+        // A null key is the same as an absent one.
         Template::Constant(Value::Null) => Yaml::Text(braces("null")),
         template => inner(template),
     }
@@ -75,7 +75,7 @@ fn data(value: &Value) -> Yaml {
     }
 }
 
-/// A value that is read as text; one that is none is written as an expression.
+/// A value that is read as text; other values are written as expressions.
 pub fn text(bound: &Bound) -> Yaml {
     Yaml::Text(text_of(&bound.template, Reader::Text))
 }
@@ -90,7 +90,7 @@ fn text_of(template: &Template, reader: Reader) -> String {
         Template::Constant(value) => braces(&literal(value)),
         Template::Expression(e) => braces(&expr(e)),
         Template::Text(pieces) => joined(pieces, reader),
-        // No key that takes text takes these.
+        // No text field accepts these.
         Template::List(_) | Template::Map(_) => String::new(),
     }
 }
@@ -111,7 +111,7 @@ fn joined(pieces: &[Piece], reader: Reader) -> String {
             Piece::Expression(e) => out.push_str(&braces(&expr(e))),
         }
     }
-    // One expression alone would keep the type of its value, and a line end behind it would not count.
+    // A single expression would keep the type of its value, and a trailing line break would be dropped.
     let alone = match pieces {
         [Piece::Expression(_)] => reader == Reader::Text,
         [Piece::Expression(_), Piece::Text(end)] => &**end == "\n",
@@ -130,7 +130,7 @@ pub fn bindings(bindings: &Bindings) -> Yaml {
     map.into()
 }
 
-/// An expression as a whole, with braces only where the text would not do without.
+/// A whole expression, with braces only where they are required.
 pub fn condition(condition: &Condition) -> Yaml {
     bare(&condition.expr)
 }
@@ -145,7 +145,7 @@ pub fn bare(e: &Expr) -> Yaml {
     }
 }
 
-/// The condition of a stage. One that always holds would be left out if it stood there as plain data.
+/// The condition of a stage. A condition that always holds would be dropped if it were written as plain data.
 pub fn stage_condition(given: &Condition) -> Yaml {
     match condition(given) {
         Yaml::Bool(true) => Yaml::Text(braces("true")),
@@ -153,11 +153,11 @@ pub fn stage_condition(given: &Condition) -> Yaml {
     }
 }
 
-/// What `switch` goes by.
+/// The value of a `switch`.
 pub fn switch(bound: &Bound) -> Yaml {
     match &bound.template {
         Template::Expression(e) => match bare(e) {
-            // Data in this place is taken as it is.
+            // Data in this field is taken literally.
             Yaml::Bool(_) => Yaml::Text(braces(&expr(e))),
             other => other,
         },

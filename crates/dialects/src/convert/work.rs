@@ -1,4 +1,4 @@
-//! Stages that do something themselves: actions, gates, waits, and the early end of a run.
+//! Writes stages that do work themselves: actions, gates, waits, and the early end of a run.
 
 use super::policy::{Shared, number, texts};
 use super::stage::{ports, put_type};
@@ -15,7 +15,7 @@ use windlass_ir::workflow::{
 };
 use windlass_ir::{Value, workflow};
 
-/// The `type` of a stage that does this.
+/// The `type` of the stage for an action.
 pub fn word(action: &Action) -> &'static str {
     match action {
         Action::Agent(_) => "agent",
@@ -205,7 +205,7 @@ fn assistant(assistant: &Assistant) -> Map {
     map
 }
 
-/// In a list null is a value like any other.
+/// In a list, null is an ordinary value.
 fn argument(bound: &Bound) -> Yaml {
     match &bound.template {
         Template::Constant(Value::Null) => Yaml::Null,

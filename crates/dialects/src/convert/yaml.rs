@@ -1,15 +1,15 @@
-//! YAML as a person would write it: data in, text out. Short lists and mappings stand on one line, text of several lines in a
-//! block, and quotes only where they are needed to mean the same to every reader.
+//! Writes data as readable YAML. Short lists and mappings take one line, multiline text uses blocks, and quotes
+//! appear only where a YAML reader needs them.
 
 use crate::fmt::scalar::{Place, is_bare};
 use std::fmt::Write;
 use windlass_ir::Value;
 
-/// Lines are kept within this where the data allows it.
+/// The preferred maximum line length.
 const WIDTH: usize = 100;
-/// Collections inside each other on one line.
+/// The maximum nesting of collections on one line.
 const FLOW_DEPTH: usize = 3;
-/// A longer key must be marked as one: readers look for the colon only so far.
+/// Longer keys need the explicit `?` form, because readers look for the colon only within a limited distance.
 const KEY_CHARS_MAX: usize = 500;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +18,11 @@ pub enum Yaml {
     Bool(bool),
     Int(i128),
     Float(f64),
+    /// A number, a boolean or null, as it is written without quotes.
+    Plain(String),
     Text(String),
     List(Vec<Yaml>),
-    /// A list whose entries stand on lines of their own, however short.
+    /// A list whose entries each take their own lines, however short.
     Lines(Vec<Yaml>),
     Map(Map),
 }
@@ -29,7 +31,7 @@ pub enum Yaml {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map {
     entries: Vec<(String, Yaml)>,
-    /// Whether it stands on lines of its own, however short.
+    /// Whether it takes its own lines, however short.
     in_lines: bool,
 }
 
@@ -46,14 +48,14 @@ impl Map {
         self.entries.push((key.into(), value.into()));
     }
 
-    /// Puts what is there.
+    /// Adds a value if it is present.
     pub fn put_some(&mut self, key: &str, value: Option<impl Into<Yaml>>) {
         if let Some(value) = value {
             self.put(key, value);
         }
     }
 
-    /// Puts a list or a mapping that holds something.
+    /// Adds a list or a mapping if it is not empty.
     pub fn put_filled(&mut self, key: &str, value: impl Into<Yaml>) {
         let value = value.into();
         if !value.is_empty() {
@@ -71,7 +73,9 @@ impl Yaml {
         match self {
             Self::List(items) | Self::Lines(items) => items.is_empty(),
             Self::Map(map) => map.is_empty(),
-            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) | Self::Text(_) => false,
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) | Self::Plain(_) | Self::Text(_) => {
+                false
+            }
         }
     }
 }
@@ -101,7 +105,7 @@ yaml_from! {
     Map => Yaml::Map,
 }
 
-/// Plain data, as it is.
+/// Plain data, unchanged.
 impl From<&Value> for Yaml {
     fn from(value: &Value) -> Self {
         match value {
@@ -120,7 +124,7 @@ impl From<&Value> for Yaml {
     }
 }
 
-/// The text of a file whose top is this mapping, with an empty line between its entries.
+/// The text of a file with this top-level mapping and an empty line between its entries.
 pub fn document(map: &Map) -> String {
     let mut out = String::new();
     for (at, (key, value)) in map.entries.iter().enumerate() {
@@ -132,8 +136,8 @@ pub fn document(map: &Map) -> String {
     out
 }
 
-/// `key: value` with its line end. The cursor stands where the key begins. `apart` puts empty lines between the entries of a
-/// list.
+/// Writes `key: value` with its line break. The cursor is at the start of the key. `apart` puts empty lines between
+/// the entries of a list.
 fn entry(key: &str, value: &Yaml, indent: usize, apart: bool, out: &mut String) {
     let key_text = scalar(key, Place::Key);
     let marked = key_text.chars().count() > KEY_CHARS_MAX;
@@ -157,11 +161,11 @@ fn after_key(value: &Yaml, indent: usize, used: usize, apart: bool, out: &mut St
             let _ = write!(out, "\n{}", " ".repeat(indent + 2));
             block(value, indent + 2, apart, out);
         }
-        Yaml::Null | Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) => {}
+        Yaml::Null | Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) | Yaml::Plain(_) => {}
     }
 }
 
-/// A collection on lines of its own; the cursor stands where its first line begins.
+/// Writes a collection on its own lines; the cursor is at the start of the first line.
 fn block(value: &Yaml, indent: usize, apart: bool, out: &mut String) {
     let margin = " ".repeat(indent);
     match value {
@@ -180,7 +184,7 @@ fn block(value: &Yaml, indent: usize, apart: bool, out: &mut String) {
                 entry(key, value, indent, false, out);
             }
         }
-        Yaml::Null | Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) | Yaml::Text(_) => {}
+        Yaml::Null | Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) | Yaml::Plain(_) | Yaml::Text(_) => {}
     }
 }
 
@@ -199,7 +203,7 @@ fn list_item(item: &Yaml, indent: usize, out: &mut String) {
     }
 }
 
-/// The value on one line, if it is one that may stand there. `used` is how much of the line is taken.
+/// The value on one line, if it fits. `used` is the width already taken.
 fn one_line(value: &Yaml, used: usize) -> Option<String> {
     match value {
         Yaml::Text(text) if is_block_text(text) => None,
@@ -210,11 +214,11 @@ fn one_line(value: &Yaml, used: usize) -> Option<String> {
             let room = WIDTH.saturating_sub(used);
             flow(value, FLOW_DEPTH).filter(|line| value.is_empty() || line.chars().count() <= room)
         }
-        Yaml::Null | Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) => flow(value, 0),
+        Yaml::Null | Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) | Yaml::Plain(_) => flow(value, 0),
     }
 }
 
-/// `[a, b]` and `{ a: b }`. None when it is too deep for a line, too long for any, or holds text of several lines.
+/// `[a, b]` and `{ a: b }`. `None` if it is nested too deeply, too long, or contains multiline text.
 fn flow(value: &Yaml, depth: usize) -> Option<String> {
     let joined = |parts: Vec<String>| -> Option<String> {
         let length: usize = parts.iter().map(|part| part.len() + 2).sum();
@@ -225,6 +229,7 @@ fn flow(value: &Yaml, depth: usize) -> Option<String> {
         Yaml::Bool(flag) => flag.to_string(),
         Yaml::Int(int) => int.to_string(),
         Yaml::Float(float) => number(*float),
+        Yaml::Plain(text) => text.clone(),
         Yaml::Text(text) if text.contains('\n') => return None,
         Yaml::Text(text) => scalar(text, Place::Flow),
         Yaml::List(items) | Yaml::Lines(items) => {
@@ -259,13 +264,13 @@ fn number(float: f64) -> String {
     }
 }
 
-/// Whether a text reads best, and comes out the same, as a block of its own lines.
+/// Whether a text is best written as a block, and survives it unchanged.
 fn is_block_text(text: &str) -> bool {
     let body = text.trim_end_matches('\n');
     let is_plain = |line: &str| {
         !line.ends_with([' ', '\t']) && !line.starts_with('\t') && !line.chars().any(needs_escape)
     };
-    // With more line ends than one, the empty lines between what follows would count too.
+    // With more than one trailing line break, the empty lines before the next entry would become part of the text.
     text.contains('\n')
         && text.len() - body.len() <= 1
         && !body.is_empty()
@@ -273,7 +278,7 @@ fn is_block_text(text: &str) -> bool {
         && body.split('\n').all(is_plain)
 }
 
-/// `|` with the lines below it; a hyphen says that no line end follows the last one.
+/// Writes `|` and the lines below it; a hyphen means that the last line has no line break.
 fn literal(text: &str, indent: usize, out: &mut String) {
     let body = text.trim_end_matches('\n');
     out.push_str(if body.len() == text.len() { " |-\n" } else { " |\n" });
@@ -285,7 +290,8 @@ fn literal(text: &str, indent: usize, out: &mut String) {
     }
 }
 
-/// A text on one line: bare where that is safe, in single quotes if that spares escapes, else in double quotes.
+/// Writes a text on one line: plain if that is safe, in single quotes if that avoids escapes, otherwise in double
+/// quotes.
 fn scalar(text: &str, place: Place) -> String {
     if is_bare(text, place) {
         return text.to_owned();
@@ -301,7 +307,7 @@ fn scalar(text: &str, place: Place) -> String {
     out
 }
 
-/// Characters that no reader of YAML takes as they are, or that it takes for a line break.
+/// Characters that YAML readers reject or treat as line breaks.
 fn needs_escape(letter: char) -> bool {
     let odd = matches!(letter, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
     (letter.is_control() && letter != '\t') || odd
@@ -338,12 +344,12 @@ mod tests {
         let read = read(&Source::new("f", text.as_str()), SourceId(0), Format::Yaml, &Limits::default());
         assert_eq!(read.diagnostics, [], "{text}");
         let back = read.root.expect("a tree").to_value();
-        // Compared as written down, because NaN is not equal to itself.
+        // Compared as text, because NaN is not equal to itself.
         assert_eq!(format!("{:?}", back.get("value")), format!("{:?}", Some(value)), "{text}");
     }
 
     #[test]
-    fn text_is_written_as_a_person_would() {
+    fn text_is_written_readably() {
         let check = |value: &str, expected: &str| {
             assert_eq!(text_of(&Value::text(value)), format!("value:{expected}\n"), "{value:?}");
             check_back(&Value::text(value));
@@ -370,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn short_data_stands_on_one_line() {
+    fn short_data_takes_one_line() {
         let list = |count: usize| Value::list((0..count).map(|at| Value::text(format!("word-{at}"))));
         let map = Value::map([("a", list(2)), ("b c", Value::Null)]);
         assert_eq!(text_of(&map), "value: { a: [word-0, word-1], b c: null }\n");
@@ -379,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_written_is_read_back() {
+    fn written_data_reads_back_unchanged() {
         let mut seed = 7_u64;
         let mut roll = |sides: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

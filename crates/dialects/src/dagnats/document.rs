@@ -1,4 +1,4 @@
-//! The top of a file: what the workflow is called, what it takes and gives, and what holds for all of its steps.
+//! Reads the top level of a file: the name, inputs and outputs of the workflow, and the defaults for its steps.
 
 use super::field::{demanded, ignored, ruled};
 use super::flow::Input;
@@ -24,10 +24,12 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let top = Table::new(context, map, root.span, Place::default());
     let header = read_header(&top);
     let items = read_list(&top);
+    let policy = run_policy::read(&top);
     let document = Document {
         roster: Roster::of(items, context),
         default_retry: top.table("default_retry").map(|table| retry::read(&table)),
         is_sticky: run_policy::is_sticky(&top),
+        run_timeout: policy.timeout,
     };
     check_start(&top, &document.roster);
     let input = schema(&top, "input_schema");
@@ -38,7 +40,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         input: RunInput::Open(input),
         secrets: IndexMap::new(),
         env: IndexMap::new(),
-        policy: run_policy::read(&top),
+        policy,
         steps: step::list(items, &document, context),
         outputs: IndexMap::new(),
         result: Some(result(&top, &document.roster)),
@@ -68,15 +70,17 @@ fn read_header(top: &Table<'_>) -> Header {
     }
 }
 
-/// A workflow is kept under its name, and not every store takes every letter.
+/// A workflow is stored under its name, and not every store accepts every character.
 fn check_name(top: &Table<'_>, name: &Spanned<Arc<str>>) {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || "-/_=.".contains(c);
     let is_key =
         name.value.chars().all(is_letter) && !name.value.starts_with('.') && !name.value.ends_with('.');
     if !is_key {
-        let message = format!("`{}` cannot be the name of a workflow", name.value);
+        let message = format!("invalid workflow name `{}`", name.value);
         let finding = top.error(Code::BadName, "name", name.span, message).reference(&*name.value);
-        top.report(finding.help("use letters, digits and `-`, `_`, `=`, `/`, `.`; no dot at either end"));
+        top.report(
+            finding.help("use letters, digits and `-`, `_`, `=`, `/`, `.`, without a dot at either end"),
+        );
     }
 }
 
@@ -93,31 +97,31 @@ fn read_list<'a>(top: &Table<'a>) -> &'a [Node] {
     })
 }
 
-/// Something must start without another step having failed before.
+/// At least one step must be able to start without the failure of another.
 fn check_start(top: &Table<'_>, roster: &Roster<'_>) {
     if roster.is_stuck() {
-        let message = "every step runs only when another one failed, so nothing would ever start";
+        let message = "every step runs only when another one fails, so nothing can ever start";
         let finding = top.error(Code::BadTarget, "steps", top.key_span("steps"), message);
-        top.report(finding.help("add a step that no other one names in `on_failure` or `compensate`"));
+        top.report(finding.help("add a step that no other step names in `on_failure` or `compensate`"));
     }
 }
 
-/// A JSON Schema, or any value when there is none.
+/// A JSON Schema, or any value if there is none.
 fn schema(top: &Table<'_>, key: &'static str) -> Type {
     let Some(node) = top.node(key) else { return Type::Any };
     let json = node.to_value().to_json().unwrap_or(serde_json::Value::Bool(true));
     let ty = Type::Schema(Arc::new(json));
     let Err(error) = Contract::new(&ty) else { return ty };
     let cause = match error.message.contains("resolve-") {
-        true => "it refers to another document, and those are never loaded".to_owned(),
+        true => "it refers to another document, and external documents are never loaded".to_owned(),
         false => error.message,
     };
     let finding = top.error(Code::BadSchema, key, node.span, format!("invalid JSON Schema: {cause}"));
-    top.report(finding.help("correct the schema, or take it out"));
+    top.report(finding.help("correct the schema, or remove it"));
     Type::Any
 }
 
-/// What the run ends with: the outputs of the steps that nobody waits for.
+/// The result of the run: the outputs of the steps without dependents.
 fn result(top: &Table<'_>, roster: &Roster<'_>) -> Output {
     let span = top.key_span("steps");
     let mut last = roster.last();
@@ -130,13 +134,13 @@ fn result(top: &Table<'_>, roster: &Roster<'_>) -> Output {
     Output { ty, required: false, default: None, description: None, source: Some(source), span }
 }
 
-/// Unlike further inside, an unknown key at the top is an error.
+/// Unlike in nested objects, an unknown key at the top level is an error.
 fn finish(top: &Table<'_>) {
     top.known(&["$schema", "aux_steps"]);
     if top.has("aux_steps") {
-        let why = ": which steps run only after a failure is known from `on_failure` and `compensate`";
+        let why = ": `on_failure` and `compensate` already determine which steps run only after a failure";
         let span = top.key_span("aux_steps");
-        top.report(ignored(top, Severity::Hint, "aux_steps", span, why, "take it out"));
+        top.report(ignored(top, Severity::Hint, "aux_steps", span, why, "remove it"));
     }
     let before = top.context.diagnostics.borrow().len();
     top.finish_all();

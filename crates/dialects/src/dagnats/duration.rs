@@ -1,10 +1,11 @@
-//! Lengths of time: texts as Go writes them, and whole numbers of nanoseconds.
+//! Durations: text in Go's format, and whole numbers of nanoseconds.
 
 use crate::table::Table;
 use crate::text::{Scalar, Style};
 use windlass_ir::{Code, Duration, Span, Value};
 
-const HELP: &str = "write hours, minutes and seconds, such as \"30s\", \"1h30m\" or \"500ms\", or a whole number of nanoseconds";
+const HELP: &str = "write hours, minutes and seconds, such as \"30s\", \"1h30m\" or \"500ms\", or a whole \
+    number of nanoseconds";
 
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
@@ -17,23 +18,23 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// A length that may be zero, which means none.
+/// A duration that may be zero, which means none.
 pub fn optional(table: &Table<'_>, key: &'static str) -> Option<Duration> {
     length(table, key).filter(|length| *length > Duration::ZERO)
 }
 
-/// A length above zero that must be there.
+/// A required duration above zero.
 pub fn demanded(table: &Table<'_>, key: &'static str, max: Duration, help: &str) -> Option<Duration> {
     table.demand(key, help);
     bounded(table, key, max)
 }
 
-/// A length above zero and up to `max`.
+/// A duration above zero and up to `max`.
 pub fn bounded(table: &Table<'_>, key: &'static str, max: Duration) -> Option<Duration> {
     let length = length(table, key)?;
     let span = table.node(key)?.span;
     let message = match length {
-        Duration::ZERO => "this must be longer than nothing".to_owned(),
+        Duration::ZERO => "the duration must be greater than zero".to_owned(),
         length if length > max => format!("{length} is longer than the limit of {max}"),
         length => return Some(length),
     };
@@ -41,19 +42,19 @@ pub fn bounded(table: &Table<'_>, key: &'static str, max: Duration) -> Option<Du
     None
 }
 
-/// A length of zero or more.
+/// A duration of zero or more.
 pub fn length(table: &Table<'_>, key: &'static str) -> Option<Duration> {
     let (scalar, span) = table.scalar(key, "a duration")?;
     let Some(nanoseconds) = nanoseconds(scalar) else {
         let finding = table
-            .error(Code::BadDuration, key, span, format!("`{}` is no duration", scalar.text))
+            .error(Code::BadDuration, key, span, format!("invalid duration `{}`", scalar.text))
             .reference(&*scalar.text)
             .suggest(in_seconds(&scalar.text));
         table.report(finding.help(HELP));
         return None;
     };
     let Ok(nanoseconds) = u64::try_from(nanoseconds) else {
-        let message = format!("`{}` is less than nothing", scalar.text);
+        let message = format!("negative duration `{}`", scalar.text);
         let finding = table.error(Code::BadDuration, key, span, message).reference(&*scalar.text);
         table.report(finding.help(HELP));
         return None;
@@ -61,7 +62,7 @@ pub fn length(table: &Table<'_>, key: &'static str) -> Option<Duration> {
     Some(rounded(table, key, scalar, span, nanoseconds))
 }
 
-/// What is finer than a microsecond is rounded up, with a warning: a bare number is often meant in another unit.
+/// Durations are rounded up to microseconds, with a warning, because a bare number is often meant in another unit.
 fn rounded(table: &Table<'_>, key: &str, scalar: &Scalar, span: Span, nanoseconds: u64) -> Duration {
     let length = Duration(nanoseconds.div_ceil(1_000));
     if !nanoseconds.is_multiple_of(1_000) {
@@ -70,8 +71,8 @@ fn rounded(table: &Table<'_>, key: &str, scalar: &Scalar, span: Span, nanosecond
         let suggest = in_seconds(&scalar.text).filter(|_| nanoseconds < 1_000);
         let finding = table.warning(Code::BadDuration, key, span, message).reference(&*scalar.text);
         table.report(finding.suggest(suggest).help(match scalar.style {
-            Style::Plain => "a bare number counts nanoseconds; write the unit to be sure",
-            _ => "write a length of whole microseconds",
+            Style::Plain => "a bare number counts nanoseconds; add a unit to be explicit",
+            _ => "use a duration of whole microseconds",
         }));
     }
     length
@@ -90,7 +91,8 @@ fn nanoseconds(scalar: &Scalar) -> Option<i64> {
     }
 }
 
-/// Reads a length as Go's `time.ParseDuration` does: a sign, then numbers with an optional fraction, each with a unit.
+/// Parses a duration like Go's `time.ParseDuration`: a sign, then numbers with an optional fraction, each with a
+/// unit.
 pub fn parse(text: &str) -> Option<i64> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -112,7 +114,7 @@ fn sum(text: &str) -> Option<u64> {
     (!text.is_empty()).then_some(total)
 }
 
-/// One number with its unit, and what follows it.
+/// One number with its unit, and the rest of the text.
 fn part(text: &str) -> Option<(u64, &str)> {
     let (whole, rest) = digits(text);
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -133,14 +135,14 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// The fraction `0.digits` of a unit; what is finer than a nanosecond is cut off.
+/// The fraction `0.digits` of a unit, truncated to nanoseconds.
 fn share(digits: &str, unit: u64) -> u64 {
     const DIGITS_MAX: usize = 18;
     let digits = &digits[..digits.len().min(DIGITS_MAX)];
     let (top, bottom) = digits
         .bytes()
         .fold((0u128, 1u128), |(top, bottom), digit| (top * 10 + u128::from(digit - b'0'), bottom * 10));
-    // Below one unit, which fits.
+    // Less than one unit, so it fits.
     (top * u128::from(unit) / bottom) as u64
 }
 
@@ -149,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_read_as_go_reads_them() {
+    fn durations_are_parsed_as_in_go() {
         let check = |text: &str, expected: Option<i64>| assert_eq!(parse(text), expected, "{text:?}");
         check("0", Some(0));
         check("30s", Some(30_000_000_000));

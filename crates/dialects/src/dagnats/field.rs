@@ -1,4 +1,4 @@
-//! The few ways in which this dialect asks a mapping for a key, beyond those that all dialects share.
+//! Ways to read a key that only this dialect needs.
 
 use crate::table::{StepOf, Table, is_null, wrong_shape};
 use crate::text::Kind;
@@ -6,12 +6,12 @@ use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::{Code, Diagnostic, Severity, Span, Spanned};
 
-/// Text; the empty text is as good as absent.
+/// Text; empty text is the same as an absent key.
 pub fn filled(table: &Table<'_>, key: &'static str) -> Option<Spanned<Arc<str>>> {
     table.text(key).filter(|text| !text.value.is_empty())
 }
 
-/// Text that must be there and must not be empty.
+/// Required text that must not be empty.
 pub fn demanded(table: &Table<'_>, key: &'static str, help: &str) -> Option<Spanned<Arc<str>>> {
     let text = table.text(key);
     match &text {
@@ -25,7 +25,7 @@ pub fn demanded(table: &Table<'_>, key: &'static str, help: &str) -> Option<Span
     text.filter(|text| !text.value.is_empty())
 }
 
-/// A whole number from `min` to `max` that must be there.
+/// A required whole number from `min` to `max`.
 pub fn count(table: &Table<'_>, key: &'static str, min: u32, max: u32, help: &str) -> Option<u32> {
     table.demand(key, help);
     optional_count(table, key, min, max)
@@ -36,7 +36,7 @@ pub fn optional_count(table: &Table<'_>, key: &'static str, min: u32, max: u32) 
     u32::try_from(count).ok()
 }
 
-/// A mapping of names to texts.
+/// A mapping of names to strings.
 pub fn text_map(table: &Table<'_>, key: &'static str) -> IndexMap<Arc<str>, Arc<str>> {
     let Some(inner) = table.table(key) else { return IndexMap::new() };
     let entries = inner.map.entries.iter();
@@ -59,27 +59,27 @@ pub fn path(table: &Table<'_>, key: &'static str) -> Option<Spanned<Arc<str>>> {
     filled(table, key).filter(|path| check_path(table, key, path, &path.value))
 }
 
-/// More names than this in one path are refused.
+/// The maximum number of names in one path.
 const NAMES_MAX: usize = 64;
 
-/// Whether `path`, which is all or the end of what is written, has a name between any two dots, and not too many.
+/// Whether `path`, which is all or the end of the written text, has a name between any two dots, and not too many.
 pub fn check_path(table: &Table<'_>, key: &str, written: &Spanned<Arc<str>>, path: &str) -> bool {
     let text = &*written.value;
     let is_long = path.split('.').nth(NAMES_MAX).is_some();
     let (code, message) = if is_long {
-        (Code::ExpressionLimit, format!("this path has more than {NAMES_MAX} names"))
+        (Code::ExpressionLimit, format!("the path has more than {NAMES_MAX} names"))
     } else if path.split('.').any(str::is_empty) {
         let cause = "a name is missing before, after or between the dots";
-        (Code::ExpressionSyntax, format!("`{text}` is no path: {cause}"))
+        (Code::ExpressionSyntax, format!("invalid path `{text}`: {cause}"))
     } else {
         return true;
     };
     let finding = table.error(code, key, written.span, message).reference(text);
-    table.report(finding.help("write a few names with single dots between them, such as `customer.id`"));
+    table.report(finding.help("write a few names separated by single dots, such as `customer.id`"));
     false
 }
 
-/// A finding that a key has no effect, and why.
+/// Reports that a key has no effect, and why.
 pub fn ignored(
     table: &Table<'_>,
     severity: Severity,
@@ -96,7 +96,7 @@ pub fn ignored(
         .help(help)
 }
 
-/// Whatever error is found by `read` breaks the rule of this number.
+/// Every error found by `read` violates the rule with this number.
 pub fn ruled<T>(table: &Table<'_>, rule: u8, read: impl FnOnce() -> T) -> T {
     let before = table.context.diagnostics.borrow().len();
     let value = read();

@@ -1,25 +1,25 @@
-//! The data that goes from step to step, made explicit: the file says who waits for whom, and from that follows what
-//! each step is handed and what the run ends with.
+//! Makes the data flow between steps explicit: the file only declares dependencies, from which the input of each step
+//! and the result of the run follow.
 
 use std::sync::Arc;
 use windlass_ir::expr::{Expr, Function, Namespace, Node, Read, Template};
 use windlass_ir::workflow::Bound;
 use windlass_ir::{Span, Value};
 
-/// What a step is handed.
+/// The input of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// What the run was started with.
+    /// The input of the run.
     Run,
-    /// The output of the one step before it.
+    /// The output of the only dependency.
     Step(Arc<str>),
-    /// The outputs of several steps, by their ids.
+    /// The outputs of several steps, by id.
     Several(Vec<Arc<str>>),
-    /// What failed, for a step that takes over.
+    /// The failure, for a step that handles one.
     Failure,
-    /// What is to be undone, for a step that undoes another.
+    /// The work to undo, for a compensation.
     Undo,
-    /// One of the two, for a step that does both.
+    /// One of the two, for a step that serves both purposes.
     FailureOrUndo,
 }
 
@@ -51,7 +51,7 @@ impl Input {
         }
     }
 
-    /// The members of an input that is put together; none for one that is passed on as it is.
+    /// The members of a composed input; none for an input that is passed on unchanged.
     fn entries(&self, span: Span) -> Option<Vec<(Arc<str>, Expr)>> {
         let failure = |name: &str| member(read(Namespace::Failure, span), name);
         let undo = |name: &str| member(read(Namespace::Undo, span), name);
@@ -90,7 +90,7 @@ pub fn member(of: Expr, name: &str) -> Expr {
     Expr::new(Node::Member { of: Box::new(of), name: name.into() }, span)
 }
 
-/// What a step gave.
+/// The output of a step.
 pub fn output(id: &str, span: Span) -> Expr {
     member(member(read(Namespace::Steps, span), id), "outputs")
 }
@@ -100,7 +100,7 @@ pub fn along(of: Expr, path: &str) -> Expr {
     path.split('.').fold(of, member)
 }
 
-/// The first of the two that is not null.
+/// The first of the two values that is not null.
 pub fn or_else(first: Expr, second: Expr) -> Expr {
     let span = first.span;
     Expr::new(Node::Call { function: Function::Default, args: vec![first, second] }, span)

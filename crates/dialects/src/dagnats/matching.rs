@@ -1,4 +1,4 @@
-//! `match`: a field of an event, and the value from the run that it must have.
+//! `match`: compares a field of an event with a value from the run.
 
 use super::field::{check_path, demanded};
 use super::flow;
@@ -14,18 +14,18 @@ use windlass_ir::{Code, Spanned};
 /// What the right side can read.
 #[derive(Clone, Copy, Debug)]
 pub enum Sees<'a> {
-    /// Only what the run was started with.
+    /// Only the input of the run.
     Input,
     Steps(&'a Roster<'a>),
 }
 
-/// A path into the event, and what must stand there.
+/// A path into the event and the required value.
 pub fn read(table: &Table<'_>, sees: Sees<'_>) -> Bindings {
-    let left = demanded(table, "left", "name the field of the event that is compared");
+    let left = demanded(table, "left", "name the field of the event to compare");
     let left = left.filter(|left| check_path(table, "left", left, &left.value));
     table.demand("op", "write \"op\": \"eq\"");
     table.word("op", &[("eq", ())]);
-    let right = demanded(table, "right", "say what it must be equal to, such as \"input.id\"");
+    let right = demanded(table, "right", "name the value it must equal, such as \"input.id\"");
     let right = right.and_then(|right| reference(table, &right, sees));
     table.finish_all();
     let (Some(left), Some(right)) = (left, right) else { return IndexMap::new() };
@@ -42,7 +42,7 @@ fn reference(table: &Table<'_>, right: &Spanned<Arc<str>>, sees: Sees<'_>) -> Op
         malformed(table, right, sees);
         return None;
     };
-    // An id may hold dots, and even this word; a few tries find it.
+    // Ids may contain dots, and even this word, so a few splits are tried.
     let parts =
         rest.match_indices(".output.").take(4).map(|(at, word)| (&rest[..at], &rest[at + word.len()..]));
     let known = parts.clone().find(|(id, _)| roster.card(id).is_some());
@@ -52,7 +52,7 @@ fn reference(table: &Table<'_>, right: &Spanned<Arc<str>>, sees: Sees<'_>) -> Op
         }
         (None, Some((id, _))) => {
             let finding = table
-                .error(Code::UnknownStage, "right", right.span, format!("there is no step `{id}`"))
+                .error(Code::UnknownStage, "right", right.span, format!("unknown step `{id}`"))
                 .reference(id)
                 .suggest(table.may_guess().then(|| nearest(id, roster.ids())).flatten());
             table.report(finding.help("name a step of this file"));
@@ -70,10 +70,10 @@ fn checked<'p>(table: &Table<'_>, right: &Spanned<Arc<str>>, path: &'p str) -> O
 }
 
 fn malformed(table: &Table<'_>, right: &Spanned<Arc<str>>, sees: Sees<'_>) {
-    let message = format!("`{}` does not say where the value comes from", right.value);
+    let message = format!("`{}` does not name the source of the value", right.value);
     let finding = table.error(Code::ExpressionSyntax, "right", right.span, message).reference(&*right.value);
     table.report(finding.help(match sees {
-        Sees::Input => "begin with `input.`, such as `input.order.id`",
+        Sees::Input => "start with `input.`, such as `input.order.id`",
         Sees::Steps(_) => "write `input.FIELD` or `step.ID.output.FIELD`",
     }));
 }

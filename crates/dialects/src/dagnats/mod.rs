@@ -1,7 +1,8 @@
 //! DagNats definitions: from the tree of a JSON (or YAML) file to [`windlass_ir::Workflow`].
 //!
-//! `document` reads the top of a file, `step` what all steps share, `work`, `pause` and `respond` what the types add;
-//! `flow` makes the data that goes from step to step explicit, `roster` knows all steps before the first is read.
+//! `document` reads the top level of a file, `step` the common keys of steps, `work`, `pause` and `respond` the keys
+//! of each type; `flow` makes the data flow between steps explicit, and `roster` is an index of all steps that is
+//! built first.
 
 mod document;
 mod duration;
@@ -37,7 +38,7 @@ pub const WORDS: Words = Words {
     namespace: namespace_word,
 };
 
-/// The word that the dialect has for a namespace; what it cannot say is called as in the house dialect.
+/// The dialect's word for a namespace, or the native word if it has none.
 fn namespace_word(namespace: Namespace) -> &'static str {
     match namespace {
         Namespace::Inputs => "inputs",
@@ -46,16 +47,16 @@ fn namespace_word(namespace: Namespace) -> &'static str {
     }
 }
 
-/// Reads a workflow from the tree of its file. What can be read is read, whatever is wrong with the rest, so that all
-/// findings come together.
+/// Reads a workflow from the tree of its file. Reading continues after errors, so that all problems are reported
+/// together.
 pub fn read(root: &Node, sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
     let context = Context::new(sources, Keys::AnyCase, "");
     let workflow = document::read(root, &context);
     (workflow, context.diagnostics.into_inner())
 }
 
-/// Gives a finding of [`windlass_ir::resolve()`] the number of the rule that is broken, and its place in the words of
-/// this dialect.
+/// Adds the number of the broken rule and a location in the dialect's terms to a finding of
+/// [`windlass_ir::resolve()`].
 pub fn number_rule(finding: &mut Diagnostic) {
     if finding.field.as_deref() == Some("error_policy.on_failure") {
         finding.field = Some("on_failure".into());

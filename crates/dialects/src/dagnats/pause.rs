@@ -1,4 +1,4 @@
-//! Steps that wait: for time, for an event, for a person.
+//! Steps that wait: for time, an event, or a person.
 
 use super::field::{demanded, filled, path, text_map};
 use super::matching::{self, Sees};
@@ -17,7 +17,7 @@ const APPROVAL_MAX: Duration = Duration::from_secs(168 * 3_600);
 
 /// Exactly one of `duration`, `cron` and `until_input_path`.
 pub fn sleep(draft: &Draft<'_>) -> Wait {
-    let what = config(draft, "say how long: \"config\": {\"duration\": \"10m\"}").and_then(|table| {
+    let what = config(draft, "state the duration: \"config\": {\"duration\": \"10m\"}").and_then(|table| {
         let what = sleep_until(&table);
         table.finish_all();
         what
@@ -32,7 +32,7 @@ fn sleep_until(table: &Table<'_>) -> Option<WaitFor> {
     let pattern =
         filled(table, "cron").filter(|pattern| table.check_cron("cron", pattern, CronSyntax::Posix));
     let instant = path(table, "until_input_path");
-    // As everywhere in this language, the empty text says that nothing is given.
+    // As everywhere in this language, empty text means that the key is absent.
     let is_given = |key: &&str| match table.lookup(key).map(|entry| entry.value.to_value()) {
         None | Some(Value::Null) => false,
         Some(Value::Text(text)) => !text.is_empty(),
@@ -40,10 +40,11 @@ fn sleep_until(table: &Table<'_>) -> Option<WaitFor> {
     };
     let given: Vec<&str> = KEYS.into_iter().filter(is_given).collect();
     if given.is_empty() {
-        table.missing("duration", "say how long it sleeps: `duration`, `cron` or `until_input_path`");
+        table.missing("duration", "state how long to sleep: `duration`, `cron` or `until_input_path`");
     }
     if let [first, second, ..] = given[..] {
-        let message = format!("a step sleeps for one reason, but `{first}` and `{second}` are two");
+        let message =
+            format!("a step can only sleep for one reason, but `{first}` and `{second}` are both given");
         let finding = table.error(Code::ConflictingKeys, second, table.key_span(second), message);
         table.report(finding.help("keep one; use two steps to sleep twice"));
     }
@@ -62,23 +63,24 @@ fn sleep_until(table: &Table<'_>) -> Option<WaitFor> {
     }
 }
 
-/// A length as the house reads it; what is finer than a millisecond is rounded up to one.
+/// A duration in the native format, rounded up to milliseconds.
 fn house(length: Duration) -> String {
     Duration::from_millis(length.0.div_ceil(1_000)).to_string()
 }
 
-/// An event that is published by anyone, told from others of its kind by one of its fields.
+/// An event published by anyone and selected by one of its fields.
 pub fn wait_for_event(draft: &Draft<'_>) -> Wait {
-    let help = "say what it waits for: \"config\": {\"event\": …, \"match\": …, \"timeout\": \"1h\"}";
+    let help = "name the event to wait for: \"config\": {\"event\": …, \"match\": …, \"timeout\": \"1h\"}";
     let table = config(draft, help);
     let (mut name, mut matching, mut timeout) = (None, IndexMap::new(), None);
     if let Some(table) = &table {
         name = demanded(table, "event", "name the event, such as \"order.paid\"");
-        table.demand("match", "say which one: {\"left\": \"id\", \"op\": \"eq\", \"right\": \"input.id\"}");
+        table
+            .demand("match", "select the event: {\"left\": \"id\", \"op\": \"eq\", \"right\": \"input.id\"}");
         let sees = Sees::Steps(&draft.document.roster);
         matching = table.table("match").map(|table| matching::read(&table, sees)).unwrap_or_default();
         timeout =
-            duration::demanded(table, "timeout", Duration(u64::MAX), "say how long it waits, such as \"1h\"");
+            duration::demanded(table, "timeout", Duration(u64::MAX), "set how long to wait, such as \"1h\"");
         table.finish_all();
     }
     let name = name.map_or_else(|| "".into(), |name| name.value);
@@ -86,18 +88,24 @@ pub fn wait_for_event(draft: &Draft<'_>) -> Wait {
     Wait { what: WaitFor::Message { name, matching }, timeout, on_timeout: WaitTimeout::Done(late) }
 }
 
-/// A person who says yes or no; a no, and no answer in time, is a failure.
+/// A decision by a person; a rejection or a timeout is a failure.
 pub fn approval(draft: &Draft<'_>) -> Gate {
-    let help = "say where to ask: \"config\": {\"subject\": \"approvals.deploy\", \"timeout\": \"24h\"}";
+    let help = "name where to ask: \"config\": {\"subject\": \"approvals.deploy\", \"timeout\": \"24h\"}";
     let Some(table) = config(draft, help) else { return Gate::plain() };
-    let subject =
-        demanded(&table, "subject", "say where the request is published, such as \"approvals.deploy\"");
-    let timeout =
-        duration::demanded(&table, "timeout", APPROVAL_MAX, "say how long it waits, up to \"168h\"");
+    let subject = demanded(
+        &table,
+        "subject",
+        "name the subject where the request is published, such as \
+            \"approvals.deploy\"",
+    );
+    let timeout = duration::demanded(&table, "timeout", APPROVAL_MAX, "set how long to wait, up to \"168h\"");
     let description = table.scalar("description", "text").map(|(scalar, span)| {
         flow::constant(Value::Text(scalar.text.clone()), table.place.field("description"), span)
     });
     let metadata = text_map(&table, "metadata");
+    let help = "shorten `timeout` of the step or raise `timeout` of the workflow; \
+                time spent at an approval does not count toward the timeout of the run";
+    table.check_gate_timeout(timeout, draft.document.run_timeout, help);
     table.finish_all();
     let subject = subject.map(|subject| subject.value);
     Gate { subject, timeout, message: description, metadata, ..Gate::plain() }

@@ -1,4 +1,4 @@
-//! How often, how long and how many at once: the policy of one step.
+//! The policy of one step: retries, timeouts and limits.
 
 use super::field::{count, demanded, ignored, optional_count, path};
 use super::flow::{self, Input};
@@ -19,7 +19,7 @@ pub fn of_step(draft: &Draft<'_>) -> Policy {
     if retries.is_some_and(|count| count > 0) && !works && draft.is_sure {
         let why = format!(" on a step of type {}", draft.ty.word());
         let span = table.key_span("retries");
-        table.report(ignored(table, Severity::Warning, "retries", span, &why, "take it out"));
+        table.report(ignored(table, Severity::Warning, "retries", span, &why, "remove it"));
     }
     Policy {
         retry: if works { retry::of_step(draft, retries) } else { Retry::once() },
@@ -40,19 +40,19 @@ pub fn of_step(draft: &Draft<'_>) -> Policy {
     }
 }
 
-/// A map as a whole, and the work on each of its items.
+/// The policy of a map as a whole, and of the work on each item.
 pub fn around_items(policy: Policy) -> (Policy, Policy) {
     let Policy { retry, timeout, on_failure, idempotency, compensate, rate, task_jobs_max } = policy;
     let inner = Policy { retry, rate, task_jobs_max, ..Policy::once() };
     (Policy { timeout, on_failure, idempotency, compensate, ..Policy::once() }, inner)
 }
 
-/// The older way to ask for retries.
+/// The older key for retries.
 fn retries(table: &Table<'_>) -> Option<u32> {
     let node = table.node("retries")?;
     match node.to_value() {
         Value::Int(count) if count < 0 => {
-            let message = format!("`retries` is {count}, which is less than nothing");
+            let message = format!("`retries` is {count}, but it cannot be negative");
             let finding = table.error(Code::BadNumber, "retries", node.span, message).rule(8);
             table.report(finding.reference(count.to_string()).help("write 0 or more"));
             None
@@ -61,7 +61,7 @@ fn retries(table: &Table<'_>) -> Option<u32> {
     }
 }
 
-/// Where nobody takes over, what declared how to be undone is undone.
+/// If no step handles the failure, completed steps with a compensation are undone.
 fn on_failure(draft: &Draft<'_>) -> OnFailure {
     match field::filled(draft.table, "on_failure") {
         Some(target) => OnFailure::Goto(target),
@@ -78,16 +78,17 @@ fn rate(draft: &Draft<'_>) -> Option<Rate> {
         let message = "`rate_limit` and `keyed_rate_limit` both limit this step";
         let span = table.key_span("keyed_rate_limit");
         let finding = table.error(Code::ConflictingKeys, "keyed_rate_limit", span, message);
-        table
-            .report(finding.label(table.key_span("rate_limit"), "the other one").help("keep one of the two"));
+        table.report(
+            finding.label(table.key_span("rate_limit"), "the other limit").help("keep one of the two"),
+        );
     }
     keyed.or(plain).flatten()
 }
 
 fn limit_and_period(table: &Table<'_>) -> Option<(u32, Duration)> {
-    let limit = count(table, "limit", 1, u32::MAX, "say how many starts are allowed in each period");
+    let limit = count(table, "limit", 1, u32::MAX, "set how many starts are allowed in each period");
     let period =
-        duration::demanded(table, "period", Duration(u64::MAX), "say how long a period is, such as \"1m\"");
+        duration::demanded(table, "period", Duration(u64::MAX), "set the length of a period, such as \"1m\"");
     Some((limit?, period?))
 }
 
@@ -102,14 +103,14 @@ fn keyed_rate(draft: &Draft<'_>, table: &Table<'_>) -> Option<Rate> {
     let key = demanded(
         table,
         "key",
-        "name what starts are counted by: a path into the input of the step, such as \"customer.id\"",
+        "name the key to count by: a path into the input of the step, such as \"customer.id\"",
     );
     let key = key.and_then(|_| path(table, "key"));
     let found = limit_and_period(table);
-    let units = count(table, "units", 1, u32::MAX, "say what one start counts, such as 1");
+    let units = count(table, "units", 1, u32::MAX, "set how much one start counts, such as 1");
     table.finish_all();
     let (key, (limit, period), units) = (key?, found?, units?);
-    // What a worker is handed by a map is the item.
+    // The worker of a map receives the item.
     let input = match draft.ty {
         StepType::Map => flow::read(Namespace::Item, key.span),
         _ => Input::expr(draft.input, key.span),

@@ -1,4 +1,4 @@
-//! The step that answers the request which started the run.
+//! The step that answers the request that started the run.
 
 use super::field::{filled, optional_count, path, text_map};
 use super::flow::{self, Input};
@@ -17,9 +17,9 @@ pub fn read(draft: &Draft<'_>) -> Builtin {
     let table = draft.table;
     let block = table.table("config");
     if !table.has("config") {
-        let message = "`config` is missing, so the answer is 200 with the input of this step";
+        let message = "`config` is missing, so the response is 200 with the input of this step";
         let finding = table.warning(Code::MissingField, "config", table.span.head(), message);
-        table.report(finding.help("say what to answer: \"config\": {\"status\": 200}"));
+        table.report(finding.help("describe the response: \"config\": {\"status\": 200}"));
     }
     let args = arguments(draft, block.as_ref());
     block.iter().for_each(Table::finish_all);
@@ -31,8 +31,8 @@ fn arguments(draft: &Draft<'_>, block: Option<&Table<'_>>) -> Bindings {
     let status = block.and_then(|block| optional_count(block, "status", 0, 599)).filter(|status| *status > 0);
     if let (Some(block), Some(low)) = (block, status.filter(|status| *status < 100)) {
         let span = block.node("status").map_or(span, |node| node.span);
-        let finding = block.error(Code::BadNumber, "status", span, format!("`{low}` is no status code"));
-        block.report(finding.reference(low.to_string()).help("write a code from 100 to 599"));
+        let finding = block.error(Code::BadNumber, "status", span, format!("invalid status code `{low}`"));
+        block.report(finding.reference(low.to_string()).help("use a code from 100 to 599"));
     }
     let headers = block.map(|block| text_map(block, "headers")).unwrap_or_default();
     let headers = Value::map(headers.into_iter().map(|(name, value)| (name, Value::Text(value))));
@@ -52,7 +52,7 @@ fn arguments(draft: &Draft<'_>, block: Option<&Table<'_>>) -> Bindings {
     ])
 }
 
-/// What the step before it gave, or the input of the run when that gave nothing.
+/// The output of the preceding step, or the input of the run if that output is empty.
 fn source(draft: &Draft<'_>) -> windlass_ir::expr::Expr {
     let span = draft.table.key_span("depends_on");
     let input = draft.input.expr(span);

@@ -1,4 +1,4 @@
-//! Retry policies: the step's own, else that of the workflow, else the older `retries`, else none.
+//! Retry policies: the step's own, otherwise the workflow's, otherwise the older `retries`, otherwise none.
 
 use super::duration;
 use super::field::{ignored, optional_count};
@@ -8,14 +8,14 @@ use windlass_ir::policy::{Backoff, Growth, Retry, RetryAfter, Spread};
 use windlass_ir::{Code, Duration, Severity};
 
 const ATTEMPTS_MAX: u32 = 100_000;
-/// Whatever the formula gives, a wait is not shorter and not longer than these.
+/// Every delay is clamped to these bounds.
 const DELAY_MIN: Duration = Duration::from_millis(1);
 const DELAY_MAX: Duration = Duration::from_secs(3_600);
-/// A wait that a worker asks for takes the place of the computed one, within these bounds.
+/// A delay requested by a worker replaces the computed one, within these bounds.
 const RETRY_AFTER: RetryAfter = RetryAfter::Instead { min: Duration::from_millis(100), max: DELAY_MAX };
-/// The wait of the older `retries`.
+/// The delay of the older `retries`.
 const LEGACY_DELAY: Duration = Duration::from_secs(5);
-/// The class of failures that a worker says are not worth another try.
+/// The failure class by which a worker says that a retry is pointless.
 const NEVER: &str = "non_retriable";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,22 +28,22 @@ enum Strategy {
 const STRATEGIES: [(&str, Strategy); 3] =
     [("fixed", Strategy::Fixed), ("linear", Strategy::Linear), ("exponential", Strategy::Exponential)];
 
-/// The policy of a step that also says `retries`, or says nothing.
+/// The policy of a step that also sets `retries`, or sets nothing.
 pub fn of_step(draft: &Draft<'_>, retries: Option<u32>) -> Retry {
     let (table, default) = (draft.table, draft.document.default_retry.as_ref());
     let own = table.table("retry").map(|policy| read(&policy));
     let retries = retries.filter(|count| *count > 0);
     let winner = if own.is_some() { Some("retry") } else { default.map(|_| "default_retry") };
     if let (Some(_), Some(winner)) = (retries, winner) {
-        let why = format!(": `{winner}` says how often it is tried");
+        let why = format!(": `{winner}` takes precedence");
         let span = table.key_span("retries");
-        table.report(ignored(table, Severity::Warning, "retries", span, &why, "take it out"));
+        table.report(ignored(table, Severity::Warning, "retries", span, &why, "remove it"));
     }
     let legacy = || retries.map(|count| retry(count, LEGACY_DELAY, Growth::Fixed, DELAY_MAX));
     own.or_else(|| default.cloned()).or_else(legacy).unwrap_or_else(Retry::once)
 }
 
-/// `max_attempts` counts what follows the first execution.
+/// `max_attempts` does not count the first execution.
 pub fn read(table: &Table<'_>) -> Retry {
     let count = optional_count(table, "max_attempts", 0, ATTEMPTS_MAX);
     let strategy = table.word("strategy", &STRATEGIES).unwrap_or(Strategy::Fixed);
@@ -55,10 +55,9 @@ pub fn read(table: &Table<'_>) -> Retry {
     table.finish_all();
     if !table.has("max_attempts") {
         let span = table.span.head();
-        let message =
-            format!("`{}` is missing, so nothing is tried again", table.place.field("max_attempts"));
+        let message = format!("`{}` is missing, so nothing is retried", table.place.field("max_attempts"));
         let finding = table.warning(Code::MissingField, "max_attempts", span, message);
-        table.report(finding.help("say how often to try again, such as \"max_attempts\": 3"));
+        table.report(finding.help("set the number of retries, such as \"max_attempts\": 3"));
     }
     let growth = match strategy {
         Strategy::Fixed => Growth::Fixed,
@@ -80,24 +79,24 @@ fn retry(count: u32, initial: Duration, growth: Growth, max: Duration) -> Retry 
     Retry { attempts_max: 1 + count, backoff, never, after: RETRY_AFTER, ..Retry::once() }
 }
 
-/// A longer wait than the cap can be written, and never comes.
+/// A delay above the cap can be written, but never occurs.
 fn check_cap(table: &Table<'_>, key: &'static str, delay: Duration) {
     if delay <= DELAY_MAX {
         return;
     }
     let Some((scalar, span)) = table.scalar(key, "a duration") else { return };
-    let message = format!("`{}` is above the cap: no wait is longer than {DELAY_MAX}", scalar.text);
+    let message = format!("`{}` is above the cap: no delay is longer than {DELAY_MAX}", scalar.text);
     let finding = table.warning(Code::BadDuration, key, span, message).reference(&*scalar.text);
     table.report(finding.help(format!("write at most {DELAY_MAX}")));
 }
 
-/// Without a multiplier the formula gives nothing from the second wait on.
+/// Without a multiplier the formula is zero from the second delay on.
 fn check_multiplier(table: &Table<'_>, strategy: Strategy, multiplier: Option<f64>, retry: &Retry) {
     let given = table.has("multiplier");
     let key = "multiplier";
     if strategy != Strategy::Exponential && given {
-        let help = "take it out, or write \"strategy\": \"exponential\"";
-        let why = " on this strategy";
+        let help = "remove it, or write \"strategy\": \"exponential\"";
+        let why = " with this strategy";
         table.report(ignored(table, Severity::Warning, key, table.key_span(key), why, help));
     }
     let is_wrong = given && multiplier.is_none();
@@ -106,7 +105,7 @@ fn check_multiplier(table: &Table<'_>, strategy: Strategy, multiplier: Option<f6
         let (first, later) = (retry.backoff.delay_after(1), retry.backoff.delay_after(2));
         let what = if given { "is 0" } else { "is missing" };
         let message = format!(
-            "`{}` {what}: the first wait is {first}, every later one {later}",
+            "`{}` {what}: the first delay is {first}, every later one {later}",
             table.place.field(key)
         );
         let span = if given { table.key_span(key) } else { table.span.head() };

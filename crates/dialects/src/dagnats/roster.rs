@@ -1,5 +1,5 @@
-//! All steps of a file at a glance, before any of them is read: what exists, what runs only to take over a failure or to
-//! undo another step, and what nobody waits for.
+//! An index of all steps of a file, built before any of them is read: which exist, which run only to handle a failure
+//! or to undo another step, and which have no dependents.
 
 use super::flow::Input;
 use super::step::{StepType, TYPES};
@@ -12,23 +12,23 @@ use windlass_ir::Spanned;
 #[derive(Debug, Default)]
 pub struct Roster<'a> {
     cards: IndexMap<&'a str, Card>,
-    /// Whether any step says how it is undone.
+    /// Whether any step has a compensation.
     pub has_compensation: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct Card {
     pub ty: Option<StepType>,
-    /// It takes over the failure of another step.
+    /// It handles the failure of another step.
     pub recovers: bool,
     /// It undoes another step.
     pub undoes: bool,
-    /// A step that is no target waits for it.
+    /// A step that is not a target depends on it.
     needed: bool,
 }
 
 impl Card {
-    /// It runs for no other reason than a failure.
+    /// It runs only because of a failure.
     pub fn is_target(&self) -> bool {
         self.recovers || self.undoes
     }
@@ -84,7 +84,7 @@ impl<'a> Roster<'a> {
         self.card(id).is_some_and(Card::is_target)
     }
 
-    /// Whether no step starts by itself: each waits for another one to fail.
+    /// Whether no step can start on its own: each runs only after a failure.
     pub fn is_stuck(&self) -> bool {
         !self.cards.is_empty() && self.cards.values().all(Card::is_target)
     }
@@ -98,13 +98,13 @@ impl<'a> Roster<'a> {
         self.cards.values().any(|card| card.ty == Some(ty))
     }
 
-    /// The steps whose outputs the run ends with: those that nobody waits for.
+    /// The steps whose outputs form the result of the run: those without dependents.
     pub fn last(&self) -> Vec<Arc<str>> {
         let last = self.cards.iter().filter(|(_, card)| !card.needed && !card.is_target());
         last.map(|(id, _)| Arc::from(*id)).collect()
     }
 
-    /// What a step is handed that waits for `needs`.
+    /// The input of a step that depends on `needs`.
     pub fn input(&self, id: &str, needs: &[Spanned<Arc<str>>]) -> Input {
         let card = self.card(id);
         match (card.is_some_and(|card| card.recovers), card.is_some_and(|card| card.undoes)) {
@@ -132,7 +132,7 @@ fn table<'a>(node: &'a Node, context: &'a Context<'a>) -> Option<Table<'a>> {
     }
 }
 
-/// The text of a key that is not empty.
+/// The text of a key, if it is not empty.
 fn text<'a>(table: &Table<'a>, key: &str) -> Option<&'a str> {
     scalar(&table.lookup(key)?.value)
 }

@@ -1,4 +1,4 @@
-//! What holds for a run as a whole: its deadline, how many at once, which goes first, and what ends it early.
+//! The policies of a whole run: timeout, concurrency, priority and early cancellation.
 
 use super::field::{demanded, filled, optional_count, path};
 use super::matching::{self, Sees};
@@ -22,7 +22,7 @@ pub fn read(top: &Table<'_>) -> RunPolicy {
     let sticky = sticky(top);
     if sticky == Some(Sticky::Hard) && timeout.is_none() {
         let span = top.node("sticky").map_or(top.span, |node| node.span);
-        let message = "a run that waits for one worker only must have a `timeout`";
+        let message = "a workflow bound to a single worker needs a `timeout`";
         let finding = top.error(Code::MissingField, "timeout", span, message);
         top.report(finding.help("add \"timeout\": \"1h\" to the workflow, or write \"sticky\": \"soft\""));
     }
@@ -35,12 +35,12 @@ pub fn read(top: &Table<'_>) -> RunPolicy {
         sticky,
         cancel_on: cancel_on(top),
         start_key: path(top, "idempotency_key").map(|key| into_input(top, "idempotency_key", &key)),
-        // A key of the house: elsewhere nothing says that a cancelled run is undone.
+        // A key of the native dialect: DagNats itself does not undo canceled runs.
         compensate_on_cancel: top.boolean("compensate_on_cancel").unwrap_or(false),
     }
 }
 
-/// The value at a path into what the run was started with.
+/// The value at a path into the input of the run.
 fn into_input(table: &Table<'_>, key: &str, path: &Spanned<Arc<str>>) -> Bound {
     let input = flow::read(Namespace::Inputs, path.span);
     flow::computed(flow::along(input, &path.value), table.place.field(key))
@@ -60,15 +60,15 @@ fn concurrency(top: &Table<'_>, unlimited: Concurrency) -> Concurrency {
     Concurrency { steps_per_run: limit(steps), runs_per_workflow: limit(runs), ..unlimited }
 }
 
-/// Zero and less mean no limit.
+/// Zero and negative values mean no limit.
 fn runs_max(table: &Table<'_>) -> Option<u32> {
     let node = table.node("max_runs")?;
     match node.to_value() {
         Value::Int(count) if count < 0 => {
-            let message = format!("{count} runs at once are taken as no limit");
+            let message = format!("{count} concurrent runs means no limit");
             let finding = table.warning(Code::BadNumber, "max_runs", node.span, message);
             table.report(
-                finding.reference(count.to_string()).help("write 0 for no limit, or a number above it"),
+                finding.reference(count.to_string()).help("write 0 for no limit, or a positive number"),
             );
             None
         }
@@ -77,16 +77,17 @@ fn runs_max(table: &Table<'_>) -> Option<u32> {
 }
 
 fn priority(table: &Table<'_>) -> Option<Priority> {
-    let help = "name what decides: a path into the input, such as \"customer.tier\"";
+    let help = "name the deciding value: a path into the input, such as \"customer.tier\"";
     let key = demanded(table, "key", help).and_then(|_| path(table, "key"));
-    table.demand("rules", "give an offset in seconds for each value, such as {\"gold\": 60}");
+    table.demand("rules", "set an offset in seconds for each value, such as {\"gold\": 60}");
     let rules = table.table("rules");
     let offsets = rules.as_ref().map(offsets).unwrap_or_default();
     if let Some(rules) = rules.filter(|rules| !(1..=RULES_MAX).contains(&rules.map.entries.len())) {
-        let message =
-            format!("there are {} rules, where 1 to {RULES_MAX} are allowed", rules.map.entries.len());
+        let message = format!("expected 1 to {RULES_MAX} rules, found {}", rules.map.entries.len());
         let finding = table.error(Code::BadNumber, "rules", rules.span, message);
-        table.report(finding.help("give each value that matters one rule; all others get `default_offset`"));
+        table.report(
+            finding.help("write one rule for each value that matters; all others use `default_offset`"),
+        );
     }
     let default_offset = table.node("default_offset").and_then(|node| offset(table, "default_offset", node));
     table.finish_all();
@@ -107,16 +108,16 @@ fn offset(table: &Table<'_>, key: &str, node: &crate::text::Node) -> Option<i32>
         Value::Null if is_null(node) => Some(0),
         _ => {
             let message =
-                format!("an offset is a whole number of seconds from -{OFFSET_MAX} to {OFFSET_MAX}");
+                format!("an offset must be a whole number of seconds from -{OFFSET_MAX} to {OFFSET_MAX}");
             let finding = table.error(Code::BadNumber, key, node.span, message);
-            table.report(finding.help("write a number in that range; a higher one goes first"));
+            table.report(finding.help("use a number in that range; runs with a higher offset start first"));
             None
         }
     }
 }
 
 fn singleton(table: &Table<'_>) -> Option<Singleton> {
-    table.demand("mode", "say what becomes of a second run: \"skip\" or \"cancel\"");
+    table.demand("mode", "state what happens to a second run: \"skip\" or \"cancel\"");
     let mode = table.word("mode", &[("skip", OnConflict::Skip), ("cancel", OnConflict::Cancel)]);
     let key = path(table, "key").map(|key| into_input(table, "key", &key));
     table.finish_all();
@@ -126,9 +127,10 @@ fn singleton(table: &Table<'_>) -> Option<Singleton> {
 fn cancel_on(top: &Table<'_>) -> Vec<CancelOn> {
     let items = top.list("cancel_on").unwrap_or_default();
     if items.len() > CANCEL_ON_MAX {
-        let message = format!("{} events can cancel the run, where {CANCEL_ON_MAX} are allowed", items.len());
+        let message =
+            format!("{} events can cancel the run, but at most {CANCEL_ON_MAX} are allowed", items.len());
         let finding = top.error(Code::BadNumber, "cancel_on", top.key_span("cancel_on"), message);
-        top.report(finding.help("take the rest out, or publish them as one event"));
+        top.report(finding.help("remove the rest, or publish them as one event"));
     }
     let listed = items.iter().enumerate();
     let tables = listed.filter_map(|(index, node)| {

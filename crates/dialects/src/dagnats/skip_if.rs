@@ -1,5 +1,5 @@
-//! `skip_if`: one comparison with a field of what a step gave. On a step it decides whether that step runs; alone it can
-//! be tried against outputs at hand.
+//! `skip_if`: one comparison with a field of a step's output. On a step it decides whether that step runs; on its own
+//! it can be evaluated against given outputs.
 
 use super::field::{demanded, ruled};
 use super::flow;
@@ -22,7 +22,7 @@ const OPERATORS: [(&str, BinaryOp); 6] = [
     (">=", BinaryOp::GreaterOrEqual),
 ];
 
-/// A comparison as it was written.
+/// A comparison as written.
 struct SkipIf {
     step: Spanned<Arc<str>>,
     field: Spanned<Arc<str>>,
@@ -38,7 +38,7 @@ fn named(table: &Table<'_>) -> Option<Spanned<Arc<str>>> {
 
 impl SkipIf {
     fn read(table: &Table<'_>, step: Option<Spanned<Arc<str>>>) -> Option<Self> {
-        let field = demanded(table, "field", "name the field of its output that is compared");
+        let field = demanded(table, "field", "name the field of its output to compare");
         let op = ruled(table, 12, || operator(table));
         let value = value(table, op);
         table.finish_all();
@@ -53,7 +53,7 @@ impl SkipIf {
     }
 }
 
-/// Words of other languages for the operators.
+/// Operators of other languages.
 const FOREIGN: [(&str, &str); 12] = [
     ("=", "=="),
     ("===", "=="),
@@ -70,29 +70,29 @@ const FOREIGN: [(&str, &str); 12] = [
 ];
 
 fn operator(table: &Table<'_>) -> Option<BinaryOp> {
-    let text = demanded(table, "op", "write one of ==, !=, <, >, <=, >=")?;
+    let text = demanded(table, "op", "use one of ==, !=, <, >, <=, >=")?;
     if let Some((_, op)) = OPERATORS.iter().find(|(word, _)| **word == *text.value) {
         return Some(*op);
     }
     let meant = FOREIGN.iter().find(|(word, _)| **word == *text.value).map(|(_, meant)| *meant);
-    let message = format!("`{}` is no operator", text.value);
+    let message = format!("invalid operator `{}`", text.value);
     let finding = table.error(Code::BadEnum, "op", text.span, message).reference(&*text.value);
-    table.report(finding.suggest(meant).help("the operators are ==, !=, <, >, <=, >="));
+    table.report(finding.suggest(meant).help("use one of ==, !=, <, >, <=, >="));
     None
 }
 
-/// What is compared with. Only some values can ever be equal to, or beside, another.
+/// The value to compare with. Only some values can be equal to, or ordered with, another.
 fn value(table: &Table<'_>, op: Option<BinaryOp>) -> Option<Expr> {
     table.known(&["value"]);
     let Some(entry) = table.lookup("value") else {
-        table.missing("value", "say what the field is compared with");
+        table.missing("value", "state the value to compare the field with");
         return None;
     };
     let (value, span) = (entry.value.to_value(), entry.value.span);
     let cause = match &value {
-        Value::Bool(_) if op.is_some_and(BinaryOp::is_ordering) => "true and false have no order",
+        Value::Bool(_) if op.is_some_and(BinaryOp::is_ordering) => "true and false cannot be ordered",
         Value::Null if is_null(&entry.value) => "nothing is ever equal to null, or different from it",
-        Value::List(_) | Value::Map(_) => "only numbers, texts, true and false are compared",
+        Value::List(_) | Value::Map(_) => "only numbers, strings, true and false can be compared",
         Value::Null
         | Value::Bool(_)
         | Value::Int(_)
@@ -103,12 +103,12 @@ fn value(table: &Table<'_>, op: Option<BinaryOp>) -> Option<Expr> {
     if !cause.is_empty() {
         let message = format!("{cause}, so this step is never skipped");
         let finding = table.warning(Code::NeverTrue, "value", span, message);
-        table.report(finding.help("compare with a number or a text, or take `skip_if` out"));
+        table.report(finding.help("compare with a number or a string, or remove `skip_if`"));
     }
     Some(Expr::new(Node::Literal(value), span))
 }
 
-/// The step runs unless the comparison holds. What is not there compares as false, so the step runs.
+/// The step runs unless the comparison holds. Missing values compare as false, so the step runs.
 pub fn of_step(draft: &Draft<'_>) -> Option<Condition> {
     let table = draft.table.table("skip_if")?;
     let step = named(&table);
@@ -116,7 +116,7 @@ pub fn of_step(draft: &Draft<'_>) -> Option<Condition> {
     stranger.iter().for_each(|step| table.report(not_before(draft, &table, step)));
     let is_stranger = stranger.is_some();
     let skip_if = SkipIf::read(&table, step).filter(|_| !is_stranger)?;
-    // A name that stands for no step is reported where it is waited for.
+    // Unknown steps are reported in `depends_on`.
     draft.document.roster.card(&skip_if.step.value)?;
     let (output, span) = (flow::output(&skip_if.step.value, skip_if.step.span), skip_if.span);
     let expr = Expr::new(Node::Not(Box::new(skip_if.compare(output))), span);
@@ -127,12 +127,12 @@ fn not_before(draft: &Draft<'_>, table: &Table<'_>, step: &Spanned<Arc<str>>) ->
     let (id, roster) = (&step.value, &draft.document.roster);
     let finding = match roster.card(id) {
         Some(_) => {
-            let message = format!("`{id}` is not in `depends_on`, so it need not be done by then");
+            let message = format!("`{id}` is not in `depends_on`, so it may not have run yet");
             let finding = table.error(Code::NotAnAncestor, "step_id", step.span, message);
             finding.help(format!("add \"{id}\" to `depends_on`"))
         }
         None => {
-            let message = format!("there is no step `{id}`");
+            let message = format!("unknown step `{id}`");
             let finding = table.error(Code::UnknownStage, "step_id", step.span, message);
             let needs = draft.needs.iter().map(|need| &*need.value);
             finding.suggest(nearest(id, needs)).help("name a step that is in `depends_on`")
@@ -141,8 +141,8 @@ fn not_before(draft: &Draft<'_>, table: &Table<'_>, step: &Spanned<Arc<str>>) ->
     finding.reference(&**id).rule(11)
 }
 
-/// Reads a comparison that stands alone, as JSON. Its value is true when the step would be skipped; see [`scope`].
-/// Findings that are no errors come with it.
+/// Parses a standalone comparison from JSON. It is true if the step would be skipped; see [`scope`]. Warnings are
+/// returned with it.
 pub fn parse_skip_if(text: &str, locate: &dyn Fn(Range<usize>) -> Span) -> (Option<Expr>, Vec<Diagnostic>) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("skip_if", text));
@@ -177,7 +177,7 @@ fn moved(span: Span, locate: &dyn Fn(Range<usize>) -> Span) -> Span {
     locate(span.start as usize..span.end as usize)
 }
 
-/// The outputs of steps by their ids, for a comparison that stands alone.
+/// The outputs of steps by id, for a standalone comparison.
 pub fn scope(context: &Value) -> impl Scope {
     Outputs(context.clone())
 }
@@ -208,7 +208,7 @@ mod tests {
         Span::new(SourceId(0), range.start, range.end)
     }
 
-    /// Whether a step is skipped, given what `lint` gave.
+    /// Whether a step is skipped, given the output of `lint`.
     fn check(output: &str, op: &str, value: &str, expected: bool) {
         let text = format!(r#"{{"step_id": "lint", "field": "n", "op": "{op}", "value": {value}}}"#);
         let (expr, found) = parse_skip_if(&text, &locate);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_texts_and_truths_are_compared() {
+    fn numbers_strings_and_booleans_are_compared() {
         check(r#"{"n": 0}"#, "==", "0", true);
         check(r#"{"n": 0.0}"#, "==", "0", true);
         check(r#"{"n": 3}"#, "!=", "0", true);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_never_skips() {
+    fn incomparable_values_never_skip() {
         for op in ["==", "!=", "<", ">", "<=", ">="] {
             check(r#"{"n": "3"}"#, op, "3", false);
             check(r#"{"n": null}"#, op, "3", false);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn mistakes_are_reported_with_their_location() {
         let check = |text: &str, expected: &[(Code, Option<u8>, &str)]| {
             let (expr, found) = parse_skip_if(text, &locate);
             assert_eq!(expr, None, "{text}");

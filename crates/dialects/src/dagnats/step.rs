@@ -1,4 +1,4 @@
-//! What all steps share, and the way from a step's type to what it does.
+//! Reads the common keys of steps and dispatches on the type.
 
 use super::field::{filled, ignored, ruled};
 use super::flow::Input;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::policy::{Policy, Retry};
 use windlass_ir::workflow::{Action, Kind, Step};
-use windlass_ir::{Code, Severity, Spanned};
+use windlass_ir::{Code, Duration, Severity, Spanned};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepType {
@@ -47,7 +47,7 @@ impl StepType {
         TYPES.iter().find(|(_, ty)| *ty == self).map_or("normal", |(word, _)| word)
     }
 
-    /// Whether a worker does it.
+    /// Whether a worker executes it.
     pub fn has_task(self) -> bool {
         match self {
             Self::Normal | Self::AgentLoop | Self::Agent | Self::Map | Self::Planner => true,
@@ -55,13 +55,13 @@ impl StepType {
         }
     }
 
-    /// Whether `config` says something about it.
+    /// Whether `config` applies to it.
     fn has_config(self) -> bool {
         !matches!(self, Self::Normal | Self::Agent)
     }
 }
 
-/// Every key that means something on some step.
+/// Every key that has a meaning on some type of step.
 const KEYS: [&str; 19] = [
     "id",
     "task",
@@ -84,22 +84,23 @@ const KEYS: [&str; 19] = [
     "required_capabilities",
 ];
 
-/// What the file says about every step.
+/// The defaults for every step.
 #[derive(Debug)]
 pub struct Document<'a> {
     pub roster: Roster<'a>,
     pub default_retry: Option<Retry>,
     /// Whether all tasks of a run go to one worker.
     pub is_sticky: bool,
+    pub run_timeout: Option<Duration>,
 }
 
-/// A step on its way: its table, and what is known about it already.
+/// A step being read: its table and what is known about it so far.
 #[derive(Debug)]
 pub struct Draft<'a> {
     pub table: &'a Table<'a>,
     pub id: &'a Spanned<Arc<str>>,
     pub ty: StepType,
-    /// Whether the type is one that exists; otherwise nothing is demanded that a type would demand.
+    /// Whether the type exists; if not, the keys that a type requires are not checked.
     pub is_sure: bool,
     pub needs: &'a [Spanned<Arc<str>>],
     pub input: &'a Input,
@@ -135,22 +136,22 @@ fn listed<'a>(
             ruled(&unnamed, 3, || {
                 super::field::demanded(&unnamed, "id", "give the step an id, such as \"fetch\"")
             });
-            // Nothing can name it, but what is wrong inside it is still worth finding.
+            // No other step can name it, but problems inside it are still reported.
             step(&unnamed, Spanned::new(at.into(), node.span.head()), true, document)
         }
     })
 }
 
-/// The parts of a map are told apart by `.map.` in their ids.
+/// The parts of a map have `.map.` in their ids.
 fn check_id(table: &Table<'_>, id: &Spanned<Arc<str>>) {
     let cause = match &*id.value {
-        text if text.contains(".map.") => "`.map.` stands between a map and the number of an item",
-        text if text.contains(char::is_control) => "it holds a character that cannot be seen",
+        text if text.contains(".map.") => "`.map.` is reserved for the items of a map",
+        text if text.contains(char::is_control) => "it contains an invisible character",
         _ => return,
     };
-    let message = format!("`{}` cannot be an id: {cause}", id.value.escape_debug());
+    let message = format!("invalid id `{}`: {cause}", id.value.escape_debug());
     let finding = table.error(Code::BadId, "id", id.span, message).reference(&*id.value);
-    table.report(finding.help("write letters, digits and hyphens, such as `fetch-diff`"));
+    table.report(finding.help("use letters, digits and hyphens, such as `fetch-diff`"));
 }
 
 fn step(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Document<'_>) -> Step {
@@ -190,29 +191,26 @@ fn step(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Doc
     }
 }
 
-/// The ids it waits for, each once.
+/// The ids of its dependencies, without duplicates.
 fn needs(table: &Table<'_>, document: &Document<'_>) -> Vec<Spanned<Arc<str>>> {
     let mut seen = HashSet::new();
     let mut needs = table.texts("depends_on");
     needs.retain(|need| {
         let is_new = seen.insert(need.value.clone());
         if !is_new {
-            let message = format!("`{}` is listed twice, and waited for once", need.value);
+            let message = format!("duplicate dependency `{}`", need.value);
             let finding = table.warning(Code::IgnoredKey, "depends_on", need.span, message);
-            table.report(finding.reference(&*need.value).help("take one of the two out"));
+            table.report(finding.reference(&*need.value).help("remove one of the two"));
         }
         is_new
     });
     let own_target = table.place.step.as_deref().is_some_and(|id| document.roster.is_target(id));
     let targets = needs.iter().filter(|need| !own_target && document.roster.is_target(&need.value));
     for need in targets {
-        let message = format!(
-            "`{}` runs only when another step failed, so there is mostly nothing to wait for",
-            need.value
-        );
+        let message = format!("`{}` runs only when another step fails, so it is usually skipped", need.value);
         let finding =
             table.warning(Code::BadTarget, "depends_on", need.span, message).reference(&*need.value);
-        table.report(finding.help("wait for the step that it takes over for, or undoes, instead"));
+        table.report(finding.help("depend on the step whose failure it handles, or that it undoes, instead"));
     }
     needs
 }
@@ -236,25 +234,27 @@ fn kind(draft: &Draft<'_>) -> (Kind<Vec<Step>>, Policy) {
     (kind, policy)
 }
 
-/// What is said about a step that runs only because another one failed.
+/// Checks a step that runs only because another one failed.
 fn check_target(draft: &Draft<'_>) {
     let Draft { table, id, document, .. } = draft;
     let Some(card) = document.roster.card(&id.value).filter(|card| card.is_target()) else { return };
     if !draft.needs.is_empty() {
-        let why = ": this step runs when another one failed, not when these are done";
-        let help = "take it out; what it needs to know is in its input";
+        let why = ": this step runs when another one fails, not when these are done";
+        let help = "remove it; the step's input contains the failure";
         let span = table.key_span("depends_on");
         table.report(ignored(table, Severity::Hint, "depends_on", span, why, help));
     }
     if let Some(own) = filled(table, "on_failure").filter(|_| card.recovers) {
-        let why = ": when a step that takes over fails, the run is over";
-        table.report(ignored(table, Severity::Warning, "on_failure", own.span, why, "take it out"));
+        let why = ": the run ends when a failure handler fails";
+        table.report(ignored(table, Severity::Warning, "on_failure", own.span, why, "remove it"));
     }
     if draft.ty == StepType::Map {
-        let message =
-            format!("`{}` is a map, but a step that takes over or undoes is handed no list", id.value);
+        let message = format!(
+            "`{}` is a map, but a step that handles a failure or undoes another receives no list",
+            id.value
+        );
         let finding = table.error(Code::BadTarget, "type", id.span, message);
-        table.report(finding.help("let a step of type normal do this"));
+        table.report(finding.help("use a step of type normal"));
     }
 }
 
@@ -262,7 +262,7 @@ fn finish(draft: &Draft<'_>) {
     let table = draft.table;
     check_loop(draft);
     if table.boolean("singleton") == Some(true) {
-        let help = "take it out, or use `singleton` of the workflow";
+        let help = "remove it, or use `singleton` of the workflow";
         let span = table.key_span("singleton");
         table.report(ignored(table, Severity::Warning, "singleton", span, " on a step", help));
     }
@@ -275,7 +275,7 @@ fn finish(draft: &Draft<'_>) {
         no_task(draft);
     }
     let here = format!("on a step of type {}", draft.ty.word());
-    table.finish(&KEYS, |_| (here.clone(), "take it out, or change `type`"));
+    table.finish(&KEYS, |_| (here.clone(), "remove it, or change `type`"));
 }
 
 fn check_loop(draft: &Draft<'_>) {
@@ -285,9 +285,9 @@ fn check_loop(draft: &Draft<'_>) {
     }
     table.known(&["loop"]);
     let message =
-        format!("`loop` belongs to a step of type agent_loop, and this one is of type {}", draft.ty.word());
+        format!("`loop` is only for steps of type agent_loop, but this step is of type {}", draft.ty.word());
     let finding = table.error(Code::ConflictingKeys, "loop", table.key_span("loop"), message).rule(10);
-    table.report(finding.help("take `loop` out, or write \"type\": \"agent_loop\""));
+    table.report(finding.help("remove `loop`, or write \"type\": \"agent_loop\""));
 }
 
 fn no_config(draft: &Draft<'_>) {
@@ -302,14 +302,7 @@ fn no_config(draft: &Draft<'_>) {
     if table.has("config") {
         let why = format!(" on a step of type {}", draft.ty.word());
         let span = table.key_span("config");
-        table.report(ignored(
-            table,
-            Severity::Warning,
-            "config",
-            span,
-            &why,
-            "take it out, or change `type`",
-        ));
+        table.report(ignored(table, Severity::Warning, "config", span, &why, "remove it, or change `type`"));
     }
 }
 
@@ -318,8 +311,8 @@ fn no_task(draft: &Draft<'_>) {
     let table = draft.table;
     table.known(&["task"]);
     if draft.ty != StepType::SubWorkflow && draft.is_sure && table.has("task") {
-        let why = format!(" on a step of type {}: no worker does it", draft.ty.word());
+        let why = format!(" on a step of type {}: no worker executes it", draft.ty.word());
         let span = table.key_span("task");
-        table.report(ignored(table, Severity::Hint, "task", span, &why, "take it out"));
+        table.report(ignored(table, Severity::Hint, "task", span, &why, "remove it"));
     }
 }

@@ -1,4 +1,4 @@
-//! What starts runs by itself: each entry of `triggers` has exactly one kind.
+//! Triggers: each entry of `triggers` has exactly one kind.
 
 use super::duration;
 use super::field::{count, demanded, filled, ignored, path};
@@ -40,10 +40,10 @@ pub fn list(top: &Table<'_>, workflow: &str, roster: &Roster<'_>) -> Vec<Trigger
 
 fn note_id(table: &Table<'_>, id: &Spanned<Arc<str>>, ids: &mut HashMap<Arc<str>, Span>) {
     if let Some(first) = ids.get(&id.value) {
-        let message = format!("two triggers have the id `{}`", id.value);
+        let message = format!("duplicate trigger id `{}`", id.value);
         let finding =
             table.error(Code::DuplicateTrigger, "id", id.span, message).label(*first, "first used here");
-        table.report(finding.reference(&*id.value).help("give one of them another id"));
+        table.report(finding.reference(&*id.value).help("rename one of them"));
         return;
     }
     ids.insert(id.value.clone(), id.span);
@@ -51,10 +51,11 @@ fn note_id(table: &Table<'_>, id: &Spanned<Arc<str>>, ids: &mut HashMap<Arc<str>
 
 fn check_workflow(table: &Table<'_>, workflow: &str) {
     let Some(named) = filled(table, "workflow_id").filter(|named| *named.value != *workflow) else { return };
-    let message = format!("this trigger names the workflow `{}`, but this file is `{workflow}`", named.value);
+    let message =
+        format!("this trigger names the workflow `{}`, but this file defines `{workflow}`", named.value);
     let finding = table.error(Code::ConflictingKeys, "workflow_id", named.span, message);
     table.report(
-        finding.reference(&*named.value).help("take `workflow_id` out: it is the workflow of the file"),
+        finding.reference(&*named.value).help("remove `workflow_id`: it is always the workflow of the file"),
     );
 }
 
@@ -67,7 +68,7 @@ fn read(
     let enabled = table.boolean("enabled").unwrap_or(false);
     if table.has("source") {
         let span = table.key_span("source");
-        table.report(ignored(table, Severity::Hint, "source", span, " in a file", "take it out"));
+        table.report(ignored(table, Severity::Hint, "source", span, " in a file", "remove it"));
     }
     table.known(&["source"]);
     let sources = [
@@ -97,23 +98,23 @@ fn check_kinds(table: &Table<'_>) {
     let given: Vec<&str> = KINDS.into_iter().filter(|key| table.has(key)).collect();
     match given[..] {
         [] => {
-            let message = "this trigger does not say what fires it";
+            let message = "this trigger has no kind";
             let finding = table.error(Code::MissingField, "cron", table.span.head(), message);
             table.report(finding.help("add one of cron, subject, webhook, http, external"));
         }
         [_] => {}
         [first, second, ..] => {
-            let message = format!("a trigger has one kind, but `{first}` and `{second}` are two");
+            let message = format!("a trigger has one kind, but `{first}` and `{second}` are both given");
             let finding = table.error(Code::ConflictingKeys, second, table.key_span(second), message);
             table.report(
-                finding.label(table.key_span(first), "the other one").help("make two triggers of it"),
+                finding.label(table.key_span(first), "the other kind").help("split it into two triggers"),
             );
         }
     }
 }
 
 fn from_cron(table: &Table<'_>) -> Option<TriggerSource> {
-    let pattern = demanded(table, "expression", "write a pattern, such as \"0 9 * * 1-5\"");
+    let pattern = demanded(table, "expression", "write a cron pattern, such as \"0 9 * * 1-5\"");
     let timezone = filled(table, "timezone");
     let backfill = table.boolean("backfill").unwrap_or(false);
     table.finish_all();
@@ -129,7 +130,7 @@ fn from_cron(table: &Table<'_>) -> Option<TriggerSource> {
 }
 
 fn from_subject(table: &Table<'_>) -> Option<TriggerSource> {
-    let subject = demanded(table, "subject", "name what is published, such as \"orders.>\"");
+    let subject = demanded(table, "subject", "name the subject, such as \"orders.>\"");
     table.finish_all();
     subject.map(|subject| TriggerSource::Message { name: subject.value })
 }
@@ -143,7 +144,7 @@ fn from_webhook(table: &Table<'_>) -> Option<TriggerSource> {
 
 /// A path on the server.
 fn route(table: &Table<'_>) -> Option<Arc<str>> {
-    let path = demanded(table, "path", "say where it listens, such as \"/orders\"")?;
+    let path = demanded(table, "path", "set the path to listen on, such as \"/orders\"")?;
     if !path.value.starts_with('/') {
         let message = format!("`{}` does not start with a slash", path.value);
         let finding = table.error(Code::BadName, "path", path.span, message).reference(&*path.value);
@@ -157,21 +158,24 @@ fn from_http(table: &Table<'_>, roster: &Roster<'_>) -> Option<TriggerSource> {
     if let Some(path) = path.as_ref().filter(|path| path.contains('*')) {
         let span = table.node("path").map_or(table.span, |node| node.span);
         let finding =
-            table.error(Code::BadName, "path", span, format!("`{path}` stands for more than one address"));
-        table.report(finding.reference(&**path).help("write the address in full, without `*`"));
+            table.error(Code::BadName, "path", span, format!("`{path}` matches more than one address"));
+        table.report(finding.reference(&**path).help("write the full address, without `*`"));
     }
-    table.demand("method", "write one of GET, POST, PUT, PATCH, DELETE");
+    table.demand("method", "use one of GET, POST, PUT, PATCH, DELETE");
     let method = table.word("method", &METHODS);
-    let timeout = count(table, "timeout_ms", 1, u32::MAX, "say how many milliseconds the caller waits");
-    let bytes = count(table, "max_body_bytes", 1, u32::MAX, "say how many bytes a request may have");
+    let timeout = count(table, "timeout_ms", 1, u32::MAX, "set how many milliseconds the caller waits");
+    let bytes = count(table, "max_body_bytes", 1, u32::MAX, "set the maximum size of a request in bytes");
     let secret = filled(table, "secret").filter(|secret| check_secret(table, secret));
     let header = filled(table, "idempotency_header").filter(|header| check_header(table, header));
     let authentication = table.table("authentication").map(|inner| authentication(&inner));
     table.finish_all();
     if !roster.has(StepType::Respond) {
-        let message = "no step of type respond answers, so the caller waits in vain";
+        let message = "no step of type respond sends a response, so the caller will time out";
         let finding = table.warning(Code::MissingField, "path", table.span, message);
-        table.report(finding.help("add a step of type respond, or use `webhook`, which waits for no answer"));
+        table.report(finding.help(
+            "add a step of type respond, or use `webhook`, which does not wait for a \
+            response",
+        ));
     }
     Some(TriggerSource::Http(HttpTrigger {
         path: path?,
@@ -187,7 +191,7 @@ fn from_http(table: &Table<'_>, roster: &Roster<'_>) -> Option<TriggerSource> {
 fn check_secret(table: &Table<'_>, secret: &Spanned<Arc<str>>) -> bool {
     let is_long = secret.value.len() >= SECRET_BYTES_MIN;
     if !is_long {
-        let message = format!("a secret of {} bytes is easily guessed", secret.value.len());
+        let message = format!("a secret of {} bytes is easy to guess", secret.value.len());
         let finding = table.error(Code::BadName, "secret", secret.span, message);
         table.report(finding.help(format!("use at least {SECRET_BYTES_MIN} bytes")));
     }
@@ -198,18 +202,18 @@ fn check_header(table: &Table<'_>, header: &Spanned<Arc<str>>) -> bool {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     let is_name = header.value.bytes().all(is_token);
     if !is_name {
-        let message = format!("`{}` is no name of a header", header.value);
+        let message = format!("invalid header name `{}`", header.value);
         let finding = table.error(Code::BadName, "idempotency_header", header.span, message);
-        table.report(finding.reference(&*header.value).help("write letters, digits and hyphens"));
+        table.report(finding.reference(&*header.value).help("use letters, digits and hyphens"));
     }
     is_name
 }
 
-/// How callers are told to authenticate: a description, which is passed on.
+/// How callers should authenticate: a description that is passed on.
 fn authentication(table: &Table<'_>) -> Value {
     demanded(table, "name", "give the scheme a name");
     let types = [("http", 0), ("apiKey", 1), ("oauth2", 2), ("openIdConnect", 3)];
-    table.demand("type", "write one of http, apiKey, oauth2, openIdConnect");
+    table.demand("type", "use one of http, apiKey, oauth2, openIdConnect");
     let (is_http, is_key) = match table.word("type", &types) {
         Some(ty) => (ty == 0, ty == 1),
         None => (false, false),
@@ -219,11 +223,11 @@ fn authentication(table: &Table<'_>) -> Value {
         false => table.known(&["scheme"]),
     }
     if is_key {
-        table.demand("in", "write one of header, query, cookie");
+        table.demand("in", "use one of header, query, cookie");
         let is_header =
             table.word("in", &[("header", true), ("query", false), ("cookie", false)]) == Some(true);
         if is_header {
-            demanded(table, "header_name", "name the header that holds the key");
+            demanded(table, "header_name", "name the header that contains the key");
         }
     }
     table.known(&["in", "header_name", "bearer_format", "description"]);
@@ -233,7 +237,7 @@ fn authentication(table: &Table<'_>) -> Value {
 }
 
 fn from_external(table: &Table<'_>) -> Option<TriggerSource> {
-    let kind = demanded(table, "kind", "name the kind of trigger that a worker brings");
+    let kind = demanded(table, "kind", "name the kind of trigger, which a worker provides");
     let config = table.node("config").map_or(Value::Null, Node::to_value);
     table.finish_all();
     Some(TriggerSource::External { kind: kind?.value, config })
@@ -241,12 +245,11 @@ fn from_external(table: &Table<'_>) -> Option<TriggerSource> {
 
 fn debounce(trigger: &Table<'_>, table: &Table<'_>) -> Option<Debounce> {
     if trigger.has("cron") {
-        let message = "`debounce` gathers events, and `cron` has none";
+        let message = "`debounce` combines events, but `cron` has none";
         let finding = trigger.error(Code::ConflictingKeys, "debounce", trigger.key_span("debounce"), message);
-        trigger.report(finding.help("take `debounce` out"));
+        trigger.report(finding.help("remove `debounce`"));
     }
-    let period =
-        duration::demanded(table, "period", DEBOUNCE_MAX, "say how long it must be quiet, such as \"5s\"");
+    let period = duration::demanded(table, "period", DEBOUNCE_MAX, "set the quiet period, such as \"5s\"");
     let timeout = table.has("timeout").then(|| duration::length(table, "timeout")).flatten();
     table.known(&["timeout"]);
     let key = path(table, "key").map(|key| key.value);
@@ -258,7 +261,7 @@ fn debounce(trigger: &Table<'_>, table: &Table<'_>) -> Option<Debounce> {
         let span = table.node("timeout").map_or(table.span, |node| node.span);
         let message = format!("{timeout} is not between the period of {period} and {DEBOUNCE_MAX}");
         let finding = table.error(Code::BadDuration, "timeout", span, message);
-        table.report(finding.help("let it be at least as long as `period`"));
+        table.report(finding.help("use a value that is at least as long as `period`"));
     }
     Some(Debounce { period: period?, timeout, key })
 }

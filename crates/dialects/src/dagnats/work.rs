@@ -1,4 +1,4 @@
-//! Steps that are done by workers, and those that start another workflow.
+//! Steps that workers execute, and steps that start another workflow.
 
 use super::field::{count, demanded, filled, ignored, optional_count, ruled, text_map};
 use super::flow;
@@ -30,9 +30,9 @@ pub fn task(draft: &Draft<'_>) -> Task {
     };
     let group = filled(table, "worker_group");
     if let Some(group) = group.as_ref().filter(|_| draft.document.is_sticky) {
-        let message = "`worker_group` and `sticky` both say which worker gets the task";
+        let message = "`worker_group` and `sticky` both select the worker";
         let finding = table.error(Code::ConflictingKeys, "worker_group", group.span, message);
-        table.report(finding.reference(&*group.value).help("take one of the two out"));
+        table.report(finding.reference(&*group.value).help("remove one of the two"));
     }
     Task {
         group: group.map(|group| group.value),
@@ -47,20 +47,20 @@ fn input(draft: &Draft<'_>) -> Bound {
     draft.input.bound("depends_on", draft.table.key_span("depends_on"))
 }
 
-/// `loop` in older files, `config` in newer ones; both may be there when they say the same.
+/// `loop` in older files, `config` in newer ones; both are allowed if they agree.
 pub fn agent_loop(draft: &Draft<'_>) -> Task {
     let table = draft.table;
     let older = table.table("loop").map(|block| ruled_rounds(&block));
     let newer = table.table("config").map(|block| ruled_rounds(&block));
     if !table.has("loop") && !table.has("config") {
         ruled(table, 9, || {
-            table.missing("loop", "say how often it may go round: \"loop\": {\"max_iterations\": 10}");
+            table.missing("loop", "limit the number of rounds: \"loop\": {\"max_iterations\": 10}");
         });
     }
     if let (Some(Some(older)), Some(Some(newer))) = (&older, &newer)
         && older != newer
     {
-        let message = "`loop` and `config` say different things about the same loop";
+        let message = "`loop` and `config` set different limits for the same loop";
         let finding = table.error(Code::ConflictingKeys, "config", table.key_span("config"), message);
         table.report(finding.label(table.key_span("loop"), "the other one").help("keep one of the two"));
     }
@@ -68,7 +68,7 @@ pub fn agent_loop(draft: &Draft<'_>) -> Task {
 }
 
 fn ruled_rounds(table: &Table<'_>) -> Option<Rounds> {
-    let help = "say how often it may go round: \"max_iterations\": 10";
+    let help = "limit the number of rounds: \"max_iterations\": 10";
     let rounds_max = ruled(table, 9, || count(table, "max_iterations", 1, u32::MAX, help));
     let time_max = duration::optional(table, "max_duration");
     let delay = duration::optional(table, "loop_delay");
@@ -79,9 +79,16 @@ fn ruled_rounds(table: &Table<'_>) -> Option<Rounds> {
 }
 
 pub fn planner(draft: &Draft<'_>) -> Task {
-    let planner =
-        config(draft, "say how many steps it may add: \"config\": {\"max_steps\": 10}").and_then(|table| {
-            let steps_max = count(&table, "max_steps", 1, PLANNED_STEPS_MAX, "say how many steps it may add");
+    let planner = config(draft, "limit the number of steps it may add: \"config\": {\"max_steps\": 10}")
+        .and_then(|table| {
+            let steps_max = count(
+                &table,
+                "max_steps",
+                1,
+                PLANNED_STEPS_MAX,
+                "limit the number of steps it may \
+                add",
+            );
             let depth_max =
                 optional_count(&table, "max_depth", 0, PLANNED_DEPTH_MAX).filter(|depth| *depth > 0);
             let tasks_allowed = table.plain_texts("allowed_tasks");
@@ -91,19 +98,18 @@ pub fn planner(draft: &Draft<'_>) -> Task {
     Task { planner, ..task(draft) }
 }
 
-/// The block that says what a step of this type does.
+/// The block that configures a step of this type.
 pub fn config<'a>(draft: &Draft<'a>, help: &str) -> Option<Table<'a>> {
     draft.table.demand("config", help);
     draft.table.table("config")
 }
 
-/// One task for each element of what the only step before it gave.
+/// One task for each element in the output of its only dependency.
 pub fn map(draft: &Draft<'_>, policy: Policy) -> ForEach<Vec<Step>> {
     let table = draft.table;
-    let items_max = config(draft, "say how many items there may be: \"config\": {\"max_items\": 100}")
-        .and_then(|table| {
-            let count =
-                count(&table, "max_items", 1, ITEMS_MAX, "say how many items there may be, up to 10000");
+    let items_max =
+        config(draft, "limit the number of items: \"config\": {\"max_items\": 100}").and_then(|table| {
+            let count = count(&table, "max_items", 1, ITEMS_MAX, "limit the number of items, up to 10000");
             table.finish_all();
             count
         });
@@ -113,8 +119,10 @@ pub fn map(draft: &Draft<'_>, policy: Policy) -> ForEach<Vec<Step>> {
             Input::Step(only.value.clone())
         }
         _ => {
-            let message =
-                format!("a map works on what one step gave, and this one waits for {}", draft.needs.len());
+            let message = format!(
+                "a map processes the output of one step, but this one depends on {}",
+                draft.needs.len()
+            );
             let finding = table.error(Code::WrongShape, "depends_on", table.key_span("depends_on"), message);
             table.report(finding.help("name exactly one step in `depends_on`"));
             Input::Several(Vec::new())
@@ -139,15 +147,15 @@ pub fn map(draft: &Draft<'_>, policy: Policy) -> ForEach<Vec<Step>> {
 fn check_nesting(draft: &Draft<'_>, before: &windlass_ir::Spanned<Arc<str>>) {
     let nested = draft.document.roster.card(&before.value).is_some_and(|card| card.ty == Some(StepType::Map));
     if nested && before.value != draft.id.value {
-        let message = format!("`{}` is a map too, and a map cannot follow a map", before.value);
+        let message = format!("`{}` is a map as well, and a map cannot follow a map", before.value);
         let finding = draft.table.error(Code::BadTarget, "depends_on", before.span, message);
         draft
             .table
-            .report(finding.reference(&*before.value).help("put a step of type normal between the two"));
+            .report(finding.reference(&*before.value).help("insert a step of type normal between the two"));
     }
 }
 
-/// The inside of a map, which has no name of its own.
+/// The body of a map, which has no name of its own.
 fn for_item(draft: &Draft<'_>, policy: Policy) -> Step {
     let span = draft.table.span.head();
     let item = flow::computed(flow::read(Namespace::Item, span), "depends_on");
@@ -170,7 +178,7 @@ fn for_item(draft: &Draft<'_>, policy: Policy) -> Step {
     }
 }
 
-/// Another workflow as a run of its own. Older files name it by `task`.
+/// Another workflow as a separate run. Older files name it in `task`.
 pub fn sub_workflow(draft: &Draft<'_>) -> Call {
     let table = draft.table;
     let block = table.table("config");
@@ -182,7 +190,7 @@ pub fn sub_workflow(draft: &Draft<'_>) -> Call {
         (Some(name), Some(task)) => {
             if name.value != task.value {
                 let why = format!(": `config.workflow` names `{}`", name.value);
-                table.report(ignored(table, Severity::Warning, "task", task.span, &why, "take it out"));
+                table.report(ignored(table, Severity::Warning, "task", task.span, &why, "remove it"));
             }
             Some(name)
         }

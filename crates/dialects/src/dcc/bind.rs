@@ -1,8 +1,8 @@
-//! From the first word of a reference to what it stands for: the inputs, a step, the element of a loop around it.
+//! Resolves the first word of a reference: an input, a step, or the item of an enclosing loop.
 //!
-//! Both surfaces come in as chains of names over the whole context and leave as reads that the representation knows, so that
-//! a plan can tell which steps are read. Names that the program with this dialect only documents (`{{scene_id}}`,
-//! `$.list.files`) are understood as well, with a finding that shows the full form.
+//! Both expression syntaxes produce chains of names over the whole context. This module turns them into typed reads,
+//! so that a plan knows which steps are read. Forms that the original program only documents (`{{scene_id}}`,
+//! `$.list.files`) are accepted with a finding that shows the full form.
 
 use super::inventory::Inventory;
 use super::template::{Locate, fail};
@@ -13,10 +13,10 @@ use windlass_ir::expr::{Expr, Function, Namespace, Node, PathPart, Query, Read, 
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
-/// Findings kept for one field.
+/// The maximum number of findings per field.
 const FINDINGS_MAX: usize = 50;
 
-/// A loop around a place: the id of its step, if it has one, and the name of its element.
+/// An enclosing loop: the id of its step, if any, and the name of its item.
 #[derive(Clone, Debug)]
 pub struct Loop {
     pub step: Option<Arc<str>>,
@@ -28,12 +28,12 @@ pub struct Binder<'a> {
     inventory: &'a Inventory,
     /// From the outermost to the innermost.
     loops: &'a [Loop],
-    /// The key whose value is being read, for findings.
+    /// The key being read, for findings.
     pub field: String,
     pub findings: Vec<Diagnostic>,
 }
 
-/// One part of a chain; the place is that of the chain up to and with this part.
+/// One part of a chain; the span covers the chain up to and including this part.
 #[derive(Clone, Debug)]
 enum Link {
     Name(Arc<str>, Span),
@@ -51,7 +51,7 @@ impl<'a> Binder<'a> {
         Self { inventory, loops, field, findings: Vec::new() }
     }
 
-    /// A field of nothing but mistakes does not get a message for each.
+    /// Limits the number of messages for a field full of mistakes.
     pub fn note(&mut self, finding: Diagnostic) {
         if self.findings.len() < FINDINGS_MAX {
             self.findings.push(finding.field(&*self.field));
@@ -70,7 +70,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The static beginning of a path becomes plain reads; what follows is searched for in what they give.
+    /// The static beginning of a path becomes plain reads; the rest is searched in their result.
     pub fn path(&mut self, query: &Query, locate: Locate<'_>) -> Expr {
         let span = locate(0..query.text().len());
         let leading = query.leading();
@@ -94,7 +94,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A path that cannot be narrowed: it may look anywhere, so everything there is is built for it.
+    /// A path that cannot be narrowed may look anywhere, so it needs the whole context.
     fn everywhere(&mut self, query: &Query, first: Option<&Link>, span: Span) -> Expr {
         let mut known: IndexMap<Arc<str>, Expr> = IndexMap::new();
         known.insert("inputs".into(), read(Namespace::Inputs, span));
@@ -119,7 +119,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A chain that begins with a name.
+    /// A chain that starts with a name.
     fn chain(&mut self, links: &[Link], surface: Surface) -> Expr {
         let Some((Link::Name(name, span), rest)) = links.split_first() else { return null(Span::default()) };
         let (name, span) = (name.clone(), *span);
@@ -138,7 +138,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The innermost loop with this name. In a path `item` is the element of the innermost loop, whatever its name.
+    /// The innermost loop with this name. In a path, `item` is the item of the innermost loop, whatever its name.
     fn binding(&self, name: &str, surface: Surface) -> Option<usize> {
         match surface {
             Surface::Path if name == "item" => self.loops.len().checked_sub(1),
@@ -152,15 +152,16 @@ impl<'a> Binder<'a> {
         }
         let inner = self.loops.last().map_or("item", |each| &*each.name);
         let message = format!(
-            "`item` is the element of an outer loop here, because the inner one calls its own `{inner}`"
+            "`item` is the item of an outer loop here, because the inner loop names its item `{inner}`"
         );
-        let help =
-            format!("write `{{{{{inner}}}}}` for the inner element, or give the outer loop a name with `as`");
+        let help = format!(
+            "write `{{{{{inner}}}}}` for the inner item, or name the item of the outer loop with `as`"
+        );
         let finding = Diagnostic::warning(Code::ShadowedBinding, message).at(span).reference(name);
         self.note(finding.help(help).suggest(Some(inner)));
     }
 
-    /// The element of one of the loops around.
+    /// The item of one of the enclosing loops.
     fn element(&self, place: usize, span: Span) -> Expr {
         match &self.loops[place].step {
             _ if place + 1 == self.loops.len() => read(Namespace::Item, span),
@@ -173,13 +174,13 @@ impl<'a> Binder<'a> {
         if !self.loops.is_empty() {
             return read(Namespace::Item, span);
         }
-        let message = "`item` has a value only inside a `foreach`: this is null";
+        let message = "`item` only has a value inside a `foreach`, so this is null";
         let help = "move this into the steps of a `foreach`, or read an input or the output of a step";
         self.note(Diagnostic::warning(Code::NotAvailableHere, message).at(span).reference("item").help(help));
         null(span)
     }
 
-    /// `steps.ID.output…`, `steps.ID.file_refs…`, or all of it.
+    /// `steps.ID.output…`, `steps.ID.file_refs…`, or the whole record.
     fn steps(&mut self, span: Span, links: &[Link]) -> Expr {
         let all = read(Namespace::Steps, span);
         let Some((Link::Name(id, id_span), facets)) = links.split_first() else { return follow(all, links) };
@@ -197,13 +198,13 @@ impl<'a> Binder<'a> {
     }
 
     fn no_facet(&mut self, id: &str, facet: &str, span: Span) {
-        let message = format!("a step has no `{facet}`: this is null");
+        let message = format!("a step has no `{facet}`, so this is null");
         let finding = Diagnostic::warning(Code::UnknownField, message).at(span).reference(facet);
         let help = format!("read `steps.{id}.output` or `steps.{id}.file_refs`");
         self.note(finding.suggest(nearest(facet, ["output", "file_refs"])).help(help));
     }
 
-    /// A name that is none of the first words: an input, the output of a step, or the environment.
+    /// A name that is not one of the first words: an input, the output of a step, or the environment.
     fn bare(&mut self, name: &Arc<str>, span: Span, rest: &[Link]) -> Expr {
         if self.inventory.parameters.contains_key(name) {
             self.hint(name, &format!("inputs.{name}"), span);
@@ -214,22 +215,23 @@ impl<'a> Binder<'a> {
             return follow(self.output(name, span), rest);
         }
         if &**name == "env" {
-            let message = "`env` is the environment of the machine: only what its operator lets through";
-            let help = "pass the value as an input where you can";
+            let message = "`env` is the environment of the machine, limited to the variables that its operator \
+                allows";
+            let help = "pass the value as an input if possible";
             self.note(Diagnostic::hint(Code::BareName, message).at(span).reference("env").help(help));
             return follow(read(Namespace::Host, span), rest);
         }
-        let message = format!("there is no `{name}` here");
+        let message = format!("unknown name `{name}`");
         let failing = fail(&message, span);
         let finding = Diagnostic::warning(Code::UnknownNamespace, message).at(span).reference(&**name);
-        let help = "begin with `inputs`, `steps`, `item` or the name of a loop around this";
+        let help = "start with `inputs`, `steps`, `item` or the name of an enclosing loop";
         self.note(finding.suggest(self.nearest_word(name)).help(help));
         failing
     }
 
     fn hint(&mut self, name: &str, full: &str, span: Span) {
         let finding = Diagnostic::hint(Code::BareName, format!("`{name}` is read as `{full}`")).at(span);
-        let help = format!("write it in full: `{full}`");
+        let help = format!("write it out: `{full}`");
         self.note(finding.reference(name).help(help).suggest(Some(full)));
     }
 
@@ -237,23 +239,25 @@ impl<'a> Binder<'a> {
         member(member(read(Namespace::Steps, span), id, span), "outputs", span)
     }
 
-    /// `$.list.files` for `$.steps.list.output.files`, as the documentation of the program writes it.
+    /// `$.list.files` for `$.steps.list.output.files`, as in the documentation of the original program.
     fn docs_style(&mut self, name: &Arc<str>, span: Span, rest: &[Link]) -> Expr {
         if self.inventory.has_step(name) {
             let message =
                 format!("`$.{name}` is read as `$.steps.{name}.output`; other programs find nothing there");
             let finding = Diagnostic::warning(Code::DocsStylePath, message).at(span).reference(&**name);
             let full = format!("$.steps.{name}.output");
-            let help = format!("write it in full: `{full}`");
+            let help = format!("write it out: `{full}`");
             self.note(finding.help(help).suggest(Some(full)));
             return follow(self.output(name, span), rest);
         }
         let is_input = self.inventory.parameters.contains_key(name);
         let suggest = if is_input { Some(format!("inputs.{name}")) } else { self.nearest_word(name) };
         let suggest = suggest.map(|word| format!("$.{word}"));
-        let finding =
-            Diagnostic::warning(Code::UnknownNamespace, format!("`$.{name}` finds nothing: this is null"));
-        let help = "begin with `$.inputs`, `$.steps`, `$.item` or the name of a loop around this";
+        let finding = Diagnostic::warning(
+            Code::UnknownNamespace,
+            format!("`$.{name}` matches nothing, so this is null"),
+        );
+        let help = "start with `$.inputs`, `$.steps`, `$.item` or the name of an enclosing loop";
         self.note(finding.at(span).reference(&**name).suggest(suggest).help(help));
         null(span)
     }
@@ -266,7 +270,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// The parts of a chain over the whole context, from its first word on; none for what is no such chain.
+/// The parts of a chain over the whole context; `None` for any other expression.
 fn links(expr: &Expr) -> Option<Vec<Link>> {
     let mut links = Vec::new();
     let mut here = expr;

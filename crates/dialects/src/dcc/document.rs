@@ -1,4 +1,4 @@
-//! The top of a file: its name, what it says about its inputs, and its steps.
+//! Reads the top level of a file: its name, the description of its inputs, and its steps.
 
 use super::inventory::Inventory;
 use super::step::{self, Around};
@@ -71,13 +71,13 @@ fn read_steps(top: &Table<'_>, inventory: &Inventory) -> Vec<Step> {
     step::chain(items.unwrap_or_default(), &place, &Around::top(inventory), top.context)
 }
 
-/// Elsewhere `<<` is a key like any other, and unknown. What its author wanted is clear, so it is done.
+/// The original treats `<<` as an unknown key. The author's intent is clear, so the merge is done.
 fn note_merges(root: &Node, context: &Context<'_>) {
     let mut found = Vec::new();
     merges(root, &mut found);
     for span in found {
-        let finding = Diagnostic::hint(Code::MergeKey, "`<<` brings these keys in; other programs ignore it");
-        let help = "write the keys out where the file is also read by other programs";
+        let finding = Diagnostic::hint(Code::MergeKey, "`<<` merges these keys; other programs ignore it");
+        let help = "write the keys out if other programs also read this file";
         context.diagnostics.borrow_mut().push(finding.at(span).reference("<<").help(help));
     }
 }

@@ -1,4 +1,4 @@
-//! What a file says about its inputs. It only describes: a run takes any input, and nothing here is enforced.
+//! Reads the description of inputs. It is documentation only: a run accepts any input, and nothing here is enforced.
 
 use super::table::{Table, is_null};
 use crate::text::{Kind, Mapping, Node};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windlass_ir::workflow::Parameter;
 use windlass_ir::{Code, Diagnostic, Type, Value};
 
-/// The inputs by name: the keys of `properties` where `inputs` is a schema, else its own keys.
+/// The inputs by name: the keys of `properties` if `inputs` is a schema, otherwise its own keys.
 pub fn parameters(node: &Node) -> IndexMap<Arc<str>, Parameter> {
     let declared = declarations(node).map(|map| map.entries.as_slice()).unwrap_or_default();
     declared.iter().map(|entry| (entry.key.text.clone(), parameter(&entry.value))).collect()
@@ -51,7 +51,7 @@ fn parameter(node: &Node) -> Parameter {
     }
 }
 
-/// The words of JSON Schema.
+/// The keywords of JSON Schema.
 fn type_of(word: &str) -> Option<Type> {
     match word {
         "string" => Some(Type::String),
@@ -64,7 +64,7 @@ fn type_of(word: &str) -> Option<Type> {
     }
 }
 
-/// Tells the author that a default or a demand is only read by people.
+/// Warns that `default` and `required` are documentation only.
 pub fn check(top: &Table<'_>) {
     let Some(node) = top.node("inputs") else { return };
     let is_schema = mapping(node).is_some_and(|map| map.get("properties").is_some());
@@ -86,12 +86,12 @@ pub fn check(top: &Table<'_>) {
 fn not_enforced(key: &str, span: windlass_ir::Span) -> Diagnostic {
     let (message, help) = match key {
         "default" => (
-            "`default` describes the input; a run that is started without it reads null",
-            "let whoever starts the run give the value",
+            "`default` only documents the input; a run started without it reads null",
+            "pass the value when you start the run",
         ),
         _ => (
-            "`required` describes the input; a run is started without it all the same",
-            "let the first step check what must be there",
+            "`required` only documents the input; a run starts without it",
+            "check required inputs in the first step",
         ),
     };
     Diagnostic::hint(Code::IgnoredKey, message).at(span).reference(key).help(help)

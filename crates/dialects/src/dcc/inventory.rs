@@ -1,5 +1,5 @@
-//! All steps of a file by id, and which of them is done before which: known before the first step is read, because a
-//! reference may name a step that stands further down.
+//! An index of all steps of a file and their order, built before the first step is read, because a reference may name
+//! a step further down.
 
 use super::inputs;
 use super::table::is_null;
@@ -18,13 +18,13 @@ pub struct Inventory {
     lists: usize,
     /// The inputs that the file declares.
     pub parameters: IndexMap<Arc<str>, Parameter>,
-    /// Every key that stands where inputs are declared, whether it is one or only describes them.
+    /// Every key in the place where inputs are declared, whether it is an input or only describes one.
     pub input_words: HashSet<Arc<str>>,
-    /// How often somebody looked for an id that was meant.
+    /// How many suggestions have been looked up.
     guessed: Cell<usize>,
 }
 
-/// Where a step, or a branch that is a list, stands.
+/// The position of a step, or of a branch that is a list.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     parent: Option<usize>,
@@ -50,14 +50,14 @@ impl Inventory {
         self.by_id.contains_key(id)
     }
 
-    /// All ids, to guess what was meant by another; none once enough was guessed.
+    /// All ids, for suggestions; empty once enough suggestions have been made.
     pub fn step_ids(&self) -> impl Iterator<Item = &str> {
         let guessed = self.guessed.replace(self.guessed.get() + 1);
         let ids = (guessed < GUESSES_MAX).then(|| self.by_id.keys().map(|id| &**id));
         ids.into_iter().flatten()
     }
 
-    /// Whether the step `first` is done whenever `second` starts.
+    /// Whether the step `first` is always done when `second` starts.
     pub fn is_before(&self, first: &str, second: &str) -> bool {
         let chain = |id: &str| {
             std::iter::successors(self.by_id.get(id).copied(), |at| self.steps[*at].parent)

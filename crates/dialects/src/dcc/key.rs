@@ -1,4 +1,4 @@
-//! Idempotency keys: text with references of a stricter form than elsewhere, checked before a run.
+//! Idempotency keys: text with references in a stricter form than elsewhere, checked before a run.
 
 use super::inventory::Inventory;
 use super::step::Around;
@@ -14,7 +14,7 @@ use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::Bound;
 use windlass_ir::{Code, Diagnostic, Duration, Span, Value};
 
-/// A key as it is written. It is tied to names where it is used: a key on a loop may read the element of that loop.
+/// A key as written. Its names are resolved where it is used, because a key on a loop may read the item of that loop.
 #[derive(Clone, Debug)]
 pub struct KeyText<'a> {
     text: &'a Scalar,
@@ -24,7 +24,7 @@ pub struct KeyText<'a> {
     ttl: Option<Duration>,
 }
 
-/// `home` tells in which table a key stands.
+/// `home` tells which table contains a key.
 pub fn read<'a, 't>(home: impl Fn(&str) -> &'t Table<'a>, inventory: &Inventory) -> Option<KeyText<'a>>
 where
     'a: 't,
@@ -57,11 +57,11 @@ fn note_useless(table: &Table<'_>, key: &str) {
     if table.has(key) {
         let message = format!("`{key}` has no effect without `idempotency_key`");
         let finding = table.warning(Code::IgnoredKey, key, table.key_span(key), message);
-        table.report(finding.reference(key).help("add an `idempotency_key`, or take it out"));
+        table.report(finding.reference(key).help("add an `idempotency_key`, or remove it"));
     }
 }
 
-/// Every reference must be `name.name…` and begin with a word that is known somewhere in the file.
+/// Every reference must have the form `name.name…` and start with a word that is known somewhere in the file.
 fn check(text: &str, locate: Locate<'_>, inventory: &Inventory) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     let mut rest = 0;
@@ -81,13 +81,14 @@ fn check(text: &str, locate: Locate<'_>, inventory: &Inventory) -> Vec<Diagnosti
 
 fn problem(path: &str, inventory: &Inventory) -> Option<Diagnostic> {
     if path.is_empty() {
-        let finding = Diagnostic::error(Code::ExpressionSyntax, "this reference names nothing");
+        let finding = Diagnostic::error(Code::ExpressionSyntax, "this reference is empty");
         return Some(finding.help("write a path such as `{{inputs.scene}}`"));
     }
     if !path.split('.').all(is_word) {
-        let message = format!("`{path}` cannot stand in an idempotency key");
+        let message = format!("`{path}` is not allowed in an idempotency key");
         let finding = Diagnostic::error(Code::ExpressionSyntax, message).reference(path);
-        let help = "write names of letters, digits and underscores with dots between them; brackets and dashes are not read here";
+        let help = "write names of letters, digits and underscores separated by dots; brackets and dashes are \
+            not allowed here";
         return Some(finding.help(help));
     }
     let root = path.split('.').next().unwrap_or(path);
@@ -95,8 +96,10 @@ fn problem(path: &str, inventory: &Inventory) -> Option<Diagnostic> {
     let known = words.contains(&root) || inventory.input_words.contains(root) || inventory.has_step(root);
     (!known).then(|| {
         let names = words.into_iter().chain(inventory.parameters.keys().map(|name| &**name));
-        let finding = Diagnostic::error(Code::UnknownNamespace, format!("there is no `{root}` for an idempotency key"));
-        let help = "begin with `inputs`, `steps`, `item` (also for a loop with another name) or `env`, an input or a step";
+        let finding = Diagnostic::error(Code::UnknownNamespace, format!("unknown name `{root}` in an \
+            idempotency key"));
+        let help = "start with `inputs`, `steps`, `item` (also for a loop with another item name) or `env`, or \
+            name an input or a step";
         finding.reference(root).suggest(nearest(root, names)).help(help)
     })
 }
@@ -107,12 +110,13 @@ fn is_word(text: &str) -> bool {
 }
 
 impl KeyText<'_> {
-    /// The key of the step that states it.
+    /// The key of the step that declares it.
     pub fn bind(&self, around: &Around<'_>, context: &Context<'_>) -> Idempotency {
         self.finish(self.template(around, context))
     }
 
-    /// The key of a step inside the one that states it. Its id is added: steps with one key share one result.
+    /// The key of a step inside the one that declares it. The id is appended because steps with the same key share
+    /// one result.
     pub fn bind_for(&self, id: &Arc<str>, around: &Around<'_>, context: &Context<'_>) -> Idempotency {
         let ending = format!("/{id}");
         self.finish(match self.template(around, context) {

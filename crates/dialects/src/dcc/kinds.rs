@@ -1,4 +1,4 @@
-//! The six kinds of steps: which one a step is, and what each of them adds.
+//! The six kinds of steps: how the kind is determined, and the keys of each.
 
 use super::bind::Loop;
 use super::path::parse_query;
@@ -37,7 +37,7 @@ const KINDS: [(&str, StepKind); 6] = [
     ("branch", StepKind::Branch),
 ];
 
-/// Every key that means something on a step of some kind.
+/// Every key that has a meaning on some kind of step.
 pub const KEYS: [&str; 13] = [
     "tool",
     "args",
@@ -62,8 +62,8 @@ impl StepKind {
     }
 }
 
-/// The kind that is written, or `tool` for what has a tool and nothing else. Where a kind is missing, the one that the
-/// other keys speak of is taken after the finding, so that the rest can be read.
+/// The written kind, or `tool` for a step with a tool and no other kind. If the kind is missing, it is inferred from
+/// the other keys after reporting it, so that the rest can be read.
 pub fn kind_of(table: &Table<'_>) -> Option<StepKind> {
     if table.has("kind") {
         return table.word("kind", &KINDS);
@@ -86,8 +86,7 @@ pub fn kind_of(table: &Table<'_>) -> Option<StepKind> {
         match guess {
             Some(kind) => format!("add `kind: {}`", kind.word()),
             None => {
-                "name a `tool`, or say what the step is: `kind: foreach`, `parallel`, `approve` or `branch`"
-                    .into()
+                "name a `tool`, or set the kind: `kind: foreach`, `parallel`, `approve` or `branch`".into()
             }
         },
     );
@@ -105,7 +104,7 @@ pub fn read<'a>(
     match kind {
         StepKind::Tool => Kind::Action(Action::Tool(tool(table, None, around))),
         StepKind::ToolRemote => {
-            table.demand("dcc", "name the host that has the tool: `dcc: unreal`");
+            table.demand("dcc", "name the host that provides the tool: `dcc: unreal`");
             let server = plain_text(table, "dcc");
             Kind::Action(Action::Tool(tool(table, server, around)))
         }
@@ -117,7 +116,7 @@ pub fn read<'a>(
 }
 
 fn tool(table: &Table<'_>, server: Option<Arc<str>>, around: &Around<'_>) -> Tool {
-    table.demand("tool", "name the tool that does the work: `tool: maya_animation__export_fbx`");
+    table.demand("tool", "name the tool: `tool: maya_animation__export_fbx`");
     let name = tool_name(table).unwrap_or_else(|| "".into());
     let args = table.node("args").map(|node| {
         let mut binder = around.binder(table.place.field("args"));
@@ -128,7 +127,7 @@ fn tool(table: &Table<'_>, server: Option<Arc<str>>, around: &Around<'_>) -> Too
     Tool { tool: name, server, args }
 }
 
-/// Letters, digits, `_` and `-`; older names have dots between such parts.
+/// Letters, digits, `_` and `-`; older names have such parts separated by dots.
 fn tool_name(table: &Table<'_>) -> Option<Arc<str>> {
     let (scalar, span) = strict_text(table, "tool")?;
     let name = &scalar.text;
@@ -138,16 +137,16 @@ fn tool_name(table: &Table<'_>) -> Option<Arc<str>> {
     };
     if name.len() > TOOL_NAME_MAX || !name.split('.').all(is_part) {
         let message = match name.len() > TOOL_NAME_MAX {
-            true => format!("a tool name of {} characters is too long", name.len()),
-            false => format!("`{name}` is no tool name"),
+            true => format!("the tool name is too long ({} characters)", name.len()),
+            false => format!("invalid tool name `{name}`"),
         };
-        let help = "write 1 to 64 letters, digits, `_` and `-`; references are not read here";
+        let help = "use 1 to 64 letters, digits, `_` and `-`; references are not evaluated here";
         table.report(table.error(Code::BadName, "tool", span, message).reference(&**name).help(help));
     } else if name.contains('.') {
         let message = format!("newer servers have no tool names with dots, such as `{name}`");
         let finding = table.warning(Code::BadName, "tool", span, message).reference(&**name);
         let suggest = name.replace('.', "_");
-        table.report(finding.suggest(Some(suggest)).help("write the name that the server lists"));
+        table.report(finding.suggest(Some(suggest)).help("use the name that the server lists"));
     }
     Some(name.clone())
 }
@@ -158,7 +157,7 @@ fn foreach<'a>(
     around: &Around<'a>,
     inside: &Around<'a>,
 ) -> ForEach<Vec<Step>> {
-    table.demand("items", "say what to go through: `items: $.inputs.files`");
+    table.demand("items", "set the items to iterate over: `items: $.inputs.files`");
     let items = path(table, "items", around).map_or_else(
         || Template::Constant(Value::list([])),
         |items| {
@@ -199,9 +198,9 @@ fn element_name(table: &Table<'_>) -> Arc<str> {
     if matches!(&*name, "inputs" | "steps") {
         let span = table.lookup("as").map_or(table.span, |entry| entry.value.span);
         let message =
-            format!("inside this loop `{name}` is its element: the {name} of the run cannot be read there");
+            format!("inside this loop `{name}` is the item, so the {name} of the run cannot be read there");
         let finding = table.warning(Code::ShadowedBinding, "as", span, message).reference(&*name);
-        table.report(finding.help("give the element another name"));
+        table.report(finding.help("choose another name for the item"));
     }
     name
 }
@@ -211,7 +210,7 @@ fn parallel<'a>(table: &Table<'a>, inside: &Around<'a>) -> Parallel<Vec<Step>> {
     let branches = table.list("branches").unwrap_or_default();
     if table.has("steps") && table.has("branches") {
         let span = table.key_span("branches");
-        let message = "`steps` and `branches` both give the branches";
+        let message = "`steps` and `branches` both define the branches";
         let finding = table.error(Code::ConflictingKeys, "branches", span, message);
         table.report(finding.label(table.key_span("steps"), "also given here").help("keep one of the two"));
     }
@@ -242,13 +241,13 @@ fn approve(table: &Table<'_>, written: &Written<'_>, around: &Around<'_>) -> Gat
         strict_text(table, "prompt").filter(|(prompt, _)| !prompt.text.is_empty()).map(|(prompt, span)| {
             let mut binder = around.binder(table.place.field("prompt"));
             let template = text_template(prompt, span, &mut binder, table.context);
-            report(table, with_consequence(binder.findings, "nothing is shown in its place"));
+            report(table, with_consequence(binder.findings, "it is left empty"));
             Bound { template: without_failures(template), field: table.place.field("prompt").into(), span }
         });
     Gate { message, timeout: written.timeout, on_timeout: OnTimeout::Reject, ..Gate::plain() }
 }
 
-/// A question is asked even if a part of it cannot be filled in.
+/// An approval is requested even if part of its text cannot be filled in.
 fn without_failures(template: Template) -> Template {
     let Ok(template) = template.map_expressions::<Infallible>(&mut |expr| {
         let fails = matches!(expr.node, ExprNode::Call { function: Function::Fail, .. });
@@ -258,7 +257,7 @@ fn without_failures(template: Template) -> Template {
 }
 
 fn branch<'a>(table: &Table<'a>, around: &Around<'a>, inside: &Around<'a>) -> Choose<Vec<Step>> {
-    table.demand("on", "say what decides: `on: $.steps.check.output.passed`");
+    table.demand("on", "name the deciding value: `on: $.steps.check.output.passed`");
     let expr = path(table, "on", around)
         .unwrap_or_else(|| Expr::new(ExprNode::Literal(Value::Bool(true)), table.span.head()));
     let arm = |key: &'static str| {
@@ -271,7 +270,7 @@ fn branch<'a>(table: &Table<'a>, around: &Around<'a>, inside: &Around<'a>) -> Ch
     }
 }
 
-/// A JSONPath, tied to the names around the step.
+/// A JSONPath, resolved against the names in scope.
 fn path(table: &Table<'_>, key: &'static str, around: &Around<'_>) -> Option<Expr> {
     let (scalar, span) = table.scalar(key, "a JSONPath")?;
     let query = match parse_query(&scalar.text, span) {
@@ -291,7 +290,7 @@ fn report(table: &Table<'_>, findings: Vec<Diagnostic>) {
     findings.into_iter().for_each(|finding| table.report(finding.step_of(&table.place)));
 }
 
-/// Words of other languages for keys of this one.
+/// Keys of other languages and their names here.
 pub fn misnamed(table: &Table<'_>, kind: StepKind) {
     const HOMES: [(&str, Option<StepKind>, &str); 9] = [
         ("body", Some(StepKind::Foreach), "steps"),
@@ -306,7 +305,7 @@ pub fn misnamed(table: &Table<'_>, kind: StepKind) {
     ];
     let is_here = |of: Option<StepKind>| of.is_none_or(|of| of == kind);
     for (key, _, home) in HOMES.into_iter().filter(|(key, of, _)| is_here(*of) && table.has(key)) {
-        let message = format!("`{key}` is no key here and has no effect");
+        let message = format!("unknown key `{key}`");
         let finding = table.warning(Code::UnknownKey, key, table.key_span(key), message);
         table.report(finding.reference(key).suggest(Some(home)));
         table.known(&[key]);

@@ -1,10 +1,10 @@
 //! DCC-MCP workflows and schedules: from the tree of a file to [`windlass_ir::Workflow`] and its triggers.
 //!
-//! `document` reads the top of a file, `inputs` what it says about its inputs, `step` what all steps share, `kinds` what
-//! each kind adds, `policy` how often, how long and under which key; `tasks` explains the sibling language that nothing runs.
-//! `template` and `path` are the two surfaces of expressions, and `bind` ties their first words to what they stand for,
-//! with the help of the `inventory` of all steps. `schedules` reads files of triggers, with the `payload` they pass on and
-//! the `routes` they listen on, and `skill` what a skill points at.
+//! `document` reads the top level of a file, `inputs` the description of its inputs, `step` the common keys of steps,
+//! `kinds` the keys of each kind, and `policy` retries, timeouts and idempotency; `tasks` explains the related
+//! language that nothing runs. `template` and `path` are the two expression syntaxes, and `bind` resolves their names
+//! with the help of `inventory`, the index of all steps. `schedules` reads files of triggers, with `payload` for the
+//! values they pass on and `routes` for the paths they listen on, and `skill` the files that a skill refers to.
 
 mod bind;
 mod document;
@@ -39,7 +39,7 @@ pub const WORDS: Words = Words {
     namespace: namespace_word,
 };
 
-/// The word that the dialect has for a namespace; what it cannot say is called as in the house dialect.
+/// The dialect's word for a namespace, or the native word if it has none.
 fn namespace_word(namespace: Namespace) -> &'static str {
     match namespace {
         Namespace::Inputs => "inputs",
@@ -49,14 +49,14 @@ fn namespace_word(namespace: Namespace) -> &'static str {
     }
 }
 
-/// Reads a workflow from the tree of its file. What can be read is read, whatever is wrong with the rest.
+/// Reads a workflow from the tree of its file. Reading continues after errors.
 pub fn read(root: &Node, sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
     let context = Context::new(sources, Keys::Exact, template::OPEN);
     let workflow = document::read(root, &context);
     (workflow, context.diagnostics.into_inner())
 }
 
-/// What an expression sees that is tried alone: a context of `inputs`, `steps`, `item` and the names of loops.
+/// The scope of a standalone expression: a context of `inputs`, `steps`, `item` and the names of loops.
 pub fn scope(context: &Value) -> impl Scope {
     Whole { context }
 }

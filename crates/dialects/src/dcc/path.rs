@@ -1,10 +1,10 @@
-//! The surface of `items` and `on`: one JSONPath (RFC 9535) over the context of a run.
+//! The syntax of `items` and `on`: one JSONPath (RFC 9535) over the context of a run.
 
 use super::template::{Locate, OPEN};
 use windlass_ir::expr::{Expr, Namespace, Node, Query, Read};
 use windlass_ir::{Code, Diagnostic, Span};
 
-/// Reads a path. It stands on the whole context; `bind` narrows it to what a file reads.
+/// Parses a path over the whole context; `bind` narrows it to what the file reads.
 pub fn parse_path(text: &str, locate: Locate<'_>) -> Result<Expr, Vec<Diagnostic>> {
     let span = locate(0..text.len());
     let path = parse_query(text, span).map_err(|finding| vec![*finding])?;
@@ -18,9 +18,9 @@ pub fn parse_query(text: &str, span: Span) -> Result<Query, Box<Diagnostic>> {
         let message = if text.trim().is_empty() {
             "the path is empty".to_owned()
         } else if error.is_limit() {
-            format!("this path cannot be used: {error}")
+            format!("unsupported path: {error}")
         } else {
-            format!("`{}` is no JSONPath", shortened(text))
+            format!("invalid JSONPath `{}`", shortened(text))
         };
         let (suggest, help) = advice(text, error.is_limit());
         let finding = Diagnostic::error(Code::ExpressionSyntax, message).at(span).reference(shortened(text));
@@ -36,7 +36,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What was probably meant, and what to do.
+/// What the author probably meant, and what to write.
 fn advice(text: &str, is_limit: bool) -> (Option<String>, &'static str) {
     let bare = text.trim();
     let inside = bare.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix("}}")).unwrap_or(bare).trim();
@@ -49,13 +49,13 @@ fn advice(text: &str, is_limit: bool) -> (Option<String>, &'static str) {
     let suggest =
         Some(guess).filter(|guess| guess != text && !inside.is_empty() && Query::parse(guess).is_ok());
     let help = if is_limit {
-        "take a shorter path with fewer brackets and calls inside each other"
+        "use a shorter path with fewer nested brackets and calls"
     } else if text.contains(OPEN) {
-        "here stands a JSONPath, not a template"
+        "write a JSONPath here, not a template"
     } else if ["==", "!=", "<", ">"].iter().any(|sign| text.contains(sign)) && !text.contains('?') {
-        "values can only be compared inside a filter, such as `$.inputs.rows[?@.size > 3]`"
+        "comparisons are only allowed inside a filter, such as `$.inputs.rows[?@.size > 3]`"
     } else {
-        "begin with `$`, such as `$.inputs.files` or `$.steps.list.output.files[*].name`"
+        "start with `$`, such as `$.inputs.files` or `$.steps.list.output.files[*].name`"
     };
     (suggest, help)
 }
@@ -97,17 +97,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_explained() {
-        let begin = "begin with `$`, such as `$.inputs.files` or `$.steps.list.output.files[*].name`";
-        let compare = "values can only be compared inside a filter, such as `$.inputs.rows[?@.size > 3]`";
+    fn invalid_paths_are_explained() {
+        let begin = "start with `$`, such as `$.inputs.files` or `$.steps.list.output.files[*].name`";
+        let compare = "comparisons are only allowed inside a filter, such as `$.inputs.rows[?@.size > 3]`";
         check_refused("", None, begin);
         check_refused("$[", None, begin);
         check_refused("@.x", Some("$.x"), begin);
         check_refused("inputs.xs", Some("$.inputs.xs"), begin);
         check_refused(" $.inputs.xs", Some("$.inputs.xs"), begin);
-        check_refused("{{ inputs.xs }}", Some("$.inputs.xs"), "here stands a JSONPath, not a template");
+        check_refused("{{ inputs.xs }}", Some("$.inputs.xs"), "write a JSONPath here, not a template");
         check_refused("$.inputs.x == 3", None, compare);
-        let shorter = "take a shorter path with fewer brackets and calls inside each other";
+        let shorter = "use a shorter path with fewer nested brackets and calls";
         check_refused(&format!("$[?{}", "count(@[?".repeat(100)), None, shorter);
     }
 }

@@ -1,8 +1,8 @@
-//! `{{trigger.payload.a.0.b}}` and its like in the inputs of a schedule, as a template over what fired it: the item, with
-//! `payload`, `schedule_id` and `workflow`.
+//! `{{trigger.payload.a.0.b}}` and similar placeholders in the inputs of a schedule, as a template over the payload:
+//! an item with `payload`, `schedule_id` and `workflow`.
 //!
-//! A placeholder that is the whole text keeps the type of its value. What does not resolve stays in the text as it was
-//! written: known beforehand it is a warning, else a choice that is made when the schedule fires.
+//! A placeholder that is the whole text keeps the type of its value. A placeholder that does not resolve stays in the
+//! text as written. If that is known in advance it is a warning; otherwise it is decided when the schedule fires.
 
 use crate::table::Table;
 use crate::text::{Kind, Locator, Node, Scalar};
@@ -13,20 +13,20 @@ use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::Bound;
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
-/// What fires a schedule. A clock brings no payload.
+/// What fires a schedule. A clock has no payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fires {
     Cron,
     Webhook,
 }
 
-/// More mistakes of one text than this are not listed.
+/// The maximum number of mistakes listed for one text.
 const FINDINGS_MAX: usize = 20;
-/// Trees are walked by recursion, so a path has an end.
+/// Trees are walked recursively, so the length of a path is limited.
 const SEGMENTS_MAX: usize = 64;
 const BYTES_MAX: usize = 1_000;
 
-/// The value of a key with its placeholders; null when the key is not there.
+/// The value of a key with its placeholders; null if the key is absent.
 pub(super) fn bound(table: &Table<'_>, key: &'static str, fires: Fires) -> Bound {
     let field: Arc<str> = table.place.field(key).into();
     let Some(node) = table.node(key) else {
@@ -47,7 +47,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// None for plain data, which needs no template.
+    /// `None` for plain data, which needs no template.
     fn template(&self, node: &Node) -> Option<Template> {
         match &node.kind {
             Kind::Scalar(scalar) => self.text(scalar, node),
@@ -90,7 +90,7 @@ impl Reader<'_> {
         self.pieces(&split, text, &locator)
     }
 
-    /// Text with placeholders in it. One that does not resolve is written without the blanks inside its braces.
+    /// Text with placeholders. A placeholder that does not resolve is written without the blanks inside its braces.
     fn pieces(&self, split: &Split, text: &str, locator: &Locator) -> Option<Template> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -136,12 +136,12 @@ fn or_plain(node: &Node, template: Option<Template>) -> Template {
     template.unwrap_or_else(|| Template::Constant(node.to_value()))
 }
 
-/// What stands between the braces.
+/// The text between the braces.
 fn inside<'t>(place: &Range<usize>, text: &'t str) -> &'t str {
     &text[place.start + 2..place.end - 2]
 }
 
-/// Where the placeholders of a text stand, and the braces that nothing closes.
+/// The positions of the placeholders in a text, and of braces that are never closed.
 struct Split {
     places: Vec<Range<usize>>,
     open: Option<usize>,
@@ -162,25 +162,24 @@ impl Split {
     }
 }
 
-const HELP: &str =
-    "a schedule knows `trigger.payload`, what is inside it, `trigger.schedule_id` and `trigger.workflow`";
+const HELP: &str = "use `trigger.payload` or a part of it, `trigger.schedule_id` or `trigger.workflow`";
 
 fn kept(code: Code, message: &str, span: Span) -> Diagnostic {
-    Diagnostic::warning(code, format!("{message}: it stays in the text as it is")).at(span)
+    Diagnostic::warning(code, format!("{message}; it stays in the text as it is")).at(span)
 }
 
 fn unclosed(span: Span) -> Diagnostic {
-    let help = "close it with `}}`, or write one brace";
+    let help = "close it with `}}`, or use a single brace";
     Diagnostic::warning(Code::ExpressionSyntax, "`{{` is never closed and stays as it is").at(span).help(help)
 }
 
 fn too_long(message: &str, span: Span) -> Diagnostic {
-    let help = "pass a part of the payload whole, and take it apart in the workflow";
+    let help = "pass part of the payload as a whole, and take it apart in the workflow";
     kept(Code::ExpressionLimit, message, span).help(help)
 }
 
 fn nothing_inside(span: Span) -> Diagnostic {
-    kept(Code::ExpressionSyntax, "there is nothing between the braces", span).help(HELP)
+    kept(Code::ExpressionSyntax, "the placeholder is empty", span).help(HELP)
 }
 
 /// A placeholder that may resolve.
@@ -194,7 +193,7 @@ struct Path {
 #[derive(Debug)]
 enum Segment {
     Name(Arc<str>),
-    /// Digits are a place in a list, never a key.
+    /// Digits are a list index, never a key.
     Index(i64),
 }
 
@@ -203,12 +202,12 @@ const ROOTS: [&str; 3] = ["payload", "schedule_id", "workflow"];
 impl Path {
     fn parse(path: &str, span: Span, fires: Fires) -> Result<Self, Wrong> {
         if path.len() > BYTES_MAX {
-            return Err(Box::new(too_long(&format!("a path has at most {BYTES_MAX} bytes"), span)));
+            return Err(Box::new(too_long(&format!("the path is longer than {BYTES_MAX} bytes"), span)));
         }
         let mut words = path.split('.');
         if words.next() != Some("trigger") {
             let first = path.split('.').next().unwrap_or_default();
-            let finding = kept(Code::UnknownNamespace, &format!("`{path}` means nothing here"), span);
+            let finding = kept(Code::UnknownNamespace, &format!("unknown placeholder `{path}`"), span);
             return Err(Box::new(finding.reference(first).suggest(nearest(first, ["trigger"])).help(HELP)));
         }
         let word = words.next().unwrap_or_default();
@@ -218,18 +217,18 @@ impl Path {
             return Err(Box::new(unknown(path, word, span)));
         };
         if fires == Fires::Cron && !rest.is_empty() {
-            let message = format!("a clock brings no payload, so `{path}` is never there");
-            let help = "write the value itself, or start the workflow by a webhook";
+            let message = format!("a clock has no payload, so `{path}` never has a value");
+            let help = "write the value itself, or start the workflow with a webhook";
             return Err(Box::new(kept(Code::NotAvailableHere, &message, span).reference(path).help(help)));
         }
         if rest.len() > SEGMENTS_MAX {
-            return Err(Box::new(too_long(&format!("a path has at most {SEGMENTS_MAX} parts"), span)));
+            return Err(Box::new(too_long(&format!("the path has more than {SEGMENTS_MAX} parts"), span)));
         }
         let segments = rest.into_iter().map(|word| segment(word, path, span)).collect::<Result<_, _>>()?;
         Ok(Self { root, segments, span })
     }
 
-    /// The value, or the text when there is none. `null` is what a value that is there and null becomes.
+    /// The value, or the text if there is none. A value that is present but null becomes `null`.
     fn value(&self, null: &Value, text: &str) -> Expr {
         let of = Box::new(self.expr(ExprNode::Read(Read::Namespace(Namespace::Item))));
         let root = self.expr(ExprNode::Member { of, name: self.root.into() });
@@ -288,16 +287,14 @@ fn segment(word: &str, path: &str, span: Span) -> Result<Segment, Wrong> {
     let finding = match word {
         _ if digits => match word.parse() {
             Ok(place) => return Ok(Segment::Index(place)),
-            Err(_) => bad(&format!("no list has a place `{word}`")).help("write a smaller number"),
+            Err(_) => bad(&format!("list index `{word}` is too large")).help("use a smaller number"),
         },
-        "" => {
-            bad(&format!("`{path}` has a dot with nothing behind it")).help("write a name between the dots")
-        }
+        "" => bad(&format!("nothing follows a dot in `{path}`")).help("write a name between the dots"),
         _ if word.contains(['[', ']']) => {
             let dotted = path.replace('[', ".").replace([']', '"', '\''], "");
-            bad(&format!("brackets are not read in `{path}`"))
+            bad(&format!("brackets are not supported in `{path}`"))
                 .suggest(Some(dotted))
-                .help("write a dot before the place or the name")
+                .help("write a dot before the index or the name")
         }
         name => return Ok(Segment::Name(name.into())),
     };
@@ -305,13 +302,13 @@ fn segment(word: &str, path: &str, span: Span) -> Result<Segment, Wrong> {
 }
 
 fn unknown(path: &str, word: &str, span: Span) -> Diagnostic {
-    // Some hosts take everything that begins with `payload` for the whole of it.
+    // Some hosts read everything that starts with `payload` as the whole payload.
     let glued = word.strip_prefix("payload").filter(|rest| !rest.is_empty());
     let meant = match glued {
         Some(rest) => Some(format!("trigger.payload.{}", rest.trim_start_matches(['_', '-', '[', '.']))),
         None => nearest(word, ROOTS).map(|root| format!("trigger.{root}")),
     };
-    let message = format!("there is no `{path}`");
+    let message = format!("unknown placeholder `{path}`");
     kept(Code::UnknownField, &message, span)
         .reference(path)
         .suggest(meant.filter(|meant| meant != path))

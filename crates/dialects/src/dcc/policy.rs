@@ -1,5 +1,5 @@
-//! How often, how long and under which key. The keys stand on the step itself or in its `policy` block; those of a scope
-//! hold for the leaf steps inside that state none, save `timeout_secs`, which bounds the scope as a whole.
+//! Retries, timeouts and idempotency. The keys are on the step itself or in its `policy` block. Those of a scope
+//! apply to the leaf steps inside that set none, except for `timeout_secs`, which limits the scope as a whole.
 
 use super::inventory::Inventory;
 use super::key::{self, KeyText};
@@ -15,17 +15,17 @@ pub const KEYS: [&str; 5] =
 const INITIAL_DELAY_MS: u64 = 500;
 const MAX_DELAY_MS: u64 = 10_000;
 
-/// The policies that a step states itself.
+/// The policies that a step sets itself.
 #[derive(Debug)]
 pub struct Written<'a> {
     pub timeout: Option<Duration>,
     pub retry: Option<Retry>,
     pub key: Option<KeyText<'a>>,
-    /// Whether anything about a key is stated.
+    /// Whether any idempotency key is set.
     pub names_key: bool,
 }
 
-/// A step and its `policy` block, asked as one.
+/// A step and its `policy` block, read as one.
 struct Homes<'t, 'a> {
     own: &'t Table<'a>,
     block: Option<&'t Table<'a>>,
@@ -41,7 +41,7 @@ impl<'t, 'a> Homes<'t, 'a> {
         for key in KEYS.into_iter().filter(|key| self.own.has(key) && block.has(key)) {
             let value = |table: &Table<'_>| table.lookup(key).map(|entry| entry.value.to_value());
             if value(self.own) != value(block) {
-                let message = format!("`{key}` stands on the step and in `policy`, with two values");
+                let message = format!("`{key}` is set on the step and in `policy`, with two values");
                 let finding = block.error(Code::ConflictingKeys, key, block.key_span(key), message);
                 let finding = finding.label(self.own.key_span(key), "also given here").reference(key);
                 self.own.report(finding.help("keep one of the two"));
@@ -69,7 +69,7 @@ pub fn read<'a>(table: &Table<'a>, inventory: &Inventory) -> Written<'a> {
 }
 
 fn read_retry(table: &Table<'_>) -> Option<Retry> {
-    table.demand("max_attempts", "say how often to try in all: `max_attempts: 3`");
+    table.demand("max_attempts", "set the total number of attempts: `max_attempts: 3`");
     let attempts = table.integer("max_attempts", 1, u32::MAX.into());
     let attempts = attempts.and_then(|count| u32::try_from(count).ok());
     let growths = [
@@ -105,7 +105,7 @@ fn read_retry(table: &Table<'_>) -> Option<Retry> {
     })
 }
 
-/// A number or a truth value is no class, although it could be read as text.
+/// Numbers and booleans are not failure classes, although they could be read as text.
 fn check_classes(table: &Table<'_>) {
     let Some(Kind::List(items)) = table.lookup("retry_on").map(|entry| &entry.value.kind) else { return };
     for item in items {
@@ -113,12 +113,12 @@ fn check_classes(table: &Table<'_>) {
         if !matches!(scalar.to_value(), Value::Text(_) | Value::Null) {
             let finding =
                 wrong_shape(item, "text").step_of(&table.place).field(table.place.field("retry_on"));
-            table.report(finding.help("put it in quotes, if it is a class"));
+            table.report(finding.help("put it in quotes if it is a failure class"));
         }
     }
 }
 
-/// The defaults count, too: a `max_delay_ms` below the usual first delay needs an `initial_delay_ms` beside it.
+/// The defaults count as well: a `max_delay_ms` below the default first delay needs an `initial_delay_ms`.
 fn check_delays(table: &Table<'_>, initial: u64, max: u64) {
     if initial <= max {
         return;
@@ -131,11 +131,11 @@ fn check_delays(table: &Table<'_>, initial: u64, max: u64) {
     let note = if by_default.is_empty() { String::new() } else { format!(" (`{by_default}` by default)") };
     let span = table.lookup(key).map_or(table.span, |entry| entry.value.span);
     let message = format!("the first delay of {initial} ms is longer than the longest of {max} ms{note}");
-    let help = "give both `initial_delay_ms` and `max_delay_ms`, the second not below the first";
+    let help = "set both `initial_delay_ms` and `max_delay_ms`, the second at least as large as the first";
     table.report(table.error(Code::BadNumber, key, span, message).help(help));
 }
 
-/// A share of the delay. What is outside of 0 to 1 is brought there, what is no number is 0.
+/// A share of the delay. Values outside of 0 to 1 are clamped, NaN is 0.
 fn jitter(table: &Table<'_>) -> f64 {
     let Some((scalar, span)) = table.scalar("jitter", "a number") else { return 0.0 };
     let written = match scalar.to_value() {
@@ -145,14 +145,14 @@ fn jitter(table: &Table<'_>) -> f64 {
     };
     let used = if written.is_finite() { written.clamp(0.0, 1.0) } else { 0.0 };
     if !(0.0..=1.0).contains(&written) {
-        let message = format!("a jitter of {} is taken as {used}", scalar.text);
+        let message = format!("a jitter of {} is read as {used}", scalar.text);
         let finding = table.warning(Code::BadNumber, "jitter", span, message).reference(&*scalar.text);
         table.report(finding.help("write a number from 0 to 1"));
     }
     used
 }
 
-/// What a leaf states itself, and what it takes over from the steps around it.
+/// The policies that a leaf sets itself, and those it inherits from the steps around it.
 pub fn of_leaf(written: &Written<'_>, around: &Around<'_>, context: &Context<'_>, id: &Arc<str>) -> Policy {
     let inherited = around.key.as_ref().filter(|_| !written.names_key);
     let key = written.key.as_ref();
@@ -166,14 +166,14 @@ pub fn of_leaf(written: &Written<'_>, around: &Around<'_>, context: &Context<'_>
     }
 }
 
-/// A question is asked once, whatever stands there.
+/// An approval is requested only once.
 pub fn not_for_gates(table: &Table<'_>) {
     let block = table.lookup("policy").and_then(|_| table.table("policy"));
     for key in &KEYS[1..] {
         for home in std::iter::once(table).chain(&block).filter(|home| home.has(key)) {
             let message = format!("`{key}` has no effect on a step of kind approve");
             let finding = home.warning(Code::IgnoredKey, key, home.key_span(key), message).reference(*key);
-            home.report(finding.help("take it out: a question is asked once"));
+            home.report(finding.help("remove it: an approval is requested only once"));
         }
     }
 }

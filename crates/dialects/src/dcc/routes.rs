@@ -1,4 +1,4 @@
-//! Paths that a webhook listens on: whether a router can serve one, and which of them it cannot tell apart.
+//! Paths that a webhook listens on: whether a router can serve a path, and which paths conflict.
 
 /// Why a path cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub(super) struct BadPath {
 pub(super) fn check(path: &str) -> Result<(), BadPath> {
     let Some(rest) = path.strip_prefix('/') else {
         let suggest = Some(format!("/{}", path.trim_start())).filter(|meant| meant.len() > 1);
-        let help = "begin it with a slash";
-        return Err(BadPath { cause: "it does not begin with `/`".to_owned(), help, suggest });
+        let help = "start it with a slash";
+        return Err(BadPath { cause: "it does not start with `/`".to_owned(), help, suggest });
     };
     let segments: Vec<&str> = rest.split('/').collect();
     let last = segments.len() - 1;
@@ -24,11 +24,12 @@ pub(super) fn check(path: &str) -> Result<(), BadPath> {
     })
 }
 
-const HELP: &str = "a part of a path is text, or `{name}` for any text; only the last part may be `{*name}`, for all the rest";
+const HELP: &str = "a segment is literal text, or `{name}` for any text; only the last one may be `{*name}`, \
+    for the rest of the path";
 
 fn check_segment(segment: &str, is_last: bool) -> Result<(), String> {
     if modern(segment) != segment {
-        return Err(format!("`{segment}` is an old way to say `{}`", modern(segment)));
+        return Err(format!("`{segment}` is the old syntax for `{}`", modern(segment)));
     }
     let Some((before, inside)) = segment.split_once('{') else {
         return match segment.contains('}') {
@@ -42,15 +43,15 @@ fn check_segment(segment: &str, is_last: bool) -> Result<(), String> {
     let (star, name) = name.strip_prefix('*').map_or((false, name), |name| (true, name));
     match () {
         () if name.is_empty() => Err(format!("`{segment}` has no name between its braces")),
-        () if name.contains(['{', '}', '*']) => Err(format!("`{segment}` holds more than one name")),
+        () if name.contains(['{', '}', '*']) => Err(format!("`{segment}` contains more than one name")),
         () if star && !(is_last && before.is_empty()) => {
-            Err(format!("`{segment}` stands for all the rest, but it is not the last part"))
+            Err(format!("`{segment}` matches the rest of the path, but it is not the last segment"))
         }
         () => Ok(()),
     }
 }
 
-/// The path with braces around the names that older servers mark with a colon or a star.
+/// The path with braces around names that older servers mark with a colon or a star.
 fn modern(path: &str) -> String {
     let segments = path.split('/').map(|segment| match segment.split_at_checked(1) {
         Some((":", name)) => format!("{{{name}}}"),
@@ -60,7 +61,7 @@ fn modern(path: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// The path with its names taken away: two of the same shape are the same to a router.
+/// The path without its names: a router cannot distinguish two paths of the same shape.
 pub(super) fn shape(path: &str) -> String {
     let segments = path.split('/').map(|segment| match segment.split_once('{') {
         Some((before, inside)) if inside.starts_with('*') => format!("{before}{{*}}"),
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_served() {
+    fn valid_paths_can_be_served() {
         for path in
             ["/", "/x", "//", "/mcp", "/ a", "/a/{id}", "/a/v{id}/b", "/a/{*rest}", "/{*rest}", "/a:b", "/a*"]
         {
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn names_make_no_difference() {
+    fn names_do_not_distinguish_paths() {
         assert_eq!(shape("/a/{id}/b"), shape("/a/{x}/b"));
         assert_ne!(shape("/a/{id}"), shape("/a/{*id}"));
         assert_ne!(shape("/a"), shape("/a/"));

@@ -1,6 +1,6 @@
-//! Files of schedules: which workflow is started by a clock or by a request, and with which input.
+//! Schedules files: which workflow a clock or a request starts, and with which input.
 //!
-//! An entry is checked whole even when it is switched off, and every entry is checked whatever is wrong with the others.
+//! A disabled entry is checked in full, and every entry is checked even if others have errors.
 
 use super::payload::{self, Fires};
 use super::routes;
@@ -15,16 +15,16 @@ use windlass_ir::trigger::{
 };
 use windlass_ir::{Code, Diagnostic, Duration, Source, Sources, Span, Spanned};
 
-/// The zone of a pattern that names none.
+/// The default time zone.
 pub const ZONE: &str = "UTC";
 
-/// What became of a file.
+/// A loaded schedules file.
 #[derive(Clone, Debug)]
 pub struct Schedules {
     pub sources: Sources,
-    /// Those that could be read; all of them when there is no error.
+    /// The schedules that could be read; all of them if there are no errors.
     pub schedules: Vec<Schedule>,
-    /// Everything found, in the order of the file.
+    /// All findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -34,19 +34,19 @@ impl Schedules {
     }
 }
 
-/// Whether a file is one of schedules by its name: `schedules.yaml`, `nightly.schedules.yml`.
+/// Whether a file is a schedules file by its name: `schedules.yaml`, `nightly.schedules.yml`.
 pub fn is_schedules_file(name: &str) -> bool {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
     let stem = file.strip_suffix(".yaml").or_else(|| file.strip_suffix(".yml"));
     stem.is_some_and(|stem| stem == "schedules" || stem.ends_with(".schedules"))
 }
 
-/// Two paths of the same shape cannot both be served: names of parts make no difference.
+/// Two paths of the same shape cannot both be served; the names of segments do not matter.
 pub fn route_shape(path: &str) -> String {
     routes::shape(path)
 }
 
-/// Reads a file and checks all that can be checked without its neighbours.
+/// Reads a file and checks it on its own.
 pub fn read_schedules(file: Text) -> Schedules {
     let mut sources = Sources::default();
     let mut diagnostics = Vec::new();
@@ -62,7 +62,7 @@ pub fn read_schedules(file: Text) -> Schedules {
     Schedules { sources, schedules, diagnostics }
 }
 
-/// A file that says nothing holds no schedules, which is nothing wrong.
+/// An empty file has no schedules, which is valid.
 fn blank(file: &Text) -> Option<Source> {
     let text = std::str::from_utf8(&file.bytes).ok()?.trim_start_matches('\u{feff}');
     let says_nothing =
@@ -91,7 +91,7 @@ fn read_root<'a>(root: &'a Node, context: &'a Context<'a>) -> Vec<Schedule> {
     entries.into_iter().filter_map(Entry::into_schedule).collect()
 }
 
-/// One entry as far as it could be read.
+/// One entry, as far as it could be read.
 struct Entry<'a> {
     table: Table<'a>,
     id: Option<Spanned<Arc<str>>>,
@@ -105,13 +105,13 @@ struct Entry<'a> {
 impl<'a> Entry<'a> {
     fn read(top: &Table<'a>, index: usize, node: &'a Node) -> Option<Self> {
         let table = Table::of(top.context, node, top.place.child(&format!("schedules[{index}]")))?;
-        let id = named(&table, "id", "give the schedule a name of its own: `id: nightly`");
+        let id = named(&table, "id", "give the schedule a unique id: `id: nightly`");
         let workflow = named(&table, "workflow", "name the workflow that it starts");
         let source = read_source(&table);
         let fires = if matches!(source, Some(TriggerSource::Cron(_))) { Fires::Cron } else { Fires::Webhook };
         let input = TriggerInput::Whole(payload::bound(&table, "inputs", fires));
         let enabled = table.boolean("enabled").unwrap_or(true);
-        // No number is one run at a time, zero is any number of them.
+        // The default is one run at a time; zero means no limit.
         let runs_max = table.integer("max_concurrent", 0, u32::MAX.into()).unwrap_or(1);
         let runs_max = u32::try_from(runs_max).ok().filter(|runs| *runs > 0);
         table.finish_all();
@@ -150,7 +150,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A text that is there and says something.
+/// Text that is present and not blank.
 fn named(table: &Table<'_>, key: &'static str, help: &str) -> Option<Spanned<Arc<str>>> {
     let Some(text) = table.text(key) else {
         table.demand(key, help);
@@ -170,12 +170,12 @@ const WEBHOOK_KEYS: [&str; 2] = ["path", "secret_env"];
 
 fn read_source(entry: &Table<'_>) -> Option<TriggerSource> {
     let Some(table) = entry.table("trigger") else {
-        entry.demand("trigger", "say what starts it: `trigger: {kind: cron, expression: \"0 0 3 * * *\"}`");
+        entry.demand("trigger", "set the trigger: `trigger: {kind: cron, expression: \"0 0 3 * * *\"}`");
         return None;
     };
     let Some(kind) = table.word("kind", &KINDS) else {
-        table.demand("kind", "say what starts it: `kind: cron` or `kind: webhook`");
-        // What belongs to either kind is no mistake as long as nobody knows which is meant.
+        table.demand("kind", "set the kind: `kind: cron` or `kind: webhook`");
+        // While the kind is unknown, the keys of both kinds are accepted.
         table.known(&CRON_KEYS);
         table.known(&WEBHOOK_KEYS);
         table.finish_all();
@@ -186,8 +186,8 @@ fn read_source(entry: &Table<'_>) -> Option<TriggerSource> {
         Fires::Webhook => (read_webhook(&table), CRON_KEYS.as_slice()),
     };
     table.finish(others, |key| match WEBHOOK_KEYS.contains(&key) {
-        true => ("on a cron trigger".to_owned(), "take it out, or write `kind: webhook`"),
-        false => ("on a webhook".to_owned(), "take it out, or write `kind: cron`"),
+        true => ("on a cron trigger".to_owned(), "remove it, or write `kind: webhook`"),
+        false => ("on a webhook".to_owned(), "remove it, or write `kind: cron`"),
     });
     source
 }
@@ -198,7 +198,9 @@ fn read_cron(table: &Table<'_>) -> Option<TriggerSource> {
     let jitter = table.integer("jitter_secs", 0, u32::MAX.into()).filter(|seconds| *seconds > 0);
     match &pattern {
         Some(pattern) => drop(table.check_cron("expression", pattern, CronSyntax::SecondsFirst)),
-        None => table.demand("expression", "say when: `expression: \"0 0 3 * * *\"` is every day at three"),
+        None => {
+            table.demand("expression", "set the time: `expression: \"0 0 3 * * *\"` is every day at 3:00")
+        }
     }
     if let Some(zone) = &timezone {
         table.check_zone("timezone", zone);
@@ -217,12 +219,16 @@ fn read_webhook(table: &Table<'_>) -> Option<TriggerSource> {
     let secret = table.text("secret_env");
     match &path {
         Some(path) => check_path(table, path),
-        None => table.demand("path", "say where it listens: `path: /hooks/upload`"),
+        None => table.demand("path", "set the path to listen on: `path: /hooks/upload`"),
     }
     if let Some(variable) = secret.as_ref().filter(|variable| variable.value.trim().is_empty()) {
-        let finding =
-            table.error(Code::BadName, "secret_env", variable.span, "this names no environment variable");
-        table.report(finding.help("name the variable that holds the secret, or take the key out"));
+        let finding = table.error(
+            Code::BadName,
+            "secret_env",
+            variable.span,
+            "missing name of an environment variable",
+        );
+        table.report(finding.help("name the variable that contains the secret, or remove the key"));
     }
     let secret = secret.map(|variable| SigningSecret::Variable(variable.value));
     Some(TriggerSource::Webhook { path: path?.value, secret })
@@ -230,7 +236,7 @@ fn read_webhook(table: &Table<'_>) -> Option<TriggerSource> {
 
 fn check_path(table: &Table<'_>, path: &Spanned<Arc<str>>) {
     if let Err(bad) = routes::check(&path.value) {
-        let message = format!("`{}` is no path to listen on: {}", path.value, bad.cause);
+        let message = format!("invalid path `{}`: {}", path.value, bad.cause);
         let finding = table.error(Code::BadPath, "path", path.span, message);
         table.report(finding.reference(&*path.value).suggest(bad.suggest).help(bad.help));
     }
@@ -242,16 +248,16 @@ fn check_ids(entries: &[Entry<'_>]) {
         let Some(id) = &entry.id else { continue };
         let first = *seen.entry(&id.value).or_insert(id.span);
         if first != id.span {
-            let message = format!("two schedules have the id `{}`", id.value);
+            let message = format!("duplicate schedule id `{}`", id.value);
             let finding = entry.table.error(Code::DuplicateTrigger, "id", id.span, message);
-            let finding = finding.label(first, "the first one").reference(&*id.value);
-            entry.table.report(finding.help("give one of them another id"));
+            let finding = finding.label(first, "first used here").reference(&*id.value);
+            entry.table.report(finding.help("rename one of them"));
         }
     }
 }
 
-/// Two routes of the same shape cannot both be served. One that is switched off has no route, but is in the way of being
-/// switched on.
+/// Two routes of the same shape cannot both be served. A disabled entry has no route, but would conflict once it is
+/// enabled.
 fn check_paths(entries: &[Entry<'_>]) {
     let mut seen: HashMap<String, &Entry<'_>> = HashMap::new();
     for entry in entries {
@@ -270,7 +276,7 @@ fn check_paths(entries: &[Entry<'_>]) {
             true => entry.table.error(Code::DuplicateTrigger, "trigger.path", span, message),
             false => entry.table.warning(Code::DuplicateTrigger, "trigger.path", span, message),
         };
-        let finding = finding.label(first.path_span(), "the first one").reference(&**path);
-        entry.table.report(finding.help("give one of them another path"));
+        let finding = finding.label(first.path_span(), "first used here").reference(&**path);
+        entry.table.report(finding.help("change one of the paths"));
     }
 }

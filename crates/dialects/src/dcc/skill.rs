@@ -1,8 +1,8 @@
-//! The front matter of a SKILL.md: which files beside it hold the skill's workflows and schedules.
+//! The front matter of a SKILL.md: which files next to it contain the skill's workflows and schedules.
 //!
-//! Three spellings are in use: `dcc-mcp.workflows` with a text of globs, the same nested under `dcc-mcp`, and
-//! `dcc-mcp.workflow` with `specs` and `schedules`, nested or flat. They add up. Everything else in the front matter
-//! belongs to others.
+//! Three forms are in use: `dcc-mcp.workflows` with a string of globs, the same nested under `dcc-mcp`, and
+//! `dcc-mcp.workflow` with `specs` and `schedules`, nested or flat. They are combined. Everything else in the front
+//! matter belongs to other programs.
 
 use crate::Text;
 use crate::table::{Context, Keys, Place, Table, is_null, wrong_shape};
@@ -13,21 +13,21 @@ use windlass_ir::diagnostic::sort_by_place;
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Source, Sources, Span, Spanned};
 
-/// The name of the file, in capitals or not.
+/// The name of the file, in upper or lower case.
 pub const SKILL_FILE: &str = "SKILL.md";
 
-/// What a skill says about its files.
+/// The files that a skill declares.
 #[derive(Clone, Debug)]
 pub struct Skill {
     pub sources: Sources,
     pub name: Option<Arc<str>>,
     pub workflows: Vec<Pattern>,
     pub schedules: Vec<Pattern>,
-    /// Everything found, in the order of the file.
+    /// All findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Files below the skill's folder, by a path with wildcards: `*` within a name, `**` across folders.
+/// Files below the skill's folder, as a path with wildcards: `*` within a name, `**` across folders.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     pub glob: Spanned<Arc<str>>,
@@ -35,7 +35,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Whether a path is meant, relative to the folder and with slashes.
+    /// Whether a path matches; relative to the folder and with slashes.
     pub fn matches(&self, path: &str) -> bool {
         self.matcher.is_match(path)
     }
@@ -68,15 +68,14 @@ pub fn read_skill(file: &Text) -> Skill {
     Skill { sources, name, workflows, schedules, diagnostics }
 }
 
-/// Reads what stands between the first two lines of three dashes. The rest is blanked out, not cut off, so that every
-/// place in the front matter is a place in the file.
+/// Reads the text between the first two `---` lines. The rest is blanked out, not cut off, so that locations stay
+/// valid.
 fn read_front_matter(source: Source, sources: &mut Sources, found: &mut Vec<Diagnostic>) -> Option<Node> {
     let (text, name) = (source.text.clone(), source.name.clone());
     let id = sources.add(source);
     let Some((start, end)) = front_matter(&text) else {
-        let message =
-            "there is no front matter: the file does not begin with a block between two lines of `---`";
-        let help = "begin it with `---`, the metadata of the skill, and `---` again";
+        let message = "missing front matter: the file does not start with a block between two `---` lines";
+        let help = "start the file with `---`, the metadata of the skill, and another `---`";
         found.push(Diagnostic::error(Code::Syntax, message).at(Span::new(id, 0, 0)).help(help));
         return None;
     };
@@ -114,7 +113,7 @@ struct Found {
 /// How the value of a key may be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// One text with commas. Hosts take nothing else here.
+    /// One comma-separated string; hosts accept nothing else here.
     Text,
     TextOrList,
 }
@@ -160,9 +159,8 @@ impl Found {
     ) {
         let Some(node) = table.node(key) else { return };
         if shape == Shape::Text && matches!(node.kind, Kind::List(_)) {
-            let message =
-                format!("hosts want one text for `{key}`, with commas between the patterns, not a list");
-            let help = "write one text; the list is read all the same here";
+            let message = format!("hosts expect a comma-separated string for `{key}`, not a list");
+            let help = "write one string; Windlass accepts the list as well";
             table.report(table.warning(Code::WrongShape, key, node.span, message).help(help));
         }
         let globs = globs(table, key, node);
@@ -174,26 +172,26 @@ const FLAT_KEYS: [&str; 4] = [
     "dcc-mcp.workflows",
     "dcc-mcp.workflow.specs",
     "dcc-mcp.workflow.schedules",
-    // Read by catalogs, not by us.
+    // Used by catalogs, not by Windlass.
     "dcc-mcp.workflows.search-hint",
 ];
 const NESTED_KEYS: [&str; 3] = ["workflows", "workflow", "workflows.search-hint"];
 
-/// Keys that were probably meant to be ours; a misspelt one would be lost without a word.
+/// Keys that were probably meant for Windlass; a misspelled one would be ignored silently.
 fn report_near_misses(table: &Table<'_>, keys: &[&'static str], beginnings: &[&str]) {
     for entry in &table.map.entries {
         let key = &*entry.key.text;
         if keys.contains(&key) || !beginnings.iter().any(|beginning| key.starts_with(beginning)) {
             continue;
         }
-        let message = format!("`{key}` is no key here and has no effect");
+        let message = format!("unknown key `{key}`");
         let finding = table.warning(Code::UnknownKey, key, entry.key.span, message);
         let finding = finding.reference(key).suggest(nearest(key, keys.iter().copied()));
-        table.report(finding.help(format!("the keys here are {}", keys.join(", "))));
+        table.report(finding.help(format!("use one of {}", keys.join(", "))));
     }
 }
 
-/// The texts of a value: parts between commas, or items of a list.
+/// The strings in a value: comma-separated parts, or the items of a list.
 fn globs(table: &Table<'_>, key: &'static str, node: &Node) -> Vec<Spanned<Arc<str>>> {
     match &node.kind {
         Kind::Scalar(scalar) => parts(table, scalar, node),
@@ -246,8 +244,8 @@ fn pattern(table: &Table<'_>, key: &str, glob: Spanned<Arc<str>>) -> Option<Patt
         None
     };
     if glob.value.starts_with('/') || glob.value.contains(['\\', ':']) {
-        let message = format!("`{}` is no path below the skill's folder", glob.value);
-        return bad(message, "write it relative to the folder, with slashes");
+        let message = format!("`{}` is not a path below the skill's folder", glob.value);
+        return bad(message, "write a relative path with slashes");
     }
     if glob.value.split('/').any(|part| part == "..") {
         let message = format!("`{}` leads out of the skill's folder", glob.value);
@@ -257,14 +255,14 @@ fn pattern(table: &Table<'_>, key: &str, glob: Spanned<Arc<str>>) -> Option<Patt
     match GlobBuilder::new(relative).literal_separator(true).build() {
         Ok(built) => Some(Pattern { matcher: built.compile_matcher(), glob }),
         Err(error) => bad(
-            format!("`{}` is no pattern of paths: {}", glob.value, error.kind()),
-            "`*` stands for a part of a name, `**` for any folders, `{a,b}` for one of several",
+            format!("invalid path pattern `{}`: {}", glob.value, error.kind()),
+            "`*` matches part of a name, `**` any folders, `{a,b}` one of several",
         ),
     }
 }
 
-/// The name under which a schedule starts the workflow of a file: what the file calls itself, else its own name without
-/// endings. A file that cannot be read still has that one.
+/// The name by which a schedule starts the workflow of a file: the name in the file, otherwise the file name without
+/// extensions. An unreadable file still has the latter.
 pub fn workflow_name(file: &Text) -> String {
     let stated = text::decode(&file.bytes).ok().and_then(|text| {
         let source = Source::new(&*file.name, text);
@@ -278,7 +276,7 @@ pub fn workflow_name(file: &Text) -> String {
     })
 }
 
-/// `name`, or the id under `workflow` where a dialect puts it there.
+/// `name`, or the id under `workflow` in dialects that put it there.
 fn stated_name(root: &Node) -> Option<String> {
     let Kind::Map(map) = &root.kind else { return None };
     let id = || match &map.get("workflow")?.value.kind {

@@ -1,4 +1,4 @@
-//! What all steps share: ids, the order in which they run, and what the steps around them pass on.
+//! Reads the common keys of steps: ids, order, and inherited policies.
 
 use super::bind::{Binder, Loop};
 use super::inventory::Inventory;
@@ -15,10 +15,10 @@ use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{Kind, Step};
 use windlass_ir::{Code, Diagnostic, Span, Spanned};
 
-/// Steps inside steps; reading and checking go down one level at a time, each on the stack of the one around it.
+/// The maximum nesting of steps; reading and checking are recursive.
 const DEPTH_MAX: usize = 48;
 
-/// What stands around a step: the loops it is in, and the policies that it takes over when it states none.
+/// The surroundings of a step: its loops, and the policies that it inherits.
 #[derive(Clone, Debug)]
 pub struct Around<'a> {
     pub inventory: &'a Inventory,
@@ -33,7 +33,7 @@ impl<'a> Around<'a> {
         Self { inventory, loops: Vec::new(), retry: None, key: None, depth: 0 }
     }
 
-    /// What the steps inside a step with these policies see.
+    /// The surroundings of the steps inside a step with these policies.
     fn inside(&self, written: &Written<'a>) -> Self {
         Self {
             inventory: self.inventory,
@@ -49,7 +49,7 @@ impl<'a> Around<'a> {
     }
 }
 
-/// Steps that run one after the other. `place` is that of the list, with a trailing dot.
+/// Steps that run one after the other. `place` is the path of the list, with a trailing dot.
 pub fn chain<'a>(
     items: &'a [Node],
     place: &Place,
@@ -59,14 +59,14 @@ pub fn chain<'a>(
     let mut steps = side_by_side(items, place, around, context);
     for at in 1..steps.len() {
         let before = &steps[at - 1];
-        // What has no id is an error already, and cannot be named.
+        // A step without an id is already an error, and cannot be named.
         let need = (!before.implicit).then(|| Spanned::new(before.id.value.clone(), steps[at].id.span));
         steps[at].needs.extend(need);
     }
     steps
 }
 
-/// Steps that do not wait for each other.
+/// Steps that do not depend on each other.
 pub fn side_by_side<'a>(
     items: &'a [Node],
     place: &Place,
@@ -101,14 +101,14 @@ pub fn listed_step<'a>(
             let place = Place { step: Some(id.value.clone()), prefix: String::new() };
             step(&Table::new(context, map, node.span, place), id, false, around)
         }
-        // Nothing can name it, but what is wrong inside it is still worth finding.
+        // No other step can name it, but problems inside it are still reported.
         None => step(&table, Spanned::new(at.into(), node.span.head()), true, around),
     })
 }
 
 fn too_deep(span: Span) -> Diagnostic {
-    let message = format!("steps stand more than {DEPTH_MAX} deep inside each other");
-    Diagnostic::error(Code::TooDeep, message).at(span).help("make the workflow flatter")
+    let message = format!("steps are nested more than {DEPTH_MAX} levels deep");
+    Diagnostic::error(Code::TooDeep, message).at(span).help("flatten the workflow")
 }
 
 fn read_id(table: &Table<'_>) -> Option<Spanned<Arc<str>>> {
@@ -149,12 +149,12 @@ fn step<'a>(table: &Table<'a>, id: Spanned<Arc<str>>, implicit: bool, around: &A
     depends_on(table, name.as_deref(), around.inventory);
     kinds::misnamed(table, known);
     table.finish(&kinds::KEYS, |_| {
-        (format!("on a step of kind {}", known.word()), "take it out, or change `kind`")
+        (format!("on a step of kind {}", known.word()), "remove it, or change `kind`")
     });
     Step { policy, ..plain(id, implicit, known.word(), body, table.span) }
 }
 
-/// A step with nothing but what it does.
+/// A step with default properties.
 pub fn plain(
     id: Spanned<Arc<str>>,
     implicit: bool,
@@ -180,7 +180,7 @@ pub fn plain(
     }
 }
 
-/// The documentation of the program has the key, but steps run in the order of the file whatever it says.
+/// The original documents this key, but runs steps in the order of the file anyway.
 fn depends_on(table: &Table<'_>, own: Option<&str>, inventory: &Inventory) {
     let Some(node) = table.node("depends_on") else { return };
     let names = match &node.kind {
@@ -200,17 +200,15 @@ fn depends_on(table: &Table<'_>, own: Option<&str>, inventory: &Inventory) {
 
 fn dependency(name: &str, own: Option<&str>, inventory: &Inventory) -> Diagnostic {
     if own.is_some_and(|own| inventory.is_before(name, own)) {
-        let message = format!("`depends_on` has no effect: `{name}` is done before this step anyway");
+        let message = format!("`depends_on` has no effect: `{name}` always runs before this step");
         return Diagnostic::hint(Code::IgnoredKey, message)
-            .help("take it out: steps run in the order of the file");
+            .help("remove it: steps run in the order of the file");
     }
     if inventory.has_step(name) {
         let message = format!("`depends_on` has no effect: it does not make this step wait for `{name}`");
         let help = format!("steps run in the order of the file: put this step after `{name}`");
         return Diagnostic::warning(Code::IgnoredKey, message).help(help);
     }
-    let finding = Diagnostic::warning(Code::UnknownStage, format!("there is no step `{name}`"));
-    finding
-        .help("take it out: steps run in the order of the file")
-        .suggest(nearest(name, inventory.step_ids()))
+    let finding = Diagnostic::warning(Code::UnknownStage, format!("unknown step `{name}`"));
+    finding.help("remove it: steps run in the order of the file").suggest(nearest(name, inventory.step_ids()))
 }

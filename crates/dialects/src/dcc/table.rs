@@ -1,5 +1,4 @@
-//! What this dialect adds to the reading of a mapping: text that must be written as text, whole numbers of 64 bits, and
-//! values with references in them.
+//! Ways to read a mapping that only this dialect needs: strict strings, 64-bit integers, and values with references.
 
 use super::bind::Binder;
 use super::template::{Locate, OPEN, parse_template};
@@ -10,30 +9,30 @@ use std::sync::Arc;
 use windlass_ir::expr::Template;
 use windlass_ir::{Code, Diagnostic, Severity, Span, Value};
 
-/// Text; a number or a word like `true` needs quotes to be one.
+/// Text; a number or a word like `true` must be quoted.
 pub fn strict_text<'a>(table: &Table<'a>, key: &'static str) -> Option<(&'a Scalar, Span)> {
     let (scalar, span) = table.scalar(key, "text")?;
     if let Value::Text(_) = scalar.to_value() {
         return Some((scalar, span));
     }
-    let message = format!("`{}` is read as {}, not as text", scalar.text, scalar.to_value().kind());
+    let message = format!("`{}` is read as {}, not as a string", scalar.text, scalar.to_value().kind());
     let finding = table.error(Code::WrongShape, key, span, message).reference(&*scalar.text);
     table.report(finding.help(format!("put it in quotes: \"{}\"", scalar.text)));
     None
 }
 
-/// The same where no reference is read.
+/// The same for a field without references.
 pub fn plain_text(table: &Table<'_>, key: &'static str) -> Option<Arc<str>> {
     let (scalar, span) = strict_text(table, key)?;
     if scalar.text.contains(OPEN) {
-        let message = format!("`{key}` is taken as it is: no reference is read in it");
+        let message = format!("`{key}` is taken literally: references are not evaluated here");
         let finding = table.warning(Code::NotAvailableHere, key, span, message);
         table.report(finding.help("write the value itself"));
     }
     Some(scalar.text.clone())
 }
 
-/// A whole number of up to 64 bits, written without quotes.
+/// A whole number of up to 64 bits, without quotes.
 pub fn whole(table: &Table<'_>, key: &'static str, min: u64) -> Option<u64> {
     let (scalar, _) = table.scalar(key, "a whole number")?;
     match scalar.text.parse() {
@@ -42,13 +41,13 @@ pub fn whole(table: &Table<'_>, key: &'static str, min: u64) -> Option<u64> {
     }
 }
 
-/// Calls `f` with a way from a part of the text to its place in the file.
+/// Calls `f` with a function from a part of the text to its location in the file.
 pub fn located<T>(scalar: &Scalar, span: Span, context: &Context<'_>, f: impl FnOnce(Locate<'_>) -> T) -> T {
     let locator = Locator::of_scalar(scalar, span, context.sources.get(span.source));
     f(&|range| locator.span(range))
 }
 
-/// A value with references in any text in it; the keys of mappings are taken as they are.
+/// A value whose strings may contain references; the keys of mappings are taken literally.
 pub fn template(node: &Node, binder: &mut Binder<'_>, context: &Context<'_>) -> Template {
     match &node.kind {
         Kind::Scalar(scalar) => match scalar.to_value() {
@@ -105,7 +104,7 @@ fn mapping(entries: IndexMap<Arc<str>, Template>) -> Template {
     }
 }
 
-/// What becomes of a step at a reference that cannot be read, added to each finding about one.
+/// Adds what happens to the step to each finding about an invalid reference.
 pub fn with_consequence(findings: Vec<Diagnostic>, consequence: &str) -> Vec<Diagnostic> {
     let fails = |finding: &Diagnostic| {
         finding.severity == Severity::Warning
@@ -120,4 +119,4 @@ pub fn with_consequence(findings: Vec<Diagnostic>, consequence: &str) -> Vec<Dia
         .collect()
 }
 
-pub const FAILS: &str = "the step fails when it gets here";
+pub const FAILS: &str = "the step fails when it runs";

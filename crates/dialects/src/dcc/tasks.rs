@@ -1,4 +1,5 @@
-//! The sibling language with `tasks` under the same file names: it describes work to an agent, and nothing runs it.
+//! The related language with `tasks` under the same file names: it describes work to an agent, and no program runs
+//! it.
 
 use super::table::Table;
 use crate::text::{Kind, Mapping, Node};
@@ -9,14 +10,14 @@ pub fn is_tasks(map: &Mapping) -> bool {
     map.get("tasks").is_some() && map.get("steps").is_none()
 }
 
-/// One finding that shows the way out.
+/// The finding that explains how to convert it.
 pub fn explain(top: &Table<'_>) {
     let span = top.key_span("tasks");
-    let message = "this file lists `tasks`: they are described to an agent, and no program runs them";
+    let message = "this file lists `tasks`, which describe work to an agent; no program runs them";
     let finding = top.error(Code::TasksDialect, "tasks", span, message).reference("tasks");
     let help = format!(
-        "write each task as a step, `steps: [{{{}}}]`, its `variables` as `inputs`, and read them with `{{{{inputs.NAME}}}}` and \
-         results with `{{{{steps.ID.output.NAME}}}}`",
+        "write each task as a step, `steps: [{{{}}}]`, its `variables` as `inputs`, and read them with \
+            `{{{{inputs.NAME}}}}` and results with `{{{{steps.ID.output.NAME}}}}`",
         first_step(top).unwrap_or_else(|| "id: first, tool: TOOL, args: {}".into())
     );
     top.report(finding.help(help));

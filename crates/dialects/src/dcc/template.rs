@@ -1,7 +1,7 @@
-//! The surface of templates: `{{ path }}` in text, where a path is `name.name[0]` and nothing else.
+//! The template syntax: `{{ path }}` in text, where a path is `name.name[0]` and nothing else.
 //!
-//! What is read here stands on the whole context ([`Namespace::Root`]); `bind` ties it to the names of a file. A reference
-//! that cannot be read is worth a warning, and fails when it is evaluated: files with one pass validation elsewhere, too.
+//! Paths start at the whole context ([`Namespace::Root`]); `bind` resolves them to the names of a file. An invalid
+//! reference is a warning and fails when it is evaluated, because files with one are also accepted by the original.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -10,16 +10,16 @@ use windlass_ir::{Code, Diagnostic, Span, Value};
 
 pub const OPEN: &str = "{{";
 pub const CLOSE: &str = "}}";
-/// Names and indexes in one path.
+/// The maximum number of names and indices in one path.
 const PARTS_MAX: usize = 256;
-/// Findings kept for one text.
+/// The maximum number of findings for one text.
 const FINDINGS_MAX: usize = 50;
 const FORM: &str = "write a path such as `{{inputs.files[0].name}}`";
 
-/// Tells where a range of the text that is being read stands in its file.
+/// Maps a range of the text to its location in the file.
 pub type Locate<'a> = &'a dyn Fn(Range<usize>) -> Span;
 
-/// Reads text with any number of references in it. Exactly one with nothing but blanks around it keeps its type.
+/// Parses text with any number of references. A single reference with only blanks around it keeps its type.
 pub fn parse_template(text: &str, locate: Locate<'_>) -> (Template, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let mut pieces = Vec::new();
@@ -63,7 +63,7 @@ fn assemble(text: &str, pieces: Vec<Piece>) -> Template {
     }
 }
 
-/// One path. Dots in a row count as one.
+/// Parses one path. Repeated dots count as one.
 fn reference(
     text: &str,
     body: Range<usize>,
@@ -104,9 +104,9 @@ fn index(of: Box<Expr>, inside: &str) -> Result<(Node, usize), &'static str> {
     let length = inside.find(']').ok_or("`[` has no closing `]`")?;
     let digits = &inside[..length];
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("only a number can stand in brackets");
+        return Err("only a number is allowed in brackets");
     }
-    let place = digits.parse().map_err(|_| "no list has that many elements")?;
+    let place = digits.parse().map_err(|_| "the list index is too large")?;
     let at = Box::new(Expr::new(Node::Literal(Value::Int(place)), of.span));
     Ok((Node::Index { of, at }, length + 2))
 }
@@ -120,31 +120,31 @@ fn unclosed(span: Span) -> Box<Diagnostic> {
 }
 
 fn no_name(span: Span) -> Box<Diagnostic> {
-    problem("this reference names nothing", span, FORM)
+    problem("this reference is empty", span, FORM)
 }
 
 fn bad_index(message: &str, span: Span) -> Box<Diagnostic> {
-    let help = "write the number of an element, counted from 0, or a name after a dot";
+    let help = "write the index of an element, starting at 0, or a name after a dot";
     problem(message, span, help)
 }
 
 fn too_long(span: Span) -> Box<Diagnostic> {
-    let message = format!("a path has at most {PARTS_MAX} parts");
-    Box::new(Diagnostic::error(Code::ExpressionLimit, message).at(span).help("take a shorter path"))
+    let message = format!("the path has more than {PARTS_MAX} parts");
+    Box::new(Diagnostic::error(Code::ExpressionLimit, message).at(span).help("use a shorter path"))
 }
 
-/// What raises an error with this message when it is evaluated.
+/// An expression that fails with this message when it is evaluated.
 pub fn fail(message: &str, span: Span) -> Expr {
     let args = vec![Expr::new(Node::Literal(Value::text(message)), span)];
     Expr::new(Node::Call { function: Function::Fail, args }, span)
 }
 
-/// A template that is tried alone: a first word that the context does not have is an error, as it is in a run.
+/// A standalone template: an unknown first word is an error, as it is in a run.
 pub fn against(template: Template, context: &Value) -> Template {
     let known = |name: &str| name == "item" || context.get(name).is_some();
     let Ok(template) = template.map_expressions::<Infallible>(&mut |expr| {
         Ok(match first_name(&expr).filter(|name| !known(name)) {
-            Some(name) => fail(&format!("there is no `{name}` here"), expr.span),
+            Some(name) => fail(&format!("unknown name `{name}`"), expr.span),
             None => expr,
         })
     });
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_null() {
+    fn missing_values_are_null() {
         check("{{inputs.absent.deep}}", "null");
         check("{{inputs.tags.0}}", "null");
         check("{{inputs.tags[9]}}", "null");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn text_around_makes_text() {
+    fn surrounding_text_makes_a_string() {
         check("hi {{inputs.who}} #{{inputs.n}}", r#""hi Ada #3""#);
         check("{{inputs.who}}{{inputs.n}}", r#""Ada3""#);
         check("{{inputs.tags}} [{{inputs.no}}] {{inputs.f}} {{inputs.ok}}", r#""[\"x\",\"y\"] [] 2.5 true""#);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_reference_it_is_as_written() {
+    fn text_without_references_stays_as_written() {
         for text in ["", " ", "no braces", "} }} {", "{ {x} }"] {
             check(text, &format!("{text:?}"));
         }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_warns_and_fails() {
+    fn invalid_references_warn_and_fail() {
         check_warns("{{oops", 0..2);
         check_warns("a {{}} b", 2..6);
         check_warns("{{ . }}", 0..7);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_word_that_is_not_there_fails() {
+    fn an_unknown_first_word_fails() {
         for text in ["{{nowhere.a}}", "x{{nowhere}}", "{{inputs .n}}"] {
             assert_eq!(eval(text), Err(Code::ExpressionValue), "{text}");
         }

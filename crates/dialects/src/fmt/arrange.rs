@@ -1,9 +1,9 @@
-//! Puts the keys of a [`Node`] into their canonical order, and comments where the printer can write them.
+//! Puts the keys of a [`Node`] into canonical order, and comments where the printer can write them.
 
 use super::order::{KeyOrder, MapOrder};
 use super::tree::{Collection, Content, Layout, Line, Member, Node, Shape};
 
-/// Trees are as deep as the reader allows, which bounds the recursion.
+/// The reader limits the depth of trees, which bounds the recursion.
 pub(super) fn arrange(node: &mut Node<'_>, order: KeyOrder) {
     let Content::Collection(collection) = &mut node.content else { return };
     match collection.shape {
@@ -37,7 +37,7 @@ fn name<'a>(member: &'a Member<'_>) -> &'a str {
     member.key.as_ref().map_or("", Node::text)
 }
 
-/// An alias must stay behind its anchor, so members that hold one or the other never pass each other.
+/// An alias must stay after its anchor, so members that contain one or the other are never reordered.
 fn sort(map: &mut Collection<'_>, order: &MapOrder) {
     let rank = |member: &Member<'_>| order.rank(name(member));
     let mut tied = map.members.iter().filter(|member| member.is_tied()).map(rank);
@@ -51,7 +51,7 @@ fn sort(map: &mut Collection<'_>, order: &MapOrder) {
     }
 }
 
-/// Blank lines stand between the members rather than in front of some of them.
+/// Blank lines separate members instead of preceding some of them.
 fn are_separated(members: &[Member<'_>]) -> bool {
     let blank = members.iter().skip(1).filter(|member| member.above.first() == Some(&Line::Blank)).count();
     blank > 0 && 2 * blank >= members.len() - 1
@@ -63,7 +63,7 @@ fn separate(member: &mut Member<'_>) {
     }
 }
 
-/// What is written behind a dash leaves no room for comments in front of it; they go above the dash.
+/// A comment cannot precede a value on the line of its dash, so it moves above the dash.
 fn lift_comments(item: &mut Member<'_>) {
     let mut lifted = Vec::new();
     front_comments(&mut item.value, &mut lifted);

@@ -1,5 +1,5 @@
-//! JSON in its canonical form: two spaces for each level, one member a line, keys in order. A list of numbers and short
-//! texts stays on one line.
+//! Canonical JSON: two spaces per level, one member per line, keys in order. A list of numbers and short strings
+//! stays on one line.
 
 use super::order::KeyOrder;
 use super::same::texts;
@@ -22,7 +22,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Strings and numbers are written as the author wrote them.
+    /// Strings and numbers are kept as written.
     fn written(&self, span: Span) -> &'a str {
         &self.text[span.start as usize..span.end as usize]
     }

@@ -1,7 +1,7 @@
-//! Workflow files in canonical form: order of keys, indentation and quotes. Comments and meaning stay.
+//! Formats workflow files: order of keys, indentation and quotes. Comments and meaning are preserved.
 //!
-//! A file is read, written down anew and read again; if the result does not say exactly the same, the file is left alone.
-//! The dialects come in only as tables of keys.
+//! A file is read, written and read again; if the result differs in meaning, the file is left alone. Dialects appear
+//! only as tables of keys.
 
 mod arrange;
 mod json;
@@ -19,14 +19,14 @@ use order::KeyOrder;
 use windlass_ir::{Code, Diagnostic, Source, SourceId, Sources, Span};
 use yaml::Unfit;
 
-/// What became of a file: the sources that findings point into, and its canonical form.
+/// The result of formatting a file: the sources that findings point into, and the canonical form.
 #[derive(Clone, Debug)]
 pub struct Formatted {
     pub sources: Sources,
     pub text: Result<String, Vec<Diagnostic>>,
 }
 
-/// [`format`] for a file, whose name says how it is written.
+/// [`format`] for a file, whose name determines the syntax.
 pub fn format_file(file: Text) -> Formatted {
     let mut sources = Sources::default();
     let text = match crate::open(file, &mut sources, &Limits::default()) {
@@ -36,13 +36,13 @@ pub fn format_file(file: Text) -> Formatted {
     Formatted { sources, text }
 }
 
-/// The file in canonical form, or why it has none: a text that is no YAML or JSON, with what is wrong in it. Unless it
-/// is said, the keys of the file tell of what kind it is; if they do not, they stay where they are. Findings are about source 0.
+/// The canonical form of a file, or why it has none: invalid YAML or JSON, with its errors. Unless given, the kind of
+/// file is detected by its keys; if that fails, keys stay in place. Findings refer to source 0.
 pub fn format(text: &str, format: Format, kind: Option<FileKind>) -> Result<String, Vec<Diagnostic>> {
     if is_only_remarks(text) && format == Format::Yaml {
         return Ok(with_plain_line_ends(text));
     }
-    // Checked as it stands, so that findings point into the file of the user.
+    // Checked as it is, so that findings point into the user's file.
     readable(text, format)?;
     let text = with_plain_line_ends(text);
     let root = readable(&text, format)?;
@@ -69,7 +69,7 @@ fn readable(text: &str, format: Format) -> Result<Node, Vec<Diagnostic>> {
     }
 }
 
-/// The keys of Spec Kit have types, so that `yes` and `"yes"` are two.
+/// Spec Kit's keys have types, so `yes` and `"yes"` are different keys.
 fn with_typed_keys(source: &Source, format: Format) -> Option<Node> {
     let limits = Limits { typed_keys: true, ..Limits::default() };
     let read = text::read(source, SourceId(0), format, &limits);
@@ -77,13 +77,13 @@ fn with_typed_keys(source: &Source, format: Format) -> Option<Node> {
     (FileKind::guess(&root) == Some(FileKind::Workflow(Dialect::Speckit))).then_some(root)
 }
 
-/// Comments and blank lines, and nothing that would have a form.
+/// Only comments and blank lines, so there is nothing to format.
 fn is_only_remarks(text: &str) -> bool {
     let text = text.trim_start_matches('\u{FEFF}');
     !text.is_empty() && text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
 }
 
-/// To a reader of YAML or JSON all line ends are alike.
+/// YAML and JSON readers treat all line endings alike.
 fn with_plain_line_ends(text: &str) -> String {
     text.trim_start_matches('\u{FEFF}').replace("\r\n", "\n").replace('\r', "\n")
 }
@@ -94,6 +94,15 @@ fn print_yaml(text: &str, order: KeyOrder) -> Result<String, Unfit> {
     Ok(print::print(&document))
 }
 
+/// The number of comments in a YAML file. For a file that the formatter cannot read, only whole lines are counted.
+pub(crate) fn comments(text: &str) -> usize {
+    let text = with_plain_line_ends(text);
+    match yaml::parse(&text) {
+        Ok(document) => same::remarks(&document).iter().filter(|remark| remark.starts_with('#')).count(),
+        Err(_) => text.lines().filter(|line| line.trim_start().starts_with('#')).count(),
+    }
+}
+
 fn has_same_remarks(one: &str, other: &str) -> bool {
     match (yaml::parse(one), yaml::parse(other)) {
         (Ok(one), Ok(other)) => same::remarks(&one) == same::remarks(&other),
@@ -102,7 +111,7 @@ fn has_same_remarks(one: &str, other: &str) -> bool {
 }
 
 fn not_formatted(unfit: &Unfit) -> Diagnostic {
-    let message = "this file uses something that the formatter cannot keep; it was left alone";
-    let help = "write what stands here in a simpler way, or format the file by hand";
+    let message = "this file uses syntax that the formatter cannot preserve, so it was left alone";
+    let help = "simplify this part, or format the file by hand";
     Diagnostic::error(Code::NotFormatted, message).at(Span::new(SourceId(0), unfit.at, unfit.at)).help(help)
 }

@@ -1,7 +1,7 @@
-//! The canonical order of keys: that of the rows in the tables of keys, part by part. The formatter knows nothing else about
-//! a dialect.
+//! The canonical order of keys, taken from the rows of the key tables, part by part. The formatter knows nothing else
+//! about a dialect.
 //!
-//! What no table describes keeps the author's order: arguments, environments, cases, schemas, metadata.
+//! Content that no table describes keeps the author's order: arguments, environments, cases, schemas, metadata.
 
 use crate::keys::{self, Block, Key, Language, Shape};
 use crate::{Dialect, FileKind};
@@ -9,7 +9,7 @@ use crate::{Dialect, FileKind};
 /// What is known about the order of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum KeyOrder {
-    /// The author's order is kept, all the way down: names and values of the user's own.
+    /// Names and values chosen by the user: keep the author's order, recursively.
     Author,
     Block(&'static Language, &'static Block),
     Shape(&'static Language, &'static Shape),
@@ -19,12 +19,12 @@ pub(super) enum KeyOrder {
 #[derive(Debug)]
 pub(super) enum MapOrder {
     Author,
-    /// The user's own names, in the author's order, with values of this kind.
+    /// Names chosen by the user, in the author's order, with values of this kind.
     Named(KeyOrder),
     Keys(Keys),
 }
 
-/// The keys that one mapping may have, in their order.
+/// The possible keys of one mapping, in order.
 #[derive(Debug)]
 pub(super) struct Keys {
     language: &'static Language,
@@ -45,7 +45,7 @@ impl KeyOrder {
         Self::Block(language, language.top())
     }
 
-    /// What holds for the items of a list.
+    /// The order of the items of a list.
     pub(super) fn item(self) -> Self {
         let Self::Shape(language, shape) = self else { return Self::Author };
         let item = inside(shape).into_iter().find_map(|inside| match inside {
@@ -55,7 +55,7 @@ impl KeyOrder {
         item.unwrap_or(Self::Author)
     }
 
-    /// What holds for a mapping with these keys, each with its value if that is a text.
+    /// The order of a mapping with these keys, each with its value if that is a string.
     pub(super) fn mapping<'a>(
         self,
         entries: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
@@ -74,12 +74,12 @@ impl KeyOrder {
     }
 }
 
-/// What a value of some shape holds.
+/// The order of a value of some shape.
 #[derive(Clone, Copy, Debug)]
 enum Inside {
     Items(&'static Shape),
     Block(&'static str),
-    /// Below names of the user's own.
+    /// Below names chosen by the user.
     Values(&'static Shape),
 }
 
@@ -113,7 +113,7 @@ fn inside(shape: &'static Shape) -> Vec<Inside> {
 }
 
 impl MapOrder {
-    /// What holds below a key.
+    /// The order below a key.
     pub(super) fn below(&self, key: &str) -> KeyOrder {
         match self {
             Self::Author => KeyOrder::Author,
@@ -122,7 +122,7 @@ impl MapOrder {
         }
     }
 
-    /// Where a key belongs; none where the author decides. A merge comes first, and what nobody knows comes last.
+    /// The rank of a key; `None` if the author decides. A merge comes first, unknown keys come last.
     pub(super) fn rank(&self, key: &str) -> Option<usize> {
         match self {
             Self::Author | Self::Named(_) => None,
@@ -143,12 +143,12 @@ impl Keys {
     ) -> Self {
         let mut rows = rows(language, &[block]);
         rows.extend(self::rows(language, &variants(language, block, entries)));
-        // Stable, so that the rows of a part keep their order.
+        // A stable sort keeps the order of rows within a part.
         rows.sort_by_key(|row| row.stands);
         Self { language, block, rows }
     }
 
-    /// A key may belong to another variant than the one that the mapping says it is.
+    /// A key may belong to a variant other than the declared one.
     fn below(&self, key: &str) -> KeyOrder {
         let is_it = |row: &&&'static Key| is_named(self.language, row.name, key);
         let others = || rows(self.language, &all_variants(self.language, self.block));
@@ -161,7 +161,7 @@ fn is_named(language: &Language, name: &str, key: &str) -> bool {
     if language.any_case { name.eq_ignore_ascii_case(key) } else { name == key }
 }
 
-/// The keys of blocks that are parts of one mapping: their own, then those that they include.
+/// The keys of blocks that form one mapping: their own, then those of included blocks.
 fn rows(language: &'static Language, blocks: &[&'static Block]) -> Vec<&'static Key> {
     let names = blocks.iter().flat_map(|block| block.includes);
     let included: Vec<&'static Block> = names.map(|name| language.block(name)).collect();
@@ -172,7 +172,7 @@ fn rows(language: &'static Language, blocks: &[&'static Block]) -> Vec<&'static 
     keys
 }
 
-/// The blocks that a mapping adds to its own keys; all that there are if it does not tell which.
+/// The blocks that a mapping adds to its own keys; all of them if the deciding key is absent.
 fn variants<'a>(
     language: &'static Language,
     block: &'static Block,
@@ -182,7 +182,7 @@ fn variants<'a>(
     let said = entries.clone().find(|(key, _)| is_named(language, variants.by, key));
     let word = match said {
         Some((_, word)) => word,
-        // What is merged in may say it.
+        // A merged mapping may contain the deciding key.
         None if entries.any(|(key, _)| key == "<<") => None,
         None => variants.default,
     };

@@ -1,4 +1,4 @@
-//! A [`Document`] becomes text: two spaces for each level, lists indented below their key, comments behind two spaces.
+//! Prints a [`Document`]: two spaces per level, lists indented below their key, comments after two spaces.
 
 use super::scalar::{Place, canonical};
 use super::tree::{
@@ -8,9 +8,9 @@ use crate::text::Style;
 use std::borrow::Cow;
 
 const STEP: usize = 2;
-/// Brackets that the author wrote over several lines are joined if they fit into this.
+/// Flow collections written over several lines are joined if they fit into this width.
 const WIDTH_MAX: usize = 100;
-/// Of UTF-8.
+/// Bytes of UTF-8.
 const CHAR_BYTES_MAX: usize = 4;
 
 pub(super) fn print(document: &Document<'_>) -> String {
@@ -21,7 +21,7 @@ pub(super) fn print(document: &Document<'_>) -> String {
 
 struct Printer {
     out: String,
-    /// The last lines belong to a text that keeps its blank lines, so that another one would be part of it.
+    /// The last lines belong to text that keeps its blank lines, so another blank line would become part of it.
     ends_in_kept_lines: bool,
 }
 
@@ -41,7 +41,7 @@ impl Printer {
     fn root(&mut self, node: &Node<'_>) {
         match node.block() {
             Some(collection) if node.properties.is_empty() => {
-                // No line is left to carry it, so it gets one.
+                // There is no line left for the comment, so it gets its own.
                 self.lines(&node.comment.map(Line::Text).into_iter().collect::<Vec<_>>(), 0);
                 self.members(collection, 0, false);
             }
@@ -53,7 +53,7 @@ impl Printer {
             None => {
                 let start = self.out.len();
                 self.value(node, 0, Shape::Map);
-                // A value begins with the space behind its key, and here is no key.
+                // A value starts with the space after its key, but there is no key here.
                 self.out.replace_range(start..=start, "");
             }
         }
@@ -92,10 +92,10 @@ impl Printer {
         self.ends_in_kept_lines = false;
     }
 
-    /// The members of a block collection. The first may stand on the line that is already begun.
+    /// The members of a block collection. The first may continue the current line.
     fn members(&mut self, collection: &Collection<'_>, indent: usize, is_begun: bool) {
         for (number, member) in collection.members.iter().enumerate() {
-            // Below its key a block begins at once; only at the top may a blank line stand first.
+            // A block starts right below its key; only at the top level may it start with a blank line.
             let above = match member.above.split_first() {
                 Some((Line::Blank, rest)) if number == 0 && indent > 0 => rest,
                 Some(_) | None => &member.above,
@@ -122,7 +122,7 @@ impl Printer {
         self.out.push(':');
     }
 
-    /// A value behind its colon or dash, with the end of its line.
+    /// A value after its colon or dash, with the end of its line.
     fn value(&mut self, node: &Node<'_>, indent: usize, shape: Shape) {
         for property in &node.properties {
             self.out.push(' ');
@@ -164,7 +164,7 @@ impl Printer {
             self.out.push_str(&canonical(scalar, is_tagged, place));
             return;
         }
-        // Line breaks in it mean a space, whatever the indentation, so that the author's lines stay.
+        // Line breaks in it mean a space, whatever the indentation, so the author's lines are kept.
         for (number, line) in scalar.raw.split('\n').enumerate() {
             let line = trim(line, number, scalar.style);
             if number > 0 {
@@ -194,7 +194,8 @@ impl Printer {
         self.ends_in_kept_lines = matches!(scalar.chomping, Chomping::Keep(_));
     }
 
-    /// Brackets stay brackets: on one line if they were, or if they fit and nothing needs a line of its own.
+    /// Flow collections stay flow collections: on one line if they were, or if they fit and nothing needs its own
+    /// line.
     fn flow(&mut self, collection: &Collection<'_>, indent: usize) {
         let start = self.out.len();
         let room = match collection.layout {
@@ -240,7 +241,7 @@ impl Printer {
         let is_absent = matches!(value.content, Content::Absent);
         self.out.push_str(if words.is_empty() || is_absent { "" } else { " " });
         match &value.content {
-            // A text in block style cannot stand between brackets.
+            // A block scalar cannot be inside a flow collection.
             Content::Absent | Content::Block(_) => {}
             Content::Alias(name) => self.out.push_str(name),
             Content::Scalar(scalar) => self.scalar(scalar, value.is_tagged(), Place::Flow, indent),
@@ -254,14 +255,14 @@ fn key_text(key: &Node<'_>) -> String {
         key.properties.iter().map(|property| Cow::Borrowed(*property)).collect();
     match &key.content {
         Content::Scalar(scalar) => words.push(canonical(scalar, key.is_tagged(), Place::Key)),
-        // A colon directly behind it would be part of the name.
+        // A colon directly after an alias would become part of its name.
         Content::Alias(name) => words.push(Cow::Owned(format!("{name} "))),
         Content::Absent | Content::Block(_) | Content::Collection(_) => {}
     }
     words.join(" ")
 }
 
-/// What stands in front of a value between brackets: key, anchor and tag.
+/// The key, anchor and tag before a value in a flow collection.
 fn member_words<'a>(member: &'a Member<'_>) -> Vec<Cow<'a, str>> {
     let has_value = !matches!(member.value.content, Content::Absent) || !member.value.properties.is_empty();
     let key = member.key.as_ref().map(|key| key_text(key) + if has_value { ":" } else { "" });
@@ -280,8 +281,8 @@ fn without_blanks<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
     lines.iter().copied().filter(|line| *line != Line::Blank).collect()
 }
 
-/// Writes brackets on one line. None if a comment or a line break is in the way, or if the text becomes longer than
-/// this; then it is written in part.
+/// Writes a flow collection on one line. Returns `None`, after writing part of it, if it contains a comment or a line
+/// break or exceeds the width.
 fn write_line(collection: &Collection<'_>, out: &mut String, length_max: usize) -> Option<()> {
     let (open, close) = brackets(collection.shape);
     let has_lines = |lines: &[Line<'_>]| lines.iter().any(|line| *line != Line::Blank);
@@ -316,8 +317,8 @@ fn write_member(member: &Member<'_>, out: &mut String, length_max: usize) -> Opt
     Some(())
 }
 
-/// A line of a scalar over several lines, without the space that means nothing. In double quotes a backslash at the end
-/// of a line may hold on to the space behind it.
+/// A line of a multiline scalar without insignificant spaces. In double quotes, a backslash at the end of a line may
+/// protect a space.
 fn trim(line: &str, number: usize, style: Style) -> &str {
     let line = if number > 0 { line.trim_start_matches([' ', '\t']) } else { line };
     let trimmed = line.trim_end_matches([' ', '\t']);

@@ -1,4 +1,4 @@
-//! The net below the formatter: whether two texts say the same, as trees and in their comments.
+//! The safety check of the formatter: whether two texts have the same trees and comments.
 
 use super::order::KeyOrder;
 use super::scalar::is_text;
@@ -18,7 +18,7 @@ pub(super) fn is_same(one: &Node, other: &Node, order: KeyOrder) -> bool {
     }
 }
 
-/// Where keys have an order both sides are compared in any order: what a merge brings in may have moved with it.
+/// Mappings with canonical order are compared in any order, because merged keys may have moved.
 fn is_same_map(one: &Mapping, other: &Mapping, order: KeyOrder) -> bool {
     let order = order.mapping(texts(one));
     let sorted = |map: &Mapping| {
@@ -54,7 +54,7 @@ fn is_same_scalar(one: &Scalar, other: &Scalar) -> bool {
     one.text == other.text && one.tag == other.tag && is_same_style(one.style, other.style, &one.text)
 }
 
-/// Without quotes a text may be a number or a boolean, in one version of YAML or the other.
+/// Without quotes, a string may become a number or a boolean in one version of YAML or the other.
 fn is_same_style(one: Style, other: Style, text: &str) -> bool {
     (one == Style::Plain) == (other == Style::Plain) || is_text(text)
 }

@@ -1,11 +1,11 @@
-//! How a scalar is quoted: not at all where every reader of YAML, 1.1 or 1.2, sees the same text, else in double quotes,
-//! or in single quotes if the text has backslashes or double quotes.
+//! Quoting of scalars: none if every YAML reader, 1.1 or 1.2, sees the same string; otherwise double quotes, or
+//! single quotes if the string contains backslashes or double quotes.
 
 use super::tree::Scalar;
 use crate::text::Style;
 use std::borrow::Cow;
 
-/// Where a scalar stands. Between brackets and in keys more characters have a meaning.
+/// The position of a scalar. In flow collections and keys, more characters are special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Block,
@@ -13,8 +13,8 @@ pub(crate) enum Place {
     Key,
 }
 
-/// A scalar of one line in its canonical form. What is plain stays as it is: quotes would change what it means, unless it
-/// is text anyway, and one that not every reader takes without them.
+/// A single-line scalar in canonical form. Plain scalars stay plain, because quotes would change their meaning,
+/// unless they are strings that some readers only accept with quotes.
 pub(super) fn canonical<'a>(scalar: &'a Scalar<'_>, is_tagged: bool, place: Place) -> Cow<'a, str> {
     let is_fixed = match scalar.style {
         Style::Plain => !(is_torn(&scalar.text, place) && is_text(&scalar.text)),
@@ -31,7 +31,7 @@ pub(super) fn canonical<'a>(scalar: &'a Scalar<'_>, is_tagged: bool, place: Plac
     }
 }
 
-/// An author who wrote `\u00e9` or `\t` wants to see it; only `\\` and `\"` are a matter of quoting.
+/// An author who wrote `\u00e9` or `\t` wants to keep it; only `\\` and `\"` are a matter of quoting.
 fn has_escapes(raw: &str) -> bool {
     let mut bytes = raw.bytes();
     while let Some(byte) = bytes.next() {
@@ -42,7 +42,7 @@ fn has_escapes(raw: &str) -> bool {
     false
 }
 
-/// Not a control character, nor one of those that nobody sees or that turn the writing around.
+/// Not a control character, an invisible character or one that changes the writing direction.
 fn is_visible(c: char) -> bool {
     let hidden = matches!(
         c,
@@ -51,12 +51,12 @@ fn is_visible(c: char) -> bool {
     !c.is_control() && !hidden
 }
 
-/// True if a text can stand without quotes and is the same text to every reader.
+/// Whether a string can be written without quotes and means the same to every reader.
 pub(crate) fn is_bare(text: &str, place: Place) -> bool {
     text.chars().all(is_visible) && is_plain(text, place)
 }
 
-/// Some readers of YAML end a text at a question mark between brackets, wherever it stands.
+/// Some YAML readers end a plain scalar at a question mark inside a flow collection.
 fn is_torn(text: &str, place: Place) -> bool {
     match place {
         Place::Block => false,
@@ -66,7 +66,7 @@ fn is_torn(text: &str, place: Place) -> bool {
 
 fn is_plain(text: &str, place: Place) -> bool {
     let begins = text.starts_with(|c: char| c.is_whitespace() || "-?:,[]{}#&*!|>'\"%@`".contains(c));
-    // An expression in braces is quoted everywhere, so that one can move it into brackets or add a `: ` to it.
+    // Expressions in braces are always quoted, so that they can be moved into brackets or extended with `: `.
     let marks =
         text.contains(": ") || text.contains(" #") || text.contains(['{', '}']) || text.ends_with(':');
     let more = match place {
@@ -76,12 +76,12 @@ fn is_plain(text: &str, place: Place) -> bool {
     !begins && !marks && !more && !text.ends_with(char::is_whitespace) && is_text(text)
 }
 
-/// Of a number in any base.
+/// A number in any base.
 fn is_digit(c: char) -> bool {
     c.is_ascii_hexdigit() || c == '_'
 }
 
-/// True if the text, without quotes, is text in YAML 1.1 and 1.2 alike: no number, date, boolean or null.
+/// Whether the text without quotes is a string in both YAML 1.1 and 1.2, and not a number, date, boolean or null.
 pub(super) fn is_text(text: &str) -> bool {
     const WORDS: [&str; 15] =
         ["", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf", ".nan"];
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_go_where_no_reader_needs_them() {
+    fn unnecessary_quotes_are_removed() {
         let check = |raw: &str, block: &str, flow: &str| {
             let scalar = scalar(raw);
             assert_eq!(canonical(&scalar, false, Place::Block), block, "{raw} in a block");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_version_of_yaml_takes_for_something_else_is_no_text() {
+    fn ambiguous_scalars_stay_quoted() {
         let others = [
             "yes",
             "No",

@@ -1,4 +1,4 @@
-//! Walks through what lies between the tokens of a YAML file: space, comments and single marks.
+//! Scans the text between the tokens of a YAML file: spaces, comments and indicators.
 
 use super::tree::Line;
 
@@ -6,7 +6,8 @@ use super::tree::Line;
 pub(super) struct Scanner<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
-    /// Between these two lie only space and comments. Many collections may end at one place, and each asks what is next.
+    /// Only spaces and comments lie between these two. Many collections may end at one place, and each asks for the
+    /// next token.
     known_gap: (usize, usize),
 }
 
@@ -28,13 +29,13 @@ impl<'a> Scanner<'a> {
         self.skip(|byte| matches!(byte, b' ' | b'\t' | b'\n'));
     }
 
-    /// The next comment, wherever it stands.
+    /// The next comment, wherever it is.
     pub(super) fn comment(&mut self) -> Option<&'a str> {
         self.skip_space();
         (self.peek() == Some(b'#')).then(|| self.rest_of_line())
     }
 
-    /// The next comment if it stands on this line.
+    /// The next comment if it is on this line.
     pub(super) fn comment_on_line(&mut self) -> Option<&'a str> {
         self.skip(|byte| matches!(byte, b' ' | b'\t'));
         (self.peek() == Some(b'#')).then(|| self.rest_of_line())
@@ -46,7 +47,7 @@ impl<'a> Scanner<'a> {
         self.text[start..self.at].trim_end()
     }
 
-    /// Takes a mark that stands next, but for space.
+    /// Consumes the next indicator, skipping spaces.
     pub(super) fn eat(&mut self, mark: u8) -> bool {
         self.skip_space();
         let found = self.peek() == Some(mark);
@@ -54,7 +55,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Takes a `-` or `?`, which only count before a space.
+    /// Consumes a `-` or `?`, which only count before a space.
     pub(super) fn eat_before_space(&mut self, mark: u8) -> bool {
         self.skip_space();
         let next = self.text.as_bytes().get(self.at + 1);
@@ -92,7 +93,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Comments that are indented as far as a block collection which ends here, and further than what comes next.
+    /// Comments indented as far as a block collection that ends here, and further than the next token.
     pub(super) fn tail(&mut self, column: usize) -> Vec<Line<'a>> {
         let mut lines = Vec::new();
         let least = self.column_of_next_token().map_or(column, |next| column.max(next + 1));
@@ -110,7 +111,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// None at the end of the file.
+    /// `None` at the end of the file.
     fn column_of_next_token(&mut self) -> Option<usize> {
         let start = self.at;
         if !(self.known_gap.0..=self.known_gap.1).contains(&start) {
@@ -127,8 +128,8 @@ impl<'a> Scanner<'a> {
         self.at - self.text[..self.at].rfind('\n').map_or(0, |newline| newline + 1)
     }
 
-    /// Where the line starts, if nothing but space stands before this place. Looks no further back than that space, as
-    /// lines may be long.
+    /// The start of the line if only spaces precede this position. Looks back only over those spaces, as lines may be
+    /// long.
     fn start_of_line(&self) -> Option<usize> {
         let before = &self.text.as_bytes()[..self.at];
         let space = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();

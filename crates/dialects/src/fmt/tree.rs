@@ -1,5 +1,5 @@
-//! A YAML file as it was written: what the reader of workflows leaves out is kept here, and what the printer decides is
-//! left out. Comments and blank lines belong to the member of a collection that they stand above.
+//! A YAML file as written: contains what the workflow reader drops, and leaves out what the printer decides. Comments
+//! and blank lines belong to the collection member below them.
 
 use crate::text::Style;
 
@@ -8,13 +8,13 @@ pub(super) struct Document<'a> {
     /// Directives and comments above the `---`.
     pub(super) before: Vec<Line<'a>>,
     pub(super) marker: Option<Marker<'a>>,
-    /// Comments about the file, which stay on top whatever key comes first.
+    /// Comments about the file, which stay at the top whatever key comes first.
     pub(super) head: Vec<Line<'a>>,
     pub(super) root: Node<'a>,
     pub(super) foot: Vec<Line<'a>>,
 }
 
-/// The `---`, with the comment behind it.
+/// The `---`, with the comment after it.
 #[derive(Debug)]
 pub(super) struct Marker<'a> {
     pub(super) comment: Option<&'a str>,
@@ -23,9 +23,9 @@ pub(super) struct Marker<'a> {
 /// A line without content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// One or more of them.
+    /// One or more blank lines.
     Blank,
-    /// A comment, a directive or the `...` of the end, without the space around it.
+    /// A comment, a directive or the final `...`, without surrounding spaces.
     Text(&'a str),
 }
 
@@ -34,15 +34,15 @@ pub(super) struct Node<'a> {
     /// Anchor and tag in the order of the file, as written.
     pub(super) properties: Vec<&'a str>,
     pub(super) content: Content<'a>,
-    /// On the line where the node ends, or, for collections and texts in block style, where it begins.
+    /// The comment on the line where the node ends, or, for collections and block scalars, where it begins.
     pub(super) comment: Option<&'a str>,
-    /// It holds an anchor or an alias, so that it cannot change places with another one.
+    /// Whether it contains an anchor or an alias, so that it cannot be reordered.
     pub(super) is_tied: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Content<'a> {
-    /// A null that nobody wrote.
+    /// An implicit null.
     Absent,
     Alias(&'a str),
     Scalar(Scalar<'a>),
@@ -58,7 +58,7 @@ pub(super) struct Scalar<'a> {
     pub(super) style: Style,
 }
 
-/// A literal or folded scalar, its lines without their indentation.
+/// A literal or folded scalar, its lines without indentation.
 #[derive(Debug)]
 pub(super) struct BlockScalar<'a> {
     /// `|` or `>`.
@@ -71,7 +71,7 @@ pub(super) struct BlockScalar<'a> {
 pub(super) enum Chomping {
     Clip,
     Strip,
-    /// The blank lines below are part of the text; so many of them.
+    /// The number of blank lines below that are part of the text.
     Keep(usize),
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Collection<'a> {
     pub(super) shape: Shape,
     pub(super) layout: Layout,
     pub(super) members: Vec<Member<'a>>,
-    /// What stands below the last member.
+    /// Lines below the last member.
     pub(super) tail: Vec<Line<'a>>,
 }
 
@@ -93,13 +93,13 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Block,
-    /// Brackets on one line.
+    /// A flow collection on one line.
     Line,
-    /// Brackets over several lines.
+    /// A flow collection over several lines.
     Lines,
 }
 
-/// An item of a list, which has no key, or an entry of a mapping, which has one.
+/// An item of a list, without a key, or an entry of a mapping, with one.
 #[derive(Debug)]
 pub(super) struct Member<'a> {
     pub(super) above: Vec<Line<'a>>,
@@ -108,7 +108,7 @@ pub(super) struct Member<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// A collection that is written without brackets.
+    /// A collection written without brackets.
     pub(super) fn block(&self) -> Option<&Collection<'a>> {
         match &self.content {
             Content::Collection(collection) if collection.layout == Layout::Block => Some(collection),

@@ -1,5 +1,5 @@
-//! The text of a YAML file becomes a [`Document`]: the parser's events say what there is, and everything between them is
-//! walked through and kept. What is met there unexpectedly makes the file [`Unfit`], so that nothing is ever lost.
+//! Parses the text of a YAML file into a [`Document`]: the parser's events provide the nodes, and everything between
+//! them is scanned and kept. Unexpected text there makes the file [`Unfit`], so nothing is ever lost.
 
 use super::scan::Scanner;
 use super::tree::{
@@ -10,7 +10,7 @@ use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 use std::iter::Peekable;
 use std::ops::Range;
 
-/// The file uses something that this reader cannot keep; the place where it was met.
+/// The file uses syntax that this reader cannot preserve; contains the position.
 #[derive(Debug)]
 pub(super) struct Unfit {
     pub(super) at: usize,
@@ -18,7 +18,7 @@ pub(super) struct Unfit {
 
 type Parsed<T> = Result<T, Unfit>;
 
-/// The text has been read without errors before, so that its nesting is bounded, and it has no `\r`.
+/// The text has already been read without errors, so its nesting is bounded, and it has no `\r`.
 pub(super) fn parse(text: &str) -> Parsed<Document<'_>> {
     let options = granit_parser::options! {
         emit_comments: false,
@@ -90,7 +90,7 @@ impl<'a, I: Iterator<Item = Parsed<Place<'a>>>> Builder<'a, I> {
         Ok(lines)
     }
 
-    /// One value. Comments that have no place of their own in front of it go to `lead`, above the member it is in.
+    /// Reads one value. Comments in front of it that cannot stay there go to `lead`, above its member.
     fn node(&mut self, lead: &mut Vec<Line<'a>>) -> Parsed<Node<'a>> {
         let (event, range) = self.next()?;
         match event {
@@ -110,7 +110,7 @@ impl<'a, I: Iterator<Item = Parsed<Place<'a>>>> Builder<'a, I> {
                 let properties = self.properties(anchor, tag.is_some(), lead)?;
                 self.collection(Shape::Map, style, properties, anchor != 0, &range, lead)
             }
-            // The other events are about the stream, and none of them comes where a value is due.
+            // The other events concern the stream and never occur where a value is due.
             _ => self.unfit(),
         }
     }
@@ -133,7 +133,7 @@ impl<'a, I: Iterator<Item = Parsed<Place<'a>>>> Builder<'a, I> {
         std::iter::from_fn(|| self.scan.comment()).map(Line::Text).collect()
     }
 
-    /// Goes to the start of a token through nothing but space and comments.
+    /// Advances to the start of a token, through spaces and comments only.
     fn reach(&mut self, start: usize, lead: &mut Vec<Line<'a>>) -> Parsed<()> {
         lead.extend(self.comments());
         self.expect(self.scan.at == start)
@@ -145,7 +145,7 @@ impl<'a, I: Iterator<Item = Parsed<Place<'a>>>> Builder<'a, I> {
         Ok(&self.scan.text[range.clone()])
     }
 
-    /// A node that ends here, with the comment behind it.
+    /// A node that ends here, with the comment after it.
     fn ended(&mut self, properties: Vec<&'a str>, content: Content<'a>, is_tied: bool) -> Node<'a> {
         Node { properties, content, comment: self.scan.comment_on_line(), is_tied }
     }
@@ -224,7 +224,7 @@ impl<'a, I: Iterator<Item = Parsed<Place<'a>>>> Builder<'a, I> {
         Ok(Node { properties, content: Content::Collection(collection), comment, is_tied })
     }
 
-    /// Takes the end of the innermost collection, if that is what comes next.
+    /// Consumes the end of the innermost collection, if it is next.
     fn end(&mut self) -> Option<Range<usize>> {
         let is_end =
             |next: &Parsed<Place<'a>>| matches!(next, Ok((Event::SequenceEnd | Event::MappingEnd, _)));
@@ -285,8 +285,8 @@ impl<'a, I: Iterator<Item = Parsed<Place<'a>>>> Builder<'a, I> {
         })
     }
 
-    /// The comma behind a member. The comment behind the comma is the member's too; what stands before a comma on a
-    /// line of its own comes back, to stand above the next member.
+    /// Consumes the comma after a member. A comment after the comma belongs to the member; comments before a comma on
+    /// its own line are returned, to be placed above the next member.
     fn comma(&mut self, member: &mut Member<'a>) -> Vec<Line<'a>> {
         let carried = self.comments();
         if self.scan.eat(b',') && member.value.comment.is_none() && carried.is_empty() {
@@ -334,7 +334,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Comments at the top are about the file. But if a blank line divides them, the last ones are about the first key.
+/// Comments at the top describe the file. If a blank line divides them, the last ones belong to the first key.
 fn give_to_first_member<'a>(head: &mut Vec<Line<'a>>, root: &mut Node<'a>) {
     let Content::Collection(Collection { layout: Layout::Block, members, .. }) = &mut root.content else {
         return;
@@ -349,8 +349,8 @@ fn give_to_first_member<'a>(head: &mut Vec<Line<'a>>, root: &mut Node<'a>) {
     }
 }
 
-/// The lines of a block scalar without their indentation, which the first line with text tells, and without the blank
-/// ones at the end. None if they do not fit the text that the parser found.
+/// The lines of a block scalar without indentation, which the first line with text determines, and without trailing
+/// blank lines. `None` if they do not match the text that the parser found.
 fn dedent<'a>(body: &'a str, text: &str) -> Option<Vec<&'a str>> {
     let spaces = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let Some((number, first)) = text.split('\n').enumerate().find(|(_, line)| !line.is_empty()) else {
@@ -367,7 +367,7 @@ fn dedent<'a>(body: &'a str, text: &str) -> Option<Vec<&'a str>> {
     Some(lines)
 }
 
-/// Only at the end of a file can a text be without the line end that its header promises.
+/// Only at the end of a file can the final line break be missing.
 fn chomping(header: &str, text: &str) -> Chomping {
     let ends = text.len() - text.trim_end_matches('\n').len();
     match () {

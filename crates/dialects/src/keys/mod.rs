@@ -1,7 +1,8 @@
-//! Every key of every dialect, as data: where it stands, what it holds, and what becomes of it here. The schemas for
-//! editors (`schema`) and the page of all keys (`page`) come from these tables, and tests hold them against the readers.
+//! Every key of every dialect, as data: where it is used, its value, and its effect. The schemas for editors
+//! (`schema`) and the page of all keys (`page`) are generated from these tables, and tests compare them with the
+//! readers.
 //!
-//! A table describes what a reader does; the reader never asks it.
+//! A table describes a reader; the reader never uses it.
 
 mod cases;
 mod dagnats;
@@ -31,13 +32,13 @@ pub struct Language {
     pub name: &'static str,
     pub title: &'static str,
     pub about: &'static str,
-    /// What opens an expression; empty where there are none.
+    /// What opens an expression; empty if there are none.
     pub opens: &'static str,
-    /// Keys may be written in capital letters.
+    /// Keys may be written in upper case.
     pub any_case: bool,
     pub blocks: &'static [&'static [Block]],
-    /// The values of `config.semantics` under which names and bounds are those of another dialect, and the tables say
-    /// which keys there are but not what they may hold.
+    /// The values of `config.semantics` under which names and limits are those of another dialect. For these, the
+    /// tables say which keys exist but not which values they accept.
     pub foreign: &'static [&'static str],
 }
 
@@ -46,42 +47,66 @@ pub struct Language {
 pub struct Block {
     pub name: &'static str,
     pub about: &'static str,
-    /// Blocks whose keys are keys of this one too.
+    /// Blocks whose keys are also keys of this one.
     pub includes: &'static [&'static str],
     pub keys: &'static [Key],
     pub rules: &'static [Rule],
     pub variants: Option<Variants>,
     pub unknown: Unknown,
-    /// Only ever a part of other blocks: included by them, or one of their variants.
+    /// Only used as part of other blocks: included by them, or as one of their variants.
     pub part: bool,
+    /// What is missing, if the block is read and checked but not implemented yet.
+    pub not_yet: Option<&'static str>,
 }
 
-/// Further keys by the value of one key.
+/// The subject of a statement that something is not implemented yet.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject {
+    /// The name of a block and a key of it.
+    Key(&'static str, &'static str),
+    Block(&'static str),
+}
+
+/// Everything that Windlass reads and checks but does not implement yet, with what is missing. Documentation and schemas
+/// take their statements from here.
+pub fn not_yet() -> impl Iterator<Item = (&'static Language, Subject, &'static str)> {
+    LANGUAGES.into_iter().flat_map(|language| {
+        language.blocks().flat_map(move |block| {
+            let own = block.not_yet.map(|missing| (language, Subject::Block(block.name), missing));
+            let keys = block.keys.iter().filter_map(move |key| {
+                key.not_yet.map(|missing| (language, Subject::Key(block.name, key.name), missing))
+            });
+            own.into_iter().chain(keys)
+        })
+    })
+}
+
+/// Additional keys that depend on the value of one key.
 #[derive(Clone, Copy, Debug)]
 pub struct Variants {
     pub by: &'static str,
-    /// What holds when the key is left out.
+    /// The value if the key is absent.
     pub default: Option<&'static str>,
     /// Values, and the block with the keys that each adds.
     pub of: &'static [(&'static str, &'static str)],
 }
 
-/// What becomes of a key that is in no table.
+/// What happens to unknown keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
     Warned,
     Refused,
 }
 
-/// What holds between the keys of a block. A key whose value is null counts as left out; `a.b` is a key inside a key.
+/// A rule between the keys of a block. A null key counts as absent; `a.b` is a key inside a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     OneOf(&'static [&'static str]),
     AtMostOneOf(&'static [&'static str]),
     AnyOf(&'static [&'static str]),
-    /// The first key cannot stand without the second.
+    /// The first key requires the second.
     Needs(&'static str, &'static str),
-    /// The first key cannot have this value without the second.
+    /// The first key can have this value only with the second.
     NeedsWhen(&'static str, &'static str, &'static str),
 }
 
@@ -91,72 +116,74 @@ pub struct Key {
     pub shape: Shape,
     pub about: &'static str,
     pub required: bool,
-    /// Null is refused although the key may be left out.
+    /// Null is invalid although the key is optional.
     pub not_null: bool,
     pub default: Default,
-    /// A good value: JSON, or else plain text. Where none is given the shape has one.
+    /// A valid value: JSON, or else plain text. If empty, the shape provides one.
     pub example: &'static str,
-    /// It means something only beside this other key.
+    /// It has a meaning only next to this other key.
     pub beside: Option<&'static str>,
     pub status: Status,
+    /// What is missing, if the key is read and checked but its effect is not implemented yet.
+    pub not_yet: Option<&'static str>,
     pub stands: Part,
 }
 
-/// Where in its mapping a key stands in the canonical form. Within a part the order is that of the rows: those of a block,
-/// of the blocks that it includes, and of its variant.
+/// The position of a key in the canonical order of its mapping. Within a part, the order is that of the rows: those
+/// of a block, of included blocks, and of its variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Who it is.
+    /// Identity.
     Who,
-    /// When it is done, and what.
+    /// When it runs, and what it does.
     Work,
-    /// What it is given, and what it gives.
+    /// Inputs and outputs.
     Data,
-    /// Time, attempts, limits.
+    /// Timeouts, retries and limits.
     Policy,
     Rest,
 }
 
-/// What holds when an optional key is left out.
+/// The value of an optional key that is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Default {
     None,
     /// A value that could be written: JSON, or else plain text.
     Value(&'static str),
-    /// Said in words.
+    /// Described in words.
     Words(&'static str),
 }
 
-/// What becomes of a key that is written. Whatever is not honoured has a note that says why.
+/// The effect of a key. Each key that has none has a note that says why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    Honoured,
+    Supported,
     /// Accepted without effect; a hint says so.
     NoEffect(&'static str),
-    /// A warning, and no effect.
+    /// No effect; a warning says so.
     Warned(&'static str),
     /// An error.
     Refused(&'static str),
 }
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// Any value, taken as it is.
+    /// Any value, taken literally.
     Any,
-    /// Any value; null is one of them, even where the key is required.
+    /// Any value, including null even if the key is required.
     AnyOrNull,
-    /// Any value; texts in it may hold expressions.
+    /// Any value; strings in it may contain expressions.
     Template,
-    /// Text; a number or a truth value counts by its letters.
+    /// Text; numbers and booleans are taken as written.
     Text,
-    /// Text that may hold expressions.
+    /// Text that may contain expressions.
     TextTemplate,
-    /// Nothing but text.
+    /// A string and nothing else.
     String,
-    /// Nothing but text, which may hold expressions.
+    /// A string and nothing else, which may contain expressions.
     StringTemplate,
-    /// One expression as a whole.
+    /// A single expression.
     Condition,
     Form(Form),
     Words(&'static [&'static str]),
@@ -166,7 +193,7 @@ pub enum Shape {
         max: i64,
     },
     Number,
-    /// A number from 0.
+    /// A number of at least 0.
     NotNegative,
     /// A number above 0.
     Positive,
@@ -175,11 +202,11 @@ pub enum Shape {
     List(&'static Shape),
     /// A list with at least one element.
     Several(&'static Shape),
-    /// A list or a mapping with so many entries.
+    /// A list or a mapping with this many entries.
     Sized(&'static Shape, u32, u32),
-    /// A list of texts, one of which has this form.
+    /// A list of strings, one of which has this form.
     Containing(Form),
-    /// Free names to values of one shape.
+    /// A mapping from arbitrary names to values of one shape.
     Map(&'static Shape),
     /// The same, with a form for the names.
     Named(Form, &'static Shape),
@@ -191,15 +218,24 @@ pub enum Shape {
     Either(&'static [Shape]),
 }
 
-/// Text of a certain form. The pattern is one that both ECMAScript and the validator of the tests understand.
+/// Text of a certain form. Both ECMAScript and the validator of the tests must understand the pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     pub what: &'static str,
     pub pattern: &'static str,
     pub example: &'static str,
-    /// What else is taken by its letters, and has this form then.
+    /// Other types that are taken as written, in this form.
     pub also: &'static [&'static str],
 }
+
+const NO_EXECUTOR: &str =
+    "there is no executor; mock its responses, or provide an executor through the library";
+const NO_SERVER: &str = "there is no server that receives requests";
+const NO_PUBLISHER: &str = "requests for approval are not published";
+const NO_RESPONSE: &str = "`respond` has no executor; mock its response";
+const NO_MESSAGES: &str = "messages do not start runs";
+const NO_WORKERS: &str = "workers cannot fire triggers";
+const NO_MEMORIES: &str = "agents receive no memories";
 
 const NOTHING: &[&str] = &[];
 /// `true` and `false`.
@@ -220,7 +256,8 @@ const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
         default: Default::None,
         example: "",
         beside: None,
-        status: Status::Honoured,
+        status: Status::Supported,
+        not_yet: None,
         stands: Part::Work,
     }
 }
@@ -238,7 +275,7 @@ impl Key {
         Self { default: Default::Value(value), ..self }
     }
 
-    /// A default that is no single value.
+    /// A default that is not a single value.
     const fn otherwise(self, words: &'static str) -> Self {
         Self { default: Default::Words(words), ..self }
     }
@@ -249,6 +286,10 @@ impl Key {
 
     const fn beside(self, other: &'static str) -> Self {
         Self { beside: Some(other), ..self }
+    }
+
+    const fn not_yet(self, missing: &'static str) -> Self {
+        Self { not_yet: Some(missing), ..self }
     }
 
     const fn no_effect(self, note: &'static str) -> Self {
@@ -278,6 +319,7 @@ const fn block(name: &'static str, about: &'static str, keys: &'static [Key]) ->
         variants: None,
         unknown: Unknown::Warned,
         part: false,
+        not_yet: None,
     }
 }
 
@@ -301,6 +343,10 @@ impl Block {
     const fn part(self) -> Self {
         Self { part: true, ..self }
     }
+
+    const fn not_yet(self, missing: &'static str) -> Self {
+        Self { not_yet: Some(missing), ..self }
+    }
 }
 
 impl Language {
@@ -321,13 +367,13 @@ impl Language {
         self.blocks().find(|block| block.name == name).expect("tables name blocks that exist: a test looks")
     }
 
-    /// The keys that a block has whatever its variant, those it includes first.
+    /// The keys that a block has in every variant, included ones first.
     pub fn keys(&self, block: &Block) -> Vec<&'static Key> {
         let included = block.includes.iter().flat_map(|name| self.keys(self.block(name)));
         included.chain(block.keys).collect()
     }
 
-    /// The keys that the variants of a block add, each name once.
+    /// The keys that the variants of a block add, without duplicates.
     pub fn variant_keys(&self, block: &Block) -> Vec<&'static Key> {
         let mut keys: Vec<&Key> = Vec::new();
         for (_, name) in block.variants.iter().flat_map(|variants| variants.of) {
@@ -339,7 +385,7 @@ impl Language {
     }
 }
 
-/// What an example or a default in a table says: JSON, or else plain text.
+/// Parses an example or a default of a table: JSON, or else plain text.
 pub fn literal(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|_| serde_json::Value::String(text.to_owned()))
 }

@@ -1,29 +1,44 @@
-//! The tables as a page for people: every key of every dialect, and what becomes of it.
+//! Renders the tables as a page for people: every key of every dialect and its effect.
 
 use super::schema::sentence;
-use super::{Block, Default, Key, LANGUAGES, Language, Rule, Shape, Status, Unknown};
+use super::{Block, Default, Key, LANGUAGES, Language, Rule, Shape, Status, Subject, Unknown, not_yet};
 
 const HEAD: &str = "\
 # Every key of every dialect
 
-This page is written by the program from the same tables as the [schemas for editors](editors.md), and a test holds every
-row against the reader of its dialect. What the keys of the house dialect mean together is told in [swdl](swdl.md).
+This page is generated from the same tables as the [schemas for editors](editors.md), and a test compares every row with the
+reader of its dialect. [swdl](swdl.md) explains how the keys of the native dialect work together.
 
-| here | what it means |
+| here | meaning |
 |---|---|
-| honoured | the key is read, checked and kept in the plan as the column before says; what of a plan runs today is told in the README |
-| hint | the key is accepted without effect, and a hint says so |
-| warning | the key has no effect, and a warning says so |
-| error | the file is refused |
+| supported | Windlass reads and checks the key, and it has the stated effect |
+| not yet | Windlass reads and checks the key, but the stated effect is [not implemented yet](#not-implemented-yet) |
+| hint | Windlass accepts the key without effect and reports a hint |
+| warning | the key has no effect, and Windlass reports a warning |
+| error | Windlass refuses the file |
 
-A key that is in no table is reported as `unknown_key`: a warning, or an error where a section says so. Nothing is dropped
-in silence. A key with the value null is as good as left out, unless it is required.
+A key that is in no table is reported as `unknown_key`: a warning, or an error where a section says so. Windlass never ignores a
+key silently. A key with the value null counts as absent, unless it is required.
+
+## Not implemented yet
+
+Windlass validates the following and keeps it in the plan, but does not act on it.
+
+| dialect | key or type | missing |
+|---|---|---|
 ";
 
 /// The text of `docs/dialects.md`.
 pub fn page() -> String {
+    let missing = not_yet().map(|(language, subject, note)| {
+        let subject = match subject {
+            Subject::Key(block, key) => format!("`{key}` of {}", link(language, block)),
+            Subject::Block(block) => link(language, block),
+        };
+        format!("| {} | {subject} | {note} |\n", language.name)
+    });
     let sections = LANGUAGES.into_iter().map(language);
-    std::iter::once(HEAD.to_owned()).chain(sections).collect()
+    std::iter::once(HEAD.to_owned()).chain(missing).chain(sections).collect()
 }
 
 fn language(language: &Language) -> String {
@@ -36,18 +51,21 @@ fn section(language: &Language, block: &Block) -> String {
     let mut text = format!("\n### {}\n\n{}", heading(language, block.name), sentence(block.about));
     let includes: Vec<String> = block.includes.iter().map(|name| link(language, name)).collect();
     if !includes.is_empty() {
-        text += &format!(" Has the keys of {} too.", listed(&includes, "and"));
+        text += &format!(" Also has the keys of {}.", listed(&includes, "and"));
     }
     if let Some(variants) = &block.variants {
         let links = variants.of.iter().map(|(word, name)| format!("`{word}`: {}", link(language, name)));
         let links: Vec<String> = links.collect();
-        text += &format!(" More keys by `{}`: {}.", variants.by, links.join(", "));
+        text += &format!(" Additional keys by `{}`: {}.", variants.by, links.join(", "));
     }
     for rule in block.rules {
         text += &format!(" {}", rule_text(rule));
     }
     if block.unknown == Unknown::Refused {
         text += " Any other key is an error.";
+    }
+    if let Some(note) = block.not_yet {
+        text += &format!(" [Not implemented yet](#not-implemented-yet): {note}.");
     }
     text.push('\n');
     if !block.keys.is_empty() {
@@ -85,11 +103,11 @@ fn row(language: &Language, key: &Key) -> String {
         Default::Words(words) => words.to_owned(),
     };
     let about = match key.beside {
-        Some(other) => format!("{}; beside `{other}`", key.about),
+        Some(other) => format!("{}; next to `{other}`", key.about),
         None => key.about.to_owned(),
     };
     let status = match key.status {
-        Status::Honoured => "honoured".to_owned(),
+        Status::Supported => key.not_yet.map_or("supported".to_owned(), |_| "not yet".to_owned()),
         Status::NoEffect(note) => format!("hint: {note}"),
         Status::Warned(note) => format!("warning: {note}"),
         Status::Refused(note) => format!("error: {note}"),
@@ -109,17 +127,17 @@ fn value(language: &Language, shape: &Shape) -> String {
         Shape::Form(form) => form.what.into(),
         Shape::Words(words) => listed(&code(words), "or"),
         Shape::Boolean => "`true` or `false`".into(),
-        Shape::Integer { min, max: i64::MAX } => format!("whole number from {min}"),
-        Shape::Integer { min: i64::MIN, max } => format!("whole number up to {max}"),
+        Shape::Integer { min, max: i64::MAX } => format!("whole number, at least {min}"),
+        Shape::Integer { min: i64::MIN, max } => format!("whole number, at most {max}"),
         Shape::Integer { min, max } => format!("whole number from {min} to {max}"),
         Shape::Number => "number".into(),
-        Shape::NotNegative => "number from 0".into(),
+        Shape::NotNegative => "number, at least 0".into(),
         Shape::Positive => "number above 0".into(),
         Shape::Share => "number from 0 to 1".into(),
         Shape::List(item) | Shape::Several(item) => format!("list of: {}", value(language, item)),
         Shape::Sized(of, min, max) if min == max => format!("{} ({min})", value(language, of)),
         Shape::Sized(of, min, max) => format!("{} ({min} to {max})", value(language, of)),
-        Shape::Containing(form) => format!("list of: text, one of them {}", form.what),
+        Shape::Containing(form) => format!("list of strings, one of them {}", form.what),
         Shape::Map(item) | Shape::Named(_, item) => format!("name to: {}", value(language, item)),
         Shape::Block(name) => link(language, name),
         Shape::Null => "null".into(),

@@ -1,11 +1,11 @@
-//! The keys of schedules files of DCC-MCP: which workflow starts when.
+//! The keys of DCC-MCP schedules files: which workflow starts when.
 
-use super::{Block, Form, Language, NOTHING, Shape, Variants, WORD_OR_NUMBER, block, key};
+use super::{Block, Form, Language, NO_SERVER, NOTHING, Shape, Variants, WORD_OR_NUMBER, block, key};
 
 pub const LANGUAGE: Language = Language {
     name: "schedules",
     title: "DCC-MCP schedules",
-    about: "`schedules.yaml` and `*.schedules.yaml` of DCC-MCP: workflows that start by the clock or on a request",
+    about: "`schedules.yaml` and `*.schedules.yaml` of DCC-MCP: workflows that start on a schedule or on a request",
     opens: "{{",
     any_case: false,
     blocks: &[DOCUMENT],
@@ -29,26 +29,26 @@ const PATH: Shape = Shape::Form(Form {
 const DOCUMENT: &[Block] = &[
     block(
         "file",
-        "the top of a schedules file",
-        &[key("schedules", Shape::List(&Shape::Block("schedule")), "what starts when")],
+        "the top level of a schedules file",
+        &[key("schedules", Shape::List(&Shape::Block("schedule")), "the schedules")],
     ),
     block(
         "schedule",
-        "one entry",
+        "one schedule",
         &[
-            key("id", FILLED, "unique over all files").required(),
+            key("id", FILLED, "unique across all files").required(),
             key("workflow", FILLED, "the name of the workflow").required().example("tidy-up"),
             key("enabled", Shape::Boolean, "whether it fires").default("true"),
             key("trigger", Shape::Block("trigger"), "what starts it").required(),
-            key("inputs", Shape::Template, "what the run is given; may read `trigger`")
+            key("inputs", Shape::Template, "inputs of the run; may read `trigger`")
                 .example(r#"{"path": "{{trigger.payload.path}}"}"#),
-            key("max_concurrent", COUNT, "runs at once; 0 is no limit").default("1"),
+            key("max_concurrent", COUNT, "concurrent runs; 0 means no limit").default("1"),
         ],
     ),
     block(
         "trigger",
         "what starts the workflow",
-        &[key("kind", Shape::Words(&["cron", "webhook"]), "by the clock, or on a request").required()],
+        &[key("kind", Shape::Words(&["cron", "webhook"]), "on a schedule, or on a request").required()],
     )
     .variants(Variants {
         by: "kind",
@@ -57,13 +57,14 @@ const DOCUMENT: &[Block] = &[
     }),
     block(
         "cron_trigger",
-        "by the clock, `kind: cron`",
+        "on a schedule, `kind: cron`",
         &[
             key("expression", Shape::Text, "second, minute, hour, day, month, weekday, optionally year")
                 .required()
                 .example("0 0 3 * * *"),
-            key("timezone", Shape::Text, "a name of the tz database").default("UTC"),
-            key("jitter_secs", COUNT, "each fire is put off by up to so many seconds").default("0"),
+            key("timezone", Shape::Text, "a name from the tz database").default("UTC"),
+            key("jitter_secs", COUNT, "each firing is delayed at random by up to this many seconds")
+                .default("0"),
         ],
     )
     .part(),
@@ -71,10 +72,11 @@ const DOCUMENT: &[Block] = &[
         "webhook_trigger",
         "on a POST request, `kind: webhook`",
         &[
-            key("path", PATH, "where it listens").required(),
-            key("secret_env", FILLED, "the variable that holds the secret that signs requests")
+            key("path", PATH, "path to listen on").required(),
+            key("secret_env", FILLED, "the environment variable with the secret that signs requests")
                 .example("HOOK_SECRET"),
         ],
     )
+    .not_yet(NO_SERVER)
     .part(),
 ];

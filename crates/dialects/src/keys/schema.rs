@@ -1,12 +1,13 @@
-//! Tables as JSON Schema 2020-12, for editors and for whoever checks a file before Windlass reads it. What a schema cannot
-//! say (names that must exist, cycles, expressions, cron patterns) is left to the reader, which is never more lenient.
+//! Renders the tables as JSON Schema 2020-12, for editors and other programs that check a file in advance. Rules that
+//! a schema cannot express (existing names, cycles, expressions, cron patterns) are left to the reader, which is
+//! never more lenient.
 
 use super::{Block, Default, Form, Key, Language, Rule, Shape, Status, Unknown, Variants, literal};
 use serde_json::{Map, Value as Json, json};
 
 const HOME: &str = "https://raw.githubusercontent.com/windlass-dev/windlass/main/schemas";
 
-/// The schema of one kind of file. A strict one refuses keys that have no effect, which the reader only warns about.
+/// The schema of one kind of file. A strict schema refuses keys without effect, which the reader only warns about.
 pub fn schema(language: &Language, strict: bool) -> Json {
     let writer = Writer { language, strict };
     let mut schema = Map::new();
@@ -22,7 +23,7 @@ pub fn schema(language: &Language, strict: bool) -> Json {
     Json::Object(schema)
 }
 
-/// Whose keys stand in the blocks that include it, and nowhere else.
+/// Blocks whose keys only appear in the blocks that include them.
 fn is_only_included(language: &Language, block: &Block) -> bool {
     let variants = language.blocks().filter_map(|other| other.variants);
     let is_variant = variants.flat_map(|variants| variants.of).any(|(_, name)| *name == block.name);
@@ -35,7 +36,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The file itself. One that asks for the rules of another dialect is left to the reader.
+    /// The file itself. Files that select the rules of another dialect are left to the reader.
     fn top(&self) -> Map<String, Json> {
         let top = self.language.top();
         if self.language.foreign.is_empty() {
@@ -57,7 +58,7 @@ impl Writer<'_> {
     fn block(&self, block: &Block) -> Map<String, Json> {
         let mut schema = Map::new();
         if !block.part {
-            // Null is for keys that may be left out; where it is not for, the key says so.
+            // Optional keys accept null; exceptions are marked on the key.
             schema.insert("type".into(), json!(["object", "null"]));
         }
         schema.insert("description".into(), json!(block.about));
@@ -78,7 +79,7 @@ impl Writer<'_> {
         schema
     }
 
-    /// The keys of a block; those that only a variant has are named too, and described by the variant.
+    /// The keys of a block; keys that only a variant has are named as well, and described by the variant.
     fn properties(&self, block: &Block, keys: &[&Key]) -> Map<String, Json> {
         let mut properties: Map<String, Json> =
             keys.iter().map(|key| (key.name.to_owned(), self.key(key))).collect();
@@ -93,8 +94,8 @@ impl Writer<'_> {
             Status::Refused(_) => absent(),
             Status::Warned(_) if self.strict => absent(),
             Status::NoEffect(_) | Status::Warned(_) => json!({"deprecated": true}),
-            Status::Honoured if key.required || key.not_null => self.required(&key.shape),
-            Status::Honoured => or_null(self.shape(&key.shape)),
+            Status::Supported if key.required || key.not_null => self.required(&key.shape),
+            Status::Supported => or_null(self.shape(&key.shape)),
         };
         let fields = schema.as_object_mut().expect("shapes are objects");
         fields.insert("description".into(), json!(self.description(key)));
@@ -107,7 +108,7 @@ impl Writer<'_> {
         schema
     }
 
-    /// A key that is required cannot be null, which would be as good as leaving it out.
+    /// A required key cannot be null, which would be the same as leaving it out.
     fn required(&self, shape: &Shape) -> Json {
         let is_anything = matches!(shape, Shape::Any | Shape::Template);
         if is_anything { json!({"not": absent()}) } else { self.shape(shape) }
@@ -119,13 +120,16 @@ impl Writer<'_> {
         let takes_expressions =
             matches!(key.shape, Shape::Template | Shape::TextTemplate | Shape::StringTemplate);
         if takes_expressions && !opens.is_empty() {
-            text += &format!(" Takes expressions, `{opens} … }}}}`.");
+            text += &format!(" May contain expressions, `{opens} … }}}}`.");
         }
         if let Default::Words(words) = key.default {
             text += &format!(" Default: {words}.");
         }
         if let Status::NoEffect(note) | Status::Warned(note) | Status::Refused(note) = key.status {
             text += &format!(" {}", sentence(note));
+        }
+        if let Some(note) = key.not_yet {
+            text += &format!(" Not implemented yet: {note}.");
         }
         text.trim_start().to_owned()
     }
@@ -169,7 +173,7 @@ impl Writer<'_> {
         }
     }
 
-    /// One condition for each value of the deciding key; left out or null, it has its default.
+    /// One condition for each value of the deciding key; if it is absent or null, its default applies.
     fn variants(&self, block: &Block, variants: &Variants) -> Vec<Json> {
         let variant = |(word, name): &(&str, &str)| {
             let mut then = json!({"$ref": format!("#/$defs/{name}")});
@@ -181,7 +185,7 @@ impl Writer<'_> {
         variants.of.iter().map(variant).collect()
     }
 
-    /// The keys that other variants have and this one has not.
+    /// The keys that other variants have but this one does not.
     fn of_others(&self, block: &Block, variant: &str) -> Json {
         let own =
             self.language.keys(self.language.block(variant)).into_iter().chain(self.language.keys(block));
@@ -206,7 +210,7 @@ impl Writer<'_> {
     }
 }
 
-/// A key that may be left out may be null, which says the same.
+/// An optional key may be null, which is the same as leaving it out.
 fn or_null(schema: Json) -> Json {
     let Json::Object(mut fields) = schema else { return schema };
     if fields.contains_key("$ref") {
@@ -236,7 +240,7 @@ fn or_null(schema: Json) -> Json {
     }
 }
 
-/// What is null is not there.
+/// Null counts as absent.
 fn absent() -> Json {
     json!({"type": "null"})
 }
@@ -250,7 +254,7 @@ fn given(key: &str) -> Json {
 }
 
 fn rule(rule: &Rule) -> Vec<Json> {
-    // Nothing is asked of a block that is not there.
+    // An absent block has no requirements.
     let all = |keys: &[&str]| keys.iter().map(|key| given(key)).chain([absent()]).collect::<Vec<_>>();
     match rule {
         Rule::OneOf(keys) => vec![json!({"oneOf": all(keys)})],
@@ -279,7 +283,7 @@ fn is_meant(variants: &Variants, word: &str) -> Json {
     }
 }
 
-/// The notes of the tables begin small and end without a stop.
+/// The notes in the tables start in lower case and have no final period.
 pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     if text.is_empty() {

@@ -1,11 +1,11 @@
-//! The keys of speckit: `workflow.yml` of Spec Kit, and its fourteen types of steps.
+//! The keys of speckit: `workflow.yml` of Spec Kit with its fourteen step types.
 
 use super::{Block, COUNT, Form, Key, Language, NOTHING, Part, Shape, Variants, block, key};
 
 pub const LANGUAGE: Language = Language {
     name: "speckit",
     title: "Spec Kit workflow (speckit)",
-    about: "`workflow.yml` of Spec Kit: steps one after the other, with loops, gates and calls of assistants",
+    about: "`workflow.yml` of Spec Kit: a sequence of steps with loops, gates and AI assistants",
     opens: "{{",
     any_case: false,
     blocks: &[DOCUMENT, STEPS],
@@ -25,7 +25,7 @@ const VERSION: Shape = Shape::Form(Form {
     also: NOTHING,
 });
 const OUTPUT_NAME: Form = Form {
-    what: "a name of an output",
+    what: "name of an output",
     pattern: "^(?!(workflow|status|error|aborted|integration|model|options|input)$)[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
     example: "report",
     also: NOTHING,
@@ -33,7 +33,7 @@ const OUTPUT_NAME: Form = Form {
 const STEP_ID: Shape =
     Shape::Form(Form { what: "text without `:`", pattern: "^[^:]+$", example: "work", also: NOTHING });
 const FILLED: Shape =
-    Shape::Form(Form { what: "text that is not empty", pattern: r"\S", example: "text", also: NOTHING });
+    Shape::Form(Form { what: "non-empty string", pattern: r"\S", example: "text", also: NOTHING });
 const BRACES: Shape = Shape::Form(Form {
     what: "an expression",
     pattern: r"\{\{",
@@ -79,24 +79,24 @@ const CONDITION: Shape = Shape::Either(&[
 const DOCUMENT: &[Block] = &[
     block(
         "file",
-        "the top of a workflow file",
+        "the top level of a workflow file",
         &[
             key(
                 "schema_version",
                 Shape::Either(&[Shape::Words(&["1.0"]), Shape::Integer { min: 1, max: 1 }]),
-                "the version of the language; there is one",
+                "version of the language; there is only one",
             )
             .not_null()
             .default("1.0"),
-            key("workflow", Shape::Block("workflow"), "who this is, and defaults for steps").required(),
-            key("requires", Shape::Block("requires"), "what the author says is needed; advice only")
+            key("workflow", Shape::Block("workflow"), "metadata, and defaults for steps").required(),
+            key("requires", Shape::Block("requires"), "requirements stated by the author; not checked")
                 .not_null(),
-            key("inputs", Shape::Map(&Shape::Block("input")), "what a run is started with").not_null(),
-            key("steps", Shape::Several(&Shape::Block("step")), "the work, in order").required(),
+            key("inputs", Shape::Map(&Shape::Block("input")), "inputs of a run").not_null(),
+            key("steps", Shape::Several(&Shape::Block("step")), "the steps, in order").required(),
             key(
                 "outputs",
                 Shape::Named(OUTPUT_NAME, &Shape::Block("output")),
-                "what a call of this workflow gives back",
+                "outputs that a calling workflow receives",
             )
             .not_null(),
         ],
@@ -110,18 +110,18 @@ const DOCUMENT: &[Block] = &[
             key("version", VERSION, "three numbers, in quotes").not_null().default("0.0.0"),
             key("author", Shape::Any, "for people"),
             key("description", Shape::Any, "for people"),
-            key("integration", Shape::String, "assistant of steps that name none").example("claude"),
-            key("model", Shape::String, "model of steps that name none").example("opus"),
-            key("options", Shape::Map(&Shape::Any), "laid under the options of steps"),
+            key("integration", Shape::String, "default assistant").example("claude"),
+            key("model", Shape::String, "default model").example("opus"),
+            key("options", Shape::Map(&Shape::Any), "default options of steps"),
         ],
     ),
     block(
         "requires",
-        "what the author says is needed",
+        "requirements stated by the author",
         &[
-            key("speckit_version", Shape::Any, "which versions of Spec Kit").example(">=1.0"),
+            key("speckit_version", Shape::Any, "supported versions of Spec Kit").example(">=1.0"),
             key("integrations", Shape::Any, "which assistants").example(r#"["claude"]"#),
-            key("permissions", Shape::Any, "what it may do").refused("nothing would enforce it"),
+            key("permissions", Shape::Any, "permissions").refused("nothing would enforce it"),
         ],
     )
     .refuses_unknown(),
@@ -129,13 +129,16 @@ const DOCUMENT: &[Block] = &[
         "input",
         "an input of the workflow",
         &[
-            key("type", Shape::Words(&["string", "number", "boolean", ""]), "what values are converted to")
-                .default("string"),
+            key(
+                "type",
+                Shape::Words(&["string", "number", "boolean", ""]),
+                "type that values are converted to",
+            )
+            .default("string"),
             key("required", Shape::Any, "whether a run without it is refused").default("false"),
-            key("default", Shape::Any, "the value when none is given; checked against type and enum")
-                .example("x"),
-            key("enum", Shape::List(&Shape::Any), "the values allowed").example(r#"["a", "b"]"#),
-            key("prompt", Shape::Any, "what people are told about it"),
+            key("default", Shape::Any, "default value; checked against type and enum").example("x"),
+            key("enum", Shape::List(&Shape::Any), "the allowed values").example(r#"["a", "b"]"#),
+            key("prompt", Shape::Any, "question shown to people"),
             key("description", Shape::Any, "for people"),
         ],
     ),
@@ -172,26 +175,28 @@ const WORDS: &[&str] = &[
     "slot", "github", "workflow",
 ];
 
-const GO_ON: Key = key("continue_on_error", Shape::Boolean, "whether the run goes on when it fails")
+const GO_ON: Key = key("continue_on_error", Shape::Boolean, "whether the run continues if the step fails")
     .not_null()
     .default("false")
     .stands(Part::Rest);
 const NO_GO_ON: Key = GO_ON.warned("failures of the steps inside are not caught");
 const INTEGRATION: Key = key("integration", Shape::StringTemplate, "which assistant")
-    .otherwise("that of the workflow")
+    .otherwise("the assistant of the workflow")
     .example("claude");
 const MODEL: Key =
-    key("model", Shape::StringTemplate, "which model").otherwise("that of the workflow").example("opus");
-const CAPTURE: Key = key("capture", Shape::Boolean, "whether its output is kept").not_null().default("false");
+    key("model", Shape::StringTemplate, "which model").otherwise("the model of the workflow").example("opus");
+const CAPTURE: Key =
+    key("capture", Shape::Boolean, "whether to capture its output").not_null().default("false");
 const CAPTURE_MAX: Key = key(
     "capture_max_bytes",
     Shape::Either(&[COUNT, Shape::Integer { min: -1, max: -1 }]),
-    "bytes kept of each stream; -1 is no limit",
+    "captured bytes per stream; -1 means no limit",
 )
 .default("1048576")
 .beside("capture");
-const ROUNDS: Key = key("max_iterations", COUNT, "most rounds; reaching it is a success").default("10");
-const BODY: Key = key("steps", STEP_LIST, "what a round does").required();
+const ROUNDS: Key =
+    key("max_iterations", COUNT, "maximum number of rounds; reaching it is a success").default("10");
+const BODY: Key = key("steps", STEP_LIST, "steps of a round").required();
 
 const STEPS: &[Block] = &[
     block(
@@ -199,7 +204,7 @@ const STEPS: &[Block] = &[
         "one step of a list",
         &[
             key("id", STEP_ID, "unique in the whole file").required().stands(Part::Who),
-            key("type", Shape::Words(WORDS), "what kind of step")
+            key("type", Shape::Words(WORDS), "type of the step")
                 .not_null()
                 .default("command")
                 .stands(Part::Who),
@@ -208,19 +213,23 @@ const STEPS: &[Block] = &[
     .variants(TYPES),
     block(
         "command_step",
-        "a command of Spec Kit, done by an assistant, `type: command`",
+        "a Spec Kit command for an assistant, `type: command`",
         &[
             GO_ON,
             key("command", Shape::String, "its name").required().example("speckit.plan"),
-            key("input", Shape::Map(&Shape::Template), "`args` reaches the assistant")
+            key("input", Shape::Map(&Shape::Template), "`args` is passed to the assistant")
                 .not_null()
                 .example(r#"{"args": "login"}"#),
             INTEGRATION,
             MODEL,
-            key("options", Shape::Map(&Shape::Any), "kept with the result").not_null(),
-            key("integration_args", Shape::List(&Shape::StringTemplate), "more arguments of the assistant")
-                .not_null(),
-            key("integration_options", Shape::Map(&Shape::Template), "more options of the assistant")
+            key("options", Shape::Map(&Shape::Any), "recorded with the result").not_null(),
+            key(
+                "integration_args",
+                Shape::List(&Shape::StringTemplate),
+                "additional arguments of the assistant",
+            )
+            .not_null(),
+            key("integration_options", Shape::Map(&Shape::Template), "additional options of the assistant")
                 .not_null(),
             CAPTURE,
             CAPTURE_MAX,
@@ -236,7 +245,7 @@ const STEPS: &[Block] = &[
         "a prompt for an assistant, `type: prompt`",
         &[
             GO_ON,
-            key("prompt", Shape::StringTemplate, "what it is asked").required().example("Say hello."),
+            key("prompt", Shape::StringTemplate, "the prompt").required().example("Say hello."),
             INTEGRATION,
             MODEL,
             key("timeout", Shape::Positive, "seconds").not_null().default("300"),
@@ -247,10 +256,10 @@ const STEPS: &[Block] = &[
     .part(),
     block(
         "shell_step",
-        "a command of the shell, `type: shell`",
+        "a shell command, `type: shell`",
         &[
             GO_ON,
-            key("run", Shape::StringTemplate, "the command; values are inserted as they are")
+            key("run", Shape::StringTemplate, "the command; values are inserted without quoting")
                 .required()
                 .example("make"),
             key("timeout", Shape::Positive, "seconds").not_null().default("300"),
@@ -260,23 +269,23 @@ const STEPS: &[Block] = &[
     .part(),
     block(
         "gate_step",
-        "a step where a person decides, `type: gate`",
+        "a decision by a person, `type: gate`",
         &[
             GO_ON,
-            key("message", Shape::TextTemplate, "what is asked").required().example("Go on?"),
+            key("message", Shape::TextTemplate, "the question").required().example("Go on?"),
             key(
                 "options",
                 Shape::Several(&Shape::String),
-                "the choices; unless a no is skipped, one is `reject` or `abort`",
+                "the options; one must be `reject` or `abort` unless `on_reject` is `skip`",
             )
             .not_null()
             .default(r#"["approve", "reject"]"#)
             .example(r#"["yes", "reject"]"#),
-            key("on_reject", Shape::Words(&["abort", "skip", "retry"]), "what a rejection means")
+            key("on_reject", Shape::Words(&["abort", "skip", "retry"]), "effect of a rejection")
                 .not_null()
                 .default("abort"),
-            key("show_file", Shape::StringTemplate, "a file to look at").example("plan.md"),
-            key("verdict_input", FILLED, "an input that decides when it is given")
+            key("show_file", Shape::StringTemplate, "a file to show").example("plan.md"),
+            key("verdict_input", FILLED, "an input that decides if it is not empty")
                 .not_null()
                 .example("verdict"),
         ],
@@ -288,8 +297,8 @@ const STEPS: &[Block] = &[
         &[
             NO_GO_ON,
             key("condition", CONDITION, "decides").required(),
-            key("then", STEP_LIST, "when it holds").required(),
-            key("else", STEP_LIST, "when it does not hold"),
+            key("then", STEP_LIST, "steps if it holds").required(),
+            key("else", STEP_LIST, "steps if it does not hold"),
         ],
     )
     .part(),
@@ -298,24 +307,24 @@ const STEPS: &[Block] = &[
         "one of several lists of steps, `type: switch`",
         &[
             NO_GO_ON,
-            key("expression", Shape::AnyOrNull, "an expression; its value as text picks the case")
+            key("expression", Shape::AnyOrNull, "an expression; its text form selects the case")
                 .required()
                 .example("{{ inputs.x }}"),
             key("cases", Shape::Map(&STEP_LIST), "steps for each value").required(),
-            key("default", STEP_LIST, "steps when no case fits"),
+            key("default", STEP_LIST, "steps if no case matches"),
         ],
     )
     .part(),
     block(
         "while_step",
-        "steps that are repeated while a condition holds, `type: while`",
-        &[NO_GO_ON, key("condition", CONDITION, "asked before each round").required(), ROUNDS, BODY],
+        "steps that repeat while a condition holds, `type: while`",
+        &[NO_GO_ON, key("condition", CONDITION, "evaluated before each round").required(), ROUNDS, BODY],
     )
     .part(),
     block(
         "do_while_step",
-        "steps that are done once and repeated while a condition holds, `type: do-while`",
-        &[NO_GO_ON, key("condition", CONDITION, "asked after each round").required(), ROUNDS, BODY],
+        "steps that run once and repeat while a condition holds, `type: do-while`",
+        &[NO_GO_ON, key("condition", CONDITION, "evaluated after each round").required(), ROUNDS, BODY],
     )
     .part(),
     block(
@@ -323,17 +332,17 @@ const STEPS: &[Block] = &[
         "one step for each item, `type: fan-out`",
         &[
             GO_ON,
-            key("items", Shape::AnyOrNull, "a list, or an expression that gives one")
+            key("items", Shape::AnyOrNull, "a list, or an expression that evaluates to one")
                 .required()
                 .example(r#"["a", "b"]"#),
-            key("max_concurrency", Shape::Any, "items at once").default("1"),
-            key("step", Shape::Block("step"), "what is done; reads `item`").required(),
+            key("max_concurrency", Shape::Any, "concurrent items").default("1"),
+            key("step", Shape::Block("step"), "the step for each item; may read `item`").required(),
         ],
     )
     .part(),
     block(
         "fan_in_step",
-        "results of earlier steps put together, `type: fan-in`",
+        "combines the results of earlier steps, `type: fan-in`",
         &[
             GO_ON,
             key("wait_for", Shape::Several(&Shape::String), "ids of earlier steps")
@@ -345,20 +354,16 @@ const STEPS: &[Block] = &[
     .part(),
     block(
         "init_step",
-        "sets up a project for Spec Kit, `type: init`",
+        "sets up a Spec Kit project, `type: init`",
         &[
             GO_ON,
             key("project", Shape::Template, "its name").example("app"),
-            key("here", Shape::Template, "whether it is the current folder").example("true"),
+            key("here", Shape::Template, "whether to use the current folder").example("true"),
             key("integration", Shape::StringTemplate, "which assistant").example("claude"),
             key("integration_options", Shape::Template, "options of the assistant").example("--x"),
-            key(
-                "script",
-                Shape::Either(&[Shape::Words(&["sh", "ps", "py"]), BRACES]),
-                "which kind of scripts",
-            ),
-            key("force", Shape::Template, "whether files are overwritten").example("true"),
-            key("ignore_agent_tools", Shape::Template, "whether a missing assistant is no error")
+            key("script", Shape::Either(&[Shape::Words(&["sh", "ps", "py"]), BRACES]), "type of scripts"),
+            key("force", Shape::Template, "whether to overwrite files").example("true"),
+            key("ignore_agent_tools", Shape::Template, "whether to accept a missing assistant")
                 .default("true"),
             key("preset", Shape::Template, "which preset").example("lean"),
         ],
@@ -366,19 +371,21 @@ const STEPS: &[Block] = &[
     .part(),
     block(
         "slot_step",
-        "a place that overlays fill, `type: slot`",
+        "a place that overlays can fill, `type: slot`",
         &[GO_ON, key("name", FILLED, "its name").required().example("after-plan")],
     )
     .part(),
     block(
         "github_step",
-        "something done on GitHub, `type: github`; any other key is an error",
+        "an action on GitHub, `type: github`; any other key is an error",
         &[
             GO_ON,
-            key("operation", Shape::Words(&["add-label"]), "what is done").required(),
-            key("target", Shape::Words(&["issue", "pull_request"]), "to what").required(),
+            key("operation", Shape::Words(&["add-label"]), "the action").required(),
+            key("target", Shape::Words(&["issue", "pull_request"]), "what to label").required(),
             key("repository", REPOSITORY, "owner and name").required().example("owner/repo"),
-            key("number", Shape::Either(&[COUNT, NUMBER]), "which one").required().example("7"),
+            key("number", Shape::Either(&[COUNT, NUMBER]), "number of the issue or pull request")
+                .required()
+                .example("7"),
             key("label", LABEL, "at most 50 characters").required().example("ready"),
         ],
     )

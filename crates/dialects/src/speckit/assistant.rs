@@ -1,5 +1,4 @@
-//! Steps that hand work to a command line agent: a named command or a plain prompt, with what the workflow block says
-//! for all of them.
+//! Steps for a command-line agent: a named command or a prompt, with the defaults of the workflow block.
 
 use super::bind::Binder;
 use super::field::{
@@ -20,7 +19,7 @@ const CAPTURED_TIMEOUT: Duration = Duration::from_secs(600);
 const PROMPT_TIMEOUT: Duration = Duration::from_secs(300);
 const CAPTURE_BYTES: u64 = 1 << 20;
 
-/// What steps take from the workflow block when they say nothing themselves.
+/// The defaults that steps inherit from the workflow block.
 #[derive(Debug, Default)]
 pub struct Defaults {
     integration: Option<Bound>,
@@ -45,7 +44,7 @@ impl Defaults {
 fn default_text(block: &Table<'_>, key: &'static str, code: Code) -> Option<Bound> {
     let node = given(block, key)?;
     if as_text(node).is_none() {
-        let message = format!("`workflow.{key}` must be text, not {}", what(block, node));
+        let message = format!("`workflow.{key}` must be a string, not {}", what(block, node));
         block.report(block.error(code, key, node.span, message).help("write one name, or leave it out"));
         return None;
     }
@@ -72,7 +71,8 @@ fn is_blank(bound: &Bound) -> bool {
     bound.template == Template::Constant(Value::text(""))
 }
 
-/// The value of a step, or of the workflow where the step has none. An expression that gives nothing is a value, too.
+/// The value of a step, or of the workflow if the step has none. An expression that evaluates to nothing counts as a
+/// value.
 pub fn inherited(
     table: &Table<'_>,
     key: &'static str,
@@ -99,7 +99,7 @@ fn weight(template: &Template) -> usize {
 }
 
 fn too_much(table: &Table<'_>, key: &str) -> Diagnostic {
-    let message = format!("`workflow.{key}` is too large to be taken over by so many steps");
+    let message = format!("`workflow.{key}` is too large to be inherited by so many steps");
     let finding = table.error(Code::ExpressionLimit, key, table.span.head(), message);
     finding.help("make it smaller, or split the workflow")
 }
@@ -119,14 +119,14 @@ pub fn command(table: &Table<'_>, around: &Around<'_>) -> Work {
     if !captured && present(table, "timeout").is_some() {
         let message = "`timeout` has no effect on a command whose output is not captured";
         let finding = table.warning(Code::IgnoredKey, "timeout", table.key_span("timeout"), message);
-        table.report(finding.reference("timeout").help("add `capture: true`, or take it out"));
+        table.report(finding.reference("timeout").help("add `capture: true`, or remove it"));
     }
     let timeout = capture.map(|_| timeout.unwrap_or(CAPTURED_TIMEOUT));
     (assistant(table, ask, capture, options(table, around), around), timeout)
 }
 
 pub fn prompt(table: &Table<'_>, around: &Around<'_>) -> Work {
-    let prompt = needed(table, "prompt", "say what to ask: `prompt: Summarise the changes`");
+    let prompt = needed(table, "prompt", "write the prompt: `prompt: Summarize the changes`");
     let prompt = prompt.and_then(|node| evaluated_text(table, "prompt", node));
     let ask = Ask::Prompt(prompt.unwrap_or_else(|| nothing(table, "prompt")));
     let timeout = seconds(table, "timeout").unwrap_or(PROMPT_TIMEOUT);
@@ -150,7 +150,7 @@ fn assistant(
     })))
 }
 
-/// A mapping whose texts are evaluated.
+/// A mapping whose strings are evaluated.
 fn bindings(table: &Table<'_>, key: &'static str) -> Bindings {
     let Some(node) = present(table, key) else { return IndexMap::new() };
     let Some(map) = mapping(table, key, node) else { return IndexMap::new() };
@@ -164,12 +164,12 @@ fn bindings(table: &Table<'_>, key: &'static str) -> Bindings {
 fn arguments(table: &Table<'_>) -> Vec<Bound> {
     let key = "integration_args";
     let Some(node) = present(table, key) else { return Vec::new() };
-    let items = field::list(table, key, node, "a list of texts").unwrap_or_default();
+    let items = field::list(table, key, node, "a list of strings").unwrap_or_default();
     let listed = items.iter().enumerate();
     listed.filter_map(|(index, item)| evaluated_text(table, &format!("{key}[{index}]"), item)).collect()
 }
 
-/// Those of the step laid over those of the workflow.
+/// The options of the step override those of the workflow.
 fn options(table: &Table<'_>, around: &Around<'_>) -> IndexMap<Arc<str>, Value> {
     let defaults = &around.document.defaults.options;
     let mut options = IndexMap::new();
@@ -197,11 +197,11 @@ fn capture(table: &Table<'_>) -> Option<Capture> {
         }
     };
     if let Some(node) = limit.filter(|_| !capture) {
-        // A wrong `capture` is reported itself.
+        // An invalid `capture` is reported on its own.
         if !table.has("capture") || says(table, "capture", false) {
             let message = "`capture_max_bytes` needs `capture: true`";
             let finding = table.error(Code::BadField, "capture_max_bytes", node.span, message);
-            table.report(finding.help("add `capture: true`, or take it out"));
+            table.report(finding.help("add `capture: true`, or remove it"));
         }
         return None;
     }

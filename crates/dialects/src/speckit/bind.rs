@@ -1,4 +1,4 @@
-//! From the words of an expression to the words that all dialects share: `steps.x.output` becomes the outputs of a step,
+//! Translates the names in an expression to the shared vocabulary: `steps.x.output` becomes the outputs of a step,
 //! `context` the run and the workflow, and `fan_in` the results that it stands for.
 
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use windlass_ir::expr::{Expr, Function, Namespace, Node, Read, Template};
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
-/// How many copies of something a file may ask for by writing it once.
+/// How many copies of a value a file may request by writing it once.
 #[derive(Debug)]
 pub struct Budget(Cell<usize>);
 
@@ -17,7 +17,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// False once there is nothing left.
+    /// False once the budget is used up.
     pub fn spend(&self, count: usize) -> bool {
         let left = self.0.get().checked_sub(count);
         self.0.set(left.unwrap_or(0));
@@ -25,7 +25,7 @@ impl Budget {
     }
 }
 
-/// Ties the expressions of one place. `results` is what a fan-in gathers; nowhere else is there any.
+/// Binds the expressions of one field. `results` are the results that a fan-in collects; they exist nowhere else.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Binder<'a> {
     pub results: Option<(&'a Expr, &'a Budget)>,
@@ -37,7 +37,7 @@ impl Binder<'_> {
         bound.unwrap_or_else(|never| match never {})
     }
 
-    /// First the paths as wholes, then the first words that are left.
+    /// First whole paths, then the remaining first words.
     pub fn expr(&self, expr: Expr, findings: &mut Vec<Diagnostic>) -> Expr {
         let paths = expr.try_map::<Infallible>(&mut |part| Ok(self.path(part, findings)));
         let paths = paths.unwrap_or_else(|never| match never {});
@@ -61,7 +61,7 @@ impl Binder<'_> {
             (Node::Member { of: steps, .. }, "output") if is_steps(steps) => {
                 Expr::new(Node::Member { of, name: "outputs".into() }, span)
             }
-            // In the shared words this would be the results, which Spec Kit does not call so.
+            // In the shared vocabulary this would be the results, which have another name in Spec Kit.
             (Node::Member { of: steps, .. }, "outputs") if is_steps(steps) => {
                 findings.push(outputs_for_output(span));
                 null(span)
@@ -91,7 +91,7 @@ impl Binder<'_> {
 
     fn results(&self, span: Span, findings: &mut Vec<Diagnostic>) -> Expr {
         let Some((results, budget)) = self.results else {
-            let message = "`fan_in` has a value only in `output` of a fan-in: this is null";
+            let message = "`fan_in` has a value only in the `output` of a fan-in, so this is null";
             let help = "read `steps.ID.output.results` of the fan-in instead";
             findings.push(Diagnostic::warning(Code::NotAvailableHere, message).at(span).help(help));
             return null(span);
@@ -99,7 +99,7 @@ impl Binder<'_> {
         if budget.spend(results.children().len()) {
             return Expr::new(results.node.clone(), span);
         }
-        let message = "`fan_in` is read too often for the number of steps that are waited for";
+        let message = "`fan_in` is read too often for the number of steps in `wait_for`";
         let help = "wait for fewer steps, or read `steps.ID.output` of the ones you need";
         findings.push(Diagnostic::error(Code::ExpressionLimit, message).at(span).help(help));
         null(span)
@@ -112,14 +112,14 @@ fn is_steps(expr: &Expr) -> bool {
 
 fn no_such_context(name: &str, span: Span) -> Diagnostic {
     const KNOWN: [&str; 2] = ["run_id", "workflow_dir"];
-    Diagnostic::warning(Code::UnknownField, format!("`context` has no field `{name}`: this is null"))
+    Diagnostic::warning(Code::UnknownField, format!("`context` has no field `{name}`, so this is null"))
         .at(span)
         .reference(name)
         .suggest(windlass_ir::suggest::nearest(name, KNOWN))
-        .help("the fields are run_id and workflow_dir")
+        .help("use run_id or workflow_dir")
 }
 
-/// What the record of a step holds.
+/// The fields in the record of a step.
 const RECORD: [&str; 10] = [
     "output",
     "status",
@@ -135,15 +135,15 @@ const RECORD: [&str; 10] = [
 
 fn no_such_field(field: &str, span: Span) -> Diagnostic {
     let near = windlass_ir::suggest::nearest(field, RECORD).map(str::to_owned);
-    Diagnostic::warning(Code::UnknownField, format!("a step has no field `{field}`: this is null"))
+    Diagnostic::warning(Code::UnknownField, format!("a step has no field `{field}`, so this is null"))
         .at(span)
         .reference(field)
         .suggest(Some(near.unwrap_or_else(|| format!("output.{field}"))))
-        .help("what a step gave is in `output`")
+        .help("the results of a step are in `output`")
 }
 
 fn outputs_for_output(span: Span) -> Diagnostic {
-    Diagnostic::warning(Code::UnknownField, "a step has no field `outputs`: this is null")
+    Diagnostic::warning(Code::UnknownField, "a step has no field `outputs`, so this is null")
         .at(span)
         .reference("outputs")
         .suggest(Some("output"))

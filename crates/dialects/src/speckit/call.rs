@@ -1,4 +1,4 @@
-//! Calls: another installed workflow as part of this run, with an input of its own.
+//! Calls: another installed workflow as part of this run, with its own input.
 
 use super::bind::Binder;
 use super::document::{RESERVED_IDS, is_id, to_id};
@@ -30,15 +30,15 @@ fn check_target(table: &Table<'_>, node: &Node) {
         return;
     }
     let message = match RESERVED_IDS.contains(&&**id) {
-        true => format!("`{id}` is reserved: no workflow has that id"),
-        false => format!("`{id}` is no id of a workflow"),
+        true => format!("`{id}` is reserved and cannot be the id of a workflow"),
+        false => format!("invalid workflow id `{id}`"),
     };
     let finding = table.error(Code::WorkflowTargetId, "workflow", node.span, message).reference(&**id);
     let near = to_id(id).filter(|near| **near != **id);
-    table.report(finding.suggest(near).help("write the id of an installed workflow"));
+    table.report(finding.suggest(near).help("use the id of an installed workflow"));
 }
 
-/// The texts of the mapping itself are evaluated; what stands deeper is passed on as it is.
+/// The strings of the mapping itself are evaluated; nested ones are passed on unchanged.
 fn input(table: &Table<'_>, node: &Node) -> Option<Bound> {
     let map = mapping(table, "input", node)?;
     let entries = map.map.entries.iter().map(|entry| {

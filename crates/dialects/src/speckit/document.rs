@@ -1,4 +1,5 @@
-//! The top of a file: the schema, the workflow block with what its steps inherit, requirements and outputs.
+//! Reads the top level of a file: the schema version, the workflow block with the defaults of steps, requirements and
+//! outputs.
 
 use super::bind::{Binder, Budget, member};
 use super::field::{self, as_text, bad, evaluated, present, what};
@@ -17,18 +18,18 @@ use windlass_ir::{Code, Span, Type, Value};
 
 static SPECKIT_WORDS: Words = WORDS;
 
-/// Ids that name folders of their own beside the installed workflows.
+/// Ids of folders next to the installed workflows.
 pub const RESERVED_IDS: [&str; 3] = ["overlays", "runs", "steps"];
 
-/// What a calling step keeps its own results under.
+/// The fields in which a calling step keeps its own results.
 const RESERVED_OUTPUTS: [&str; 8] =
     ["workflow", "status", "error", "aborted", "integration", "model", "options", "input"];
 
-/// What the top of a file says about its steps.
+/// The parts of the top level that steps need.
 #[derive(Debug)]
 pub struct Document {
     pub defaults: assistant::Defaults,
-    /// None when the block itself is wrong: then nothing can be said about names.
+    /// `None` if the block itself is invalid: then names cannot be checked.
     pub inputs: Option<IndexMap<Arc<str>, Parameter>>,
     pub budget: Budget,
 }
@@ -95,7 +96,7 @@ fn check_schema_version(top: &Table<'_>) {
     top.report(finding.suggest(Some("\"1.0\"")).help("write `schema_version: \"1.0\"`"));
 }
 
-/// What is no mapping counts as empty; the id and the name are then missing.
+/// Anything other than a mapping counts as empty; then the id and the name are missing.
 fn workflow_block<'a>(top: &Table<'a>) -> Option<Table<'a>> {
     let node = present(top, "workflow")?;
     match &node.kind {
@@ -141,7 +142,7 @@ fn is_empty(node: &Node) -> bool {
     node.to_value() == Value::Null || as_text(node).is_some_and(|text| text.is_empty())
 }
 
-/// Lower-case letters, digits and hyphens, none of these at an end.
+/// Lower-case letters, digits and hyphens, with no hyphen at either end.
 pub fn is_id(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with('-')
@@ -149,7 +150,7 @@ pub fn is_id(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
-/// The nearest id to a text that is none.
+/// The closest valid id to an invalid text.
 pub fn to_id(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     let words: Vec<&str> =
@@ -166,12 +167,12 @@ fn read_id(table: &Table<'_>) -> Option<Arc<str>> {
     if let Some(id) = id.filter(|id| is_id(id)) {
         return Some(id.clone());
     }
-    let message = format!("{} is no id of a workflow", what(table, node));
+    let message = format!("invalid workflow id {}", what(table, node));
     let finding = table
         .error(Code::WorkflowIdFormat, "id", node.span, message)
         .reference(field::written(table, node.span))
         .suggest(id.and_then(|id| to_id(id)))
-        .help("write lower-case letters, digits and hyphens, with no hyphen at an end");
+        .help("use lower-case letters, digits and hyphens, without a hyphen at either end");
     table.report(finding);
     id.cloned()
 }
@@ -179,7 +180,7 @@ fn read_id(table: &Table<'_>) -> Option<Arc<str>> {
 fn missing_id(table: &Table<'_>, key: &str, span: Span) {
     let finding = table.error(Code::MissingField, key, span, "the workflow has no id");
     table.report(
-        finding.help("begin with `workflow: {id: my-workflow, name: My workflow, version: \"1.0.0\"}`"),
+        finding.help("start with `workflow: {id: my-workflow, name: My workflow, version: \"1.0.0\"}`"),
     );
 }
 
@@ -188,7 +189,7 @@ fn read_name(table: &Table<'_>) -> Option<Arc<str>> {
     match node.map(|node| (node, as_text(node))) {
         Some((_, Some(name))) => Some(name.clone()),
         Some((node, None)) => {
-            let message = format!("the name must be text, not {}", what(table, node));
+            let message = format!("the name must be a string, not {}", what(table, node));
             let finding = table.error(Code::WorkflowNameMissing, "name", node.span, message);
             table.report(finding.help("put the name in quotes"));
             None
@@ -202,13 +203,13 @@ fn read_name(table: &Table<'_>) -> Option<Arc<str>> {
 
 fn missing_name(table: &Table<'_>, key: &str, span: Span) {
     let finding = table.error(Code::WorkflowNameMissing, key, span, "the workflow has no name");
-    table.report(finding.help("give the workflow a name that people read: `name: My workflow`"));
+    table.report(finding.help("give the workflow a readable name: `name: My workflow`"));
 }
 
 fn read_version(table: &Table<'_>) -> Option<Arc<str>> {
     let node = present(table, "version")?;
     let Some(version) = as_text(node) else {
-        let message = format!("the version must be text, not {}", what(table, node));
+        let message = format!("the version must be a string, not {}", what(table, node));
         let finding = table.error(Code::WorkflowVersionNotString, "version", node.span, message);
         let suggest = padded(&field::written(table, node.span)).map(|version| format!("\"{version}\""));
         table.report(finding.suggest(suggest).help("write three numbers in quotes, such as \"1.0.0\""));
@@ -216,7 +217,7 @@ fn read_version(table: &Table<'_>) -> Option<Arc<str>> {
     };
     if !is_version(version) {
         let finding =
-            table.error(Code::BadVersion, "version", node.span, format!("`{version}` is no version"));
+            table.error(Code::BadVersion, "version", node.span, format!("invalid version `{version}`"));
         let finding = finding.reference(&**version).suggest(padded(version));
         table.report(finding.help("write three numbers, such as \"1.0.0\", in quotes"));
     }
@@ -240,13 +241,13 @@ fn read_requires(top: &Table<'_>) -> IndexMap<Arc<str>, Value> {
         let name = &*key.text;
         let finding = if name == "permissions" {
             let message =
-                "`permissions` restricts nothing: commands run with the rights of whoever runs them";
+                "`permissions` restricts nothing: commands run with the rights of the user who runs Windlass";
             let finding = table.error(Code::RequiresPermissionsForbidden, name, key.span, message);
-            finding.help("take it out, and put a gate before steps that somebody should look at first")
+            finding.help("remove it, and put a gate before steps that need a review")
         } else {
-            let message = format!("`{name}` is no key of `requires`");
+            let message = format!("unknown key `{name}` in `requires`");
             let finding = table.error(Code::RequiresUnknownKey, name, key.span, message);
-            finding.suggest(nearest(name, KEYS)).help(format!("the keys are {}", KEYS.join(" and ")))
+            finding.suggest(nearest(name, KEYS)).help(format!("use one of {}", KEYS.join(", ")))
         };
         top.report(finding.reference(name));
     }
@@ -269,14 +270,14 @@ fn read_output(table: &Table<'_>, entry: &Entry) -> Option<Output> {
         Kind::Map(_) | Kind::Scalar(_) | Kind::List(_) => None,
     };
     let Some(node) = value else {
-        let message = format!("the output `{name}` must be a mapping with `value` and nothing else");
+        let message = format!("output `{name}` must be a mapping with only the key `value`");
         let finding = table.error(Code::OutputEntryNotExactlyValue, name, entry.value.span, message);
         table.report(finding.reference(name).help(format!("write `{name}: {{value: \"{{{{ … }}}}\"}}`")));
         return None;
     };
     let key = format!("{name}.value");
     if !is_json(&node.to_value()) {
-        bad(table, &key, node, "a value that JSON has");
+        bad(table, &key, node, "a value that JSON can represent");
     }
     let source = Some(evaluated(table, &key, node, Binder::default()));
     let span = entry.key.span;
@@ -296,14 +297,14 @@ fn check_output_name(table: &Table<'_>, entry: &Entry) {
     let name = &*entry.key.text;
     let span = entry.key.span;
     let finding = if RESERVED_OUTPUTS.contains(&name) {
-        let message = format!("no output can be called `{name}`: a call has a field of that name itself");
+        let message = format!("invalid output name `{name}`: a call has a field with that name");
         let finding = table.error(Code::OutputNameReserved, name, span, message);
-        finding.help(format!("take another name; reserved are {}", RESERVED_OUTPUTS.join(", ")))
+        finding.help(format!("choose another name; reserved names are {}", RESERVED_OUTPUTS.join(", ")))
     } else if !is_id(name) {
-        let finding = table.error(Code::BadName, name, span, format!("`{name}` is no name of an output"));
+        let finding = table.error(Code::BadName, name, span, format!("invalid output name `{name}`"));
         finding
             .suggest(to_id(name))
-            .help("write lower-case letters, digits and hyphens, with no hyphen at an end")
+            .help("use lower-case letters, digits and hyphens, without a hyphen at either end")
     } else {
         return;
     };
@@ -329,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_and_what_comes_near_them() {
+    fn invalid_ids_get_a_suggestion() {
         let check = |text: &str, valid: bool, near: Option<&str>| {
             assert_eq!((is_id(text), to_id(text).as_deref()), (valid, near), "{text}");
         };

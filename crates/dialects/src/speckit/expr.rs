@@ -1,9 +1,9 @@
-//! The surface of Spec Kit's expressions: `{{ … }}` in text, and conditions.
+//! The syntax of Spec Kit's expressions: `{{ … }}` in text, and conditions.
 //!
-//! The original splits text instead of parsing it, and turns what it cannot read into null. The same splits are made
-//! here once, so that the tree means exactly what the original would do; what would silently be null, and what would
-//! raise, is reported on the way. `body` is the text of one block, `scan` what skips quotes and brackets, `parse` the
-//! grammar, `filter` and `path` its leaves, `meant` what an author probably wanted, `condition` the checks of conditions.
+//! The original splits text instead of parsing it, and turns anything it cannot read into null. This parser makes the
+//! same splits once, so that the tree has exactly the original's meaning; silent nulls and errors are reported on the
+//! way. `body` is the text of one block, `scan` skips quotes and brackets, `parse` is the grammar, `filter` and
+//! `path` are its leaves, `meant` guesses what the author wanted, and `condition` checks conditions.
 
 mod body;
 mod condition;
@@ -26,13 +26,13 @@ use windlass_ir::{Code, Diagnostic, Severity, Span, Value};
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
 const BODY_BYTES_MAX: usize = 64 << 10;
-/// Findings kept for one text; a file of nothing but mistakes does not get a message for each.
+/// The maximum number of findings for one text.
 const FINDINGS_MAX: usize = 50;
 
-/// Tells where a range of the text that is being read stands in its file.
+/// Maps a range of the text to its location in the file.
 type Locate<'a> = &'a dyn Fn(Range<usize>) -> Span;
 
-/// Reads text with any number of `{{ … }}` in it. One block with nothing but blanks around it keeps the type of its
+/// Parses text with any number of `{{ … }}` blocks. A single block with only blanks around it keeps the type of its
 /// value; otherwise the blocks become part of the text.
 pub fn parse_template(text: &str, locate: Locate<'_>) -> (Template, Vec<Diagnostic>) {
     let mut findings = Vec::new();
@@ -44,14 +44,14 @@ pub fn parse_template(text: &str, locate: Locate<'_>) -> (Template, Vec<Diagnost
     (template, findings)
 }
 
-/// Lets what would raise be found when it is evaluated, as the original does.
+/// Defers errors to evaluation, as the original does.
 pub fn raise_late(finding: &mut Diagnostic) {
     if matches!(finding.code, Code::ExpressionSyntax | Code::BadArity | Code::UnknownFunction) {
         finding.severity = Severity::Warning;
     }
 }
 
-/// The range between the braces when the text is exactly one block that is not blank.
+/// The range between the braces if the text is exactly one block that is not blank.
 fn single_block(text: &str) -> Option<Range<usize>> {
     let inner = python::strip(text).strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
     let start = text.find(OPEN)? + OPEN.len();
@@ -79,10 +79,10 @@ fn too_long(span: Span) -> Diagnostic {
     Diagnostic::error(Code::ExpressionLimit, message).at(span).help(help)
 }
 
-/// A block of a text that is more than one block, and how it was closed.
+/// A block of a text with more than one part, and how it was closed.
 enum Block {
     Closed(Range<usize>),
-    /// A quote hides the end: the first `}}` inside it is taken instead.
+    /// A quote hides the end: the first `}}` inside it is used instead.
     Cut(Range<usize>),
     Unclosed,
 }
@@ -141,7 +141,7 @@ fn push_text(pieces: &mut Vec<Piece>, plain: &mut String) {
     }
 }
 
-/// A single expression is still text here: a blank block stood beside it.
+/// A single expression is still text here, because a blank block was next to it.
 fn assemble(pieces: Vec<Piece>) -> Template {
     match <[Piece; 1]>::try_from(pieces) {
         Ok([Piece::Expression(expr)]) => {
@@ -155,15 +155,18 @@ fn assemble(pieces: Vec<Piece>) -> Template {
 }
 
 fn empty_block(span: Span) -> Diagnostic {
-    Diagnostic::warning(Code::SilentNull, "the block is empty, so it gives an empty text")
+    Diagnostic::warning(Code::SilentNull, "the block is empty, so its value is an empty string")
         .at(span)
-        .help("write a value such as `inputs.name`, or take the braces away")
+        .help("write a value such as `inputs.name`, or remove the braces")
 }
 
 fn unclosed_block(span: Span) -> Diagnostic {
-    Diagnostic::warning(Code::ExpressionSyntax, "`{{` has no closing `}}`, so all from here stays as text")
-        .at(span)
-        .help("close the block with `}}`")
+    Diagnostic::warning(
+        Code::ExpressionSyntax,
+        "`{{` has no closing `}}`, so everything from here on stays text",
+    )
+    .at(span)
+    .help("close the block with `}}`")
 }
 
 fn cut_block(span: Span) -> Diagnostic {

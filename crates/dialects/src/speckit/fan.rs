@@ -1,4 +1,4 @@
-//! Fan-outs, which do one step for each item, and fan-ins, which put the results of earlier steps side by side.
+//! Fan-outs, which run one step for each item, and fan-ins, which combine the results of earlier steps.
 
 use super::bind::{Binder, Budget, call, object, outputs_of};
 use super::field::{as_text, evaluated, given, mapping, needed, nothing, present, what};
@@ -13,12 +13,12 @@ use windlass_ir::workflow::{Bound, ForEach, ItemFailure, Items, Step};
 use windlass_ir::{Code, Diagnostic, Spanned, Value};
 
 pub fn out(table: &Table<'_>, around: &Around<'_>) -> ForEach<Vec<Step>> {
-    let items = needed(table, "items", "say over what: `items: \"{{ steps.list.output.data }}\"`");
+    let items = needed(table, "items", "set the items: `items: \"{{ steps.list.output.data }}\"`");
     let items = match items {
         Some(node) => evaluated(table, "items", node, Binder::default()),
         None => nothing(table, "items"),
     };
-    let step = needed(table, "step", "give the step that is done for each item: `step: {id: …}`");
+    let step = needed(table, "step", "write the step for each item: `step: {id: …}`");
     let inner = step.and_then(|node| mapping(table, "step", node));
     ForEach {
         items: Items::List(items),
@@ -31,7 +31,7 @@ pub fn out(table: &Table<'_>, around: &Around<'_>) -> ForEach<Vec<Step>> {
     }
 }
 
-/// One after the other, unless there is a number above one. Text that holds a number is one.
+/// Sequential, unless there is a number above one. Text that contains a number counts as one.
 fn concurrency(table: &Table<'_>) -> u32 {
     let Some(node) = given(table, "max_concurrency") else { return 1 };
     let number = match node.to_value() {
@@ -42,19 +42,19 @@ fn concurrency(table: &Table<'_>) -> u32 {
         Value::Null | Value::Sealed(_) | Value::List(_) | Value::Map(_) => None,
     };
     match number.filter(|number| number.is_finite()) {
-        // A float-to-integer cast saturates.
+        // Casting a float to an integer saturates.
         Some(number) => (number as u32).max(1),
         None => {
-            let message =
-                format!("the items are done one after the other, because this is {}", what(table, node));
+            let message = format!("the items run one after the other, because this is {}", what(table, node));
             let finding = table.warning(Code::BadNumber, "max_concurrency", node.span, message);
-            table.report(finding.help("write a whole number; no expression is read here"));
+            table.report(finding.help("write a whole number; expressions are not evaluated here"));
             1
         }
     }
 }
 
-/// The results of the named steps in order, and what is computed from them. One that never ran gives an empty object.
+/// The results of the named steps in order, and the values computed from them. A step that never ran yields an empty
+/// object.
 pub fn join(table: &Table<'_>, around: &Around<'_>) -> Bindings {
     let waited = wait_for(table, around);
     let span = table.key_span("wait_for");
@@ -90,7 +90,7 @@ fn wait_for(table: &Table<'_>, around: &Around<'_>) -> Vec<Spanned<Arc<str>>> {
         let span = node.map_or(table.span.head(), |node| node.span);
         let message = "`wait_for` must be a list with the id of at least one step";
         let finding = table.error(Code::WaitForEmptyOrNotList, "wait_for", span, message);
-        table.report(finding.help("name the steps whose results are wanted: `wait_for: [fan]`"));
+        table.report(finding.help("name the steps whose results you need: `wait_for: [fan]`"));
     }
     items.iter().filter_map(|item| waited(table, item, around)).collect()
 }
@@ -100,7 +100,7 @@ fn waited(table: &Table<'_>, item: &Node, around: &Around<'_>) -> Option<Spanned
     let error = |code, message: String| table.error(code, "wait_for", item.span, message);
     let finding: Diagnostic = match as_text(item) {
         None => {
-            let message = format!("the id of a step must be text, not {}", what(table, item));
+            let message = format!("the id of a step must be a string, not {}", what(table, item));
             error(Code::WaitForEntryNotString, message).help("write the id of a step")
         }
         Some(id) if **id == *own => {
@@ -113,7 +113,7 @@ fn waited(table: &Table<'_>, item: &Node, around: &Around<'_>) -> Option<Spanned
                 error(Code::WaitForUnknownOrLater, format!("there is no step `{id}` before this one"));
             let help = match id.split_once(':') {
                 Some((fan, _)) if around.knows(fan) => {
-                    format!("wait for `{fan}`: its `results` hold those of all items")
+                    format!("wait for `{fan}`: its `results` contain those of all items")
                 }
                 Some(_) | None => "name a step that comes before this one".to_owned(),
             };

@@ -1,5 +1,5 @@
-//! The keys of a Spec Kit mapping, asked as strictly as Spec Kit asks: a key that is there must have the right shape, and
-//! an empty value is a value. What is wrong is `missing_field` or `bad_field` with the key as its field.
+//! Reads the keys of a Spec Kit mapping as strictly as Spec Kit does: a key that is present must have the right
+//! shape, and an empty value is a value. Problems are `missing_field` or `bad_field`, with the key as the field.
 
 use super::bind::Binder;
 use super::expr::{parse_condition, parse_template};
@@ -10,16 +10,16 @@ use windlass_ir::expr::{Expr, Node as ExprNode, Template};
 use windlass_ir::workflow::{Bound, Condition};
 use windlass_ir::{Code, Diagnostic, Duration, Span, Spanned, Value};
 
-/// What opens an expression; text without it is never looked into.
+/// What opens an expression; text without it is not parsed.
 pub const OPENS: &str = "{{";
 
-/// The value of a key, empty or not; the key counts as known.
+/// The value of a key, empty or not; marks the key as known.
 pub fn present<'a>(table: &Table<'a>, key: &'static str) -> Option<&'a Node> {
     table.known(&[key]);
     table.lookup(key).map(|entry| &entry.value)
 }
 
-/// The value of a key that may as well be empty.
+/// The value of a key that may be empty.
 pub fn given<'a>(table: &Table<'a>, key: &'static str) -> Option<&'a Node> {
     table.node(key)
 }
@@ -32,7 +32,7 @@ pub fn needed<'a>(table: &Table<'a>, key: &'static str, help: &str) -> Option<&'
     node
 }
 
-/// Reports a value that does not fit; `wanted` completes "must be …".
+/// Reports an invalid value; `wanted` completes "must be …".
 pub fn bad(table: &Table<'_>, key: &str, node: &Node, wanted: &str) {
     bad_with(table, key, node, wanted, format!("write {wanted}"));
 }
@@ -42,14 +42,14 @@ fn bad_with(table: &Table<'_>, key: &str, node: &Node, wanted: &str, help: Strin
     table.report(table.error(Code::BadField, key, node.span, message).help(help));
 }
 
-/// A value in the words of a message, as its author wrote it.
+/// A value for messages, as its author wrote it.
 pub fn what(table: &Table<'_>, node: &Node) -> String {
     let written = || written(table, node.span);
     match node.to_value() {
         Value::Null => "nothing".to_owned(),
         Value::Bool(_) => format!("the boolean `{}`", written()),
         Value::Int(_) | Value::Float(_) => format!("the number `{}`", written()),
-        Value::Text(_) | Value::Sealed(_) => format!("the text {}", written_text(&written())),
+        Value::Text(_) | Value::Sealed(_) => format!("the string {}", written_text(&written())),
         Value::List(_) => "a list".to_owned(),
         Value::Map(_) => "a mapping".to_owned(),
     }
@@ -59,7 +59,7 @@ fn written_text(text: &str) -> String {
     if text.starts_with(['"', '\'']) { text.to_owned() } else { format!("`{text}`") }
 }
 
-/// The first line of what stands in the file.
+/// The first line of the source text.
 pub fn written(table: &Table<'_>, span: Span) -> String {
     const CHARS_MAX: usize = 60;
     let text = &table.context.sources.get(span.source).text;
@@ -78,16 +78,16 @@ pub fn as_text(node: &Node) -> Option<&Arc<str>> {
     }
 }
 
-/// The text of a node, or a report that it is none.
+/// The text of a node; reports anything else.
 pub fn text(table: &Table<'_>, key: &str, node: &Node) -> Option<Spanned<Arc<str>>> {
     let text = as_text(node).map(|text| Spanned::new(text.clone(), node.span));
     if text.is_none() {
         let help = match node.to_value() {
             Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
-                format!("put it in quotes if it is meant: \"{}\"", written(table, node.span))
+                format!("put it in quotes if you meant a string: \"{}\"", written(table, node.span))
             }
             Value::Null | Value::Text(_) | Value::Sealed(_) | Value::List(_) | Value::Map(_) => {
-                "write text".to_owned()
+                "write a string".to_owned()
             }
         };
         bad_with(table, key, node, "text", help);
@@ -115,7 +115,7 @@ pub fn mapping<'a>(table: &Table<'a>, key: &str, node: &'a Node) -> Option<Table
     }
 }
 
-/// True or false as such: no text that says so, no number.
+/// A boolean: neither text that says so, nor a number.
 pub fn boolean(table: &Table<'_>, key: &'static str) -> Option<bool> {
     let node = present(table, key)?;
     if let Value::Bool(flag) = node.to_value() {
@@ -136,7 +136,7 @@ pub fn seconds(table: &Table<'_>, key: &'static str) -> Option<Duration> {
         }
     };
     match seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) {
-        // A float-to-integer cast saturates; a fraction below a microsecond is not lost.
+        // Casting a float to an integer saturates; fractions of a microsecond are rounded up.
         Some(seconds) => Some(Duration(((seconds * 1e6).round() as u64).max(1))),
         None => {
             bad(table, key, node, "a number of seconds above zero");
@@ -145,7 +145,7 @@ pub fn seconds(table: &Table<'_>, key: &'static str) -> Option<Duration> {
     }
 }
 
-/// A value whose text is evaluated. Anything else, and whatever stands deeper in it, is passed on as it is.
+/// A value whose text is evaluated. Anything else, and nested values, are passed on unchanged.
 pub fn evaluated(table: &Table<'_>, key: &str, node: &Node, binder: Binder<'_>) -> Bound {
     let field: Arc<str> = table.place.field(key).into();
     let template = match (&node.kind, as_text(node)) {
@@ -161,15 +161,15 @@ pub fn evaluated(table: &Table<'_>, key: &str, node: &Node, binder: Binder<'_>) 
     Bound { template, field, span: node.span }
 }
 
-/// The same for a key that must be text.
+/// The same for a key that must be a string.
 pub fn evaluated_text(table: &Table<'_>, key: &str, node: &Node) -> Option<Bound> {
     text(table, key, node).map(|_| evaluated(table, key, node, Binder::default()))
 }
 
-/// Text or a boolean whose truth decides; anything wrong counts as true, so that the rest is still looked at.
+/// Text or a boolean used as a condition; invalid values count as true, so that the rest is still checked.
 pub fn condition(table: &Table<'_>, key: &'static str) -> Condition {
     let field: Arc<str> = table.place.field(key).into();
-    let node = needed(table, key, "say when: `condition: \"{{ inputs.ready }}\"`");
+    let node = needed(table, key, "write the condition: `condition: \"{{ inputs.ready }}\"`");
     let expr = node.and_then(|node| condition_of(table, key, node, &field));
     let always = || Expr::new(ExprNode::Literal(Value::Bool(true)), table.span.head());
     Condition { expr: expr.unwrap_or_else(always), field }
@@ -194,7 +194,7 @@ pub fn report(table: &Table<'_>, findings: Vec<Diagnostic>, field: &Arc<str>) {
     findings.into_iter().for_each(|finding| table.report(finding.step_of(&table.place).field(&**field)));
 }
 
-/// Something to go on with where a value had to be and is not; the mistake is reported already.
+/// A placeholder for a missing value; the mistake has already been reported.
 pub fn nothing(table: &Table<'_>, key: &str) -> Bound {
     let template = Template::Constant(Value::text(""));
     Bound { template, field: table.place.field(key).into(), span: table.span.head() }

@@ -1,4 +1,4 @@
-//! Gates: what a person is asked, what can be answered, and what a no means.
+//! Gates: the question, the options, and the effect of a rejection.
 
 use super::bind::Binder;
 use super::document::python_text;
@@ -34,7 +34,7 @@ pub fn read(table: &Table<'_>, around: &Around<'_>) -> Gate {
 }
 
 fn message(table: &Table<'_>) -> Option<Bound> {
-    let node = needed(table, "message", "say what is to be decided: `message: Ship it?`")?;
+    let node = needed(table, "message", "write the question: `message: Ship it?`")?;
     let bound = evaluated(table, "message", node, Binder::default());
     match (&node.kind, node.to_value()) {
         (Kind::Scalar(_), Value::Text(_)) => Some(bound),
@@ -49,7 +49,7 @@ fn message(table: &Table<'_>) -> Option<Bound> {
 }
 
 fn options(table: &Table<'_>) -> Option<Vec<Arc<str>>> {
-    let wanted = "a list of at least one text";
+    let wanted = "a list of at least one string";
     let Some(node) = present(table, "options") else { return Some(Gate::plain().options) };
     let items = field::list(table, "options", node, wanted)?;
     let texts: Option<Vec<Arc<str>>> = items.iter().map(|item| field::as_text(item).cloned()).collect();
@@ -57,7 +57,7 @@ fn options(table: &Table<'_>) -> Option<Vec<Arc<str>>> {
     if texts.is_none() {
         let wrong: Option<&Node> = items.iter().find(|item| field::as_text(item).is_none());
         let message = match wrong {
-            Some(item) => format!("an option must be text, not {}", field::what(table, item)),
+            Some(item) => format!("an option must be a string, not {}", field::what(table, item)),
             None => "a gate needs at least one option".to_owned(),
         };
         let span = wrong.map_or(node.span, |item| item.span);
@@ -71,23 +71,23 @@ fn on_reject(table: &Table<'_>) -> Option<OnReject> {
     let word = field::as_text(node).map_or("", |word| word);
     let found = ON_REJECT.iter().find(|(known, _)| *known == word).map(|(_, value)| value.clone());
     if found.is_none() {
-        let message = format!("`on_reject` takes abort, skip or retry, not {}", field::what(table, node));
+        let message = format!("invalid value for `on_reject`: {}", field::what(table, node));
         let finding = table.error(Code::BadField, "on_reject", node.span, message).reference(word);
         let suggest = nearest(word, ON_REJECT.iter().map(|(known, _)| *known));
-        table.report(finding.suggest(suggest).help("write abort, skip or retry"));
+        table.report(finding.suggest(suggest).help("use abort, skip or retry"));
     }
     found
 }
 
-/// A no that ends the run, or that asks again, must be one that can be said.
+/// A rejection that ends the run or asks again must be one of the options.
 fn check_reject_option(table: &Table<'_>, options: &[Arc<str>], on_reject: &OnReject) {
     let says_no = |option: &Arc<str>| ["reject", "abort"].iter().any(|no| option.eq_ignore_ascii_case(no));
     if *on_reject == OnReject::Skip || options.iter().any(says_no) {
         return;
     }
-    let message = "none of the options says no, so nobody can reject here";
+    let message = "none of the options rejects, so this gate can only be approved";
     let finding = table.error(Code::GateNoRejectOption, "options", table.key_span("options"), message);
-    table.report(finding.help("add the option `reject`, or say `on_reject: skip`"));
+    table.report(finding.help("add the option `reject`, or write `on_reject: skip`"));
 }
 
 fn verdict_input(table: &Table<'_>, on_reject: &OnReject, around: &Around<'_>) -> Option<Spanned<Arc<str>>> {
@@ -117,12 +117,12 @@ fn verdict_problem(
         return Some((
             Code::VerdictInputInFanOut,
             message,
-            "take it out, or move the gate before or after the fan-out",
+            "remove it, or move the gate before or after the fan-out",
         ));
     }
     let inputs = around.document.inputs.as_ref()?;
     let Some(input) = inputs.get(name) else {
-        let message = format!("there is no input `{name}` that could hold the decision");
+        let message = format!("unknown input `{name}` in `verdict_input`");
         return Some((
             Code::VerdictInputUndeclared,
             message,
@@ -132,11 +132,14 @@ fn verdict_problem(
     let empty = Value::text("");
     let refused = !input.choices.is_empty() && !input.choices.contains(&empty);
     (*on_reject == OnReject::Retry && refused).then(|| {
-        let message = format!("a rejection empties the input `{name}`, but its `enum` does not allow that");
+        let message = format!(
+            "a rejection clears the input `{name}`, but its `enum` does not allow an empty \
+            value"
+        );
         (
             Code::VerdictInputCannotReset,
             message,
-            "add \"\" to its `enum`, or say `on_reject: abort` or `skip`",
+            "add \"\" to its `enum`, or write `on_reject: abort` or `skip`",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! What a run is started with: the declared inputs, their types and choices, and defaults that are checked at once.
+//! Reads the declared inputs of a run: their types and choices, and their defaults, which are checked at once.
 
 use super::document::python_text;
 use super::field::{self, as_text, given, present, what};
@@ -12,11 +12,11 @@ use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::Parameter;
 use windlass_ir::{Code, Type, Value};
 
-/// The input that may say `auto`: the default integration of the project is taken then, whatever its choices are.
+/// The input that accepts `auto`, the default integration of the project, whatever its choices are.
 const INTEGRATION: &str = "integration";
 const AUTO: &str = "auto";
 
-/// None when the block itself is wrong.
+/// `None` if the block itself is invalid.
 pub fn read(top: &Table<'_>) -> Option<IndexMap<Arc<str>, Parameter>> {
     let Some(node) = present(top, "inputs") else { return Some(IndexMap::new()) };
     let table = field::mapping(top, "inputs", node)?;
@@ -35,7 +35,7 @@ fn read_input(inputs: &Table<'_>, entry: &Entry) -> Parameter {
         span: entry.key.span,
     };
     let Kind::Map(map) = &entry.value.kind else {
-        let message = format!("the input `{name}` must be a mapping, not {}", what(inputs, &entry.value));
+        let message = format!("input `{name}` must be a mapping, not {}", what(inputs, &entry.value));
         let finding = inputs.error(Code::InputNotMapping, name, entry.value.span, message);
         inputs.report(finding.reference(name).help(format!("write `{name}: {{type: string}}`")));
         return parameter;
@@ -73,16 +73,16 @@ fn read_type(table: &Table<'_>, name: &str) -> Type {
     }
     let alias = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, word)| *word);
     let near = alias.or_else(|| nearest(word, TYPES.iter().map(|(known, _)| *known)));
-    let message = format!("the input `{name}` has no such type: {}", what(table, node));
+    let message = format!("invalid type of input `{name}`: {}", what(table, node));
     let finding = table.error(Code::InputTypeUnknown, "type", node.span, message).reference(name);
-    table.report(finding.suggest(near).help("the types are string, number and boolean"));
+    table.report(finding.suggest(near).help("use string, number or boolean"));
     Type::Any
 }
 
 fn read_choices(table: &Table<'_>, name: &str) -> Vec<Value> {
     let Some(node) = given(table, "enum") else { return Vec::new() };
     let Kind::List(items) = &node.kind else {
-        let message = format!("`enum` of the input `{name}` must be a list, not {}", what(table, node));
+        let message = format!("`enum` of input `{name}` must be a list, not {}", what(table, node));
         let finding = table.error(Code::InputEnumNotList, "enum", node.span, message).reference(name);
         table.report(finding.help("write the values as a list: `enum: [a, b]`"));
         return Vec::new();
@@ -93,20 +93,20 @@ fn read_choices(table: &Table<'_>, name: &str) -> Vec<Value> {
     choices.chain(auto.filter(|_| !known)).collect()
 }
 
-/// Anything that Python takes for true; only true and false are not worth a word.
+/// Anything that is truthy in Python; only true and false go without a warning.
 fn read_required(table: &Table<'_>) -> bool {
     let Some(node) = given(table, "required") else { return false };
     let value = node.to_value();
     let truth = is_truthy(&value, &Semantics::SPECKIT).unwrap_or(false);
     if !matches!(value, Value::Bool(_)) {
-        let message = format!("`required` is taken for {truth}, because it is {}", what(table, node));
+        let message = format!("`required` is read as {truth}, because it is {}", what(table, node));
         let finding = table.warning(Code::BadField, "required", node.span, message);
         table.report(finding.help("write true or false, without quotes"));
     }
     truth
 }
 
-/// What a person would be asked. Spec Kit never asks; whoever shows the inputs shows it.
+/// The prompt for people. Spec Kit never asks; programs that display the inputs show it.
 fn read_description(table: &Table<'_>) -> Option<Arc<str>> {
     let prompt = given(table, "prompt");
     let description = given(table, "description");
@@ -120,11 +120,11 @@ fn read_default(table: &Table<'_>, name: &str, node: &Node, parameter: &Paramete
     match parameter.accept(&Given::Value(node.to_value()), &Semantics::SPECKIT) {
         Ok(value) => Some(value),
         Err(cause) => {
-            let message = format!("the default of the input `{name}` does not fit: {cause}");
+            let message = format!("invalid default of input `{name}`: {cause}");
             let finding = table.error(Code::InputDefaultInvalid, "default", node.span, message);
             let help = match parameter.choices.is_empty() {
                 true => format!("write a {}, or change `type`", parameter.ty),
-                false => format!("write a {} that `enum` has, or change one of the two", parameter.ty),
+                false => format!("write a {} from `enum`, or change one of the two", parameter.ty),
             };
             table.report(finding.reference(name).help(help));
             None

@@ -1,17 +1,17 @@
-//! Places where Spec Kit reads no expression although they look as if it did: only texts at the top of a few keys are
-//! evaluated, and braces anywhere else are passed on as they are.
+//! Fields in which Spec Kit does not evaluate expressions although they look as if it did: only strings at the top
+//! level of a few keys are evaluated, and braces anywhere else are passed on unchanged.
 
 use super::field::OPENS;
 use crate::table::Table;
 use crate::text::{Kind, Node};
 use windlass_ir::Code;
 
-/// Keys whose value is taken as it is, however deep.
+/// Keys whose value is taken literally, at any depth.
 const AS_WRITTEN: [&str; 2] = ["command", "options"];
-/// Keys in which texts are evaluated, and what stands deeper is not.
+/// Keys whose strings are evaluated, but not nested ones.
 const TOP_ONLY: [&str; 3] = ["input", "output", "integration_options"];
 
-/// Warns about each text with braces that nothing will ever evaluate.
+/// Warns about text with braces that is never evaluated.
 pub fn check(step: &Table<'_>) {
     for key in AS_WRITTEN {
         step.lookup(key).iter().for_each(|entry| texts(step, key, &entry.value));
@@ -35,9 +35,11 @@ fn below(node: &Node) -> Vec<&Node> {
 fn texts(step: &Table<'_>, key: &str, node: &Node) {
     match &node.kind {
         Kind::Scalar(scalar) if scalar.text.contains(OPENS) => {
-            let message = format!("no expression is read here: `{key}` gets the braces as they are");
+            let message =
+                format!("expressions are not evaluated here: `{key}` receives the braces unchanged");
             let finding = step.warning(Code::NotAvailableHere, key, node.span, message);
-            let help = "write the value itself, or pass it as a text of its own where one is evaluated";
+            let help =
+                "write the value itself, or pass it as a separate string where expressions are evaluated";
             step.report(finding.help(help));
         }
         Kind::Scalar(_) => {}

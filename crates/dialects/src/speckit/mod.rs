@@ -1,8 +1,8 @@
 //! Spec Kit workflows: from the tree of a `workflow.yml` to [`windlass_ir::Workflow`].
 //!
-//! `yaml11` makes the tree mean what Python would read, `overlays` edits its steps, `document` reads the top of it,
-//! `inputs` what a run is started with, `step` what all steps share, and one file for each family of steps the rest. `field`
-//! is the one way in which all of them ask for a key; `expr` reads expressions and `bind` ties their words.
+//! `yaml11` gives the tree the meaning that Python would read, `overlays` edits its steps, `document` reads the top
+//! level, `inputs` the inputs of a run, `step` the common keys of steps, and one file per family of steps the rest.
+//! All of them read keys through `field`; `expr` parses expressions and `bind` resolves their names.
 
 mod assistant;
 mod bind;
@@ -23,6 +23,8 @@ mod yaml11;
 
 pub use overlays::overlay_folder;
 pub(crate) use step::is_step_type;
+pub use step::type_of;
+pub(crate) use yaml11::{python_key as key_text, resolve_scalars};
 
 use crate::table::{Context, Keys};
 use crate::text::Node;
@@ -40,7 +42,7 @@ pub const WORDS: Words = Words {
     namespace: namespace_word,
 };
 
-/// The word that the dialect has for a namespace; what it cannot say is called as in the house dialect.
+/// The dialect's word for a namespace, or the native word if it has none.
 fn namespace_word(namespace: Namespace) -> &'static str {
     match namespace {
         Namespace::Inputs => "inputs",
@@ -49,8 +51,8 @@ fn namespace_word(namespace: Namespace) -> &'static str {
     }
 }
 
-/// Reads a workflow from the tree of its file, with overlays applied to its steps. What can be read is read, whatever is
-/// wrong with the rest, so that all findings come together.
+/// Reads a workflow from the tree of its file, with overlays applied to its steps. Reading continues after errors, so
+/// that all problems are reported together.
 pub fn read(root: Node, overlays: &[Node], sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
     let context = Context::new(sources, Keys::Exact, field::OPENS);
     let mut root = root;

@@ -1,8 +1,9 @@
 //! Overlays: files that insert, replace and remove steps of a workflow before it is read.
 //!
-//! The overlay with the lowest priority number wins, among equals the one whose id comes last in the alphabet. Of several
-//! replacements and removals of one step the winner's is done; insertions are all done, the winner's nearest to the step.
-//! An edit names a step of the workflow itself, wherever it stands, but never one inside the template of a fan-out.
+//! The overlay with the lowest priority number wins; among equals, the one whose id comes last in alphabetical order.
+//! Of several replacements and removals of one step, only the winner's is applied. All insertions are applied, with
+//! the winner's nearest to the step. An edit names a step of the workflow itself, at any depth, but not inside the
+//! template of a fan-out.
 
 use super::document::{RESERVED_IDS, is_id};
 use super::field::{self, as_text, bad, given, needed, present, what};
@@ -16,11 +17,11 @@ use windlass_ir::{Code, Diagnostic, Span, Spanned, Value};
 
 const PRIORITY: i64 = 10;
 
-/// The keys of a step under which lists of steps stand; `cases` holds one for each of its keys.
+/// The keys of a step that contain lists of steps; `cases` has one for each of its keys.
 const BODIES: [&str; 4] = ["then", "else", "steps", "default"];
 
 /// The folder with the overlays of an installed workflow: `.specify/workflows/overlays/ID` for
-/// `.specify/workflows/ID/workflow.yml`. None for a file that is not installed.
+/// `.specify/workflows/ID/workflow.yml`. `None` for a file that is not installed.
 pub fn overlay_folder(workflow_path: &str) -> Option<String> {
     let (folder, file) = workflow_path.rsplit_once(['/', '\\'])?;
     let (workflows, id) = folder.rsplit_once(['/', '\\'])?;
@@ -45,7 +46,7 @@ const OPERATIONS: [(&str, Operation); 4] = [
 ];
 
 impl Operation {
-    /// Whether the step itself is not left as it was.
+    /// Whether it changes the step itself.
     fn decides(self) -> bool {
         match self {
             Self::Replace | Self::Remove => true,
@@ -66,11 +67,11 @@ struct Overlay {
 struct Edit {
     operation: Operation,
     anchor: Spanned<Arc<str>>,
-    /// None exactly for a removal.
+    /// `None` only for a removal.
     step: Option<Node>,
 }
 
-/// The tree with the edits of all overlays made.
+/// The tree with the edits of all overlays applied.
 pub fn apply(mut root: Node, overlays: &[Node], context: &Context<'_>) -> Node {
     let workflow = workflow_id(&root);
     let read = overlays.iter().filter_map(|node| read(node, workflow.as_deref(), context));
@@ -143,7 +144,7 @@ fn bodies_mut(step: &mut Node) -> Vec<&mut Vec<Node>> {
     lists
 }
 
-/// The steps of the workflow that an edit can name, in the order of the file, each with the one around it.
+/// The steps that an edit can name, in the order of the file, each with its parent.
 struct Known {
     around: IndexMap<Arc<str>, Option<Arc<str>>>,
 }
@@ -165,7 +166,7 @@ impl Known {
         }
     }
 
-    /// The steps around one, from the inside out. A file with an id twice could make a circle of them.
+    /// The steps around one, from the inside out. A duplicate id in the file could cause a cycle.
     fn outwards<'k>(&'k self, id: &'k Arc<str>) -> impl Iterator<Item = &'k Arc<str>> {
         let next = |id: &&'k Arc<str>| self.around.get(*id).and_then(Option::as_ref);
         std::iter::successors(next(&id), next).take(self.around.len())
@@ -200,19 +201,19 @@ impl<'a> Edits<'a> {
         edits
     }
 
-    /// The replacement or removal that is done.
+    /// The replacement or removal that is applied.
     fn decision(&self, id: &Arc<str>) -> Option<&'a Edit> {
         self.0.get(id)?.iter().rev().find(|edit| edit.operation.decides()).copied()
     }
 
-    /// What stands in a step that goes away cannot be edited as well.
+    /// Steps inside a step that is removed or replaced cannot be edited as well.
     fn check_around(&self, overlays: &[Overlay], known: &Known, findings: &mut Vec<Diagnostic>) {
         for edit in overlays.iter().flat_map(|overlay| &overlay.edits) {
             let mut outwards = known.outwards(&edit.anchor.value);
             let Some(gone) = outwards.find_map(|around| self.decision(around)) else { continue };
             let (inner, outer) = (&edit.anchor, &gone.anchor);
             let message =
-                format!("`{}` stands in `{}`, which is replaced or removed", inner.value, outer.value);
+                format!("`{}` is inside `{}`, which is replaced or removed", inner.value, outer.value);
             let finding = Diagnostic::error(Code::OverlayConflict, message).at(inner.span);
             let finding = finding.label(outer.span, "replaced or removed here").reference(&*inner.value);
             findings.push(finding.field("edits").help("keep one of the two edits"));
@@ -227,14 +228,16 @@ impl<'a> Edits<'a> {
                 continue;
             }
             let id = &edit.anchor.value;
-            let message = format!("this has no effect: another overlay decides what becomes of `{id}`");
+            let message =
+                format!("this edit has no effect because another overlay replaces or removes `{id}`");
             let finding = Diagnostic::hint(Code::OverlayShadowed, message).at(edit.anchor.span);
-            let finding = finding.label(done.anchor.span, "decided here").reference(&**id).field("edits");
-            findings.push(finding.help("give this overlay a lower `priority`, or take the edit out"));
+            let finding =
+                finding.label(done.anchor.span, "replaced or removed here").reference(&**id).field("edits");
+            findings.push(finding.help("give this overlay a lower `priority`, or remove the edit"));
         }
     }
 
-    /// Makes the edits in a list of steps and in those inside them. An id that occurs twice is edited once.
+    /// Applies the edits to a list of steps and recursively to nested ones. A duplicate id is edited once.
     fn compose(&mut self, steps: &mut Vec<Node>) {
         let before = std::mem::take(steps);
         for mut step in before {
@@ -257,7 +260,7 @@ impl<'a> Edits<'a> {
 
 fn no_anchor(anchor: &Spanned<Arc<str>>, known: &Known, may_guess: bool) -> Diagnostic {
     let id = &*anchor.value;
-    let message = format!("the workflow has no step `{id}` that an overlay can name");
+    let message = format!("unknown step `{id}` in an overlay");
     Diagnostic::error(Code::OverlayAnchorMissing, message)
         .at(anchor.span)
         .field("edits")
@@ -270,7 +273,7 @@ fn decided_twice(anchor: &Spanned<Arc<str>>, first: Span) -> Diagnostic {
     let message = format!("this overlay replaces or removes `{}` twice", anchor.value);
     let finding = Diagnostic::error(Code::OverlayConflict, message).at(anchor.span);
     finding
-        .label(first, "first here")
+        .label(first, "first edited here")
         .field("edits")
         .reference(&*anchor.value)
         .help("keep one of the two edits")
@@ -281,16 +284,16 @@ fn same_ids(overlays: &[Overlay]) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     for overlay in overlays.iter().filter(|overlay| !overlay.id.is_empty()) {
         if let Some(first) = seen.insert(&overlay.id, overlay.id_span) {
-            let message = format!("two overlays have the id `{}`", overlay.id);
+            let message = format!("duplicate overlay id `{}`", overlay.id);
             let finding = Diagnostic::error(Code::OverlayConflict, message).at(overlay.id_span).field("id");
-            let finding = finding.label(first, "the other one").reference(&*overlay.id);
-            findings.push(finding.help("give one of them another id"));
+            let finding = finding.label(first, "the other overlay").reference(&*overlay.id);
+            findings.push(finding.help("rename one of them"));
         }
     }
     findings
 }
 
-/// One overlay file; none when it is switched off or cannot be read at all.
+/// Reads one overlay file; `None` if it is disabled or cannot be read at all.
 fn read<'a>(node: &'a Node, workflow: Option<&str>, context: &'a Context<'a>) -> Option<Overlay> {
     let Kind::Map(map) = &node.kind else {
         context
@@ -320,7 +323,7 @@ fn identifier(table: &Table<'_>, key: &'static str, help: &str) -> Option<Spanne
 }
 
 fn check_extends(table: &Table<'_>, workflow: Option<&str>) {
-    let extends = identifier(table, "extends", "say which workflow it changes: `extends: ID`");
+    let extends = identifier(table, "extends", "name the workflow that it changes: `extends: ID`");
     let (Some(extends), Some(workflow)) = (extends, workflow) else { return };
     if *extends.value != *workflow {
         let message = format!("this overlay changes `{}`, but the workflow is `{workflow}`", extends.value);
@@ -342,7 +345,7 @@ fn read_priority(table: &Table<'_>) -> i64 {
 }
 
 fn read_edits(table: &Table<'_>) -> Vec<Edit> {
-    let help = "say what changes: `edits: [{insert_after: STEP, step: {id: …}}]`";
+    let help = "write the changes: `edits: [{insert_after: STEP, step: {id: …}}]`";
     let Some(node) = needed(table, "edits", help) else { return Vec::new() };
     let wanted = "a list of at least one edit";
     let items = field::list(table, "edits", node, wanted).unwrap_or_default();
@@ -365,11 +368,11 @@ fn read_edit(table: &Table<'_>) -> Option<Edit> {
         (Operation::Remove, Some(step)) => {
             let message = "a removal takes no `step`";
             let finding = table.error(Code::ConflictingKeys, "step", step.span, message);
-            table.report(finding.help("take `step` out, or say `replace`"));
+            table.report(finding.help("remove `step`, or write `replace`"));
             None
         }
         (_, None) => {
-            table.missing("step", "give the step that goes there: `step: {id: …}`");
+            table.missing("step", "write the new step: `step: {id: …}`");
             None
         }
         (_, Some(step)) => {
@@ -379,7 +382,7 @@ fn read_edit(table: &Table<'_>) -> Option<Edit> {
     }
 }
 
-/// `insert_after: STEP`, or `operation: insert_after` with `anchor: STEP`; one of them, once.
+/// `insert_after: STEP`, or `operation: insert_after` with `anchor: STEP`; exactly one of them.
 fn read_operation(table: &Table<'_>) -> Option<(Operation, Spanned<Arc<str>>)> {
     let short: Vec<(&'static str, Operation, &Node)> = OPERATIONS
         .iter()
@@ -390,9 +393,9 @@ fn read_operation(table: &Table<'_>) -> Option<(Operation, Spanned<Arc<str>>)> {
     let (operation, key, node) = match (short.as_slice(), long) {
         ([(key, operation, node)], None) => {
             if let Some(anchor) = anchor {
-                let message = format!("`anchor` has no effect beside `{key}`, which names the step itself");
+                let message = format!("`anchor` has no effect next to `{key}`, which names the step itself");
                 let finding = table.warning(Code::IgnoredKey, "anchor", anchor.span, message);
-                table.report(finding.reference("anchor").help("take it out"));
+                table.report(finding.reference("anchor").help("remove it"));
             }
             (*operation, *key, *node)
         }
@@ -401,7 +404,7 @@ fn read_operation(table: &Table<'_>) -> Option<(Operation, Spanned<Arc<str>>)> {
             (operation, "anchor", needed(table, "anchor", "name the step: `anchor: STEP`")?)
         }
         ([], None) => {
-            table.missing("operation", "say what to do: insert_after, insert_before, replace or remove");
+            table.missing("operation", "set the operation: insert_after, insert_before, replace or remove");
             return None;
         }
         (several, _) => {
@@ -409,10 +412,10 @@ fn read_operation(table: &Table<'_>) -> Option<(Operation, Spanned<Arc<str>>)> {
             let (key, _, node) = several[several.len() - 1];
             let message = match keys.len() {
                 1 => format!("`operation` and `{key}` are two edits in one"),
-                _ => "an edit does one thing, and this one says several".to_owned(),
+                _ => "an edit can only do one thing".to_owned(),
             };
             let finding = table.error(Code::ConflictingKeys, key, node.span, message);
-            table.report(finding.help("make one edit for each"));
+            table.report(finding.help("split it into separate edits"));
             return None;
         }
     };
@@ -430,11 +433,9 @@ fn operation_word(table: &Table<'_>, node: &Node) -> Option<Operation> {
     if found.is_none() {
         let known = OPERATIONS.iter().map(|(known, _)| *known);
         let words: Vec<&str> = known.clone().collect();
-        let message = format!("there is no operation like {}", what(table, node));
+        let message = format!("invalid operation {}", what(table, node));
         let finding = table.error(Code::BadField, "operation", node.span, message).reference(word);
-        table.report(
-            finding.suggest(nearest(word, known)).help(format!("the operations are {}", words.join(", "))),
-        );
+        table.report(finding.suggest(nearest(word, known)).help(format!("use one of {}", words.join(", "))));
     }
     found
 }
@@ -444,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_of_overlays_stands_beside_the_workflow() {
+    fn the_overlays_folder_is_next_to_the_workflow() {
         let check = |path: &str, expected: Option<&str>| {
             assert_eq!(overlay_folder(path).as_deref(), expected, "{path}");
         };

@@ -30,7 +30,7 @@ pub fn init(table: &Table<'_>, around: &Around<'_>) -> Builtin {
     }
     let integration = inherited(table, "integration", around.document.defaults.integration(), around);
     args.extend(integration.map(|integration| ("integration".into(), integration)));
-    // Nobody is there to install what is missing, so nothing is looked for unless the file says so.
+    // No one is present to install a missing tool, so there is no check unless the file asks for it.
     let unattended = || constant(table, "ignore_agent_tools", Value::Bool(true));
     args.entry("ignore_agent_tools".into()).or_insert_with(unattended);
     Builtin { what: BuiltinKind::SpeckitInit, args }
@@ -68,7 +68,8 @@ fn one_of(table: &Table<'_>, key: &'static str, words: &[&str]) -> Option<Bound>
     let node = needed(table, key, &format!("write `{key}: {}`", words[0]))?;
     let word = as_text(node).map_or("", |word| word);
     if !words.contains(&word) {
-        let message = format!("`{key}` takes {}, not {}", words.join(" or "), what(table, node));
+        let message =
+            format!("invalid value for `{key}`: expected {}, not {}", words.join(" or "), what(table, node));
         let finding = table.error(Code::BadField, key, node.span, message).reference(word);
         table.report(
             finding
@@ -82,7 +83,7 @@ fn one_of(table: &Table<'_>, key: &'static str, words: &[&str]) -> Option<Bound>
 
 type Argument = (std::sync::Arc<str>, Bound);
 
-/// An expression can only be checked when it has a value.
+/// An expression can only be checked once it has a value.
 fn checked(
     table: &Table<'_>,
     key: &'static str,
@@ -127,20 +128,20 @@ fn is_label(value: &Value) -> bool {
     !text.trim().is_empty() && text.chars().count() <= LABEL_CHARS_MAX && !text.chars().any(char::is_control)
 }
 
-/// The one type for which a key that means nothing is an error.
+/// The only type for which an unknown key is an error.
 pub fn refuse_other_keys(table: &Table<'_>) {
     for entry in table.map.entries.iter().filter(|entry| !GITHUB_KEYS.contains(&&*entry.key.text)) {
         let key = &*entry.key.text;
-        let message = format!("`{key}` is no key of a github step");
+        let message = format!("unknown key `{key}` of a github step");
         let finding = table.error(Code::UnknownKey, key, entry.key.span, message).reference(key);
-        let help = format!("the keys are {}", GITHUB_KEYS.join(", "));
+        let help = format!("use one of {}", GITHUB_KEYS.join(", "));
         table.report(finding.suggest(nearest(key, GITHUB_KEYS)).help(help));
     }
 }
 
 pub fn slot(table: &Table<'_>, around: &Around<'_>) -> Kind<Vec<Step>> {
     if around.in_fan_out {
-        let message = "a slot cannot stand in a fan-out: overlays do not reach into it";
+        let message = "a slot cannot be inside a fan-out because overlays do not apply there";
         let finding = table.error(Code::SlotInFanOut, "type", table.key_span("type"), message);
         table.report(finding.help("move it before or after the fan-out"));
     }

@@ -1,4 +1,4 @@
-//! Steps with steps inside: branches and loops.
+//! Steps that contain steps: branches and loops.
 
 use super::bind::{Binder, call, text};
 use super::document::python_text;
@@ -18,25 +18,25 @@ const STEPS: &str = "a list of steps";
 
 pub fn choose(table: &Table<'_>, around: &Around<'_>) -> Choose<Vec<Step>> {
     let condition = condition(table, "condition");
-    let then = needed(table, "then", "give the steps that are done then: `then: [{id: …}]`");
+    let then = needed(table, "then", "write the steps: `then: [{id: …}]`");
     let then = then.map(|node| body(table, "then", node, around)).unwrap_or_default();
     let otherwise = given(table, "else").map(|node| body(table, "else", node, around));
     Choose::If { condition, then, otherwise: otherwise.unwrap_or_default() }
 }
 
 pub fn switch(table: &Table<'_>, around: &Around<'_>) -> Choose<Vec<Step>> {
-    let node = needed(table, "expression", "say what decides: `expression: \"{{ inputs.kind }}\"`");
+    let node = needed(table, "expression", "write the deciding value: `expression: \"{{ inputs.kind }}\"`");
     let value = match node {
         Some(node) => switch_value(table, node),
         None => nothing(table, "expression"),
     };
-    let node = needed(table, "cases", "give a list of steps for each value: `cases: {feature: […]}`");
+    let node = needed(table, "cases", "write a list of steps for each value: `cases: {feature: […]}`");
     let table_of_cases = node.and_then(|node| mapping(table, "cases", node));
     let mut cases: IndexMap<Arc<str>, Vec<Step>> = IndexMap::new();
     for entry in table_of_cases.iter().flat_map(|cases| &cases.map.entries) {
         cases.insert(python_key(&entry.key), case(table, &entry.key.text, &entry.value, around));
     }
-    // In alphabetical order, like everything that comes from a mapping.
+    // In alphabetical order, because the order of a mapping has no meaning.
     cases.sort_keys();
     let default = given(table, "default").map(|node| body(table, "default", node, around));
     Choose::Switch { value, cases, default: default.unwrap_or_default() }
@@ -49,15 +49,15 @@ fn case(table: &Table<'_>, key: &str, node: &Node, around: &Around<'_>) -> Vec<S
             step::list(items, &place, around, table.context)
         }
         Kind::Scalar(_) | Kind::Map(_) => {
-            let message = format!("the case `{key}` must be {STEPS}, not {}", field::what(table, node));
+            let message = format!("case `{key}` must be {STEPS}, not {}", field::what(table, node));
             let finding = table.error(Code::BadField, "case", node.span, message).reference(key);
-            table.report(finding.help(format!("write {STEPS}; an empty one is `[]`")));
+            table.report(finding.help(format!("write {STEPS}; use `[]` for an empty one")));
             Vec::new()
         }
     }
 }
 
-/// What is compared with the cases: the text form of the value, without blanks around it.
+/// The value to compare with the cases: its text form without surrounding blanks.
 fn switch_value(table: &Table<'_>, node: &Node) -> Bound {
     let bound = evaluated(table, "expression", node, Binder::default());
     let span = bound.span;
@@ -74,10 +74,10 @@ fn switch_value(table: &Table<'_>, node: &Node) -> Bound {
     Bound { template, ..bound }
 }
 
-/// Text without a block always takes the same way.
+/// Text without a block always selects the same case.
 fn warn_constant(table: &Table<'_>, node: &Node) {
     let Some(text) = as_text(node).filter(|text| !text.contains(OPENS)) else { return };
-    let message = format!("`{text}` is not evaluated: the same case is taken in every run");
+    let message = format!("`{text}` is not evaluated, so every run takes the same case");
     let finding = table.warning(Code::ConditionWithoutBraces, "expression", node.span, message);
     let suggest = format!("{{{{ {} }}}}", text.trim());
     table.report(
@@ -85,7 +85,7 @@ fn warn_constant(table: &Table<'_>, node: &Node) {
     );
 }
 
-/// The text of a template with several parts, as an expression.
+/// A template with several parts as a single expression.
 pub fn joined(pieces: &[Piece], span: Span) -> Expr {
     let parts = pieces.iter().map(|piece| match piece {
         Piece::Text(part) => text(part, span),
@@ -106,9 +106,9 @@ pub fn do_while(table: &Table<'_>, around: &Around<'_>) -> Repeat<Vec<Step>> {
 fn repeat(table: &Table<'_>, test: RepeatTest, around: &Around<'_>) -> Repeat<Vec<Step>> {
     let condition = condition(table, "condition");
     let rounds_max = rounds_max(table);
-    let steps = needed(table, "steps", "give the steps of a round: `steps: [{id: …}]`");
+    let steps = needed(table, "steps", "write the steps of a round: `steps: [{id: …}]`");
     let body = steps.map(|node| body(table, "steps", node, around)).unwrap_or_default();
-    // What a loop that asks before each round leaves behind is whether it began.
+    // A loop that tests before each round records whether it started.
     let as_written = given(table, "condition").filter(|_| test == RepeatTest::DoWhile).map(Node::to_value);
     Repeat { test, condition, rounds_max, delay: None, body, as_written }
 }

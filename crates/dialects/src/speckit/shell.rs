@@ -1,4 +1,4 @@
-//! Shell steps: a command whose values are spliced in as they are, the way Spec Kit does it.
+//! Shell steps: values are inserted into the command without quoting, as in Spec Kit.
 
 use super::bind::{call, text};
 use super::field::{bad, evaluated_text, given, needed, nothing, seconds};
@@ -13,7 +13,7 @@ use windlass_ir::workflow::{Action, Bound, Kind, Shell, ShellOutput};
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub fn read(table: &Table<'_>) -> Work {
-    let run = needed(table, "run", "give the command: `run: make test`");
+    let run = needed(table, "run", "write the command: `run: make test`");
     let run = run.and_then(|node| evaluated_text(table, "run", node));
     let shell = Shell {
         run: unquoted(run.unwrap_or_else(|| nothing(table, "run"))),
@@ -35,8 +35,8 @@ fn output(table: &Table<'_>) -> ShellOutput {
     }
 }
 
-/// Every value goes into the command without quoting. A command that is one value is the text of that value, and null is `None`
-/// there, as it is in a list that is joined.
+/// Every value goes into the command without quoting. A command that is a single value becomes the text of that
+/// value. Null becomes `None` there, as in a joined list.
 fn unquoted(run: Bound) -> Bound {
     let raw = |expr: Expr| {
         let span = expr.span;

@@ -1,4 +1,4 @@
-//! What all steps share: their ids, their order, what a failure means; and the way from a type to what it does.
+//! Reads the common keys of steps: ids, order and failure handling; and dispatches on the type.
 
 use super::document::Document;
 use super::field::{self, as_text, present, what};
@@ -11,21 +11,21 @@ use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::policy::{OnFailure, Policy};
 use windlass_ir::suggest::nearest;
-use windlass_ir::workflow::{Action, Kind, Step};
+use windlass_ir::workflow::{Action, Ask, BuiltinKind, Choose, Kind, RepeatTest, Step};
 use windlass_ir::{Code, Diagnostic, Duration, Span, Spanned, Value};
 
-/// What a step stands in: the file, the ids given so far, and whether a fan-out multiplies it.
+/// The surroundings of a step: the file, the ids so far, and whether a fan-out repeats it.
 #[derive(Debug)]
 pub struct Around<'a> {
     pub document: &'a Document,
-    /// In the order of the file, each with its place. The template of a fan-out has a set of its own.
+    /// In the order of the file, with locations. The template of a fan-out has its own set.
     ids: RefCell<IndexMap<Arc<str>, Span>>,
     pub in_fan_out: bool,
-    /// How many lists of steps stand around the one that is being read.
+    /// The nesting depth of the current list.
     depth: Cell<usize>,
 }
 
-/// Steps are read and run by recursion, so lists of them may not stand in each other without end.
+/// The maximum nesting of lists of steps; reading and running are recursive.
 const DEPTH_MAX: usize = 64;
 
 impl<'a> Around<'a> {
@@ -42,7 +42,7 @@ impl<'a> Around<'a> {
         self.ids.borrow().contains_key(id)
     }
 
-    /// The id so far that comes nearest to a mistyped one, other than `own`.
+    /// The id so far that is closest to a mistyped one, other than `own`.
     pub fn suggest(&self, id: &str, own: &str) -> Option<String> {
         let ids = self.ids.borrow();
         nearest(id, ids.keys().map(|known| &**known).filter(|known| *known != own)).map(str::to_owned)
@@ -88,10 +88,44 @@ pub fn is_step_type(word: &str) -> bool {
     TYPES.iter().any(|(known, _)| *known == word)
 }
 
-/// What a step does, and the bound on doing it once.
+/// The type that Spec Kit has for a kind of step, if it has one.
+pub fn type_of<B>(kind: &Kind<B>) -> Option<&'static str> {
+    let ty = match kind {
+        Kind::Action(Action::Assistant(assistant)) => match assistant.ask {
+            Ask::Command { .. } => StepType::Command,
+            Ask::Prompt(_) => StepType::Prompt,
+        },
+        Kind::Action(Action::Shell(_)) => StepType::Shell,
+        Kind::Action(Action::Call(_)) => StepType::Workflow,
+        Kind::Action(Action::Builtin(builtin)) => match builtin.what {
+            BuiltinKind::SpeckitInit => StepType::Init,
+            BuiltinKind::GithubAddLabel => StepType::Github,
+            BuiltinKind::Respond => return None,
+        },
+        Kind::Gate(_) => StepType::Gate,
+        Kind::Assign(_) => StepType::FanIn,
+        Kind::Slot(_) => StepType::Slot,
+        Kind::Choose(Choose::If { .. }) => StepType::If,
+        Kind::Choose(Choose::Switch { .. }) => StepType::Switch,
+        Kind::Repeat(repeat) => match repeat.test {
+            RepeatTest::While => StepType::While,
+            RepeatTest::Until | RepeatTest::DoWhile => StepType::DoWhile,
+        },
+        Kind::ForEach(_) => StepType::FanOut,
+        Kind::Action(Action::Agent(_) | Action::Tool(_) | Action::Task(_) | Action::Http(_))
+        | Kind::Wait(_)
+        | Kind::Finish(_)
+        | Kind::Block(_)
+        | Kind::Parallel(_)
+        | Kind::Guard(_) => return None,
+    };
+    Some(word(ty))
+}
+
+/// The work of a step, and its timeout.
 pub type Work = (Kind<Vec<Step>>, Option<Duration>);
 
-/// The steps of a list, each after the one before it. `place` is that of the list, with a trailing dot.
+/// The steps of a list, each after the previous one. `place` is the path of the list, with a trailing dot.
 pub fn list<'a>(
     items: &'a [Node],
     place: &Place,
@@ -118,10 +152,10 @@ pub fn list<'a>(
 }
 
 fn too_deep(span: Span, place: &Place) -> Diagnostic {
-    let message = format!("steps stand more than {DEPTH_MAX} deep inside each other");
+    let message = format!("steps are nested more than {DEPTH_MAX} levels deep");
     let finding = Diagnostic::error(Code::TooDeep, message).at(span.head()).step_of(place);
     let field = place.prefix.trim_end_matches('.');
-    finding.field(field).help("make the file flatter, or move the inner steps to a workflow of their own")
+    finding.field(field).help("flatten the file, or move the inner steps to another workflow")
 }
 
 fn listed<'a>(
@@ -142,7 +176,7 @@ fn listed<'a>(
     Some(step(context, map, node.span, Place { step: place.step.clone(), prefix: format!("{at}.") }, around))
 }
 
-/// The template of a fan-out: one step, with a set of ids of its own.
+/// The template of a fan-out: one step, with its own set of ids.
 pub fn template(table: &Table<'_>, key: &str, around: &Around<'_>) -> Option<Step> {
     let place = Place { step: table.place.step.clone(), prefix: format!("{key}.") };
     if around.depth.get() >= DEPTH_MAX {
@@ -152,7 +186,7 @@ pub fn template(table: &Table<'_>, key: &str, around: &Around<'_>) -> Option<Ste
     Some(step(table.context, table.map, table.span, place, &around.inside_fan_out()))
 }
 
-/// `unnamed` is the place of a step that has no id to be called by.
+/// `unnamed` is the path of a step without an id.
 fn step<'a>(
     context: &'a Context<'a>,
     map: &'a Mapping,
@@ -162,7 +196,7 @@ fn step<'a>(
 ) -> Step {
     let table = Table::new(context, map, span, unnamed);
     let Some(id) = read_id(&table) else {
-        // Nothing can name it, but what is wrong inside it is still worth finding.
+        // No other step can name it, but problems inside it are still reported.
         let at = table.place.prefix.trim_end_matches('.');
         return build(&table, Spanned::new(at.into(), span.head()), true, around);
     };
@@ -177,35 +211,35 @@ fn read_id(table: &Table<'_>) -> Option<Spanned<Arc<str>>> {
     match node.map(|node| (node, as_text(node))) {
         Some((node, Some(id))) if !id.is_empty() => return Some(Spanned::new(id.clone(), node.span)),
         Some((node, None)) => {
-            let message = format!("the id of a step must be text, not {}", what(table, node));
+            let message = format!("the id of a step must be a string, not {}", what(table, node));
             let finding = table.error(Code::StepIdNotString, "id", node.span, message);
             let written = field::written(table, node.span);
             table.report(
-                finding.help(format!("put it in quotes, such as `id: \"{written}\"`, or take a word")),
+                finding.help(format!("put it in quotes, such as `id: \"{written}\"`, or use a word")),
             );
         }
         Some((_, Some(_))) | None => {
-            let finding = table.error(Code::StepIdMissing, "id", table.key_span("id"), "this step has no id");
+            let finding = table.error(Code::StepIdMissing, "id", table.key_span("id"), "missing step id");
             table.report(finding.help("give the step an id, such as `id: build`"));
         }
     }
     None
 }
 
-/// Whether no other step has the id; both rules about ids are checked here.
+/// Whether the id is unique; checks both rules about ids.
 fn claim_id(table: &Table<'_>, id: &Spanned<Arc<str>>, around: &Around<'_>) -> bool {
     let text = &id.value;
     if text.contains(':') {
-        let message = format!("`{text}` is no id: a colon stands only in the ids of rounds and items");
+        let message = format!("invalid step id `{text}`: colons are reserved for rounds and items");
         let finding = table.error(Code::StepIdHasColon, "id", id.span, message).reference(&**text);
         table.report(finding.suggest(Some(text.replace(':', "-"))));
     }
     let first = around.ids.borrow_mut().insert(text.clone(), id.span);
     if let Some(first) = first {
         let finding =
-            table.error(Code::StepIdDuplicate, "id", id.span, format!("two steps have the id `{text}`"));
-        let help = "give one of them another id; ids are unique in the whole file, nested steps included";
-        table.report(finding.reference(&**text).label(first, "used here before").help(help));
+            table.error(Code::StepIdDuplicate, "id", id.span, format!("duplicate step id `{text}`"));
+        let help = "rename one of them; ids must be unique in the whole file, including nested steps";
+        table.report(finding.reference(&**text).label(first, "first used here").help(help));
     }
     first.is_none()
 }
@@ -213,7 +247,7 @@ fn claim_id(table: &Table<'_>, id: &Spanned<Arc<str>>, around: &Around<'_>) -> b
 fn read_type(table: &Table<'_>) -> Option<StepType> {
     let Some(node) = present(table, "type") else { return Some(StepType::Command) };
     let Some(word) = as_text(node) else {
-        let message = format!("the type of a step must be text, not {}", what(table, node));
+        let message = format!("the type of a step must be a string, not {}", what(table, node));
         let finding = table.error(Code::StepTypeNotString, "type", node.span, message);
         table.report(finding.help("write one of the types, such as `type: shell`"));
         return None;
@@ -221,10 +255,10 @@ fn read_type(table: &Table<'_>) -> Option<StepType> {
     let found = TYPES.iter().find(|(known, _)| **known == **word);
     if found.is_none() {
         let known = TYPES.iter().map(|(known, _)| *known);
-        let message = format!("there is no step type `{word}`");
+        let message = format!("unknown step type `{word}`");
         let finding = table.error(Code::StepTypeUnknown, "type", node.span, message).reference(&**word);
         let types: Vec<&str> = known.clone().collect();
-        let help = format!("the types are {}; step types of your own are not read", types.join(", "));
+        let help = format!("use one of {}; custom step types are not supported", types.join(", "));
         table.report(finding.suggest(nearest(word, known)).help(help));
     }
     found.map(|(_, ty)| *ty)
@@ -243,7 +277,7 @@ fn build(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, around: &Arou
             literal::check(table);
             table.finish_all();
         }
-        // Which keys belong to an unknown type, nobody knows.
+        // The keys of an unknown type are not known either.
         None => {}
     }
     Step {
@@ -288,7 +322,7 @@ fn work(ty: StepType, table: &Table<'_>, around: &Around<'_>) -> Work {
     }
 }
 
-/// A step that may fail without ending the run. What holds further steps never catches their failures.
+/// A step that may fail without ending the run. Steps that contain others never catch their failures.
 fn read_on_failure(table: &Table<'_>, ty: Option<StepType>) -> OnFailure {
     let goes_on = field::boolean(table, "continue_on_error").unwrap_or(false);
     let Some(ty) = ty.filter(|_| goes_on) else { return OnFailure::Halt };
@@ -297,7 +331,7 @@ fn read_on_failure(table: &Table<'_>, ty: Option<StepType>) -> OnFailure {
             let key = "continue_on_error";
             let message = format!("`{key}` on a step of type {} does not catch failures inside it", word(ty));
             let finding = table.warning(Code::IgnoredKey, key, table.key_span(key), message);
-            table.report(finding.reference(key).help("put it on the steps inside that may fail"));
+            table.report(finding.reference(key).help("move it to the inner steps that may fail"));
             OnFailure::Halt
         }
         StepType::Command

@@ -1,9 +1,9 @@
-//! YAML 1.1 as Python's safe loader reads it. Spec Kit files are written for it, while the tree comes from a reader of
-//! YAML 1.2: this goes over the tree once and corrects every plain scalar that the two take for different things.
+//! YAML 1.1 as read by Python's safe loader, for which Spec Kit files are written. The tree comes from a YAML 1.2
+//! reader; this pass corrects every plain scalar that the two versions read differently.
 //!
-//! A corrected scalar says what it is by its tag and, where need be, by a spelling that both versions share; its place is
-//! kept. Keys stay as they were written; only two that are one to Python are reported here. Where a key is compared with
-//! values, as the cases of a switch are, [`python_key`] gives the text that counts.
+//! A corrected scalar states its type by its tag and, if needed, by a spelling that both versions share; its location
+//! is kept. Keys stay as written; only keys that are equal in Python are reported here. Where a key is compared with
+//! values, such as the cases of a switch, [`python_key`] provides the text to compare.
 
 use crate::text::{Entry, Key, Kind, Mapping, Node, Scalar, Style};
 use std::collections::HashMap;
@@ -22,12 +22,17 @@ pub fn resolve(node: &mut Node, findings: &mut Vec<Diagnostic>) {
     }
 }
 
+/// Gives the scalars of a valid file the values that Python reads.
+pub fn resolve_scalars(node: &mut Node) {
+    resolve(node, &mut Vec::new());
+}
+
 fn resolve_scalar(scalar: &mut Scalar, span: Span, findings: &mut Vec<Diagnostic>) {
     if scalar.style != Style::Plain || scalar.tag.is_some() {
         return;
     }
     if is_date(&scalar.text) {
-        let message = format!("YAML takes `{}` for a date; here it is text", scalar.text);
+        let message = format!("YAML reads `{}` as a date; Windlass reads it as a string", scalar.text);
         let finding = Diagnostic::warning(Code::YamlDate, message).at(span).reference(&*scalar.text);
         findings.push(finding.help(format!("put it in quotes: \"{}\"", scalar.text)));
     }
@@ -46,7 +51,7 @@ fn resolve_scalar(scalar: &mut Scalar, span: Span, findings: &mut Vec<Diagnostic
     scalar.tag = Some(format!("tag:yaml.org,2002:{kind}").into());
 }
 
-/// A spelling that the reader of YAML 1.2 takes for the same float.
+/// A spelling that a YAML 1.2 reader reads as the same float.
 fn float_text(float: f64) -> Arc<str> {
     match float {
         float if float.is_nan() => ".nan".into(),
@@ -61,7 +66,7 @@ pub fn python_key(key: &Key) -> Arc<str> {
     printed(key).unwrap_or_else(|| key.text.clone())
 }
 
-/// What Python prints for a key that is no text.
+/// The text that Python prints for a key that is not a string.
 fn printed(key: &Key) -> Option<Arc<str>> {
     if key.style != Style::Plain {
         return None;
@@ -75,7 +80,7 @@ fn printed(key: &Key) -> Option<Arc<str>> {
     }
 }
 
-/// `1` and `"1"`, or `yes` and `true`, are one key once they are compared by their text.
+/// `1` and `"1"`, or `yes` and `true`, are the same key once they are compared by their text.
 fn drop_equal_keys(map: &mut Mapping, findings: &mut Vec<Diagnostic>) {
     if map.entries.iter().all(|entry| printed(&entry.key).is_none()) {
         return;
@@ -87,14 +92,14 @@ fn drop_equal_keys(map: &mut Mapping, findings: &mut Vec<Diagnostic>) {
             first.insert(text, key.span);
             return true;
         };
-        let message = format!("the key `{}` is given twice, spelled in two ways", key.text);
+        let message = format!("duplicate key `{}` in two spellings", key.text);
         let finding = Diagnostic::error(Code::DuplicateKey, message).at(key.span).reference(&*key.text);
         findings.push(finding.label(*earlier, "first given here").help("remove or rename one of them"));
         false
     });
 }
 
-/// What a plain scalar stands for.
+/// The meaning of a plain scalar.
 fn plain(text: &str) -> Value {
     let number = || integer(text).or_else(|| float(text).map(Value::Float));
     let value = match text.as_bytes().first() {
@@ -146,7 +151,7 @@ fn integer(text: &str) -> Option<Value> {
     magnitude.map(|magnitude| magnitude.signed(negative))
 }
 
-/// A number without its sign: exact as long as it can be, then as near as a float comes.
+/// A number without its sign: exact if possible, otherwise the nearest float.
 #[derive(Clone, Copy)]
 enum Magnitude {
     Exact(u128),
@@ -156,7 +161,7 @@ enum Magnitude {
 impl Magnitude {
     const ZERO: Self = Self::Exact(0);
 
-    /// With one more digit at its end.
+    /// Appends a digit.
     fn then(self, base: u32, digit: u32) -> Self {
         let exact = match self {
             Self::Exact(number) => number.checked_mul(base.into()).and_then(|n| n.checked_add(digit.into())),
@@ -173,7 +178,7 @@ impl Magnitude {
         }
     }
 
-    /// An integer beyond 64 signed bits keeps its magnitude as a float.
+    /// An integer beyond 64 signed bits becomes a float.
     fn signed(self, negative: bool) -> Value {
         let exact = match self {
             Self::Exact(number) => i128::try_from(number).ok(),
@@ -205,7 +210,7 @@ fn sixtieth(part: &str) -> Option<u32> {
     if is_short { part.parse().ok() } else { None }
 }
 
-/// There must be a point, and an exponent must have a sign: `1e3` and `1.5e3` are text.
+/// A decimal point is required, and an exponent must have a sign: `1e3` and `1.5e3` are strings.
 fn float(text: &str) -> Option<f64> {
     let (negative, digits) = unsigned(text);
     let sign = if negative { -1.0 } else { 1.0 };
@@ -223,7 +228,7 @@ fn float(text: &str) -> Option<f64> {
         None => (fraction, None),
     };
     let whole_fits = whole.starts_with(|c: char| c.is_ascii_digit()) && is_digits(whole);
-    // A sign before a bare point makes it text; so does a fraction without a digit.
+    // With a sign, a leading decimal point makes it a string; so does a fraction without digits.
     let point_first =
         whole.is_empty() && digits.len() == text.len() && fraction.starts_with(|c: char| c.is_ascii_digit());
     let exponent_fits = exponent.is_none_or(|exponent| {
@@ -247,7 +252,7 @@ fn fraction_of(digits: &str) -> Option<f64> {
     format!("0.{}", digits.replace('_', "")).parse().ok()
 }
 
-/// `2027-01-31`, alone or with a time after it.
+/// `2027-01-31`, optionally followed by a time.
 fn is_date(text: &str) -> bool {
     let Some((date, time)) = split_date(text) else { return false };
     let padded = date.iter().skip(1).all(|part| part.len() == 2);
@@ -269,7 +274,7 @@ fn split_date(text: &str) -> Option<([&str; 3], &str)> {
         .then_some(([year, month, day], time))
 }
 
-/// Hours, minutes and seconds after a `T` or blanks; what follows the seconds is an offset.
+/// Hours, minutes and seconds after a `T` or blanks; an offset may follow.
 fn is_time(text: &str) -> bool {
     let time = text.strip_prefix(['T', 't']).unwrap_or_else(|| text.trim_start_matches([' ', '\t']));
     let starts = text.starts_with(['T', 't', ' ', '\t']);
@@ -337,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_number_is_text() {
+    fn strings_that_look_like_numbers() {
         for text in
             ["1e3", "1.5e3", "08", "0o14", "-.5", "1:60", "0b", "0x", "0xg", "1.2.3", "+", "_1", "1:30.x"]
         {
@@ -346,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_tags_stay() {
+    fn quotes_and_tags_are_kept() {
         assert_eq!(
             resolved("[\"yes\", '1:30', !!str on, !!int 012]").0,
             "List([Text(\"yes\"), Text(\"1:30\"), Text(\"on\"), Int(12)])"
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_text_with_a_warning() {
+    fn dates_are_strings_with_a_warning() {
         for text in ["2027-01-31", "2027-1-3T4:05:06", "2027-01-31 04:05:06.7 +1:00", "2027-01-31t04:05:06Z"]
         {
             let (value, codes) = resolved(&format!("- {text}\n"));
@@ -370,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_stay_as_they_are_and_count_as_python_prints_them() {
+    fn keys_are_kept_and_compared_as_python_prints_them() {
         let check = |written: &str, expected: &str| {
             let source = Source::new("f", format!("{written}: 1\n"));
             let mut root =

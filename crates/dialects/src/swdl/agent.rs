@@ -1,4 +1,4 @@
-//! Agent stages: who does the work, with which tools, what it is told, and how its result is passed on.
+//! Agent stages: the agent, its tools, its instructions, and how its result is passed on.
 
 use super::names::{check_artifact, check_module};
 use super::table::Table;
@@ -8,7 +8,7 @@ use windlass_ir::workflow::{Agent, Handoff, HandoffFormat, Memory};
 
 pub const MODEL: &str = "opus";
 
-/// What is written about memories; everything left out comes from further out.
+/// The written settings for memories; missing ones are inherited.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryDraft {
     project_scope: Option<Arc<str>>,
@@ -50,7 +50,7 @@ impl MemoryDraft {
     }
 }
 
-/// The modules and memories that every agent of the workflow is given.
+/// The modules and memories of every agent of the workflow.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     modules: Vec<Arc<str>>,
@@ -82,7 +82,7 @@ pub fn read(stage: &Table<'_>, around: &Surroundings) -> Agent {
     let artifact = primary.as_ref().and_then(|primary| primary.text("artifact"));
     match (&artifact, &primary) {
         (Some(artifact), Some(primary)) => check_artifact(primary, "artifact", artifact),
-        // A wrong shape on the way there is reported already.
+        // A wrong shape on the way there has already been reported.
         _ if stage.has("roles") && roles.is_none() => {}
         _ => missing_roles(stage, roles.as_ref()),
     }
@@ -128,17 +128,16 @@ fn missing_roles(stage: &Table<'_>, roles: Option<&Table<'_>>) {
         ("slot", "slot"),
     ];
     let span = roles.map_or(stage.span.head(), |roles| roles.span.head());
-    let finding =
-        stage.error(Code::MissingRoles, "roles", span, "an agent stage must say which agent does the work");
+    let finding = stage.error(Code::MissingRoles, "roles", span, "an agent stage must name its agent");
     let meant = BLOCKS.iter().find(|(key, _)| stage.has(key) && !stage.has("type"));
     stage.report(match meant {
-        Some((key, ty)) => finding.help(format!("add `type: {ty}`, since the stage has `{key}`")),
+        Some((key, ty)) => finding.help(format!("add `type: {ty}`, because the stage has `{key}`")),
         None => finding
-            .help("add `roles: {primary: {artifact: \"agent:name\"}}`, or give the stage another `type`"),
+            .help("add `roles: {primary: {artifact: \"agent:name\"}}`, or change the `type` of the stage"),
     });
 }
 
-/// The global modules and those of the stage, each once; memories field by field.
+/// The global modules and those of the stage, without duplicates; memories field by field.
 fn surroundings(stage: &Table<'_>, around: &Surroundings) -> (Vec<Arc<str>>, Option<Memory>) {
     let context = stage.table("context");
     let mut all = around.modules.clone();

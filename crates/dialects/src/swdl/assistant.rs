@@ -1,4 +1,4 @@
-//! Stages that ask a command line agent: a prompt or a named command, and what is kept of its answer.
+//! Stages for a command-line agent: a prompt or a named command, and how much of its output is captured.
 
 use super::document::values;
 use super::table::Table;
@@ -9,7 +9,7 @@ use windlass_ir::{Code, Value};
 
 pub fn read(stage: &Table<'_>) -> Assistant {
     let Some(table) = stage.table("assistant") else {
-        stage.demand("assistant", "say what is asked: `assistant: {prompt: \"…\"}`");
+        stage.demand("assistant", "write the prompt: `assistant: {prompt: \"…\"}`");
         return nothing(stage);
     };
     let assistant = Assistant {
@@ -20,7 +20,7 @@ pub fn read(stage: &Table<'_>) -> Assistant {
         capture: table.node("capture").and_then(|node| capture(&table, node)),
     };
     table.finish(&["input", "arguments", "settings"], |_| {
-        ("without `command`".into(), "take it out, or ask with `command`")
+        ("without `command`".into(), "remove it, or use `command`")
     });
     assistant
 }
@@ -38,7 +38,7 @@ fn nothing(table: &Table<'_>) -> Assistant {
     }
 }
 
-/// `prompt`, or `command` with what it is given.
+/// `prompt`, or `command` with its input.
 fn ask(table: &Table<'_>) -> Ask {
     let prompt = table.bound_text("prompt");
     let command = table.plain_text("command");
@@ -46,7 +46,7 @@ fn ask(table: &Table<'_>) -> Ask {
         (Some(prompt), None) => Ask::Prompt(prompt),
         (Some(prompt), Some(_)) => {
             let span = table.key_span("command");
-            let message = "`prompt` and `command` are two things to ask";
+            let message = "`prompt` and `command` cannot both be given";
             let finding = table.error(Code::ConflictingKeys, "command", span, message);
             table.report(finding.help("keep one of the two"));
             Ask::Prompt(prompt)
@@ -59,7 +59,7 @@ fn ask(table: &Table<'_>) -> Ask {
         },
         (None, None) => {
             if !table.has("prompt") && !table.has("command") {
-                table.missing("prompt", "say what is asked: `prompt`, or `command` with its `input`");
+                table.missing("prompt", "write a `prompt`, or a `command` with its `input`");
             }
             nothing(table).ask
         }
@@ -71,7 +71,7 @@ fn arguments(table: &Table<'_>) -> Vec<Bound> {
     items.map(|(index, node)| table.bound_node(&format!("arguments[{index}]"), node)).collect()
 }
 
-/// `true` keeps everything, `{max_bytes: N}` so much of each stream.
+/// `true` captures everything, `{max_bytes: N}` that much of each stream.
 fn capture(table: &Table<'_>, node: &Node) -> Option<Capture> {
     match &node.kind {
         Kind::Map(_) => {

@@ -1,4 +1,4 @@
-//! `config`: whose rules hold, what a run may be started with, and the bounds on runs.
+//! `config`: the rules that apply, the inputs of a run, and the limits on runs.
 
 use super::ports;
 use super::table::{StepOf, Table, wrong_shape};
@@ -12,12 +12,12 @@ use windlass_ir::policy::{
 use windlass_ir::workflow::RunInput;
 use windlass_ir::{Code, Duration, Value};
 
-/// How long a run may take unless the file says otherwise.
+/// The default timeout of a run.
 pub const RUN_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
-/// Agent stages of one run at once unless the file allows more.
+/// The default number of concurrent agent stages of one run.
 pub const AGENTS_PER_RUN: u32 = 3;
 
-/// Whether a file asks for the rules of another dialect; known before anything else is read.
+/// Whether a file selects the rules of another dialect; determined before anything else is read.
 pub fn is_foreign(root: &Node) -> bool {
     let map = |node: &Node| -> Option<Mapping> {
         match &node.kind {
@@ -45,7 +45,7 @@ pub fn input(config: &Table<'_>) -> RunInput {
     RunInput::Open(ty)
 }
 
-/// What holds when there is no `config` at all.
+/// The defaults without a `config`.
 pub fn default_policy() -> RunPolicy {
     let unlimited = RunPolicy::unlimited();
     let concurrency = Concurrency { agents_per_run: AGENTS_PER_RUN, ..unlimited.concurrency };
@@ -86,9 +86,9 @@ fn read_concurrency(config: &Table<'_>) -> Concurrency {
     if let (Some(key), None, false) =
         (&concurrency.key, concurrency.runs_per_workflow, config.context.foreign)
     {
-        let message = "`key` counts runs apart, but nothing limits the runs";
+        let message = "`key` groups runs, but nothing limits them";
         let finding = table.error(Code::MissingField, "per_workflow", key.span, message);
-        table.report(finding.help("add `per_workflow`, the number of runs at once for each key"));
+        table.report(finding.help("add `per_workflow`, the number of concurrent runs for each key"));
     }
     concurrency
 }
@@ -116,7 +116,7 @@ fn read_budget(config: &Table<'_>) -> Budget {
 
 fn read_priority(table: &Table<'_>) -> Option<Priority> {
     let key = table.bound_text("key");
-    table.demand("key", "say what the offset goes by: `key: \"${{ parameters.customer }}\"`");
+    table.demand("key", "name the value that determines the offset: `key: \"${{ parameters.customer }}\"`");
     let offsets = read_offsets(table);
     let default_offset = table.node("default").and_then(|node| offset(table, "default", node)).unwrap_or(0);
     table.finish_all();
@@ -131,14 +131,14 @@ fn read_offsets(table: &Table<'_>) -> IndexMap<Arc<str>, i32> {
         .collect()
 }
 
-/// Seconds by which a run is taken for older; negative ones make it younger.
+/// Seconds by which a run counts as older; negative ones make it younger.
 fn offset(table: &Table<'_>, key: &str, node: &Node) -> Option<i32> {
     let seconds = match node.to_value() {
         Value::Int(seconds) => i32::try_from(seconds).ok(),
         _ => None,
     };
     if seconds.is_none() {
-        let message = "this is no number of seconds";
+        let message = "invalid number of seconds";
         let finding = table.error(Code::BadNumber, key, node.span, message);
         table.report(finding.help("write a whole number, such as `60` or `-60`"));
     }

@@ -1,4 +1,4 @@
-//! The top of a file: metadata, configuration, context, defaults, hooks, outputs and triggers.
+//! Reads the top level of a file: metadata, configuration, context, defaults, hooks, outputs and triggers.
 
 use super::WORDS;
 use super::agent::Surroundings;
@@ -9,10 +9,11 @@ use super::stage::{self, Document};
 use super::table::{Context, Place, StepOf, Table, wrong_shape};
 use super::work::command;
 use super::{config, triggers};
+use crate::speckit;
 use crate::text::{Kind, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_ir::expr::Semantics;
+use windlass_ir::expr::{ResultShapes, Semantics};
 use windlass_ir::policy::OnFailure;
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{
@@ -35,8 +36,9 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let around = Surroundings::read(top.table("context").as_ref());
     let policy = config.as_ref().map_or_else(config::default_policy, config::run_policy);
     let undoes = defaults.on_failure == OnFailure::Rollback || policy.compensate_on_cancel;
-    let document = Document { defaults: &defaults, around: &around, undoes };
-    let workflow = Workflow {
+    let run_timeout = policy.timeout.filter(|_| config.as_ref().is_some_and(|config| config.has("timeout")));
+    let document = Document { defaults: &defaults, around: &around, undoes, run_timeout };
+    let mut workflow = Workflow {
         words: &SWDL_WORDS,
         semantics: config.as_ref().map_or(Semantics::HOUSE, config::semantics),
         header,
@@ -58,14 +60,27 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         triggers: triggers::read(&top),
     };
     check_verdicts(&workflow.steps, &workflow, &top);
+    if workflow.semantics.results == ResultShapes::Speckit {
+        name_as_speckit(&mut workflow.steps);
+    }
     config.iter().for_each(Table::finish_all);
     top.finish_all();
     Some(workflow)
 }
 
+/// Results in the shape of Spec Kit contain the type of each step in its words.
+fn name_as_speckit(steps: &mut [Step]) {
+    for step in steps {
+        if let Some(ty) = speckit::type_of(&step.unguarded().kind) {
+            step.word = ty;
+        }
+        step.kind.bodies_mut().into_iter().for_each(|body| name_as_speckit(body));
+    }
+}
+
 fn read_header(top: &Table<'_>) -> Header {
     let Some(table) = top.table("workflow") else {
-        top.demand("workflow", "begin with `workflow: {id: my-workflow, name: My workflow}`");
+        top.demand("workflow", "start with `workflow: {id: my-workflow, name: My workflow}`");
         return Header {
             id: "".into(),
             name: "".into(),
@@ -85,7 +100,7 @@ fn read_header(top: &Table<'_>) -> Header {
         None => {}
     }
     let name = table.prose("name");
-    table.demand("name", "give the workflow a name that people read");
+    table.demand("name", "give the workflow a readable name");
     let version = table.text("version");
     let free = top.context.foreign;
     if let Some(version) = version.as_ref().filter(|version| !free && !is_semver(&version.value)) {
@@ -93,7 +108,7 @@ fn read_header(top: &Table<'_>) -> Header {
         let padded =
             [format!("{text}.0"), format!("{text}.0.0")].into_iter().find(|padded| is_semver(padded));
         let finding =
-            table.error(Code::BadVersion, "version", version.span, format!("`{text}` is no version"));
+            table.error(Code::BadVersion, "version", version.span, format!("invalid version `{text}`"));
         let finding = finding
             .reference(&**text)
             .suggest(padded)
@@ -131,7 +146,7 @@ pub fn values(table: &Table<'_>, key: &'static str) -> IndexMap<Arc<str>, Value>
     entries.map(|entry| (entry.key.text.clone(), entry.value.to_value())).collect()
 }
 
-/// A gate that takes its decision from a parameter must name one that is declared.
+/// A gate that takes its decision from a parameter must name a declared one.
 fn check_verdicts(steps: &[Step], workflow: &Workflow, top: &Table<'_>) {
     for step in steps {
         if let StepKind::Gate(gate) = &step.kind
@@ -140,7 +155,7 @@ fn check_verdicts(steps: &[Step], workflow: &Workflow, top: &Table<'_>) {
         {
             let place = Place { step: Some(step.id.value.clone()), prefix: String::new() };
             let finding =
-                Diagnostic::error(Code::UnknownParameter, format!("there is no parameter `{}`", name.value))
+                Diagnostic::error(Code::UnknownParameter, format!("unknown parameter `{}`", name.value))
                     .at(name.span)
                     .step_of(&place)
                     .field("gate.verdict_input")
@@ -153,7 +168,7 @@ fn check_verdicts(steps: &[Step], workflow: &Workflow, top: &Table<'_>) {
     }
 }
 
-/// In the order of the moments and verbs, whatever the order in the file.
+/// In a fixed order of moments and verbs, whatever the order in the file.
 fn read_hooks(top: &Table<'_>) -> Vec<Hook> {
     let Some(table) = top.table("hooks") else { return Vec::new() };
     let moments = [

@@ -1,8 +1,8 @@
-//! The surface of swdl's expressions: `${{ … }}` in text, and conditions with or without the braces.
+//! The syntax of swdl's expressions: `${{ … }}` in text, and conditions with or without the braces.
 //!
-//! A scanner finds where an expression ends, a second one cuts it into tokens, and precedence climbing makes the
-//! tree. Names and functions are checked on the way without stopping, so that one expression may give several
-//! findings; the first error of syntax ends it. Nesting and length are bounded.
+//! One scanner finds the end of an expression, a second one produces tokens, and precedence climbing builds the tree.
+//! Unknown names and functions do not stop the parser, so one expression may have several findings; the first syntax
+//! error ends it. Nesting and length are limited.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use windlass_ir::expr::{BinaryOp, Expr, Function, Namespace, Node, Piece, Query,
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
-/// Levels of parentheses, calls, lists, operators and members.
+/// The maximum nesting of parentheses, calls, lists, operators and members.
 const DEPTH_MAX: usize = 256;
 const EXPRESSION_BYTES_MAX: usize = 64 << 10;
-/// Findings kept for one text; a file of nothing but mistakes does not get a message for each.
+/// The maximum number of findings for one text.
 const FINDINGS_MAX: usize = 50;
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
@@ -40,7 +40,7 @@ const NAMESPACES: &[Namespace] = &[
     Namespace::Attempt,
 ];
 
-/// Words of other languages for things that have another word here.
+/// Words of other languages that have another name here.
 const FOREIGN_NAMESPACES: &[(&str, &str)] = &[
     ("params", "parameters"),
     ("inputs", "parameters"),
@@ -59,7 +59,7 @@ const FOREIGN_FUNCTIONS: &[(&str, &str)] = &[
     ("fromjson", "fromJSON"),
 ];
 
-/// The word that swdl has for a namespace.
+/// The swdl word for a namespace.
 pub fn namespace_word(namespace: Namespace) -> &'static str {
     match namespace {
         Namespace::Inputs => "parameters",
@@ -84,17 +84,16 @@ pub fn namespace_word(namespace: Namespace) -> &'static str {
     }
 }
 
-/// Tells where a range of the text that is being read stands in its file.
+/// Maps a range of the text to its location in the file.
 type Locate<'a> = &'a dyn Fn(Range<usize>) -> Span;
 
-/// Reads a bare expression, without braces.
+/// Parses a bare expression, without braces.
 pub fn parse_expression(text: &str, locate: Locate<'_>) -> Result<Expr, Vec<Diagnostic>> {
     parse_body(text, 0..text.len(), 0..text.len(), locate)
 }
 
-/// Reads text with any number of `${{ … }}` in it. Exactly one expression with nothing around it is an expression
-/// and keeps its type; a line break at the very end does not count, since a folded block leaves one there. An
-/// expression that cannot be read stands as null.
+/// Parses text with any number of `${{ … }}`. A single expression with nothing around it keeps its type; a final line
+/// break does not count, because folded blocks end with one. An invalid expression becomes null.
 pub fn parse_template(text: &str, locate: Locate<'_>) -> (Template, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut pieces = Vec::new();
@@ -133,7 +132,7 @@ fn assemble(text: &str, mut pieces: Vec<Piece>) -> Template {
     }
 }
 
-/// Reads a condition: one expression, bare or in one pair of braces.
+/// Parses a condition: one expression, bare or in one pair of braces.
 pub fn parse_condition(text: &str, locate: Locate<'_>) -> Result<Expr, Vec<Diagnostic>> {
     let Range { start, end } = trimmed(text, 0..text.len());
     let Some(open) = find_open(&text[start..end]).map(|found| start + found) else {
@@ -146,10 +145,12 @@ pub fn parse_condition(text: &str, locate: Locate<'_>) -> Result<Expr, Vec<Diagn
         return parse_body(text, body, open..close, locate);
     }
     let second = text[outside.clone()].contains(OPEN);
-    let message =
-        if second { "a condition has more than one `${{ … }}`" } else { "a condition is one expression" };
-    let help =
-        "put the whole condition into one pair of braces, e.g. `${{ a && b }}`, or leave the braces out";
+    let message = if second {
+        "this condition has more than one `${{ … }}`"
+    } else {
+        "a condition must be a single expression"
+    };
+    let help = "put the whole condition in one pair of braces, e.g. `${{ a && b }}`, or remove the braces";
     Err(vec![Diagnostic::error(Code::ExpressionSyntax, message).at(locate(outside)).help(help)])
 }
 
@@ -159,7 +160,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + part.trim().len()
 }
 
-/// Where the first `${{` outside a text literal stands.
+/// The position of the first `${{` outside a string literal.
 fn find_open(text: &str) -> Option<usize> {
     let mut at = 0;
     while at < text.len() {
@@ -168,7 +169,7 @@ fn find_open(text: &str) -> Option<usize> {
             return Some(at);
         }
         at += match rest.as_bytes()[0] {
-            // A literal that is not closed is found when the expression is read.
+            // An unterminated literal is reported when the expression is parsed.
             b'\'' | b'"' => literal_length(rest)?,
             _ => char_length(rest),
         };
@@ -176,7 +177,7 @@ fn find_open(text: &str) -> Option<usize> {
     None
 }
 
-/// The range between the `${{` at `start` and its `}}`. Braces in text literals do not count.
+/// The range between the `${{` at `start` and its `}}`. Braces in string literals do not count.
 fn find_end(text: &str, start: usize, locate: Locate<'_>) -> Result<Range<usize>, Vec<Diagnostic>> {
     let body = start + OPEN.len();
     let mut at = body;
@@ -194,22 +195,21 @@ fn find_end(text: &str, start: usize, locate: Locate<'_>) -> Result<Range<usize>
         };
     }
     let message = "`${{` has no closing `}}`";
-    let help =
-        "close the expression with `}}`; to write the braces as text, put them into one: `${{ '${{' }}`";
+    let help = "close the expression with `}}`; to write the braces as text, use `${{ '${{' }}`";
     Err(vec![Diagnostic::error(Code::ExpressionSyntax, message).at(locate(start..body)).help(help)])
 }
 
 fn unclosed_literal(span: Span) -> Diagnostic {
-    Diagnostic::error(Code::ExpressionSyntax, "the text is not closed")
+    Diagnostic::error(Code::ExpressionSyntax, "unterminated string")
         .at(span)
-        .help("end it with the same quote; a quote inside it is written `\\'` or `\\\"`")
+        .help("end it with the same quote; write a quote inside it as `\\'` or `\\\"`")
 }
 
 fn char_length(text: &str) -> usize {
     text.chars().next().map_or(1, char::len_utf8)
 }
 
-/// The bytes of the text literal at the start of `text`, both quotes included; `None` when it is not closed.
+/// The length of the string literal at the start of `text`, including both quotes; `None` if it is not terminated.
 fn literal_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let quote = *bytes.first()?;
@@ -224,7 +224,7 @@ fn literal_length(text: &str) -> Option<usize> {
     None
 }
 
-/// Reads the expression in `body`; `whole` is what to point at when there is none.
+/// Parses the expression in `body`; `whole` is the location to report if it is empty.
 fn parse_body(
     text: &str,
     body: Range<usize>,
@@ -261,11 +261,11 @@ struct Token {
     range: Range<usize>,
 }
 
-/// Reading stopped; the reason is among the diagnostics.
+/// Parsing stopped; the reason is among the diagnostics.
 struct Stop;
 
-/// An expression, the text it took including parentheses around it, and its height as a tree. Small, since the
-/// functions that pass it on call each other hundreds of levels deep.
+/// An expression, its source range including parentheses, and its height as a tree. It is small because the functions
+/// that return it recurse hundreds of levels deep.
 struct Parsed {
     expr: Box<Expr>,
     range: Range<usize>,
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
         parsed
     }
 
-    /// `a ? b : c`, which binds weakest and to the right.
+    /// `a ? b : c`, which binds most loosely and to the right.
     fn choice(&mut self) -> Result<Parsed, Stop> {
         let when = self.binary(Level::Or)?;
         if !self.is("?") {
@@ -332,7 +332,7 @@ impl<'a> Parser<'a> {
         self.node(node, range, height)
     }
 
-    /// Operators of this level or of one that binds tighter.
+    /// Operators of this level or tighter.
     fn binary(&mut self, weakest: Level) -> Result<Parsed, Stop> {
         let mut left = self.unary()?;
         let mut chained = None;
@@ -342,7 +342,7 @@ impl<'a> Parser<'a> {
             }
             self.advance()?;
             let right = self.binary(level.tighter())?;
-            // After `a == b` another `==` is an error, while `<` has been taken by the right side already.
+            // A second `==` after `a == b` is an error, while `<` has already been consumed by the right side.
             chained = level.is_comparison().then_some(level);
             let range = left.range.start..right.range.end;
             let height = left.height.max(right.height);
@@ -367,7 +367,7 @@ impl<'a> Parser<'a> {
         Some(found)
     }
 
-    /// Any number of `!`, counted rather than called for, since a file may hold a million of them.
+    /// Any number of `!`, counted instead of recursed, because a file may contain a million of them.
     fn unary(&mut self) -> Result<Parsed, Stop> {
         let mut starts = Vec::new();
         while self.is("!") {
@@ -385,7 +385,7 @@ impl<'a> Parser<'a> {
         Ok(parsed)
     }
 
-    /// A value and what is taken from it: `.name` and `[index]`.
+    /// A value and its members: `.name` and `[index]`.
     fn path(&mut self) -> Result<Parsed, Stop> {
         let mut of = self.primary()?;
         loop {
@@ -405,7 +405,7 @@ impl<'a> Parser<'a> {
     fn member(&mut self, of: Parsed) -> Result<Parsed, Stop> {
         self.advance()?;
         if self.token.kind == Kind::Number {
-            let help = format!("take an element of a list with `[{}]`", self.slice());
+            let help = format!("select an element of a list with `[{}]`", self.slice());
             return Err(self.syntax("a number is not a name", &help, self.token.range.clone()));
         }
         if self.token.kind != Kind::Name {
@@ -427,7 +427,7 @@ impl<'a> Parser<'a> {
         let range = of.range.start..self.token.range.end;
         self.advance()?;
         let height = of.height.max(at.height);
-        // Only brackets can hold a key that is no name; it is a member all the same, as in the other dialects.
+        // Only brackets can contain a key that is not a name; it becomes a member, as in the other dialects.
         let node = match at.expr.node {
             Node::Literal(Value::Text(name)) if !is_name(&name) => Node::Member { of: of.expr, name },
             node => Node::Index { of: of.expr, at: Box::new(Expr { node, ..*at.expr }) },
@@ -447,9 +447,9 @@ impl<'a> Parser<'a> {
             (Kind::Symbol, "[") => self.list(),
             (Kind::Symbol, "-") => self.negative(),
             (Kind::Symbol, ".") => {
-                let help =
-                    "a number starts with a digit, as `0.5`; a path starts with a name, as `parameters.name`";
-                Err(self.syntax("a value does not start with `.`", help, self.token.range.clone()))
+                let help = "a number starts with a digit, such as `0.5`; a path starts with a name, such as \
+                        `parameters.name`";
+                Err(self.syntax("a value cannot start with `.`", help, self.token.range.clone()))
             }
             (Kind::Symbol, _) | (Kind::End, _) => Err(self.unexpected("a value")),
         }
@@ -471,7 +471,7 @@ impl<'a> Parser<'a> {
         self.number(minus.start)
     }
 
-    /// The number of the token, with the minus that may stand before it from `start`.
+    /// The number of the token, with an optional minus from `start`.
     fn number(&mut self, start: usize) -> Result<Parsed, Stop> {
         let range = start..self.token.range.end;
         let digits = &self.text[range.clone()];
@@ -481,7 +481,7 @@ impl<'a> Parser<'a> {
             digits.parse().ok().map(Value::Int)
         };
         let Some(value) = value else {
-            let help = "write it as text in quotes if it need not be compared";
+            let help = "write it as a string in quotes if it is never compared";
             return Err(self.syntax("the number does not fit into 64 bits", help, range));
         };
         self.advance()?;
@@ -506,7 +506,7 @@ impl<'a> Parser<'a> {
         self.node(Node::List(items), start..end, height)
     }
 
-    /// Expressions between commas up to `close`; also where that ends and the height of the highest.
+    /// Expressions separated by commas up to `close`; also returns its end and the greatest height.
     fn items(&mut self, close: &str, expected: &str) -> Result<(Vec<Expr>, usize, usize), Stop> {
         let open = self.token.range.clone();
         self.advance()?;
@@ -527,7 +527,7 @@ impl<'a> Parser<'a> {
         Ok((items, end, height))
     }
 
-    /// `true`, `false`, `null`, a function call, or the beginning of a path.
+    /// `true`, `false`, `null`, a function call, or the start of a path.
     fn word(&mut self) -> Result<Parsed, Stop> {
         match self.slice() {
             "true" => return self.literal(Value::Bool(true)),
@@ -559,11 +559,11 @@ impl<'a> Parser<'a> {
         self.node(Node::Call { function, args }, range, height)
     }
 
-    /// `jsonpath(value, '$.path')`. The path is read with the expression, so it must stand there as text.
+    /// `jsonpath(value, '$.path')`. The path is parsed with the expression, so it must be a string literal.
     fn query(&mut self, name: Range<usize>) -> Result<Parsed, Stop> {
         let (args, end, height) = self.items(")", "`,` or `)`")?;
         let range = name.start..end;
-        let help = "write the value and the path as text: `jsonpath(value, '$.a[*].b')`";
+        let help = "write the value and the path as a string: `jsonpath(value, '$.a[*].b')`";
         let [of, Expr { node: Node::Literal(Value::Text(text)), span }] = args.as_slice() else {
             return Err(self.syntax("`jsonpath` takes a value and a path in quotes", help, range));
         };
@@ -571,10 +571,10 @@ impl<'a> Parser<'a> {
         match path {
             Ok(path) => self.node(Node::Query { of: Box::new(of), path }, range, height),
             Err(error) => {
-                // The parser draws a picture; its last line is the cause.
+                // The parser's message contains a drawing; its last line is the cause.
                 let drawn = error.to_string();
                 let cause = drawn.lines().last().unwrap_or_default().trim_start_matches([' ', '=']);
-                let message = format!("this is no JSONPath: {cause}");
+                let message = format!("invalid JSONPath: {cause}");
                 let found = Diagnostic::error(Code::ExpressionSyntax, message).at(span).help(help);
                 self.diagnostics.push(found);
                 Err(Stop)
@@ -592,7 +592,7 @@ impl<'a> Parser<'a> {
         self.node(Node::Literal(Value::Null), range, 0)
     }
 
-    /// `below` is the height of the highest child.
+    /// `below` is the height of the tallest child.
     fn node(&mut self, node: Node, range: Range<usize>, below: usize) -> Result<Parsed, Stop> {
         if below == DEPTH_MAX {
             return Err(self.too_deep(range));
@@ -610,7 +610,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// How tightly a binary operator binds, the weakest first.
+/// How tightly a binary operator binds, the loosest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Or,
@@ -642,7 +642,7 @@ impl Parser<'_> {
         let rest = self.text[self.token.range.end..].trim_start();
         let start = self.text.len() - rest.len();
         let Some(first) = rest.chars().next() else {
-            // Point right behind the last token, not behind the white space that follows it.
+            // Points right after the last token, not after the whitespace that follows it.
             let end = self.token.range.end;
             self.token = Token { kind: Kind::End, range: end..end };
             return Ok(());
@@ -667,7 +667,7 @@ impl Parser<'_> {
                 + length
                 + after.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(after.len());
             let help =
-                "numbers are digits with an optional fraction, such as `12` or `0.5`; put text in quotes";
+                "numbers are digits with an optional fraction, such as `12` or `0.5`; put strings in quotes";
             return Err(self.syntax(
                 "this is neither a number nor a name",
                 help,
@@ -688,7 +688,7 @@ impl Parser<'_> {
             Err(bad) => {
                 let range = start + 1 + bad.start..start + 1 + bad.end;
                 let help = "write four hexadecimal digits after `\\u`, e.g. `\\u00e9`";
-                Err(self.syntax("the escape does not name a character", help, range))
+                Err(self.syntax("invalid escape sequence", help, range))
             }
         }
     }
@@ -698,7 +698,7 @@ fn digits_length(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// A hyphen belongs to the name, wherever it stands after the first letter.
+/// A hyphen belongs to the name, anywhere after the first letter.
 fn name_length(text: &str) -> usize {
     text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count()
 }
@@ -709,7 +709,7 @@ fn symbol_length(text: &str) -> usize {
 }
 
 /// The text between the quotes with its escapes resolved. A backslash before any other character stays, as in
-/// `'\d+'`. The error is the range of an escape that names no character.
+/// `'\d+'`. The error is the range of an invalid escape.
 fn unescape(raw: &str) -> Result<String, Range<usize>> {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
@@ -764,7 +764,7 @@ impl Parser<'_> {
         Stop
     }
 
-    /// Notes a finding that does not end the reading.
+    /// Records a finding that does not stop the parser.
     fn report(&mut self, range: Range<usize>, make: impl FnOnce() -> Diagnostic) {
         if self.diagnostics.len() < FINDINGS_MAX {
             self.diagnostics.push(make().at((self.locate)(range)));
@@ -774,7 +774,7 @@ impl Parser<'_> {
     fn too_deep(&mut self, range: Range<usize>) -> Stop {
         let message = format!("the expression is nested more than {DEPTH_MAX} levels deep");
         let found = Diagnostic::error(Code::ExpressionLimit, message).at((self.locate)(range));
-        self.diagnostics.push(found.help("split it into several values"));
+        self.diagnostics.push(found.help("split it into several expressions"));
         Stop
     }
 
@@ -784,7 +784,7 @@ impl Parser<'_> {
         self.syntax(message, help, self.token.range.clone())
     }
 
-    /// Something was opened and another thing stands where it should be closed.
+    /// A bracket was opened, and something else is in the place of its closing bracket.
     fn not_closed(&mut self, open: Range<usize>, expected: &str) -> Stop {
         let opened = (self.locate)(open);
         let stop = self.unexpected(expected);
@@ -802,21 +802,21 @@ impl Parser<'_> {
         }
         match &self.token.kind {
             Kind::End => {
-                let message = format!("the expression ends where {expected} should be");
+                let message = format!("expected {expected}, but the expression ends here");
                 self.syntax(&message, "finish the expression", range)
             }
             Kind::Name | Kind::Number | Kind::Text(_) => {
-                let message = format!("`{}` stands where {expected} should be", shortened(word));
+                let message = format!("expected {expected}, found `{}`", shortened(word));
                 self.syntax(&message, "join two values with an operator such as `==` or `&&`", range)
             }
             Kind::Symbol => {
-                let message = format!("`{word}` stands where {expected} should be");
-                self.syntax(&message, "operators are `== != < <= > >= && || !` and `a ? b : c`", range)
+                let message = format!("expected {expected}, found `{word}`");
+                self.syntax(&message, "the operators are `== != < <= > >= && || !` and `a ? b : c`", range)
             }
         }
     }
 
-    /// Words and signs of other languages, each with its own answer.
+    /// Words and operators of other languages, each with its own message.
     fn mistake(&self) -> Option<(String, &'static str)> {
         let word = self.slice();
         let help = match (&self.token.kind, word) {
@@ -824,31 +824,31 @@ impl Parser<'_> {
             (Kind::Name, "or") => "write `||`",
             (Kind::Name, "not") => "write `!` before the value",
             (Kind::Name, "in") => "write `contains(list, value)`",
-            (Kind::Symbol, "=") => "equality is written `==`",
+            (Kind::Symbol, "=") => "write `==` for equality",
             (Kind::Symbol, "&") => "write `&&` for \"and\"",
             (Kind::Symbol, "|") => "write `||` for \"or\"; a function is called as `length(value)`",
             (Kind::Symbol, "+") => {
                 return Some((
                     no_arithmetic(word),
-                    "to join texts, put them side by side: `${{ a }}${{ b }}`",
+                    "to join strings, put them side by side: `${{ a }}${{ b }}`",
                 ));
             }
             (Kind::Symbol, "-") => {
                 return Some((
                     no_arithmetic(word),
-                    "let a stage compute the value; a hyphen in a name has no space around it",
+                    "compute the value in a stage; a hyphen in a name has no space around it",
                 ));
             }
             (Kind::Symbol, "*" | "/" | "%") => {
-                return Some((no_arithmetic(word), "let a stage compute the value"));
+                return Some((no_arithmetic(word), "compute the value in a stage"));
             }
             (Kind::Symbol, "$") => {
-                "inside an expression a value is written without braces, as `parameters.name`"
+                "inside an expression, write values without braces, such as `parameters.name`"
             }
-            (Kind::Symbol, "{" | "}") => "an object is read from text: `fromJSON('{\"a\": 1}')`",
-            (Kind::Symbol, "‘" | "’" | "“" | "”" | "`") => "put text in straight quotes: `'text'`",
+            (Kind::Symbol, "{" | "}") => "parse objects from text: `fromJSON('{\"a\": 1}')`",
+            (Kind::Symbol, "‘" | "’" | "“" | "”" | "`") => "put strings in straight quotes: `'text'`",
             (Kind::Symbol, other) if !other.is_ascii() => {
-                "names are ASCII letters, digits, `_` and `-`; take any other key with `['key']`"
+                "names are ASCII letters, digits, `_` and `-`; write any other key as `['key']`"
             }
             (Kind::Name | Kind::Number | Kind::Text(_) | Kind::Symbol | Kind::End, _) => return None,
         };
@@ -860,7 +860,7 @@ fn no_arithmetic(sign: &str) -> String {
     format!("`{sign}` is not an operator: expressions have no arithmetic")
 }
 
-/// Enough of a long token to recognise it.
+/// Shortens a long token for messages.
 fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 40;
     match text.char_indices().nth(CHARS_MAX) {
@@ -876,29 +876,28 @@ fn foreign(word: &str, table: &[(&str, &'static str)]) -> Option<&'static str> {
 fn unknown_function(word: &str) -> Diagnostic {
     let names = || Function::ALL.iter().map(|function| function.name());
     let suggest = foreign(word, FOREIGN_FUNCTIONS).or_else(|| nearest(word, names()));
-    let found =
-        Diagnostic::error(Code::UnknownFunction, format!("there is no function `{}`", shortened(word)))
-            .reference(word)
-            .suggest(suggest);
+    let found = Diagnostic::error(Code::UnknownFunction, format!("unknown function `{}`", shortened(word)))
+        .reference(word)
+        .suggest(suggest);
     if suggest.is_some() {
         return found;
     }
-    found.help(format!("functions are {}", names().collect::<Vec<_>>().join(", ")))
+    found.help(format!("use one of {}", names().collect::<Vec<_>>().join(", ")))
 }
 
 fn bad_arity(function: Function, given: usize) -> Diagnostic {
-    let message = format!("`{}` takes {}, {given} given", function.name(), function.arity());
+    let message = format!("`{}` takes {}, got {given}", function.name(), function.arity());
     let help = format!("write `{}`", function.usage());
     Diagnostic::error(Code::BadArity, message).help(help).reference(function.name())
 }
 
-/// `after` is the text behind the word: it tells a path from a text without quotes.
+/// `after` is the text after the word: it distinguishes a path from an unquoted string.
 fn unknown_namespace(word: &str, after: &str) -> Diagnostic {
     const WORDS: [&str; 3] = ["true", "false", "null"];
     let names = || NAMESPACES.iter().map(|namespace| namespace_word(*namespace));
     let suggest = foreign(word, FOREIGN_NAMESPACES).or_else(|| nearest(word, names().chain(WORDS)));
     let short = shortened(word);
-    let found = Diagnostic::error(Code::UnknownNamespace, format!("nothing is called `{short}` here"))
+    let found = Diagnostic::error(Code::UnknownNamespace, format!("unknown name `{short}`"))
         .reference(word)
         .suggest(suggest);
     if suggest.is_some() {
@@ -906,11 +905,11 @@ fn unknown_namespace(word: &str, after: &str) -> Diagnostic {
     }
     let after = after.trim_start();
     if [".outputs", ".status"].iter().any(|member| after.starts_with(member)) {
-        found.help(format!("a stage is read as `stages.{short}`"))
+        found.help(format!("read a stage as `stages.{short}`"))
     } else if after.starts_with(['.', '[']) {
         found.help(format!("a path starts with one of {}", names().collect::<Vec<_>>().join(", ")))
     } else {
-        found.help(format!("put text in quotes: `'{short}'`; a value is read as `parameters.{short}`"))
+        found.help(format!("put strings in quotes: `'{short}'`; read values as `parameters.{short}`"))
     }
 }
 
@@ -920,7 +919,7 @@ mod tests {
     use windlass_ir::SourceId;
     use windlass_ir::expr::{EvalError, Limits, Scope, Semantics, evaluate, render};
 
-    /// Places are offsets into the text itself, so that a span can be read back.
+    /// Locations are offsets into the text itself, so that a span can be read back.
     fn locate(range: Range<usize>) -> Span {
         Span::new(SourceId(0), range.start, range.end)
     }
@@ -1061,7 +1060,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_bind_and_choose() {
+    fn operators_have_precedence() {
         check("false ? 1 : false ? 2 : 3", "3");
         check("true ? false ? 1 : 2 : 3", "2");
         check("false || null ? 'yes' : 'no'", "\"no\"");
@@ -1100,7 +1099,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_placed_at_their_word() {
+    fn mistakes_point_to_their_word() {
         for (text, place) in [
             ("n", "n"),
             ("parameters.a &  parameters.b", "&"),
@@ -1160,7 +1159,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_checked_without_stopping() {
+    fn unknown_names_do_not_stop_the_parser() {
         check_error(
             "parameter.x == shout(vault) && length(1, 2)",
             &[
@@ -1181,51 +1180,51 @@ mod tests {
 
     #[test]
     fn messages_say_what_to_do_next() {
-        check_words("parameter.x", "nothing is called `parameter` here", "did you mean `parameters`?");
-        check_words("params.x", "nothing is called `params` here", "did you mean `parameters`?");
-        check_words("True", "nothing is called `True` here", "did you mean `true`?");
+        check_words("parameter.x", "unknown name `parameter`", "did you mean `parameters`?");
+        check_words("params.x", "unknown name `params`", "did you mean `parameters`?");
+        check_words("True", "unknown name `True`", "did you mean `true`?");
         check_words(
             "stages.a.status == approved",
-            "nothing is called `approved` here",
-            "put text in quotes: `'approved'`; a value is read as `parameters.approved`",
+            "unknown name `approved`",
+            "put strings in quotes: `'approved'`; read values as `parameters.approved`",
         );
         check_words(
             "pick-files.outputs.x",
-            "nothing is called `pick-files` here",
-            "a stage is read as `stages.pick-files`",
+            "unknown name `pick-files`",
+            "read a stage as `stages.pick-files`",
         );
         check_words(
             "vault['x']",
-            "nothing is called `vault` here",
+            "unknown name `vault`",
             "a path starts with one of parameters, stages, context, env, run, workflow, item, index, loops, host, failure, undo, secrets, \
              class, exit_code, message, attempt",
         );
-        check_words("toJson(1)", "there is no function `toJson`", "did you mean `toJSON`?");
-        check_words("len(1)", "there is no function `len`", "did you mean `length`?");
+        check_words("toJson(1)", "unknown function `toJson`", "did you mean `toJSON`?");
+        check_words("len(1)", "unknown function `len`", "did you mean `length`?");
         check_words(
             "contains('a')",
-            "`contains` takes 2 arguments, 1 given",
-            "write `contains(text or list, what)`",
+            "`contains` takes 2 arguments, got 1",
+            "write `contains(string or list, value)`",
         );
-        check_words("join()", "`join` takes 1 to 2 arguments, 0 given", "write `join(list, separator)`");
-        check_words("min()", "`min` takes at least 1 argument, 0 given", "write `min(a, b)`");
-        check_words("1 = 1", "`=` is not part of the language", "equality is written `==`");
+        check_words("join()", "`join` takes 1 to 2 arguments, got 0", "write `join(list, separator)`");
+        check_words("min()", "`min` takes at least 1 argument, got 0", "write `min(a, b)`");
+        check_words("1 = 1", "`=` is not part of the language", "write `==` for equality");
         check_words("true and true", "`and` is not part of the language", "write `&&`");
         check_words(
             "1 * 2",
             "`*` is not an operator: expressions have no arithmetic",
-            "let a stage compute the value",
+            "compute the value in a stage",
         );
         check_words(
             "1 < 2 < 3",
             "comparisons cannot be chained",
             "compare twice and join with `&&`, e.g. `a < b && b < c`",
         );
-        check_words("(1", "the expression ends where `)` should be", "finish the expression");
+        check_words("(1", "expected `)`, but the expression ends here", "finish the expression");
     }
 
     #[test]
-    fn what_was_opened_is_shown_beside_what_is_missing() {
+    fn unclosed_brackets_show_where_they_were_opened() {
         let found = parse_expression("length(item", &locate).expect_err("not closed");
         let label = &found[0].labels[0];
         assert_eq!((under("length(item", label.span), label.text.as_str()), ("(", "opened here"));
@@ -1366,11 +1365,11 @@ mod tests {
         check_condition("${{ item", Err(("expression_syntax", "${{")));
         check_condition("vault", Err(("unknown_namespace", "vault")));
         let two = parse_condition("${{ item }} && ${{ index }}", &locate).expect_err("two pairs of braces");
-        assert_eq!(two[0].message, "a condition has more than one `${{ … }}`");
+        assert_eq!(two[0].message, "this condition has more than one `${{ … }}`");
     }
 
     #[test]
-    fn hostile_texts_are_refused_without_harm() {
+    fn hostile_texts_are_refused() {
         let limit = |text: &str| {
             let found = parse_expression(text, &locate).expect_err("over a limit");
             assert_eq!(found.last().map(|found| found.code), Some(Code::ExpressionLimit), "{}", &text[..20]);
@@ -1394,7 +1393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_the_limits_is_read_and_evaluated() {
+    fn texts_within_the_limits_are_parsed_and_evaluated() {
         let deep = |open: &str, close: &str, count: usize| {
             outcome(&format!("{}null{}", open.repeat(count), close.repeat(count))).map(|_| ())
         };
@@ -1406,7 +1405,7 @@ mod tests {
         assert_eq!(outcome(&format!("length([{}1])", "1,".repeat(30_000))), Ok("30001".to_owned()));
     }
 
-    /// Numbers that look like chance and are the same on every machine.
+    /// Pseudorandom numbers that are the same on every machine.
     struct Dice(u64);
 
     impl Dice {
@@ -1420,7 +1419,7 @@ mod tests {
         }
     }
 
-    /// An expression in full parentheses, and the same one with none but those it needs.
+    /// A fully parenthesized expression, and the same one with only the necessary parentheses.
     fn generate(dice: &mut Dice, depth: usize, weakest: Level) -> (String, String) {
         let operator = |dice: &mut Dice, level: Level, signs: &[&str], chains: bool| {
             let sign = dice.pick(signs);
@@ -1472,7 +1471,7 @@ mod tests {
         }
     }
 
-    /// Spans are left out when a tree is written down, so that trees from two texts can be compared.
+    /// Spans are not serialized, so trees from two texts can be compared.
     fn tree(text: &str) -> serde_json::Value {
         let expr = parse_expression(text, &locate).unwrap_or_else(|found| panic!("{text}: {found:?}"));
         serde_json::to_value(expr).expect("trees have no secrets")
@@ -1501,7 +1500,7 @@ mod tests {
     }
 
     #[test]
-    fn no_soup_of_tokens_is_too_thick() {
+    fn random_tokens_never_panic() {
         const WORDS: &[&str] = &[
             "${{",
             "}}",
@@ -1539,7 +1538,7 @@ mod tests {
         let mut dice = Dice(3);
         for _ in 0..20_000 {
             let text: String = (0..dice.roll(24)).map(|_| dice.pick(WORDS)).collect();
-            // `summary` reads the text under each span, so a span outside or inside a character would panic.
+            // `summary` reads the text under each span, so an invalid span would panic.
             if let Ok(value) = rendered(&text) {
                 assert!(!matches!(value, Value::Float(_)) || text.contains('.'), "{text}");
             }

@@ -1,4 +1,4 @@
-//! Gates: who decides, until when, what they are asked, and what a no means.
+//! Gates: approvers, timeout, question, and the effect of a rejection.
 
 use super::ports;
 use super::table::{StepOf, Table, wrong_shape};
@@ -9,9 +9,9 @@ use std::sync::Arc;
 use windlass_ir::workflow::{Gate, OnReject, OnTimeout};
 use windlass_ir::{Code, Duration};
 
-/// How long a gate waits unless the file says otherwise.
+/// The default timeout of a gate.
 pub const TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often a gate sends the run back unless the file says otherwise, and the most that it can say.
+/// The default and the maximum number of times that a gate sends the run back.
 pub const TIMES_BACK: u32 = 3;
 const TIMES_BACK_MAX: u64 = 1_000;
 
@@ -25,7 +25,7 @@ pub const ON_REJECT: [(&str, OnReject); 4] = [
     ("retry", OnReject::Retry),
 ];
 
-pub fn read(stage: &Table<'_>) -> Gate {
+pub fn read(stage: &Table<'_>, run_timeout: Option<Duration>) -> Gate {
     let Some(table) = stage.table("gate") else {
         if !stage.has("gate") {
             let finding = stage.error(
@@ -55,20 +55,25 @@ pub fn read(stage: &Table<'_>) -> Gate {
         subject: table.plain_text("subject"),
         metadata: texts(&table, "metadata"),
     };
+    if table.has("timeout") {
+        let help = "shorten `gate.timeout` or raise `config.timeout`; \
+                    time spent at a gate does not count toward the timeout of the run";
+        table.check_gate_timeout(gate.timeout, run_timeout, help);
+    }
     table.finish_all();
     gate
 }
 
-/// How many must say yes: no more than there are.
+/// The number of required approvals: at most the number of approvers.
 fn quorum(table: &Table<'_>, approvers: &[Arc<str>]) -> u32 {
     let quorum = table.count("quorum").unwrap_or(1);
     let people = approvers.iter().collect::<HashSet<_>>().len();
     if people > 0 && quorum as usize > people {
         let span = table.node("quorum").map_or(table.span, |node| node.span);
-        let message = format!("{quorum} approvers must say yes, but only {people} may decide");
+        let message = format!("{quorum} approvals are required, but only {people} may decide");
         let finding = table.error(Code::BadNumber, "quorum", span, message).reference(quorum.to_string());
-        let finding = finding.label(table.key_span("approvers"), "these may decide");
-        table.report(finding.help(format!("write a number up to {people}, or name more under `approvers`")));
+        let finding = finding.label(table.key_span("approvers"), "the approvers");
+        table.report(finding.help(format!("write a number up to {people}, or add `approvers`")));
     }
     quorum
 }
@@ -94,7 +99,7 @@ fn on_reject(table: &Table<'_>) -> Option<OnReject> {
     }
 }
 
-/// What can be chosen. Where a no means something, one of the choices must say no.
+/// The options. If a rejection has an effect, one of them must reject.
 fn options(table: &Table<'_>) -> Vec<Arc<str>> {
     let options = table.plain_texts("options");
     if !table.has("options") {
@@ -102,14 +107,14 @@ fn options(table: &Table<'_>) -> Vec<Arc<str>> {
     }
     let says_no = |option: &Arc<str>| ["reject", "abort"].iter().any(|no| option.eq_ignore_ascii_case(no));
     if !table.context.foreign && table.list("options").is_some() && !options.iter().any(says_no) {
-        let message = "none of these options says no";
+        let message = "none of these options rejects";
         let finding = table.error(Code::BadEnum, "options", table.key_span("options"), message);
-        table.report(finding.help("add `reject` or `abort`; every other option says yes"));
+        table.report(finding.help("add `reject` or `abort`; every other option approves"));
     }
     options
 }
 
-/// A mapping of names to texts.
+/// A mapping of names to strings.
 pub fn texts(table: &Table<'_>, key: &'static str) -> IndexMap<Arc<str>, Arc<str>> {
     let Some(inner) = table.table(key) else { return IndexMap::new() };
     let entries = inner.map.entries.iter();

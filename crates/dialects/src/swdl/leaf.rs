@@ -1,4 +1,4 @@
-//! Stages that need nobody to do them: waits, assignments, and the early end of a run.
+//! Stages that need no executor: waits, assignments, and the early end of a run.
 
 use super::duration;
 use super::names::{NAME_RULE, is_name};
@@ -13,7 +13,7 @@ use windlass_ir::{Code, Spanned, Value};
 
 pub fn wait(stage: &Table<'_>) -> Wait {
     let Some(table) = stage.table("wait") else {
-        stage.demand("wait", "say what to wait for: `wait: {for: 10m}`");
+        stage.demand("wait", "state what to wait for: `wait: {for: 10m}`");
         return Wait { what: for_nothing(stage), timeout: None, on_timeout: WaitTimeout::Fail };
     };
     let length = table.bound_text("for");
@@ -33,19 +33,19 @@ pub fn wait(stage: &Table<'_>) -> Wait {
             Code::ConflictingKeys,
             second,
             span,
-            format!("`{first}` and `{second}` are two things to wait for"),
+            format!("`{first}` and `{second}` cannot both be given"),
         );
         table.report(finding.help("keep one; use two stages to wait for both"));
     }
     if present.is_empty() {
-        table.missing("for", "say what to wait for: `for`, `until`, `cron`, `signal` or `message`");
+        table.missing("for", "state what to wait for: `for`, `until`, `cron`, `signal` or `message`");
     }
     let timed = length.is_some() || instant.is_some() || cron.is_some();
     for key in ["match", "timeout", "on_timeout"].into_iter().filter(|key| timed && table.has(key)) {
         let span = table.map.get(key).map_or(table.span, |entry| entry.key.span);
         let finding =
             table.warning(Code::IgnoredKey, key, span, format!("`{key}` has no effect on a wait for time"));
-        table.report(finding.reference(key).help("take it out, or wait for a signal or a message"));
+        table.report(finding.reference(key).help("remove it, or wait for a signal or a message"));
     }
     let what = match (length, instant, cron, signal, message) {
         (Some(length), ..) => WaitFor::Duration(checked_length(&table, length)),
@@ -58,7 +58,7 @@ pub fn wait(stage: &Table<'_>) -> Wait {
     Wait { what, timeout, on_timeout }
 }
 
-/// `fail`, or `{value: …}`: it counts as done with this value.
+/// `fail`, or `{value: …}`: the wait completes with this value.
 fn on_timeout(table: &Table<'_>) -> WaitTimeout {
     match table.node("on_timeout").map(|node| &node.kind) {
         Some(Kind::Map(_)) => {
@@ -67,7 +67,7 @@ fn on_timeout(table: &Table<'_>) -> WaitTimeout {
             inner.finish_all();
             let value = inner.lookup("value").map(|entry| entry.value.to_value());
             if value.is_none() {
-                inner.missing("value", "say what the wait gives then: `on_timeout: {value: …}`");
+                inner.missing("value", "state the value of the wait: `on_timeout: {value: …}`");
             }
             value.map_or(WaitTimeout::Fail, WaitTimeout::Done)
         }
@@ -94,7 +94,7 @@ fn checked_length(table: &Table<'_>, bound: Bound) -> Bound {
     if let Template::Constant(Value::Text(text)) = &bound.template
         && table.context.parse_length(text).is_none()
     {
-        let finding = table.error(Code::BadDuration, "for", bound.span, format!("`{text}` is no duration"));
+        let finding = table.error(Code::BadDuration, "for", bound.span, format!("invalid duration `{text}`"));
         table.report(finding.reference(&**text).help(duration::HELP));
     }
     bound
@@ -104,8 +104,7 @@ fn checked_instant(table: &Table<'_>, bound: Bound) -> Bound {
     if let Template::Constant(Value::Text(text)) = &bound.template
         && text.parse::<jiff::Timestamp>().is_err()
     {
-        let finding =
-            table.error(Code::BadTime, "until", bound.span, format!("`{text}` is no point in time"));
+        let finding = table.error(Code::BadTime, "until", bound.span, format!("invalid instant `{text}`"));
         table.report(
             finding.reference(&**text).help("write date, time and offset, such as `2027-01-31T09:00:00Z`"),
         );
@@ -114,13 +113,13 @@ fn checked_instant(table: &Table<'_>, bound: Bound) -> Bound {
 }
 
 pub fn assign(stage: &Table<'_>) -> Bindings {
-    stage.demand("set", "say what to set: `set: {total: \"${{ stages.x.outputs.count }}\"}`");
+    stage.demand("set", "state the values: `set: {total: \"${{ stages.x.outputs.count }}\"}`");
     stage.bindings_named("set", is_name, NAME_RULE)
 }
 
 pub fn slot(stage: &Table<'_>) -> Arc<str> {
     let name = stage.plain_text("slot");
-    stage.demand("slot", "name the place: `slot: after-tests`");
+    stage.demand("slot", "name the slot: `slot: after-tests`");
     name.unwrap_or_else(|| "".into())
 }
 

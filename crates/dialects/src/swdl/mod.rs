@@ -1,9 +1,9 @@
-//! SWDL, the house dialect: from the tree of a file to [`windlass_ir::Workflow`].
+//! SWDL, the native dialect: from the tree of a file to [`windlass_ir::Workflow`].
 //!
-//! `document` reads the top of a file with `config` and `triggers`, `stage` what all stages share, `agent`, `assistant`,
-//! `gate`, `work`, `scope` and `leaf` what the types add; `ports` reads contracts, `policy` error policies with their
-//! inheritance, `overrides` lays a project's file over the tree before any of that. `table` is the one way in which all of
-//! them ask for a key.
+//! `document` reads the top level of a file with `config` and `triggers`, `stage` the common keys of stages, `agent`,
+//! `assistant`, `gate`, `work`, `scope` and `leaf` the keys of each type; `ports` reads contracts, `policy` error
+//! policies with their inheritance, and `overrides` merges a project's overrides into the tree beforehand. All of
+//! them read keys through `table`.
 
 mod agent;
 mod assistant;
@@ -29,7 +29,7 @@ use crate::text::Node;
 use windlass_ir::workflow::Words;
 use windlass_ir::{Diagnostic, Sources, Workflow};
 
-/// What holds when a file says nothing; whoever writes one leaves these out.
+/// The defaults of the language; the converter leaves them out.
 pub(crate) mod defaults {
     pub(crate) use super::agent::MODEL;
     pub(crate) use super::config::{AGENTS_PER_RUN, RUN_TIMEOUT};
@@ -38,7 +38,7 @@ pub(crate) mod defaults {
     pub(crate) use super::policy::{TIMEOUT, base_retry as retry, no_retry};
 }
 
-/// The file in a project whose blocks are laid over workflows.
+/// The file in a project that overrides parts of workflows.
 pub const OVERRIDES_FILE: &str = ".skillmeat-workflow-overrides.yaml";
 
 pub const WORDS: Words = Words {
@@ -51,8 +51,8 @@ pub const WORDS: Words = Words {
     namespace: expr::namespace_word,
 };
 
-/// Reads a workflow from the tree of its file, with a project's overrides laid over it. What can be read is read,
-/// whatever is wrong with the rest, so that all findings come together.
+/// Reads a workflow from the tree of its file, with a project's overrides merged in. Reading continues after errors,
+/// so that all problems are reported together.
 pub fn read(root: Node, overrides: Option<&Node>, sources: &Sources) -> (Option<Workflow>, Vec<Diagnostic>) {
     let mut context = table::Context::new(sources, Keys::Exact, "${{");
     let root = match overrides {

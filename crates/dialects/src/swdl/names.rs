@@ -4,7 +4,7 @@ use super::table::Table;
 use std::sync::Arc;
 use windlass_ir::{Code, Spanned};
 
-/// Lower-case words of letters and digits with single hyphens between them, a letter first.
+/// Lower-case words of letters and digits separated by single hyphens, starting with a letter.
 pub fn is_kebab(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.split('-').all(|word| {
@@ -19,15 +19,16 @@ pub fn is_name(text: &str) -> bool {
 }
 
 pub const NAME_RULE: &str =
-    "begin with a letter or an underscore, then letters, digits, underscores and hyphens";
+    "start with a letter or an underscore, then use letters, digits, underscores and hyphens";
 
-/// What a shell can hold as a variable.
+/// A name that a shell accepts for a variable.
 pub fn is_variable(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-pub const VARIABLE_RULE: &str = "begin with a letter or an underscore, then letters, digits and underscores";
+pub const VARIABLE_RULE: &str =
+    "start with a letter or an underscore, then use letters, digits and underscores";
 
 /// `1.2.3`, with an optional pre-release and build part.
 pub fn is_semver(text: &str) -> bool {
@@ -48,7 +49,7 @@ pub fn is_semver(text: &str) -> bool {
         && build.is_none_or(|build| build.split('.').all(is_word))
 }
 
-/// The nearest kebab-case spelling of a text, if anything is left of it.
+/// The closest kebab-case spelling of a text, if any characters remain.
 fn to_kebab(text: &str) -> Option<String> {
     let mut spaced = String::with_capacity(text.len());
     let mut after_small = false;
@@ -64,24 +65,24 @@ fn to_kebab(text: &str) -> Option<String> {
     Some(words.join("-")).filter(|kebab| text.is_ascii() && is_kebab(kebab))
 }
 
-/// Reports an id that is not kebab-case. Under the rules of another dialect ids are what they were there.
+/// Reports an id that is not kebab-case. Under the rules of another dialect, ids follow that dialect.
 pub fn check_id(table: &Table<'_>, key: &str, id: &Spanned<Arc<str>>) {
     if is_kebab(&id.value) || table.context.foreign {
         return;
     }
     let message = match id.value.is_empty() {
         true => "the id is empty".to_owned(),
-        false => format!("`{}` is no id: ids are kebab-case", id.value),
+        false => format!("invalid id `{}`: ids are kebab-case", id.value),
     };
     let finding =
         table.error(Code::BadId, key, id.span, message).reference(&*id.value).suggest(to_kebab(&id.value));
     table.report(match finding.help.is_empty() {
-        true => finding.help("write lower-case words with hyphens between them, such as `ship-it`"),
+        true => finding.help("write lower-case words separated by hyphens, such as `ship-it`"),
         false => finding,
     });
 }
 
-/// Reports a reference that is not of the form `kind:name`.
+/// Reports a reference that does not have the form `kind:name`.
 pub fn check_artifact(table: &Table<'_>, key: &str, reference: &Spanned<Arc<str>>) {
     const KINDS: [&str; 4] = ["agent", "skill", "mcp", "command"];
     let text = &reference.value;
@@ -90,20 +91,20 @@ pub fn check_artifact(table: &Table<'_>, key: &str, reference: &Spanned<Arc<str>
         return;
     }
     let finding =
-        table.error(Code::BadArtifactRef, key, reference.span, format!("`{text}` names no artifact"));
+        table.error(Code::BadArtifactRef, key, reference.span, format!("invalid agent reference `{text}`"));
     table.report(
         finding.reference(&**text).help("write `agent:name`, `skill:name`, `mcp:name` or `command:name`"),
     );
 }
 
-/// Reports a context module that is not of the form `ctx:name`.
+/// Reports a context module that does not have the form `ctx:name`.
 pub fn check_module(table: &Table<'_>, key: &str, reference: &Spanned<Arc<str>>) {
     let text = &reference.value;
     if text.strip_prefix("ctx:").is_some_and(|name| !name.trim().is_empty()) {
         return;
     }
     let finding =
-        table.error(Code::BadArtifactRef, key, reference.span, format!("`{text}` names no context module"));
+        table.error(Code::BadArtifactRef, key, reference.span, format!("invalid context module `{text}`"));
     table.report(finding.reference(&**text).help("write `ctx:name`"));
 }
 
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kebab() {
+    fn kebab_case() {
         for good in ["a", "ship-it", "a1-b2", "frontend-impl"] {
             assert!(is_kebab(good), "{good}");
         }
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn semver() {
+    fn semantic_versions() {
         for good in ["1.0.0", "0.1.0", "10.20.30", "1.0.0-rc.1", "1.0.0-alpha+build.5", "1.0.0+x"] {
             assert!(is_semver(good), "{good}");
         }

@@ -1,7 +1,8 @@
-//! A project's overrides, laid over the tree of a workflow before it is read: mappings merge, everything else replaces.
+//! A project's overrides, merged into the tree of a workflow before it is read: mappings merge, everything else
+//! replaces.
 //!
-//! Only bindings can be overridden. What makes the workflow the workflow it is (ids, types, dependencies) is protected,
-//! and a key or stage that does not exist is an error, because an override that does nothing misleads.
+//! Only bindings can be overridden. The identity of the workflow (ids, types, dependencies) is protected, and an
+//! unknown key or stage is an error, because an override without effect is misleading.
 
 use super::table::{Context, wrong_shape};
 use crate::text::{Entry, Kind, Mapping, Node};
@@ -12,7 +13,7 @@ const ALLOWED: [&str; 5] = ["stages", "context", "config", "error_policy", "work
 const PROTECTED_IN_WORKFLOW: [&str; 3] = ["id", "name", "version"];
 const PROTECTED_IN_STAGE: [&str; 3] = ["id", "depends_on", "type"];
 
-/// The tree with the block for this workflow merged in. Other blocks belong to other workflows.
+/// The tree with the block for this workflow merged in. Other blocks are for other workflows.
 pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
     let report = |finding: Diagnostic| context.diagnostics.borrow_mut().push(finding);
     let Some(id) = workflow_id(&root) else { return root };
@@ -22,7 +23,7 @@ pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
         report(
             Diagnostic::error(
                 Code::MissingField,
-                "an overrides file has a mapping `overrides` with a block for each workflow",
+                "an overrides file needs a mapping `overrides` with a block for each workflow",
             )
             .at(overrides.span.head())
             .field("overrides")
@@ -37,18 +38,18 @@ pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
     {
         let key = &*entry.key.text;
         report(
-            Diagnostic::error(Code::UnknownOverrideKey, format!("`{key}` is no key of an overrides file"))
+            Diagnostic::error(Code::UnknownOverrideKey, format!("unknown key `{key}` in an overrides file"))
                 .at(entry.key.span)
                 .field(key)
                 .reference(key)
-                .help("put everything under `overrides`, in the block of its workflow"),
+                .help("move everything under `overrides`, into the block of its workflow"),
         );
     }
     let Some(entry) = blocks.get(&id) else {
         report(
             Diagnostic::hint(
                 Code::UnusedOverride,
-                format!("these overrides have no block for the workflow `{id}`"),
+                format!("the overrides have no block for workflow `{id}`"),
             )
             .at(overrides.span.head())
             .reference(&*id)
@@ -72,14 +73,14 @@ pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
                     .field(key)
                     .reference(key)
                     .suggest(nearest(key, ALLOWED))
-                    .help(format!("the keys that can be overridden are {}", ALLOWED.join(", "))),
+                    .help(format!("override one of {}", ALLOWED.join(", "))),
             ),
         }
     }
     root
 }
 
-/// A key that does nothing is worse in overrides than in a workflow: somebody relies on it. So it is an error there.
+/// Someone relies on an override, so a key without effect is an error here.
 pub fn harden(finding: &mut Diagnostic, overrides: &Node) {
     let in_overrides = finding.span.is_some_and(|span| span.source == overrides.span.source);
     if in_overrides && finding.code == Code::UnknownKey {
@@ -106,7 +107,7 @@ fn as_map(node: &Node) -> Option<&Mapping> {
 /// Overrides name stages by id; the workflow has them in a list.
 fn merge_stages(base: &mut Mapping, entry: &Entry, report: &impl Fn(Diagnostic)) {
     let Some(changes) = as_map(&entry.value) else {
-        return report(wrong_shape(&entry.value, "a mapping from stage id to what changes").field("stages"));
+        return report(wrong_shape(&entry.value, "a mapping from stage ids to changes").field("stages"));
     };
     let stages = base.entries.iter_mut().find(|entry| &*entry.key.text == "stages");
     let Some(Kind::List(stages)) = stages.map(|entry| &mut entry.value.kind) else { return };
@@ -128,14 +129,13 @@ fn merge_stages(base: &mut Mapping, entry: &Entry, report: &impl Fn(Diagnostic))
 
 fn unknown_stage(change: &Entry, ids: &[String]) -> Diagnostic {
     let id = &*change.key.text;
-    let finding =
-        Diagnostic::error(Code::UnknownStage, format!("the workflow has no stage `{id}` to override"))
-            .at(change.key.span)
-            .field(format!("stages.{id}"))
-            .reference(id)
-            .suggest(nearest(id, ids.iter().map(String::as_str)));
+    let finding = Diagnostic::error(Code::UnknownStage, format!("unknown stage `{id}` in overrides"))
+        .at(change.key.span)
+        .field(format!("stages.{id}"))
+        .reference(id)
+        .suggest(nearest(id, ids.iter().map(String::as_str)));
     match finding.help.is_empty() {
-        true => finding.help(format!("its stages are {}", ids.join(", "))),
+        true => finding.help(format!("use one of {}", ids.join(", "))),
         false => finding,
     }
 }
@@ -178,12 +178,14 @@ fn merge_fields(
             report(
                 Diagnostic::error(
                     Code::ProtectedKey,
-                    format!("`{field}.{key}` cannot be overridden: it makes the workflow what it is"),
+                    format!(
+                        "`{field}.{key}` cannot be overridden because it is part of the workflow's identity"
+                    ),
                 )
                 .at(entry.key.span)
                 .field(format!("{field}.{key}"))
                 .reference(key)
-                .help("take it out, or change the workflow itself"),
+                .help("remove it, or change the workflow itself"),
             );
         } else {
             merge_entry(base, entry);
@@ -191,7 +193,7 @@ fn merge_fields(
     }
 }
 
-/// Mappings merge key by key; lists and single values are replaced whole.
+/// Mappings merge key by key; lists and scalars are replaced.
 fn merge_entry(base: &mut Mapping, entry: &Entry) {
     let Some(own) = base.entries.iter_mut().find(|own| own.key.text == entry.key.text) else {
         base.entries.push(entry.clone());

@@ -1,5 +1,5 @@
-//! Error policies, idempotency and limits of stages, with the defaults of the language and the way a stage inherits
-//! what it leaves out, field by field.
+//! Error policies, idempotency and limits of stages, with the defaults of the language and inheritance field by
+//! field.
 
 use super::names::is_name;
 use super::table::{StepOf, Table, wrong_shape};
@@ -11,14 +11,14 @@ use windlass_ir::policy::{
 use windlass_ir::workflow::Condition;
 use windlass_ir::{Code, Duration, Spanned};
 
-/// How long one attempt may take unless the file says otherwise.
+/// The default timeout of one attempt.
 pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const ATTEMPTS_MAX: u64 = 1_000;
 const MULTIPLIER: f64 = 2.0;
-/// The longest wait that a failure can ask for where it may ask for any.
+/// The longest delay that a failure can request if no bounds are set.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// What is written about retrying; everything left out comes from further out.
+/// The written retry settings; missing ones are inherited.
 #[derive(Clone, Debug, Default)]
 pub struct RetryDraft {
     attempts_max: Option<u32>,
@@ -67,7 +67,7 @@ impl RetryDraft {
         draft
     }
 
-    /// This draft, with what it leaves out taken from `outer`.
+    /// This draft, with missing settings taken from `outer`.
     pub fn or(self, outer: &Self) -> Self {
         Self {
             attempts_max: self.attempts_max.or(outer.attempts_max),
@@ -110,7 +110,7 @@ impl RetryDraft {
     }
 }
 
-/// How delays grow. A multiplier alone says it too.
+/// How delays grow. A multiplier alone implies it.
 fn read_growth(table: &Table<'_>, multiplier: Option<f64>) -> Option<GrowthWord> {
     let words = [
         ("fixed", GrowthWord::Fixed),
@@ -122,14 +122,14 @@ fn read_growth(table: &Table<'_>, multiplier: Option<f64>) -> Option<GrowthWord>
         && multiplier.is_some()
     {
         let key = "backoff_multiplier";
-        let message = "`backoff_multiplier` has no effect on delays that are not exponential";
+        let message = "`backoff_multiplier` only has an effect on exponential delays";
         let finding = table.warning(Code::IgnoredKey, key, table.key_span(key), message);
-        table.report(finding.reference(key).help("take it out, or write `backoff: exponential`"));
+        table.report(finding.reference(key).help("remove it, or write `backoff: exponential`"));
     }
     growth.or(multiplier.map(|_| GrowthWord::Exponential))
 }
 
-/// What a wait that the failure itself asks for means: a word, or the bounds between which it takes the place of the delay.
+/// The effect of a delay requested by the failure: a word, or the bounds within which it replaces the computed delay.
 fn read_after(table: &Table<'_>) -> Option<RetryAfter> {
     let node = table.node("retry_after")?;
     match &node.kind {
@@ -150,14 +150,14 @@ fn read_bounds(table: &Table<'_>) -> RetryAfter {
     let max = table.duration("max").unwrap_or(RETRY_AFTER_MAX);
     table.finish_all();
     if let Some(node) = table.node("min").filter(|_| min > max) {
-        let message = format!("the shortest wait of {min} is longer than the longest of {max}");
+        let message = format!("the minimum of {min} is longer than the maximum of {max}");
         let finding = table.error(Code::BadDuration, "min", node.span, message);
-        table.report(finding.help("let `min` be at most `max`, which is 1h when it is left out"));
+        table.report(finding.help("`min` must be at most `max`, which is 1h by default"));
     }
     RetryAfter::Instead { min, max }
 }
 
-/// What holds for work that says nothing about retrying: two attempts, or under the rules of another dialect one.
+/// The default retry policy: two attempts, or one under the rules of another dialect.
 pub fn base_retry(foreign: bool) -> Retry {
     if foreign {
         return Retry::once();
@@ -173,12 +173,12 @@ pub fn base_retry(foreign: bool) -> Retry {
     Retry { attempts_max: 2, backoff, ..Retry::once() }
 }
 
-/// The policy of what is never attempted twice.
+/// The policy of stages that are never retried.
 pub fn no_retry(foreign: bool) -> Retry {
     Retry { attempts_max: 1, ..base_retry(foreign) }
 }
 
-/// What holds for stages that say nothing.
+/// The defaults for stages.
 #[derive(Clone, Debug)]
 pub struct Defaults {
     pub retry: RetryDraft,
@@ -203,23 +203,23 @@ impl Defaults {
     }
 }
 
-/// Which parts of an error policy mean something for a kind of stage.
+/// The parts of an error policy that apply to a kind of stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applies {
-    /// Attempts are made: everything.
+    /// With attempts: everything.
     Attempts,
-    /// The same, but what is called has limits of its own: it is bounded only where that is written.
+    /// The same, but without a default timeout, because the called workflow has its own.
     Calls,
-    /// A scope whose body makes the attempts, and takes over the retry policy.
+    /// A scope whose body makes the attempts and inherits the retry policy.
     RetryInside,
-    /// A scope: its timeout bounds the whole.
+    /// A scope: its timeout limits the whole.
     Whole,
-    /// Nothing is attempted and the kind has its own timeout.
+    /// Nothing is attempted, and the kind has its own timeout.
     FailureOnly,
 }
 
-/// The policy of a stage, and the retry draft that the stages inside it may inherit. Under the rules of another dialect
-/// every part means something on every stage, and nothing is inherited.
+/// The policy of a stage, and the retry draft that inner stages may inherit. Under the rules of another dialect,
+/// every part applies to every stage, and nothing is inherited.
 pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Policy, RetryDraft) {
     let foreign = stage.context.foreign;
     let attempts = matches!(applies, Applies::Attempts | Applies::Calls);
@@ -235,7 +235,7 @@ pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Po
             timeout = table.timeout("timeout", timeout);
         }
         on_failure = table.node("on_failure").and_then(|node| read_on_failure(table, node));
-        table.finish(&["retry", "timeout"], |_| ("on a stage of this type".into(), "take it out"));
+        table.finish(&["retry", "timeout"], |_| ("on a stage of this type".into(), "remove it"));
     }
     let inherits = attempts || (applies == Applies::RetryInside && !foreign);
     let draft = if inherits { draft.or(&defaults.retry) } else { draft };
@@ -249,7 +249,7 @@ pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Po
     (policy, draft)
 }
 
-/// What only means something where work is done.
+/// Keys that only apply where work is done.
 fn of_work(stage: &Table<'_>, policy: Policy) -> Policy {
     Policy {
         idempotency: stage.table("idempotency").and_then(|table| read_idempotency(&table)),
@@ -259,12 +259,12 @@ fn of_work(stage: &Table<'_>, policy: Policy) -> Policy {
     }
 }
 
-/// The policy of a block that nobody wrote down as a stage.
+/// The policy of a block that is not written as a stage.
 pub fn of_block(defaults: &Defaults, foreign: bool) -> Policy {
     Policy { retry: no_retry(foreign), on_failure: defaults.on_failure.clone(), ..Policy::once() }
 }
 
-/// The name of the stage that undoes this one; a stage of its own is read elsewhere.
+/// The name of the stage that undoes this one; an inline stage is read elsewhere.
 fn read_compensate(stage: &Table<'_>) -> Option<Spanned<Arc<str>>> {
     match &stage.node("compensate")?.kind {
         Kind::Scalar(_) => stage.text("compensate"),
@@ -274,8 +274,8 @@ fn read_compensate(stage: &Table<'_>) -> Option<Spanned<Arc<str>>> {
 
 fn read_rate(table: &Table<'_>) -> Option<Rate> {
     let (limit, period) = (table.count("limit"), table.duration("per"));
-    table.demand("limit", "say how many may start: `limit: 10`");
-    table.demand("per", "say in which time: `per: 1m`");
+    table.demand("limit", "set the number of starts: `limit: 10`");
+    table.demand("per", "set the period: `per: 1m`");
     let (key, units) = (table.bound_text("key"), table.count("units").unwrap_or(1));
     table.finish_all();
     Some(Rate { limit: limit?, period: period?, key, units })
@@ -297,7 +297,7 @@ fn read_on_failure(table: &Table<'_>, node: &Node) -> Option<OnFailure> {
             let target = inner.text("goto");
             inner.finish_all();
             if target.is_none() {
-                inner.missing("goto", "name the stage that takes over: `on_failure: {goto: STAGE}`");
+                inner.missing("goto", "name the stage that handles the failure: `on_failure: {goto: STAGE}`");
             }
             target.map(OnFailure::Goto)
         }
@@ -317,18 +317,18 @@ fn read_idempotency(table: &Table<'_>) -> Option<Idempotency> {
     if key.is_none() {
         table.missing(
             "key",
-            "give a key that is equal for equal work, such as `key: \"order-${{ parameters.id }}\"`",
+            "write a key that is equal for equal work, such as `key: \"order-${{ parameters.id }}\"`",
         );
     }
     Some(Idempotency { key: key?, scope: scope.unwrap_or(IdempotencyScope::Run), ttl })
 }
 
-/// The names of secrets, each with its place.
+/// The names of secrets, with locations.
 pub fn read_secrets(config: &Table<'_>) -> Vec<Spanned<Arc<str>>> {
     let names = config.texts("secrets");
     for name in names.iter().filter(|name| !config.context.foreign && !is_name(&name.value)) {
         let finding =
-            config.error(Code::BadName, "secrets", name.span, format!("`{}` is no good name", name.value));
+            config.error(Code::BadName, "secrets", name.span, format!("invalid name `{}`", name.value));
         config.report(finding.reference(&*name.value).help(super::names::NAME_RULE));
     }
     names

@@ -1,4 +1,4 @@
-//! Contracts: parameters, inputs, outputs and the fields of a gate's form.
+//! Contracts: parameters, inputs, outputs and the form fields of a gate.
 
 use super::names::{NAME_RULE, is_name};
 use super::table::Table;
@@ -21,8 +21,7 @@ fn each<T>(
     for entry in &ports.map.entries {
         let name = &entry.key.text;
         if !is_name(name) && !table.context.foreign {
-            let finding =
-                ports.error(Code::BadName, name, entry.key.span, format!("`{name}` is no good name"));
+            let finding = ports.error(Code::BadName, name, entry.key.span, format!("invalid name `{name}`"));
             ports.report(finding.reference(&**name).help(NAME_RULE));
         }
         if let Kind::Scalar(scalar) = &entry.value.kind {
@@ -66,23 +65,22 @@ pub fn inputs(stage: &Table<'_>) -> IndexMap<Arc<str>, Input> {
         };
         port.finish_all();
         if input.required && input.source.is_none() {
-            let message =
-                format!("the required input `{}` has no source, so it is always null", entry.key.text);
+            let message = format!("required input `{}` has no source, so it is always null", entry.key.text);
             let finding = port.warning(Code::MissingField, "source", entry.key.span, message);
-            port.report(finding.help("add a `source`, or say `required: false`"));
+            port.report(finding.help("add a `source`, or write `required: false`"));
         }
         input
     })
 }
 
-/// Whether the outputs of a stage are computed by `source` expressions or come from whoever does the work.
+/// Whether the outputs of a stage are computed by `source` expressions or produced by its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outputs {
     Computed,
     Produced,
-    /// Its kind alone says what a stage gives: nothing can be declared.
+    /// The kind determines the outputs: nothing can be declared.
     Fixed,
-    /// Under the rules of another dialect: whatever is said.
+    /// Under the rules of another dialect: anything can be declared.
     Free,
 }
 
@@ -94,7 +92,7 @@ pub fn outputs(table: &Table<'_>, outputs: Outputs) -> IndexMap<Arc<str>, Output
     each(table, "outputs", |port, entry| output(port, entry, outputs))
 }
 
-/// The value that a run ends with as a whole.
+/// The result of a run as a single value.
 pub fn result(top: &Table<'_>) -> Option<Output> {
     let port = top.table("output")?;
     let entry = top.lookup("output")?;
@@ -112,15 +110,15 @@ fn output(port: &Table<'_>, entry: &Entry, outputs: Outputs) -> Output {
         span: entry.key.span,
     };
     port.finish(&["source"], |_| {
-        ("on what the work itself produces".into(), "take it out: the work gives the value")
+        ("on an output that the work itself produces".into(), "remove it: the work provides the value")
     });
     if outputs == Outputs::Computed && output.source.is_none() {
-        port.missing("source", "say where the value comes from: `source: \"${{ stages.x.outputs.y }}\"`");
+        port.missing("source", "state the source of the value: `source: \"${{ stages.x.outputs.y }}\"`");
     }
     output
 }
 
-/// The value that stands in for one that is missing. Other dialects know a default that is null.
+/// The value that replaces a missing one. In other dialects a default may be null.
 fn default(port: &Table<'_>) -> Option<Value> {
     let given = port.node("default");
     match port.context.foreign {
@@ -133,20 +131,20 @@ fn choices(port: &Table<'_>) -> Vec<Value> {
     port.list("choices").unwrap_or_default().iter().map(Node::to_value).collect()
 }
 
-/// Every choice must be a value of the type, and the default one of the choices.
+/// Every choice must have the declared type, and the default must be one of the choices.
 fn check_choices(port: &Table<'_>, parameter: &Parameter) {
     let Some(node) = port.node("choices").filter(|_| !parameter.choices.is_empty()) else { return };
     let contract = Contract::new(&parameter.ty).ok();
     let is_wrong =
         |choice: &&Value| contract.as_ref().is_some_and(|contract| contract.check(choice).is_err());
     if parameter.choices.iter().find(is_wrong).is_some() {
-        let message = format!("a choice is not of type {}", parameter.ty);
+        let message = format!("this choice is not of type {}", parameter.ty);
         let finding = port.error(Code::BadDefault, "choices", node.span, message);
         port.report(finding.help("change the value or the type"));
     } else if parameter.default.as_ref().is_some_and(|default| !parameter.choices.contains(default)) {
-        let message = "the default is none of the choices";
+        let message = "the default is not one of the choices";
         let finding = port.error(Code::BadDefault, "default", parameter.span, message);
-        port.report(finding.help("add it to `choices`, or take another default"));
+        port.report(finding.help("add it to `choices`, or use another default"));
     }
 }
 
@@ -165,19 +163,15 @@ pub fn form(gate: &Table<'_>) -> IndexMap<Arc<str>, FormField> {
     })
 }
 
-/// `type`, or a JSON Schema under `schema`. Neither means anything goes.
+/// `type`, or a JSON Schema under `schema`. Without either, any value is valid.
 pub fn read_type(port: &Table<'_>) -> Type {
     let word = port.text("type");
     let Some(node) = port.node("schema") else {
         return word.map_or(Type::Any, |word| parse_type(port, &word));
     };
     if let Some(word) = word {
-        let finding = port.error(
-            Code::ConflictingKeys,
-            "type",
-            word.span,
-            "`type` and `schema` say the same thing twice",
-        );
+        let finding =
+            port.error(Code::ConflictingKeys, "type", word.span, "`type` and `schema` cannot both be given");
         port.report(finding.label(node.span, "the schema").help("keep one of the two"));
     }
     let ty = Type::Schema(Arc::new(node.to_value().to_json().unwrap_or(serde_json::Value::Bool(true))));
@@ -185,12 +179,12 @@ pub fn read_type(port: &Table<'_>) -> Type {
         Ok(_) => ty,
         Err(error) => {
             let cause = match error.message.contains("resolve-") {
-                true => "it refers to another document, and those are never loaded".to_owned(),
+                true => "it refers to another document, and external documents are never loaded".to_owned(),
                 false => error.message,
             };
             let finding =
                 port.error(Code::BadSchema, "schema", node.span, format!("invalid JSON Schema: {cause}"));
-            port.report(finding.help("correct the schema, or use `type` with one of the plain types"));
+            port.report(finding.help("correct the schema, or use one of the simple types with `type`"));
             Type::Any
         }
     }
@@ -199,16 +193,16 @@ pub fn read_type(port: &Table<'_>) -> Type {
 fn parse_type(port: &Table<'_>, word: &Spanned<Arc<str>>) -> Type {
     Type::parse(&word.value).unwrap_or_else(|| {
         let finding = port
-            .error(Code::UnknownType, "type", word.span, format!("there is no type `{}`", word.value))
+            .error(Code::UnknownType, "type", word.span, format!("unknown type `{}`", word.value))
             .reference(&*word.value)
             .suggest(suggest_type(&word.value))
-            .help(format!("the types are {} and array<T>", Type::WORDS.join(", ")));
+            .help(format!("use one of {} or array<T>", Type::WORDS.join(", ")));
         port.report(finding);
         Type::Any
     })
 }
 
-/// The nearest type, looking inside `array<…>` too.
+/// The closest type name, also inside `array<…>`.
 fn suggest_type(text: &str) -> Option<String> {
     const ALIASES: [(&str, &str); 8] = [
         ("str", "string"),

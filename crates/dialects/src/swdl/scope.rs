@@ -1,4 +1,4 @@
-//! Stages with stages inside: fan-outs, loops, branches, what runs side by side, and blocks.
+//! Stages that contain stages: fan-outs, loops, branches, parallel branches, and blocks.
 
 use super::stage::{Document, list, template_stage, unnamed_block};
 use super::table::Table;
@@ -12,14 +12,14 @@ use windlass_ir::workflow::{
 };
 use windlass_ir::{Code, Value};
 
-/// More rounds of a loop than this are refused.
+/// The maximum number of rounds of a loop.
 const ROUNDS_MAX: u64 = 1_000_000;
 
 pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>> {
     let Some(table) = stage.table("fan_out") else {
         stage.demand(
             "fan_out",
-            "say what to repeat, and for which items: `fan_out: {source: …, stage_template: {…}}`",
+            "write the items and the stage for each: `fan_out: {source: …, stage_template: {…}}`",
         );
         return ForEach {
             items: no_items(stage),
@@ -43,7 +43,7 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
                 Code::ConflictingKeys,
                 "matrix",
                 span,
-                "`source` and `matrix` both give the items",
+                "`source` and `matrix` cannot both be given",
             );
             table.report(finding.help("keep one of the two"));
             Items::List(source)
@@ -51,7 +51,7 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
         (None, None) => {
             table.missing(
                 "source",
-                "give the items: `source: \"${{ stages.x.outputs.list }}\"`, or a `matrix` of lists",
+                "write the items: `source: \"${{ stages.x.outputs.list }}\"`, or a `matrix` of lists",
             );
             no_items(&table)
         }
@@ -65,19 +65,19 @@ pub fn fan_out(stage: &Table<'_>, document: &Document<'_>) -> ForEach<Vec<Step>>
             .unwrap_or(ItemFailure::Halt),
         items_max: table.integer("max_items", 1, u64::MAX),
         isolated: table.boolean("isolated").unwrap_or(false),
-        as_written: None,
+        as_written: recorded(&table, "recorded_concurrency"),
     };
-    table.finish_all();
+    finish_recorded(&table);
     each
 }
 
-/// What is done for each item: one stage from a template, or a list of stages.
+/// The work for each item: one stage from a template, or a list of stages.
 fn per_item(stage: &Table<'_>, table: &Table<'_>, document: &Document<'_>) -> Vec<Step> {
     let template = table.node("stage_template");
     if table.has("stages") {
         if template.is_some() {
             let span = table.key_span("stages");
-            let message = "`stage_template` and `stages` both say what to do with each item";
+            let message = "`stage_template` and `stages` cannot both be given";
             let finding = table.error(Code::ConflictingKeys, "stages", span, message);
             table.report(finding.help("keep one of the two"));
         }
@@ -85,7 +85,7 @@ fn per_item(stage: &Table<'_>, table: &Table<'_>, document: &Document<'_>) -> Ve
     }
     table.known(&["stages"]);
     if template.is_none() {
-        table.missing("stage_template", "say what to do with each item: a stage without `depends_on`");
+        table.missing("stage_template", "write the stage for each item, without `depends_on`");
     }
     template
         .and_then(|node| template_stage(table, "stage_template", node, stage, document))
@@ -100,7 +100,7 @@ pub fn parallel(stage: &Table<'_>, document: &Document<'_>) -> Parallel<Vec<Step
         ("continue", BranchFailure::Continue),
     ];
     let Some(table) = stage.table("parallel") else {
-        stage.demand("parallel", "give the branches: `parallel: {branches: […]}`");
+        stage.demand("parallel", "write the branches: `parallel: {branches: […]}`");
         return Parallel { branches: Vec::new(), on_failure: BranchFailure::Wait };
     };
     let items = table.list("branches");
@@ -139,7 +139,7 @@ fn branch_stage(
     }
 }
 
-/// Stages that are one thing to those around them.
+/// Stages that count as one.
 pub fn block(stage: &Table<'_>, document: &Document<'_>) -> Vec<Step> {
     body(stage, "stages", document, true)
 }
@@ -149,7 +149,7 @@ fn no_items(table: &Table<'_>) -> Items {
     Items::List(Bound { template, field: table.place.field("fan_out").into(), span: table.span })
 }
 
-/// The axes in alphabetical order: the order of a mapping's keys never means anything.
+/// The axes in alphabetical order, because the order of keys in a mapping has no meaning.
 fn matrix(table: &Table<'_>) -> Bindings {
     let mut axes = table.bindings("matrix");
     axes.sort_keys();
@@ -161,8 +161,8 @@ fn matrix(table: &Table<'_>) -> Bindings {
         if !is_list {
             let key = format!("matrix.{name}");
             let finding =
-                table.error(Code::WrongShape, &key, axis.span, format!("the axis `{name}` must be a list"));
-            table.report(finding.help("write a list, or one expression that gives a list"));
+                table.error(Code::WrongShape, &key, axis.span, format!("axis `{name}` must be a list"));
+            table.report(finding.help("write a list, or one expression that evaluates to a list"));
             axis.template = Template::Constant(Value::list([]));
         }
     }
@@ -171,7 +171,7 @@ fn matrix(table: &Table<'_>) -> Bindings {
 
 pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
     let Some(table) = stage.table("loop") else {
-        stage.demand("loop", "say what to repeat and how long: `loop: {until: …, max: 5, stages: […]}`");
+        stage.demand("loop", "write the stages and when to stop: `loop: {until: …, max: 5, stages: […]}`");
         return Repeat {
             test: RepeatTest::Until,
             condition: always(stage, "loop"),
@@ -184,17 +184,28 @@ pub fn repeat(stage: &Table<'_>, document: &Document<'_>) -> Repeat<Vec<Step>> {
     let (test, condition) = repeat_test(&table);
     let rounds_max =
         table.integer("max", 1, if stage.context.foreign { u64::from(u32::MAX) } else { ROUNDS_MAX });
-    table.demand("max", "bound the loop: `max: 10` rounds");
+    table.demand("max", "limit the loop: `max: 10` rounds");
     let repeat = Repeat {
         test,
         condition,
         rounds_max: rounds_max.unwrap_or(1) as u32,
         delay: table.duration("delay"),
         body: body(&table, "stages", document, true),
-        as_written: None,
+        as_written: recorded(&table, "recorded_condition"),
     };
-    table.finish_all();
+    finish_recorded(&table);
     repeat
+}
+
+/// A value that the results of another dialect contain as its author wrote it, such as the text of a condition.
+fn recorded(table: &Table<'_>, key: &'static str) -> Option<Value> {
+    table.context.foreign.then(|| table.node(key).map(Node::to_value)).flatten()
+}
+
+fn finish_recorded(table: &Table<'_>) {
+    table.finish(&["recorded_condition", "recorded_concurrency"], |_| {
+        ("without `config.semantics: speckit`".to_owned(), "remove it")
+    });
 }
 
 fn repeat_test(table: &Table<'_>) -> (RepeatTest, Condition) {
@@ -204,12 +215,12 @@ fn repeat_test(table: &Table<'_>) -> (RepeatTest, Condition) {
     let Some((first, test, condition)) = given.next() else {
         table.missing(
             "until",
-            "say when to stop: `while` is asked before each round, `until` and `do_while` after it",
+            "state when to stop: `while` is evaluated before each round, `until` and `do_while` after it",
         );
         return (RepeatTest::Until, always(table, "until"));
     };
     for (key, _, _) in given {
-        let message = format!("a loop has `{first}` or `{key}`, not both");
+        let message = format!("`{first}` and `{key}` cannot both be given");
         let finding = table.error(Code::ConflictingKeys, key, table.key_span(key), message);
         table.report(finding.help("keep one of the two"));
     }
@@ -230,7 +241,7 @@ pub fn branch(stage: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
         otherwise: Vec::new(),
     };
     let Some(table) = stage.table("branch") else {
-        stage.demand("branch", "say what decides: `branch: {if: …, then: […], else: […]}`");
+        stage.demand("branch", "write the condition and the stages: `branch: {if: …, then: […], else: […]}`");
         return nothing(stage);
     };
     let choose = match (table.has("if"), table.has("switch")) {
@@ -243,12 +254,14 @@ pub fn branch(stage: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
                     Code::ConflictingKeys,
                     "switch",
                     span,
-                    "a branch has `if` or `switch`, not both",
+                    "`if` and `switch` cannot both be given",
                 );
                 table.report(finding.help("keep one of the two"));
             } else {
-                table
-                    .missing("if", "say what decides: `if` with `then` and `else`, or `switch` with `cases`");
+                table.missing(
+                    "if",
+                    "write the condition: `if` with `then` and `else`, or `switch` with `cases`",
+                );
             }
             table.known(&["if", "then", "else", "switch", "cases", "default"]);
             nothing(&table)
@@ -273,7 +286,7 @@ fn if_then(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
     }
 }
 
-/// The text of a value picks one of several lists.
+/// The text form of a value selects one of several lists.
 fn switch(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
     let value = table.bound("switch").map(as_expression(table));
     let cases = table.table("cases");
@@ -285,7 +298,7 @@ fn switch(table: &Table<'_>, document: &Document<'_>) -> Choose<Vec<Step>> {
             }
         }
         None if !table.has("cases") => {
-            table.missing("cases", "give a list of stages for each value: `cases: {a: […]}`");
+            table.missing("cases", "write a list of stages for each value: `cases: {a: […]}`");
         }
         None => {}
     }
@@ -321,7 +334,7 @@ fn case(cases: &Table<'_>, key: &str, node: &Node, document: &Document<'_>) -> V
                 Code::WrongShape,
                 key,
                 node.span,
-                format!("the case `{key}` must be a list of stages"),
+                format!("case `{key}` must be a list of stages"),
             );
             cases.report(finding.help("write a list of stages"));
             Vec::new()
@@ -329,7 +342,7 @@ fn case(cases: &Table<'_>, key: &str, node: &Node, document: &Document<'_>) -> V
     }
 }
 
-/// A list of stages under a key; `needed` says that it must hold at least one.
+/// A list of stages under a key; `needed` means that it must not be empty.
 fn body(table: &Table<'_>, key: &'static str, document: &Document<'_>, needed: bool) -> Vec<Step> {
     let items = table.list(key);
     let empty = items.is_none_or(<[Node]>::is_empty);
@@ -340,8 +353,8 @@ fn body(table: &Table<'_>, key: &'static str, document: &Document<'_>, needed: b
 }
 
 fn no_stages(table: &Table<'_>, key: &str) {
-    let message = format!("`{}` holds no stage", table.place.field(key));
+    let message = format!("`{}` has no stages", table.place.field(key));
     let span = table.map.get(key).map_or(table.span.head(), |entry| entry.key.span);
     let finding = table.error(Code::NoStages, key, span, message);
-    table.report(finding.help("give it a list with at least one stage"));
+    table.report(finding.help("add at least one stage"));
 }

@@ -1,8 +1,8 @@
-//! Where in a shell command an expression stands.
+//! Determines the context of an expression in a shell command.
 //!
-//! A value reaches a command quoted. Among plain words that is enough, and inside the author's own quotes those can be closed
-//! first. Anywhere else (in a substitution, a comment, a here-document) the value could become code. This reader follows
-//! only what it understands for certain; after anything else it calls the rest tangled, and the expression is refused.
+//! Values are inserted quoted. Between plain words that is enough, and the author's own quotes can be closed first.
+//! Anywhere else (in a substitution, a comment, a here-document) the value could become code. This scanner follows
+//! only what it understands for certain; after anything else the rest is unknown, and expressions there are refused.
 
 /// What the shell is reading at a point of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,14 +16,14 @@ pub enum Around {
     Substitution,
     /// Right after a backslash.
     Backslash,
-    /// After something that this reader does not follow.
+    /// After something that this scanner does not follow.
     Tangled,
 }
 
-/// Follows a command through its pieces of text; expressions stand between two pieces.
+/// Follows a command through its pieces of text; expressions are between two pieces.
 #[derive(Debug)]
 pub struct ShellText {
-    /// What has been opened and not closed, the innermost last.
+    /// Everything that is open, the innermost last.
     open: Vec<Open>,
     escaped: bool,
     comment: bool,
@@ -37,7 +37,7 @@ pub struct ShellText {
 enum Open {
     SingleQuotes,
     DoubleQuotes,
-    /// `$(…)`, with the parentheses that are open in it.
+    /// `$(…)`, with the number of open parentheses in it.
     Parentheses(u32),
     /// `${…}`
     Braces,
@@ -73,7 +73,7 @@ impl Default for ShellText {
 }
 
 impl ShellText {
-    /// Reads on through a piece of text.
+    /// Scans a piece of text.
     pub fn read(&mut self, text: &str) {
         let mut letters = text.chars().peekable();
         while let Some(letter) = letters.next() {
@@ -83,7 +83,7 @@ impl ShellText {
         }
     }
 
-    /// Passes over an expression: whatever it gives is one word.
+    /// Skips an expression: its value is always one word.
     pub fn expression(&mut self) {
         self.escaped = false;
         self.at_word_start = false;
@@ -113,7 +113,7 @@ impl ShellText {
         }
     }
 
-    /// Reads one letter; returns whether it took the next one with it.
+    /// Reads one character; returns whether it consumed the next one as well.
     fn letter(&mut self, letter: char, next: Option<char>) -> bool {
         if self.in_here_document(letter) {
             return false;
@@ -140,7 +140,7 @@ impl ShellText {
             Some(Open::Braces) => {
                 match letter {
                     '}' => drop(self.open.pop()),
-                    // Quotes and nested substitutions follow rules of their own in here.
+                    // Quotes and nested substitutions follow their own rules in here.
                     '\'' | '"' | '`' | '\\' | '$' => self.tangled = true,
                     _ => {}
                 }
@@ -189,14 +189,14 @@ impl ShellText {
                 self.substitution(next);
                 return true;
             }
-            // Some shells read a quote after a dollar sign in their own way.
+            // Some shells treat a quote after a dollar sign specially.
             ('$', Some('\'' | '"')) => self.tangled = true,
             ('`', _) => self.backtick(),
             ('(', _) => self.parenthesis(1),
             (')', _) => self.parenthesis(-1),
             ('#', _) if starts_word => self.comment = true,
             ('<', Some('<')) => {
-                // A second one on the same line, or one inside a substitution, is beyond this reader.
+                // A second one on the same line, or one inside a substitution, is not supported.
                 self.tangled |= self.here != Here::None || !self.open.is_empty();
                 self.here = Here::Delimiter(String::new());
                 return true;
@@ -207,7 +207,7 @@ impl ShellText {
         false
     }
 
-    /// `case` has closing parentheses without opening ones, so the end of a substitution around it cannot be told.
+    /// `case` has closing parentheses without opening ones, so the end of a surrounding substitution is unknown.
     fn word_ends(&mut self) {
         let word = std::mem::take(&mut self.word);
         if word == "case" && !self.open.is_empty() {
@@ -224,7 +224,7 @@ impl ShellText {
         }
     }
 
-    /// Backticks do not nest: one inside anything else that was opened after the first is beyond this reader.
+    /// Backticks do not nest: one inside anything opened after the first is not supported.
     fn backtick(&mut self) {
         match self.open.last() {
             Some(Open::Backticks) => drop(self.open.pop()),
@@ -287,7 +287,7 @@ impl ShellText {
     }
 }
 
-/// The word that ends a here-document, from how it was written: `EOF`, `-EOF`, `'EOF'`, `"EOF"` or `\EOF`.
+/// The word that ends a here-document, from its notation: `EOF`, `-EOF`, `'EOF'`, `"EOF"` or `\EOF`.
 fn delimiter(written: &str) -> Option<String> {
     let word = written.strip_prefix('-').unwrap_or(written);
     let quoted = |quote: char| word.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));

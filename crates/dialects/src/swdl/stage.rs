@@ -1,4 +1,4 @@
-//! What all stages share, and the way from a stage's type to what it does.
+//! Reads the common keys of stages and dispatches on the type.
 
 use super::agent::Surroundings;
 use super::names::{VARIABLE_RULE, check_id, is_variable};
@@ -12,15 +12,17 @@ use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::policy::{OnFailure, Policy};
 use windlass_ir::workflow::{Action, Condition, Guard, Kind, Step};
-use windlass_ir::{Code, Diagnostic, Span, Spanned, Value};
+use windlass_ir::{Code, Diagnostic, Duration, Span, Spanned, Value};
 
-/// What the top of the file says about every stage.
+/// The defaults at the top of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
     pub defaults: &'a Defaults,
     pub around: &'a Surroundings,
-    /// Whether anything can bring a run to undo what was done.
+    /// Whether anything can cause a rollback.
     pub undoes: bool,
+    /// The timeout of a run, if the file states it.
+    pub run_timeout: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,7 @@ const TYPES: [(&str, StageType); 18] = [
     ("slot", StageType::Slot),
 ];
 
-/// Every key that means something on some stage.
+/// Every key that has a meaning on some type of stage.
 const KEYS: [&str; 47] = [
     "id",
     "name",
@@ -117,17 +119,17 @@ const KEYS: [&str; 47] = [
     "task_concurrency",
 ];
 
-/// How a stage stands among others.
+/// The position of a stage among others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// One of a list, in which others can name it.
     Listed,
-    /// The only one of its kind inside another stage, with an id or without.
+    /// The only one of its kind inside another stage, with or without an id.
     Alone,
     Unnamed,
 }
 
-/// Keys that no type uses beside its own block, and one that the language only mentions.
+/// Keys that have their own block on no type, and one that the language only mentions.
 const MORE_KEYS: [&str; 3] = ["set", "finish", "parallel_group"];
 
 impl StageType {
@@ -169,7 +171,7 @@ impl StageType {
     }
 }
 
-/// The stages of a list. `place` is that of the list, with a trailing dot.
+/// The stages of a list. `place` is the path of the list, with a trailing dot.
 pub fn list<'a>(
     items: &'a [Node],
     place: &Place,
@@ -185,7 +187,7 @@ pub fn list<'a>(
         .collect()
 }
 
-/// One stage that has an id, or should have one. `at` is its field.
+/// One stage that has, or should have, an id. `at` is its field.
 fn listed_stage<'a>(
     node: &'a Node,
     at: &str,
@@ -219,13 +221,13 @@ fn listed_stage<'a>(
                 Some(_) | None if table.has("id") => {}
                 _ => table.missing("id", "give the stage an id, such as `id: build`"),
             }
-            // Nothing can name it, but what is wrong inside it is still worth finding.
+            // No other stage can name it, but problems inside it are still reported.
             stage(&table, Spanned::new(at.into(), node.span.head()), Standing::Unnamed, document)
         }
     })
 }
 
-/// A stage without a name of its own, inside another: a template, a compensation, a last act.
+/// An unnamed stage inside another: a template, a compensation, a `finally`.
 pub fn inline(
     table: &Table<'_>,
     key: &str,
@@ -238,7 +240,7 @@ pub fn inline(
     Some(stage(&inner, Spanned::new(id, node.span.head()), Standing::Unnamed, document))
 }
 
-/// A stage inside another that may have a name of its own.
+/// A stage inside another that may have an id.
 pub fn template_stage(
     table: &Table<'_>,
     key: &str,
@@ -263,7 +265,7 @@ pub fn template_stage(
     }
 }
 
-/// Several stages as one branch: a block that has no name of its own.
+/// Several stages as one branch: an unnamed block.
 pub fn unnamed_block(stages: Vec<Step>, span: Span, around: &Table<'_>, document: &Document<'_>) -> Step {
     let id = around.place.step.clone().unwrap_or_else(|| "branches".into());
     Step {
@@ -332,19 +334,17 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, standing: Standing, document:
     misplaced(table);
     let others: Vec<&str> = KEYS.iter().chain(&MORE_KEYS).copied().collect();
     table.finish(&others, |key| match key {
-        "id" => ("on a stage inside another".into(), "take it out: such a stage has no name of its own"),
-        "depends_on" => {
-            ("on a stage inside another".into(), "take it out: there is no other stage beside it")
-        }
+        "id" => ("on a stage inside another".into(), "remove it: such a stage has no id"),
+        "depends_on" => ("on a stage inside another".into(), "remove it: there is no other stage next to it"),
         "parallel_group" => {
-            ("at all".into(), "take it out: stages that do not wait for each other run in parallel anyway")
+            ("at all".into(), "remove it: stages that do not depend on each other always run in parallel")
         }
-        _ => (format!("on a stage of type {}", known.word()), "take it out, or change `type`"),
+        _ => (format!("on a stage of type {}", known.word()), "remove it, or change `type`"),
     });
     step
 }
 
-/// Keys that people write on the stage and that belong one level deeper.
+/// Keys that people write on the stage but belong one level deeper.
 fn misplaced(table: &Table<'_>) {
     const HOMES: [(&str, &str); 6] = [
         ("timeout", "error_policy.timeout"),
@@ -357,13 +357,13 @@ fn misplaced(table: &Table<'_>) {
     for (key, home) in HOMES.into_iter().filter(|(key, _)| table.has(key)) {
         let span = table.key_span(key);
         let finding =
-            table.warning(Code::UnknownKey, key, span, format!("`{key}` has no effect on a stage itself"));
+            table.warning(Code::UnknownKey, key, span, format!("`{key}` has no effect on the stage itself"));
         table.report(finding.reference(key).suggest(Some(home)));
         table.known(&[key]);
     }
 }
 
-/// A stage of a type that does not exist still may have parts worth a look.
+/// A stage of an unknown type may still have parts worth checking.
 fn unknown_type(table: &Table<'_>, document: &Document<'_>) -> Kind<Vec<Step>> {
     if table.has("roles") {
         return Kind::Action(Action::Agent(agent::read(table, document.around)));
@@ -375,7 +375,7 @@ fn unknown_type(table: &Table<'_>, document: &Document<'_>) -> Kind<Vec<Step>> {
 fn kind(ty: StageType, table: &Table<'_>, document: &Document<'_>) -> Kind<Vec<Step>> {
     match ty {
         StageType::Agent => Kind::Action(Action::Agent(agent::read(table, document.around))),
-        StageType::Gate => Kind::Gate(gate::read(table)),
+        StageType::Gate => Kind::Gate(gate::read(table, document.run_timeout)),
         StageType::FanOut => Kind::ForEach(scope::fan_out(table, document)),
         StageType::Shell => Kind::Action(Action::Shell(work::shell(table))),
         StageType::Tool => Kind::Action(Action::Tool(work::tool(table))),
@@ -395,13 +395,13 @@ fn kind(ty: StageType, table: &Table<'_>, document: &Document<'_>) -> Kind<Vec<S
     }
 }
 
-/// `condition: true` says what leaving it out says.
+/// `condition: true` is the same as no condition.
 fn condition(table: &Table<'_>) -> Option<Condition> {
     let always = table.node("condition").is_some_and(|node| node.to_value() == Value::Bool(true));
     if always { None } else { table.condition("condition") }
 }
 
-/// Wraps a stage that says how it is undone, or what follows it whatever happens.
+/// Wraps a stage with `compensate` or `finally`.
 fn guarded(step: Step, table: &Table<'_>, document: &Document<'_>) -> Step {
     let compensate = handler(table, "compensate", document);
     let finally = handler(table, "finally", document);
@@ -423,7 +423,7 @@ fn guarded(step: Step, table: &Table<'_>, document: &Document<'_>) -> Step {
         policy: Policy { timeout: None, idempotency: None, ..step.policy.clone() },
         span: step.span,
         kind: Kind::Guard(Guard {
-            // What a failure means, and who undoes it, is said by the guard alone.
+            // The guard alone determines the effect of a failure, and the compensation.
             body: vec![Step {
                 implicit: true,
                 needs: Vec::new(),
@@ -440,17 +440,17 @@ fn guarded(step: Step, table: &Table<'_>, document: &Document<'_>) -> Step {
 
 fn never_undone(table: &Table<'_>) -> Diagnostic {
     let key = "compensate";
-    let message = "`compensate` never runs: no failure of this workflow is rolled back";
-    let help = "write `on_stage_failure: rollback` into the `error_policy` of the file, or take it out";
+    let message = "`compensate` never runs because this workflow never rolls back";
+    let help = "add `on_stage_failure: rollback` to the `error_policy` of the file, or remove it";
     table.warning(Code::IgnoredKey, key, table.key_span(key), message).reference(key).help(help)
 }
 
-/// One stage without a name, or a list of stages.
+/// One unnamed stage, or a list of stages.
 fn handler(table: &Table<'_>, key: &'static str, document: &Document<'_>) -> Option<Vec<Step>> {
     let node = table.node(key)?;
     match &node.kind {
         NodeKind::List(items) => Some(list(items, &table.place.child(key), document, table.context)),
-        // The name of another stage, which the policy holds.
+        // The name of another stage, which is stored in the policy.
         NodeKind::Scalar(_) if key == "compensate" => None,
         NodeKind::Scalar(_) | NodeKind::Map(_) => {
             Some(inline(table, key, node, table, document).into_iter().collect())

@@ -1,4 +1,4 @@
-//! What swdl adds to the reading of a mapping: durations, and values that hold expressions.
+//! Ways to read a mapping that only swdl needs: durations, and values with expressions.
 
 use super::duration;
 use super::expr::{parse_condition, parse_template};
@@ -12,24 +12,24 @@ use windlass_ir::workflow::{Bound, Condition};
 use windlass_ir::{Code, Diagnostic, Duration, Span, Value};
 
 impl Context<'_> {
-    /// Other dialects know longer and shorter times than people write here.
+    /// Other dialects allow longer and shorter durations.
     pub fn parse_length(&self, text: &str) -> Option<Duration> {
         if self.foreign { Duration::parse_any(text) } else { Duration::parse(text) }
     }
 }
 
 impl Table<'_> {
-    /// A length of time above zero.
+    /// A duration above zero.
     pub fn duration(&self, key: &'static str) -> Option<Duration> {
         self.length(key, self.context.foreign)
     }
 
-    /// A length of time that may be nothing: a pause.
+    /// A duration that may be zero: a pause.
     pub fn pause(&self, key: &'static str) -> Option<Duration> {
         self.length(key, true)
     }
 
-    /// A bound on time: a length, `none`, or what holds when nothing is said.
+    /// A timeout: a duration, `none`, or the default.
     pub fn timeout(&self, key: &'static str, default: Option<Duration>) -> Option<Duration> {
         match self.node(key) {
             None => default,
@@ -41,16 +41,16 @@ impl Table<'_> {
     fn length(&self, key: &'static str, zero: bool) -> Option<Duration> {
         let (scalar, span) = self.scalar(key, "a duration")?;
         let message = match self.context.parse_length(&scalar.text) {
-            Some(Duration::ZERO) if !zero => "this must be longer than nothing".to_owned(),
+            Some(Duration::ZERO) if !zero => "the duration must be greater than zero".to_owned(),
             Some(length) => return Some(length),
-            None => format!("`{}` is no duration", scalar.text),
+            None => format!("invalid duration `{}`", scalar.text),
         };
         let finding = self.error(Code::BadDuration, key, span, message).reference(&*scalar.text);
         self.report(finding.suggest(duration::suggest(&scalar.text)).help(duration::HELP));
         None
     }
 
-    /// A value that may hold expressions, whatever its shape.
+    /// A value of any shape that may contain expressions.
     pub fn bound(&self, key: &'static str) -> Option<Bound> {
         self.node(key).map(|node| self.bound_node(key, node))
     }
@@ -61,7 +61,7 @@ impl Table<'_> {
         Bound { template, field, span: node.span }
     }
 
-    /// Text that may hold expressions; anything else than text is reported.
+    /// Text that may contain expressions; other types are reported.
     pub fn bound_text(&self, key: &'static str) -> Option<Bound> {
         let (scalar, span) = self.scalar(key, "text")?;
         let field: Arc<str> = self.place.field(key).into();
@@ -88,7 +88,7 @@ impl Table<'_> {
         }
     }
 
-    /// The template of a text with expressions in it; none when there are none.
+    /// The template of a text with expressions; `None` if it has none.
     fn text_template(&self, scalar: &Scalar, span: Span, field: &Arc<str>) -> Option<Template> {
         if !scalar.text.contains("${{") {
             return None;
@@ -107,7 +107,7 @@ impl Table<'_> {
             Ok(expr) => Some(Condition { expr, field }),
             Err(findings) => {
                 self.report_expressions(findings, &field);
-                // Whatever else is wrong with the file is still worth finding.
+                // Reading continues, so that other problems are reported as well.
                 Some(Condition { expr: Expr::new(ExprNode::Literal(Value::Bool(true)), span), field })
             }
         }
@@ -119,7 +119,7 @@ impl Table<'_> {
         }
     }
 
-    /// A mapping of names to values that may hold expressions.
+    /// A mapping of names to values that may contain expressions.
     pub fn bindings(&self, key: &'static str) -> Bindings {
         self.bindings_named(key, |_| true, "")
     }
@@ -129,7 +129,7 @@ impl Table<'_> {
         let Some(table) = self.table(key) else { return IndexMap::new() };
         let bad = |entry: &&Entry| !self.context.foreign && !is_name(&entry.key.text);
         for entry in table.map.entries.iter().filter(bad) {
-            let message = format!("`{}` is no good name here", entry.key.text);
+            let message = format!("invalid name `{}`", entry.key.text);
             let finding = table.error(Code::BadName, &entry.key.text, entry.key.span, message);
             self.report(finding.reference(&*entry.key.text).help(rule));
         }

@@ -1,4 +1,4 @@
-//! What starts runs by itself: one source for each trigger, and what the run is given.
+//! Triggers: each has one source, and the inputs of the runs it starts.
 
 use super::table::Table;
 use crate::dcc::schedules::route_shape;
@@ -16,7 +16,7 @@ const METHODS: [(&str, &str); 5] =
     [("GET", "GET"), ("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
 const OVERLAPS: [(&str, Overlap); 3] =
     [("skip", Overlap::Skip), ("queue", Overlap::Queue), ("cancel", Overlap::Cancel)];
-/// More fires than this are never made up for.
+/// The maximum number of missed firings that can be made up for.
 const CATCH_UP_MAX: u32 = 1_000;
 
 pub fn read(top: &Table<'_>) -> Vec<Trigger> {
@@ -59,11 +59,11 @@ fn read_trigger(
     Some(Trigger { id, enabled, source, input, runs_max, overlap, debounce, span: table.span })
 }
 
-/// What one trigger of a file has and no other may have.
+/// Values that must be unique among the triggers of a file.
 #[derive(Default)]
 struct Seen {
     ids: HashMap<Arc<str>, Span>,
-    /// By what is served: the way of asking and the shape of the path.
+    /// By route: the method and the shape of the path.
     paths: HashMap<(Arc<str>, String), Listener>,
 }
 
@@ -78,15 +78,15 @@ impl Seen {
         let Some(id) = id else { return };
         let first = *self.ids.entry(id.value.clone()).or_insert(id.span);
         if first != id.span {
-            let message = format!("two triggers have the id `{}`", id.value);
+            let message = format!("duplicate trigger id `{}`", id.value);
             let finding = table.error(Code::DuplicateTrigger, "id", id.span, message);
-            let finding = finding.label(first, "the first one").reference(&*id.value);
-            table.report(finding.help("give one of them another id"));
+            let finding = finding.label(first, "first used here").reference(&*id.value);
+            table.report(finding.help("rename one of them"));
         }
     }
 
-    /// Two routes of the same shape cannot both be served. One that is switched off has no route, but is in the way of
-    /// being switched on. Files of other dialects do not say on which server they are served.
+    /// Two routes of the same shape cannot both be served. A disabled trigger has no route, but would conflict once
+    /// it is enabled. Files of other dialects do not name their server.
     fn note_path(&mut self, table: &Table<'_>, trigger: &Trigger) {
         let Some((kind, method, path)) = route(&trigger.source).filter(|_| !table.context.foreign) else {
             return;
@@ -101,7 +101,7 @@ impl Seen {
     }
 }
 
-/// The key of a trigger that listens, the way in which it is asked, and its path.
+/// The key of a trigger that listens, its method, and its path.
 fn route(source: &TriggerSource) -> Option<(&'static str, Arc<str>, &Arc<str>)> {
     match source {
         TriggerSource::Webhook { path, .. } => Some(("webhook", "POST".into(), path)),
@@ -122,14 +122,14 @@ fn same_path(table: &Table<'_>, kind: &str, path: &str, first: Listener, here: L
             table.warning(Code::DuplicateTrigger, &field, here.span, message)
         }
     };
-    finding.label(first.span, "the first one").reference(path).help("give one of them another path")
+    finding.label(first.span, "first used here").reference(path).help("change one of the paths")
 }
 
-/// Exactly one thing fires a trigger.
+/// Each trigger has exactly one source.
 fn one_source(top: &Table<'_>, table: &Table<'_>, index: usize) -> Option<()> {
     let given = SOURCES.into_iter().filter(|key| table.has(key)).count();
     if given == 0 {
-        table.missing("cron", "say what fires it: `cron`, `webhook`, `http`, `message` or `external`");
+        table.missing("cron", "add one of `cron`, `webhook`, `http`, `message` or `external`");
         return None;
     }
     if given > 1 {
@@ -137,9 +137,9 @@ fn one_source(top: &Table<'_>, table: &Table<'_>, index: usize) -> Option<()> {
             Code::ConflictingKeys,
             &format!("triggers[{index}]"),
             table.span,
-            "a trigger has one of `cron`, `webhook`, `http`, `message` and `external`",
+            "a trigger can only have one of `cron`, `webhook`, `http`, `message` and `external`",
         );
-        top.report(finding.help("split it into one trigger for each"));
+        top.report(finding.help("split it into separate triggers"));
         return None;
     }
     Some(())
@@ -158,14 +158,14 @@ fn only_with_cron(table: &Table<'_>) {
 fn no_effect(table: &Table<'_>, key: &str, without: &str) {
     let span = table.lookup(key).map_or(table.span, |entry| entry.value.span);
     let message = format!("`{key}` has no effect without `{without}`");
-    table.report(table.warning(Code::IgnoredKey, key, span, message).reference(key).help("take it out"));
+    table.report(table.warning(Code::IgnoredKey, key, span, message).reference(key).help("remove it"));
 }
 
 fn not_with_cron(table: &Table<'_>) {
     if table.has("cron") && table.has("debounce") {
-        let message = "`debounce` gathers events, and `cron` has none";
+        let message = "`debounce` combines events, but `cron` has none";
         let finding = table.error(Code::ConflictingKeys, "debounce", table.key_span("debounce"), message);
-        table.report(finding.help("take `debounce` out"));
+        table.report(finding.help("remove `debounce`"));
     }
 }
 
@@ -206,7 +206,7 @@ fn webhook(table: &Table<'_>) -> Option<TriggerSource> {
 }
 
 fn path(table: &Table<'_>) -> Option<Arc<str>> {
-    const HELP: &str = "say where it listens: `path: deploys`";
+    const HELP: &str = "set the path to listen on: `path: deploys`";
     let path = table.text("path");
     table.demand("path", HELP);
     if let Some(path) = path.as_ref().filter(|path| path.value.is_empty()) {
@@ -225,9 +225,9 @@ fn secret(table: &Table<'_>) -> Option<SigningSecret> {
     let literal = inner.plain_text("literal").map(SigningSecret::Literal);
     inner.finish_all();
     if variable.is_some() == literal.is_some() {
-        let message = "a secret is a declared name, `{env: NAME}` or `{literal: TEXT}`";
+        let message = "a secret must be a declared name, `{env: NAME}` or `{literal: TEXT}`";
         let code = if variable.is_some() { Code::ConflictingKeys } else { Code::MissingField };
-        table.report(table.error(code, "secret", node.span, message).help("give exactly one of them"));
+        table.report(table.error(code, "secret", node.span, message).help("write exactly one of them"));
     }
     variable.or(literal)
 }
@@ -249,7 +249,7 @@ fn http(table: &Table<'_>) -> Option<TriggerSource> {
 
 fn external(table: &Table<'_>) -> Option<TriggerSource> {
     let kind = table.plain_text("kind");
-    table.demand("kind", "name the kind of trigger that a worker brings");
+    table.demand("kind", "name the kind of trigger, which a worker provides");
     let config = table.node("config").map_or(Value::Null, Node::to_value);
     table.finish_all();
     Some(TriggerSource::External { kind: kind?, config })
@@ -257,7 +257,7 @@ fn external(table: &Table<'_>) -> Option<TriggerSource> {
 
 fn debounce(table: &Table<'_>) -> Option<Debounce> {
     let period = table.duration("period");
-    table.demand("period", "say how long it must be quiet: `period: 5s`");
+    table.demand("period", "set the quiet period: `period: 5s`");
     let (timeout, key) = (table.duration("timeout"), table.plain_text("key"));
     table.finish_all();
     let period = period?;
@@ -265,12 +265,12 @@ fn debounce(table: &Table<'_>) -> Option<Debounce> {
         let span = table.node("timeout").map_or(table.span, |node| node.span);
         let message = format!("{timeout} is shorter than the period of {period}");
         let finding = table.error(Code::BadDuration, "timeout", span, message);
-        table.report(finding.help("let it be at least as long as `period`"));
+        table.report(finding.help("use a value that is at least as long as `period`"));
     }
     Some(Debounce { period, timeout, key })
 }
 
-/// `with` gives parameters, `input` the whole input, `envelope` what fired it with a few words about it.
+/// `with` passes parameters, `input` the whole input, `envelope` the payload in an envelope.
 fn input(table: &Table<'_>) -> TriggerInput {
     let with = table.bindings("with");
     let whole = table.bound("input");
@@ -280,7 +280,7 @@ fn input(table: &Table<'_>) -> TriggerInput {
         .filter(|key| table.has(key) && (*key != "envelope" || envelope))
         .collect();
     if let [first, second, ..] = given.as_slice() {
-        let message = format!("`{first}` and `{second}` both say what the run is given");
+        let message = format!("`{first}` and `{second}` both set the input of the run");
         let finding = table.error(Code::ConflictingKeys, second, table.key_span(second), message);
         table.report(finding.help("keep one of the two"));
     }

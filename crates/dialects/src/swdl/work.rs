@@ -1,4 +1,4 @@
-//! Stages whose work is done outside by a command, a tool, a worker, a web server or another workflow.
+//! Stages whose work is done by a command, a tool, a worker, a web server or another workflow.
 
 use super::gate;
 use super::shell_text::{Around, ShellText};
@@ -11,7 +11,7 @@ use windlass_ir::workflow::{
 };
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
-/// A bound value for a key that had to be there and was not; the missing key is reported already.
+/// A placeholder for a missing required key, which has already been reported.
 fn nothing(table: &Table<'_>, key: &str) -> Bound {
     let template = Template::Constant(Value::text(""));
     Bound { template, field: table.place.field(key).into(), span: table.span }
@@ -19,7 +19,7 @@ fn nothing(table: &Table<'_>, key: &str) -> Bound {
 
 pub fn shell(stage: &Table<'_>) -> Shell {
     let run = stage.bound_text("run").unwrap_or_else(|| {
-        stage.demand("run", "give the command: `run: \"make test\"`");
+        stage.demand("run", "write the command: `run: \"make test\"`");
         nothing(stage, "run")
     });
     Shell {
@@ -32,7 +32,7 @@ pub fn shell(stage: &Table<'_>) -> Shell {
     }
 }
 
-/// A command: values reach the shell quoted, unless their author writes `raw(…)` around them.
+/// A command: values are quoted for the shell, unless the author writes `raw(…)` around them.
 pub fn command(table: &Table<'_>, key: &str, run: Bound) -> Bound {
     let pieces = match run.template {
         Template::Text(pieces) => pieces,
@@ -58,7 +58,7 @@ pub fn command(table: &Table<'_>, key: &str, run: Bound) -> Bound {
     Bound { template, ..run }
 }
 
-/// The expression as one word for the shell, or why it cannot be made one.
+/// The expression as one word for the shell, or why that is impossible.
 fn shell_quoted(expr: Expr, around: Around) -> Result<Expr, (Expr, &'static str, &'static str)> {
     let span = expr.span;
     let literal = |quote: &str| Expr::new(Node::Literal(Value::text(quote)), span);
@@ -68,41 +68,39 @@ fn shell_quoted(expr: Expr, around: Around) -> Result<Expr, (Expr, &'static str,
         Around::SingleQuotes => Some(literal("'")),
         Around::DoubleQuotes => Some(literal("\"")),
         Around::Backslash => {
-            let cause = "the backslash before this expression would take away its quoting";
+            let cause = "the backslash before this expression would remove its quoting";
             return Err((
                 expr,
                 cause,
-                "take the backslash away, or write `raw(…)` to insert the value as it is",
+                "remove the backslash, or write `raw(…)` to insert the value without quoting",
             ));
         }
         Around::Comment => {
-            let cause =
-                "this expression stands in a comment, and a line break in its value would run the rest";
-            return Err((expr, cause, "take it out of the comment"));
+            let cause = "this expression is in a comment, where a line break in its value would run the rest";
+            return Err((expr, cause, "move it out of the comment"));
         }
         Around::Substitution => {
-            let cause = "this expression stands inside a substitution of the shell, where its value could run as code";
+            let cause = "this expression is inside a shell substitution, where its value could run as code";
             return Err((
                 expr,
                 cause,
-                "put it into a variable first: `x=${{ … }}; y=$(cat \"$x\")`, or pass it through `env`",
+                "assign it to a variable first: `x=${{ … }}; y=$(cat \"$x\")`, or pass it through `env`",
             ));
         }
         Around::Tangled => {
-            let cause =
-                "what stands before this expression is too tangled to say how the shell would read its value";
+            let cause = "the text before this expression is too complex to determine how the shell would read its value";
             return Err((
                 expr,
                 cause,
-                "put it into a variable at the start of the command, or pass it through `env`",
+                "assign it to a variable at the start of the command, or pass it through `env`",
             ));
         }
         Around::HereDocument => {
-            let cause = "this expression stands in a here-document, where its value could run as code";
+            let cause = "this expression is in a here-document, where its value could run as code";
             return Err((
                 expr,
                 cause,
-                "pass the value through `env` or `stdin`, or write `raw(…)` to insert it as it is",
+                "pass the value through `env` or `stdin`, or write `raw(…)` to insert it without quoting",
             ));
         }
     };
@@ -140,7 +138,7 @@ pub fn task(stage: &Table<'_>) -> Task {
 
 fn rounds(table: &Table<'_>) -> Option<Rounds> {
     let rounds_max = table.count("max");
-    table.demand("max", "bound the rounds: `max: 10`");
+    table.demand("max", "limit the rounds: `max: 10`");
     let (time_max, delay) = (table.duration("time"), table.duration("delay"));
     let (warn_at, force_at) = (table.count("warn_at"), table.count("force_at"));
     table.finish_all();
@@ -149,7 +147,7 @@ fn rounds(table: &Table<'_>) -> Option<Rounds> {
 
 fn planner(table: &Table<'_>) -> Option<Planner> {
     let steps_max = table.count("max_stages");
-    table.demand("max_stages", "bound what a worker may add: `max_stages: 20`");
+    table.demand("max_stages", "limit what a worker may add: `max_stages: 20`");
     let (depth_max, tasks_allowed) = (table.count("max_depth"), table.plain_texts("tasks"));
     table.finish_all();
     Some(Planner { steps_max: steps_max?, depth_max, tasks_allowed })
@@ -158,7 +156,7 @@ fn planner(table: &Table<'_>) -> Option<Planner> {
 pub const CALL_MODES: [(&str, CallMode); 3] =
     [("child", CallMode::Child), ("detached", CallMode::Detached), ("inline", CallMode::Inline)];
 
-/// `with` are parameters by name, `input` is the whole input.
+/// `with` passes parameters by name, `input` the whole input.
 pub fn call(stage: &Table<'_>) -> Call {
     let workflow = stage.bound_text("workflow").unwrap_or_else(|| {
         stage.demand("workflow", "name the workflow or its file: `workflow: release`");
@@ -167,7 +165,7 @@ pub fn call(stage: &Table<'_>) -> Call {
     let with = stage.table("with").and_then(|_| stage.bound("with"));
     let input = stage.bound("input");
     if with.is_some() && input.is_some() {
-        let message = "`with` and `input` both say what the other workflow is given";
+        let message = "`with` and `input` both set the input of the other workflow";
         let finding = stage.error(Code::ConflictingKeys, "input", stage.key_span("input"), message);
         stage.report(finding.help("keep one of the two"));
     }
@@ -175,11 +173,11 @@ pub fn call(stage: &Table<'_>) -> Call {
     Call { workflow, input: with.or(input), mode }
 }
 
-/// Something that the program itself can do.
+/// A built-in function of Windlass.
 pub fn builtin(stage: &Table<'_>) -> Builtin {
     let words = BuiltinKind::ALL.map(|kind| (kind.word(), kind));
     let what = stage.word("builtin", &words);
-    stage.demand("builtin", "name what is done: `builtin: respond`");
+    stage.demand("builtin", "name the function: `builtin: respond`");
     Builtin { what: what.unwrap_or(BuiltinKind::Respond), args: stage.bindings("args") }
 }
 
@@ -195,11 +193,11 @@ const METHODS: [(&str, &str); 7] = [
 
 pub fn http(stage: &Table<'_>) -> Http {
     let Some(table) = stage.table("http") else {
-        stage.demand("http", "say what to request: `http: {url: \"https://example.org\"}`");
+        stage.demand("http", "write the URL: `http: {url: \"https://example.org\"}`");
         return request(nothing(stage, "http"), HttpBody::Empty);
     };
     let url = table.bound_text("url").unwrap_or_else(|| {
-        table.demand("url", "say what to request: `url: \"https://example.org\"`");
+        table.demand("url", "write the URL: `url: \"https://example.org\"`");
         nothing(&table, "url")
     });
     let body = http_body(&table);
@@ -238,7 +236,7 @@ fn http_body(table: &Table<'_>) -> HttpBody {
             Code::ConflictingKeys,
             key,
             span,
-            format!("a request has one body, but `{first}` and `{key}` are two"),
+            format!("a request can only have one body, but `{first}` and `{key}` are both given"),
         );
         table.report(finding.help("keep one of `json`, `form` and `body`"));
     }
@@ -253,8 +251,7 @@ fn http_auth(table: &Table<'_>) -> Option<HttpAuth> {
         let (user, password) = (basic.bound_text("user"), basic.bound_text("password"));
         basic.finish_all();
         if user.is_none() || password.is_none() {
-            basic
-                .missing(if user.is_none() { "user" } else { "password" }, "give both `user` and `password`");
+            basic.missing(if user.is_none() { "user" } else { "password" }, "set both `user` and `password`");
         }
         Some(HttpAuth::Basic { user: user?, password: password? })
     });
@@ -295,8 +292,8 @@ fn status(table: &Table<'_>, node: &crate::text::Node) -> Option<u16> {
 fn bad_status(table: &Table<'_>, node: &crate::text::Node, span: Span) -> Diagnostic {
     match &node.kind {
         Kind::Scalar(scalar) => table
-            .error(Code::BadNumber, "expect", span, format!("`{}` is no status code", scalar.text))
-            .help("write codes from 100 to 599, such as `expect: [200, 404]`"),
+            .error(Code::BadNumber, "expect", span, format!("invalid status code `{}`", scalar.text))
+            .help("use codes from 100 to 599, such as `expect: [200, 404]`"),
         Kind::List(_) | Kind::Map(_) => {
             wrong_shape(node, "a status code").step_of(&table.place).field(table.place.field("expect"))
         }

@@ -1,6 +1,6 @@
-//! Bytes of a file become text: UTF-8 without a byte order mark and without control characters.
+//! Decodes the bytes of a file: UTF-8 without a byte order mark and without control characters.
 //!
-//! What is refused here has no text to point into, so the place stands in the message.
+//! A refused file has no text to point into, so the message contains the position.
 
 use super::Limits;
 use windlass_ir::{Code, Diagnostic};
@@ -15,7 +15,7 @@ pub fn decode_within(bytes: &[u8], limits: &Limits) -> Result<String, Box<Diagno
         return Err(Box::new(too_large(bytes.len(), limits)));
     }
     if let Some(name) = foreign_encoding(bytes) {
-        return Err(not_utf8(format!("the file is {name} text, not UTF-8")));
+        return Err(not_utf8(format!("the file is encoded as {name}, not UTF-8")));
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| bad_byte(bytes, error.valid_up_to()))?;
@@ -25,7 +25,7 @@ pub fn decode_within(bytes: &[u8], limits: &Limits) -> Result<String, Box<Diagno
     }
 }
 
-/// Control characters that neither YAML nor JSON allows anywhere.
+/// Control characters that neither YAML nor JSON allows.
 pub(super) fn is_control(byte: u8) -> bool {
     byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')
 }
@@ -39,7 +39,7 @@ fn foreign_encoding(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] => Some("UTF-32"),
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => Some("UTF-16"),
-        // The first character of a workflow is ASCII: without a mark, UTF-16 shows as a zero beside it.
+        // The first character of a workflow is ASCII, so UTF-16 without a byte order mark shows as a zero next to it.
         [0, 1..=255, 0, 1..=255, ..] | [1..=255, 0, 1..=255, 0, ..] => Some("UTF-16"),
         _ => None,
     }
@@ -57,9 +57,9 @@ fn not_utf8(message: String) -> Box<Diagnostic> {
 fn control_character(text: &str, at: usize) -> Box<Diagnostic> {
     let byte = text.as_bytes()[at];
     let line = line_of(text.as_bytes(), at);
-    let message = format!("a control character (0x{byte:02X}) stands at offset {at} (line {line})");
+    let message = format!("control character (0x{byte:02X}) at offset {at} (line {line})");
     let help = match byte {
-        0 => "this looks like a binary file; give a text file, saved as UTF-8",
+        0 => "this looks like a binary file; use a text file encoded as UTF-8",
         _ => "remove the character, or write it as an escape such as \"\\u001b\" inside double quotes",
     };
     Box::new(Diagnostic::error(Code::Syntax, message).help(help))
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn text_comes_out_without_its_mark() {
+    fn the_byte_order_mark_is_removed() {
         check(b"a: \xC3\xA9\r\n\tb", Ok("a: é\r\n\tb"));
         check(b"\xEF\xBB\xBFa: 1", Ok("a: 1"));
         check(b"", Ok(""));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bad_byte_is_named() {
+    fn the_first_invalid_byte_is_reported() {
         let not_utf8 = |message| Err((Code::NotUtf8, message));
         check(b"a: 1\nb: \xE9t\xE9", not_utf8("byte 0xE9 at offset 8 (line 2) is not valid UTF-8"));
         check(b"a: \xE2\x82", not_utf8("byte 0xE2 at offset 3 (line 1) is not valid UTF-8"));
@@ -103,23 +103,23 @@ mod tests {
     }
 
     #[test]
-    fn other_encodings_are_recognised() {
-        check(b"\xFF\xFEa\0", Err((Code::NotUtf8, "the file is UTF-16 text, not UTF-8")));
-        check(b"\xFE\xFF\0a", Err((Code::NotUtf8, "the file is UTF-16 text, not UTF-8")));
-        check(b"a\0:\0", Err((Code::NotUtf8, "the file is UTF-16 text, not UTF-8")));
-        check(b"\0a\0:", Err((Code::NotUtf8, "the file is UTF-16 text, not UTF-8")));
-        check(b"\xFF\xFE\0\0", Err((Code::NotUtf8, "the file is UTF-32 text, not UTF-8")));
+    fn other_encodings_are_recognized() {
+        check(b"\xFF\xFEa\0", Err((Code::NotUtf8, "the file is encoded as UTF-16, not UTF-8")));
+        check(b"\xFE\xFF\0a", Err((Code::NotUtf8, "the file is encoded as UTF-16, not UTF-8")));
+        check(b"a\0:\0", Err((Code::NotUtf8, "the file is encoded as UTF-16, not UTF-8")));
+        check(b"\0a\0:", Err((Code::NotUtf8, "the file is encoded as UTF-16, not UTF-8")));
+        check(b"\xFF\xFE\0\0", Err((Code::NotUtf8, "the file is encoded as UTF-32, not UTF-8")));
     }
 
     #[test]
     fn control_characters_are_refused() {
         let control = |message| Err((Code::Syntax, message));
-        check(b"a: 1\n\0", control("a control character (0x00) stands at offset 5 (line 2)"));
-        check(b"a: \x1B[0m", control("a control character (0x1B) stands at offset 3 (line 1)"));
+        check(b"a: 1\n\0", control("control character (0x00) at offset 5 (line 2)"));
+        check(b"a: \x1B[0m", control("control character (0x1B) at offset 3 (line 1)"));
     }
 
     #[test]
-    fn a_large_file_is_refused_before_it_is_looked_at() {
+    fn a_large_file_is_refused_unread() {
         let limits = Limits { bytes_max: 3, ..Limits::default() };
         assert_eq!(decode_within(b"abc", &limits).as_deref(), Ok("abc"));
         let found = decode_within(b"\xFF\xFF\xFF\xFF", &limits).expect_err("too large");

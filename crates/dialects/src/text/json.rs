@@ -1,5 +1,5 @@
-//! JSON as RFC 8259 has it becomes a tree. YAML parsers accept what JSON must not and the other way round,
-//! so JSON has a reader of its own.
+//! Parses JSON (RFC 8259) into a tree. YAML parsers accept some invalid JSON and reject some valid JSON, so JSON has
+//! its own parser.
 
 use super::mapping::{MapBuilder, Reports, shorten};
 use super::{Fatal, Key, Kind, Limits, Node, Scalar, Style, empty_file, too_deep};
@@ -19,7 +19,7 @@ pub(super) fn read(text: &str, reports: &mut Reports, limits: &Limits) -> Result
         None => Ok(Some(root)),
         Some(b'/' | b'#') => Err(reader.unexpected("the end of the file")),
         Some(_) => {
-            Err(reader.error("there is more text after the end of the value", "remove what follows here"))
+            Err(reader.error("unexpected text after the end of the value", "remove what follows here"))
         }
     }
 }
@@ -110,11 +110,11 @@ impl Reader<'_> {
         self.skip_blanks();
         match self.eat(b':') {
             true => Ok(key),
-            false => Err(self.unexpected("a `:` after the key")),
+            false => Err(self.unexpected("`:` after the key")),
         }
     }
 
-    /// After a member: true at the end of the collection, false when another member follows.
+    /// After a member: true at the end of the collection, false if another member follows.
     fn ends(&mut self, open: usize, closer: u8) -> Result<bool, Fatal> {
         self.skip_blanks();
         if self.eat(closer) {
@@ -124,7 +124,7 @@ impl Reader<'_> {
         if !self.eat(b',') {
             return Err(match self.peek() {
                 None => self.unclosed(open),
-                Some(_) => self.unexpected(&format!("a `,` or `{}`", char::from(closer))),
+                Some(_) => self.unexpected(&format!("`,` or `{}`", char::from(closer))),
             });
         }
         self.skip_blanks();
@@ -157,9 +157,8 @@ impl Reader<'_> {
         let shown = shorten(text);
         self.at = start;
         Err(match is_valid {
-            true => {
-                self.error(format!("the number {shown} is too large"), "use a number below 1e308, or a text")
-            }
+            true => self
+                .error(format!("the number {shown} is too large"), "use a number below 1e308, or a string"),
             false => {
                 self.error(format!("`{shown}` is not a number in JSON"), "write it like 0, -12, 0.5 or 1e6")
             }
@@ -184,10 +183,10 @@ impl Reader<'_> {
             "True" | "TRUE" => "write true",
             "False" | "FALSE" => "write false",
             "None" | "Null" | "NULL" | "nil" | "undefined" => "write null",
-            "NaN" | "Infinity" => "JSON has no such number; use null or a text",
-            _ => "put double quotes around a text",
+            "NaN" | "Infinity" => "JSON cannot represent this number; use null or a string",
+            _ => "put strings in double quotes",
         };
-        Err(self.error(format!("`{}` is not a value in JSON", shorten(word)), help))
+        Err(self.error(format!("invalid JSON value `{}`", shorten(word)), help))
     }
 
     fn string(&mut self) -> Result<Arc<str>, Fatal> {
@@ -222,13 +221,13 @@ impl Reader<'_> {
     fn broken_string(&mut self, open: usize) -> Fatal {
         match self.peek() {
             Some(byte) if !matches!(byte, b'\n' | b'\r') => self.error(
-                format!("a text cannot have the control character 0x{byte:02X} in it"),
+                format!("control character 0x{byte:02X} in a string"),
                 "write it as an escape, such as \\t or \\u001b",
             ),
             Some(_) | None => {
                 self.at = open;
-                let help = "add the closing quote; write a line break inside a text as \\n";
-                self.error("the text that starts with this quote is not closed on its line", help)
+                let help = "add the closing quote; write a line break inside a string as \\n";
+                self.error("this string is not terminated on its line", help)
             }
         }
     }
@@ -247,7 +246,7 @@ impl Reader<'_> {
             Some(_) | None => {
                 let shown: String = self.text[self.at..].chars().take(2).collect();
                 return Err(
-                    self.error(format!("`{shown}` is not an escape of JSON"), "write a backslash as \\\\")
+                    self.error(format!("invalid escape sequence `{shown}`"), "write a backslash as \\\\")
                 );
             }
         };
@@ -269,7 +268,7 @@ impl Reader<'_> {
             None => None,
         };
         let Some((character, length)) = decoded else {
-            return Err(self.error("this escape does not stand for a character", bad));
+            return Err(self.error("invalid Unicode escape", bad));
         };
         self.at += length;
         Ok(character)
@@ -295,20 +294,20 @@ impl Reader<'_> {
         is_there
     }
 
-    /// What stands here instead of what is `wanted`, with advice for what people write most.
+    /// Reports unexpected text instead of `wanted`, with advice for common mistakes.
     fn unexpected(&self, wanted: &str) -> Fatal {
         let Some(found) = self.text[self.at..].chars().next() else {
-            return self.error(format!("the file ends where {wanted} should be"), "write the rest of it");
+            return self.error(format!("expected {wanted}, but the file ends here"), "add the missing part");
         };
         let help = match found {
-            '\'' => "use double quotes; JSON has no single ones",
-            '/' | '#' => "remove the comment; JSON has none",
+            '\'' => "use double quotes; JSON has no single quotes",
+            '/' | '#' => "remove the comment; JSON has no comments",
             '+' | '.' => "start a number with a digit or a minus sign",
             ',' => "remove the comma, or add what is missing before it",
             _ => "add what is missing, or remove this",
         };
         let shown = if found.is_control() { found.escape_debug().to_string() } else { found.to_string() };
-        self.error(format!("`{shown}` stands where {wanted} should be"), help)
+        self.error(format!("expected {wanted}, found `{shown}`"), help)
     }
 
     fn unclosed(&self, open: usize) -> Fatal {
@@ -338,7 +337,7 @@ mod tests {
         read(&Source::new("f", text), SourceId(0), Format::Json, &Limits::default())
     }
 
-    /// Reads `text`; the value comes as compact JSON.
+    /// Parses `text`; the value is compact JSON.
     fn check(text: &str, expected: &str) {
         let read = read_json(text);
         assert_eq!(read.diagnostics, [], "{text:?}");
@@ -346,7 +345,7 @@ mod tests {
         assert_eq!(value.to_json_text().as_deref(), Some(expected), "{text:?}");
     }
 
-    /// `text` cannot be read; the one finding about it stands at offset `at`.
+    /// `text` cannot be parsed; its only finding is at offset `at`.
     fn check_error(text: &str, at: u32, message: &str) {
         let read = read_json(text);
         assert_eq!(read.root, None, "{text:?}");
@@ -360,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn good_texts() {
+    fn valid_texts() {
         check(" {} ", "{}");
         check("[]\n", "[]");
         check(
@@ -388,63 +387,63 @@ mod tests {
     }
 
     #[test]
-    fn bad_values() {
+    fn invalid_values() {
         check_error("", 0, "the file is empty");
         check_error(" \n", 0, "the file is empty");
-        check_error("nul", 0, "`nul` is not a value in JSON");
-        check_error("[True]", 1, "`True` is not a value in JSON");
-        check_error("[NaN]", 1, "`NaN` is not a value in JSON");
-        check_error("['a']", 1, "`'` stands where a value should be");
-        check_error("[é]", 1, "`é` stands where a value should be");
-        check_error("1 2", 2, "there is more text after the end of the value");
-        check_error("{}}", 2, "there is more text after the end of the value");
-        check_error("{} // c", 3, "`/` stands where the end of the file should be");
-        check_error("\u{0}", 0, "`\\0` stands where a value should be");
-        check_error("[1]\u{A0}", 3, "there is more text after the end of the value");
+        check_error("nul", 0, "invalid JSON value `nul`");
+        check_error("[True]", 1, "invalid JSON value `True`");
+        check_error("[NaN]", 1, "invalid JSON value `NaN`");
+        check_error("['a']", 1, "expected a value, found `'`");
+        check_error("[é]", 1, "expected a value, found `é`");
+        check_error("1 2", 2, "unexpected text after the end of the value");
+        check_error("{}}", 2, "unexpected text after the end of the value");
+        check_error("{} // c", 3, "expected the end of the file, found `/`");
+        check_error("\u{0}", 0, "expected a value, found `\\0`");
+        check_error("[1]\u{A0}", 3, "unexpected text after the end of the value");
     }
 
     #[test]
-    fn bad_numbers() {
+    fn invalid_numbers() {
         for text in ["01", "-", "-01", "1.", "1.e1", "1e", "1e+", "00"] {
             check_error(text, 0, &format!("`{text}` is not a number in JSON"));
         }
-        check_error("[.5]", 1, "`.` stands where a value should be");
-        check_error("[+1]", 1, "`+` stands where a value should be");
-        check_error("[1.5.2]", 4, "`.` stands where a `,` or `]` should be");
-        check_error("[0x10]", 2, "`x` stands where a `,` or `]` should be");
+        check_error("[.5]", 1, "expected a value, found `.`");
+        check_error("[+1]", 1, "expected a value, found `+`");
+        check_error("[1.5.2]", 4, "expected `,` or `]`, found `.`");
+        check_error("[0x10]", 2, "expected `,` or `]`, found `x`");
         check_error("1e400", 0, "the number 1e400 is too large");
     }
 
     #[test]
-    fn bad_collections() {
+    fn invalid_collections() {
         check_error("[1, 2", 0, "this `[` is never closed");
         check_error("[1, ", 0, "this `[` is never closed");
         check_error("[{\"a\": 1", 1, "this `{` is never closed");
         check_error("{", 0, "this `{` is never closed");
-        check_error("[", 1, "the file ends where a value should be");
+        check_error("[", 1, "expected a value, but the file ends here");
         check_error("[1, ]", 2, "a comma after the last member is not allowed in JSON");
         check_error("{\"a\": 1,}", 7, "a comma after the last member is not allowed in JSON");
-        check_error("[,1]", 1, "`,` stands where a value should be");
-        check_error("[1 2]", 3, "`2` stands where a `,` or `]` should be");
-        check_error("[1}", 2, "`}` stands where a `,` or `]` should be");
+        check_error("[,1]", 1, "expected a value, found `,`");
+        check_error("[1 2]", 3, "expected `,` or `]`, found `2`");
+        check_error("[1}", 2, "expected `,` or `]`, found `}`");
         check_error("{a: 1}", 1, "a key needs double quotes");
-        check_error("{1: 1}", 1, "`1` stands where a key in double quotes should be");
-        check_error("{\"a\" 1}", 5, "`1` stands where a `:` after the key should be");
-        check_error("{\"a\": }", 6, "`}` stands where a value should be");
-        check_error("{\"a\"", 4, "the file ends where a `:` after the key should be");
+        check_error("{1: 1}", 1, "expected a key in double quotes, found `1`");
+        check_error("{\"a\" 1}", 5, "expected `:` after the key, found `1`");
+        check_error("{\"a\": }", 6, "expected a value, found `}`");
+        check_error("{\"a\"", 4, "expected `:` after the key, but the file ends here");
     }
 
     #[test]
-    fn bad_strings() {
-        let unclosed = "the text that starts with this quote is not closed on its line";
+    fn invalid_strings() {
+        let unclosed = "this string is not terminated on its line";
         check_error("[\"a", 1, unclosed);
         check_error("[\"a\nb\"]", 1, unclosed);
         check_error("\"a\\\"", 0, unclosed);
-        check_error("\"a\tb\"", 2, "a text cannot have the control character 0x09 in it");
-        check_error("\"a\u{0}\"", 2, "a text cannot have the control character 0x00 in it");
-        check_error("\"a\\x41\"", 2, "`\\x` is not an escape of JSON");
-        check_error("\"a\\'\"", 2, "`\\'` is not an escape of JSON");
-        check_error("\"\\", 1, "`\\` is not an escape of JSON");
+        check_error("\"a\tb\"", 2, "control character 0x09 in a string");
+        check_error("\"a\u{0}\"", 2, "control character 0x00 in a string");
+        check_error("\"a\\x41\"", 2, "invalid escape sequence `\\x`");
+        check_error("\"a\\'\"", 2, "invalid escape sequence `\\'`");
+        check_error("\"\\", 1, "invalid escape sequence `\\`");
         for text in [
             r#""\u12""#,
             r#""\u12g4""#,
@@ -455,12 +454,12 @@ mod tests {
             r#""\ude00""#,
             "\"\\u00é\"",
         ] {
-            check_error(text, 1, "this escape does not stand for a character");
+            check_error(text, 1, "invalid Unicode escape");
         }
     }
 
     #[test]
-    fn duplicates_are_all_reported() {
+    fn all_duplicates_are_reported() {
         let read = read_json(r#"{"a": 1, "\u0061": 2, "b": {"c": 1, "c": 2}}"#);
         let shown: Vec<_> = read
             .diagnostics
@@ -468,7 +467,7 @@ mod tests {
             .map(|found| (found.code, found.span.map(|span| span.start), found.labels[0].span.start))
             .collect();
         assert_eq!(shown, [(Code::DuplicateKey, Some(9), 1), (Code::DuplicateKey, Some(36), 28)]);
-        let value = read.root.expect("reading goes on").to_value();
+        let value = read.root.expect("reading continues").to_value();
         assert_eq!(value.to_json_text().as_deref(), Some(r#"{"a":1,"b":{"c":1}}"#));
     }
 

@@ -1,11 +1,11 @@
-//! From a part of a scalar's text back to the file, so that a caret inside an expression lands on the right
-//! character although quotes, escapes, folds and indentation stand between the two.
+//! Maps part of a scalar's text back to the file, so that a caret inside an expression points to the right character
+//! despite quotes, escapes, folds and indentation.
 
 use super::{Kind, Node, Scalar, Style};
 use std::ops::Range;
 use windlass_ir::{Source, Span};
 
-/// Knows where each character of one scalar was written.
+/// Knows the source position of each character of one scalar.
 #[derive(Clone, Debug)]
 pub struct Locator {
     whole: Span,
@@ -14,15 +14,15 @@ pub struct Locator {
 
 #[derive(Clone, Debug)]
 enum Map {
-    /// The text stands in the file as it is, from this place on.
+    /// The text is in the file unchanged, starting at this position.
     Verbatim(usize),
     Pieces(Vec<Piece>),
-    /// The text cannot be found in the file (an alias, say), so every part of it is the whole.
+    /// The text cannot be found in the file (for example, an alias), so every part maps to the whole.
     Nowhere,
 }
 
-/// A part of the text and the part of the file that it came from. Parts of equal length correspond byte by
-/// byte, others (an escape, a fold) only as a whole. No piece has an empty text.
+/// A part of the text and the part of the file that it came from. Parts of equal length correspond byte by byte,
+/// others (an escape, a fold) only as a whole. No piece has an empty text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     text: usize,
@@ -32,7 +32,7 @@ struct Piece {
 }
 
 impl Locator {
-    /// A node that is no scalar has no text: every part of it is the whole.
+    /// A node that is not a scalar has no text: every part maps to the whole.
     pub fn new(node: &Node, source: &Source) -> Self {
         match &node.kind {
             Kind::Scalar(scalar) => Self::of_scalar(scalar, node.span, source),
@@ -44,7 +44,7 @@ impl Locator {
         Self { whole: span, map: align(scalar, span, &source.text).unwrap_or(Map::Nowhere) }
     }
 
-    /// The place of the bytes `range` of the scalar's text.
+    /// The location of the bytes `range` of the scalar's text.
     pub fn span(&self, range: Range<usize>) -> Span {
         let range = range.start..range.end.max(range.start);
         match &self.map {
@@ -108,7 +108,7 @@ fn align(scalar: &Scalar, span: Span, source: &str) -> Option<Map> {
     Some(Map::Pieces(walk.pieces))
 }
 
-/// Goes through the text and its raw form in step. Every method gives `None` when they do not match.
+/// Walks through the text and its source in parallel. Every method returns `None` if they do not match.
 struct Walk<'a> {
     text: &'a str,
     raw: &'a str,
@@ -122,7 +122,7 @@ const BREAKS: [char; 2] = ['\n', '\r'];
 const BLANKS: [char; 2] = [' ', '\t'];
 
 impl Walk<'_> {
-    /// Plain and quoted scalars: escapes, and lines that are folded into one.
+    /// Plain and quoted scalars: escapes, and folded lines.
     fn flow(&mut self, style: Style) -> Option<()> {
         while self.raw_at < self.raw.len() {
             let rest = &self.raw[self.raw_at..];
@@ -145,7 +145,7 @@ impl Walk<'_> {
         (self.text_at == self.text.len()).then_some(())
     }
 
-    /// One line break becomes a space, more of them become one line break less.
+    /// One line break becomes a space; several become one fewer.
     fn fold(&mut self, raw_length: usize) -> Option<()> {
         let breaks = count_breaks(&self.raw[self.raw_at..self.raw_at + raw_length]);
         let folded = if breaks == 1 { 1 } else { breaks - 1 };
@@ -154,7 +154,7 @@ impl Walk<'_> {
 
     fn escape(&mut self, rest: &str) -> Option<()> {
         if rest[1..].starts_with(BREAKS) {
-            // The line goes on without a space; empty lines below still count.
+            // The line continues without a space; empty lines below still count.
             let length = 1 + gap_length(&rest[1..]);
             return self.take(count_breaks(&rest[..length]) - 1, length);
         }
@@ -169,8 +169,8 @@ impl Walk<'_> {
         self.take(character.len_utf8(), length)
     }
 
-    /// Literal and folded scalars: each line that is not blank stands in the text without its indentation,
-    /// whatever became of the breaks and blanks between two of them.
+    /// Literal and folded scalars: each non-blank line is in the text without its indentation, regardless of the
+    /// breaks and blanks in between.
     fn block(&mut self) -> Option<()> {
         let header = self.raw.find(BREAKS).unwrap_or(self.raw.len());
         self.raw_at = header;
@@ -220,7 +220,7 @@ impl Walk<'_> {
     }
 }
 
-/// The blanks and breaks that `rest` starts with.
+/// The blanks and breaks at the start of `rest`.
 fn gap_length(rest: &str) -> usize {
     rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len()
 }
@@ -233,7 +233,7 @@ fn count_breaks(raw: &str) -> usize {
     (0..bytes.len()).filter(is_break).count()
 }
 
-/// The breaks and spaces before the next line that has anything in it.
+/// The breaks and spaces before the next line with content.
 fn indentation(raw: &str) -> usize {
     raw.len() - raw.trim_start_matches([' ', '\n', '\r']).len()
 }
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use windlass_ir::SourceId;
 
-    /// The value of the only key `a` of `yaml`; `part` of its text is found at `expected` in the file.
+    /// The value of the only key `a` of `yaml`; `part` of its text must be found at `expected` in the file.
     fn check(yaml: &str, part: &str, expected: &str) {
         let source = Source::new("f", yaml);
         let root = read(&source, SourceId(0), Format::Yaml, &Limits::default()).root.expect("readable");
@@ -259,7 +259,7 @@ mod tests {
         let start = scalar.text.find(part).unwrap_or_else(|| panic!("{part:?} in {:?}", scalar.text));
         let span = Locator::new(node, &source).span(start..start + part.len());
         assert_eq!(&yaml[span.start as usize..span.end as usize], expected, "{yaml:?}");
-        // Both places must also agree on what stands before them, or equal parts could be mixed up.
+        // The text before both positions must match as well, or equal parts could be confused.
         let head = Locator::new(node, &source).span(start..start);
         assert_eq!((head.start, head.end), (span.start, span.start), "{yaml:?}");
     }
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_of_another_file_is_no_panic() {
+    fn a_span_of_another_file_does_not_panic() {
         let scalar = Scalar { text: "one".into(), style: Style::DoubleQuoted, tag: None };
         for (start, end) in [(0, 0), (0, 99), (5, 5), (1, 2)] {
             let span = Span::new(SourceId(0), start, end);

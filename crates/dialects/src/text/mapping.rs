@@ -1,15 +1,15 @@
-//! What both readers need while they build a tree: the list of findings, and mappings with unique keys.
+//! Shared by both parsers: the list of findings, and mappings with unique keys.
 
 use super::{Entry, Key, Mapping, Node, Style};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use windlass_ir::{Code, Diagnostic, SourceId, Span};
 
-/// Findings in the order in which they were met. More than a person can read are not kept.
+/// Findings in the order of occurrence, up to a limit.
 #[derive(Debug)]
 pub(super) struct Reports {
     pub(super) id: SourceId,
-    /// While a copy is built: what is wrong in it was reported where it was written.
+    /// While a copy is built: its problems were reported where it was written.
     pub(super) is_muted: bool,
     list: Vec<Diagnostic>,
 }
@@ -35,7 +35,7 @@ impl Reports {
         self.list
     }
 
-    /// The finding that ended the reading takes the last place if need be: it explains the missing tree.
+    /// The finding that ended the parse replaces the last one if necessary, because it explains the missing tree.
     pub(super) fn into_list_with(mut self, fatal: Diagnostic) -> Vec<Diagnostic> {
         self.list.truncate(Self::COUNT_MAX - 1);
         self.list.push(fatal);
@@ -44,13 +44,13 @@ impl Reports {
 
     pub(super) fn duplicate_key(&mut self, key: &Key, first: Span) {
         let duplicate =
-            Diagnostic::error(Code::DuplicateKey, format!("the key `{}` is given twice", shorten(&key.text)));
+            Diagnostic::error(Code::DuplicateKey, format!("duplicate key `{}`", shorten(&key.text)));
         let help = "remove or rename one of them";
         self.push(duplicate.at(key.span).label(first, "first given here").reference(&*key.text).help(help));
     }
 }
 
-/// Enough of a text to recognise it in a message.
+/// Shortens a text for messages.
 pub(super) fn shorten(text: &str) -> String {
     const CHARS_MAX: usize = 60;
     match text.char_indices().nth(CHARS_MAX) {
@@ -59,18 +59,18 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
-/// A mapping under construction. The first of two equal keys stays.
+/// A mapping under construction. The first of two equal keys is kept.
 #[derive(Debug, Default)]
 pub(super) struct MapBuilder {
     entries: Vec<Entry>,
-    /// Where each key stands, kept only for mappings that are too large to search from the front.
+    /// The position of each key, only for mappings that are too large for a linear search.
     index: HashMap<(Arc<str>, bool), usize>,
-    /// Whether quotes make another key of the same text.
+    /// Whether quotes make the same text a different key.
     typed: bool,
     merge: Option<Merge>,
 }
 
-/// The mappings that a `<<` brings in, and where among the entries it stood.
+/// The mappings that a `<<` merges, and its position among the entries.
 #[derive(Debug)]
 struct Merge {
     position: usize,
@@ -85,7 +85,7 @@ impl MapBuilder {
         Self { typed, ..Self::default() }
     }
 
-    /// Adds an entry, or gives back the key with the place of the one that already stands there.
+    /// Adds an entry, or returns the key with the location of the existing one.
     pub(super) fn insert(&mut self, key: Key, value: Node) -> Result<(), (Key, Span)> {
         if let Some(position) = self.position(&key) {
             return Err((key, self.entries[position].key.span));
@@ -95,7 +95,7 @@ impl MapBuilder {
         Ok(())
     }
 
-    /// Remembers what a `<<` brings in, or gives back the key with the place of the one before.
+    /// Remembers what a `<<` merges, or returns the key with the location of the previous one.
     pub(super) fn insert_merge(&mut self, key: Key, maps: Vec<Mapping>) -> Result<(), (Key, Span)> {
         if let Some(first) = &self.merge {
             return Err((key, first.span));
@@ -125,7 +125,7 @@ impl MapBuilder {
         self.index.get(&self.identity(key)).copied()
     }
 
-    /// What makes a key the same as another.
+    /// The identity of a key.
     fn identity(&self, key: &Key) -> (Arc<str>, bool) {
         (key.text.clone(), self.typed && key.style != Style::Plain)
     }
@@ -133,7 +133,7 @@ impl MapBuilder {
     fn keep_index(&mut self) {
         let unindexed = match self.entries.len() {
             0..=Self::SEARCH_MAX => return,
-            // The moment the mapping outgrows searching: everything so far goes in.
+            // When the mapping outgrows a linear search, all keys so far are indexed.
             count if self.index.is_empty() => 0..count,
             count => count - 1..count,
         };

@@ -1,8 +1,8 @@
-//! Reads the text of a workflow, YAML 1.2 or JSON, into a tree in which every node knows its place.
+//! Parses the text of a workflow, YAML 1.2 or JSON, into a tree in which every node has a location.
 //!
-//! The tree says what was written, not what it means: scalars keep their text and style, and only
-//! [`Scalar::to_value`] applies the rules of YAML's core schema. Every problem becomes a diagnostic; reading
-//! goes on where it can, and stays within [`Limits`] whatever the file contains.
+//! The tree represents what was written, not its meaning: scalars keep their text and style, and only
+//! [`Scalar::to_value`] applies the YAML core schema. Every problem becomes a diagnostic. Parsing continues where
+//! possible and stays within [`Limits`] for any input.
 
 mod decode;
 mod json;
@@ -20,8 +20,8 @@ use mapping::Reports;
 use std::sync::Arc;
 use windlass_ir::{Code, Diagnostic, Source, SourceId, Span, Value};
 
-/// One value of the file. An alias is a copy of what it stands for, placed where the alias stands; the nodes
-/// inside the copy keep the places where they were written.
+/// One value of the file. An alias is a copy of its anchor at the location of the alias; the nodes inside the copy
+/// keep their original locations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     pub span: Span,
@@ -35,12 +35,12 @@ pub enum Kind {
     Map(Mapping),
 }
 
-/// A value without parts: its text after escapes and folds, and how it was written.
+/// A value without parts: its text after escapes and folds, and its style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scalar {
     pub text: Arc<str>,
     pub style: Style,
-    /// The tag given in the file, in full: `tag:yaml.org,2002:str` for `!!str`.
+    /// The full tag given in the file: `tag:yaml.org,2002:str` for `!!str`.
     pub tag: Option<Arc<str>>,
 }
 
@@ -53,11 +53,11 @@ pub enum Style {
     Folded,
 }
 
-/// Entries in the order of the file. Keys are unique; merged entries stand where the `<<` stood.
+/// Entries in the order of the file. Keys are unique; merged entries are at the position of the `<<`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mapping {
     pub entries: Vec<Entry>,
-    /// Where the `<<` stood that brought some of them in.
+    /// The location of the `<<` that merged some of them.
     pub merged: Option<Span>,
 }
 
@@ -98,16 +98,16 @@ pub enum Format {
     Json,
 }
 
-/// How a file is read, and how much of it before it is refused.
+/// How a file is parsed, and the limits beyond which it is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub bytes_max: usize,
-    /// How many lists and mappings may stand inside each other. Trees are walked by recursion, so more
-    /// than [`Limits::DEPTH_CEILING`] is never allowed.
+    /// The maximum nesting of lists and mappings. Trees are walked recursively, so it never exceeds
+    /// [`Limits::DEPTH_CEILING`].
     pub depth_max: usize,
-    /// How many nodes all aliases of a file together may copy.
+    /// The maximum number of nodes that all aliases of a file may copy.
     pub alias_nodes_max: usize,
-    /// Whether `1` and `"1"` are two keys of a mapping, as they are in a language whose keys have types.
+    /// Whether `1` and `"1"` are different keys of a mapping, as in languages with typed keys.
     pub typed_keys: bool,
 }
 
@@ -125,8 +125,8 @@ impl Default for Limits {
     }
 }
 
-/// What became of a file. `root` is there whenever the structure could be read, even beside errors, so
-/// that whoever looks at the meaning can report its findings in the same pass.
+/// The result of parsing. `root` is present if the structure could be parsed, even with errors, so that semantic
+/// problems are reported in the same pass.
 #[derive(Clone, Debug)]
 pub struct Read {
     pub root: Option<Node>,
@@ -145,7 +145,7 @@ pub fn read(source: &Source, id: SourceId, format: Format, limits: &Limits) -> R
     }
 }
 
-/// A finding after which nothing more can be read. Boxed, because it is large and rare.
+/// A finding that ends parsing. Boxed, because it is large and rare.
 type Fatal = Box<Diagnostic>;
 
 fn check_size(source: &Source, id: SourceId, limits: &Limits) -> Result<(), Fatal> {
@@ -157,19 +157,19 @@ fn check_size(source: &Source, id: SourceId, limits: &Limits) -> Result<(), Fata
 
 fn empty_file(id: SourceId) -> Fatal {
     let empty = Diagnostic::error(Code::Syntax, "the file is empty");
-    Box::new(empty.at(Span::new(id, 0, 0)).help("write a workflow into it, or name another file"))
+    Box::new(empty.at(Span::new(id, 0, 0)).help("write a workflow into it, or pass another file"))
 }
 
 fn too_deep(span: Span, limits: &Limits) -> Fatal {
-    let message = format!("lists and mappings stand more than {} deep inside each other", limits.depth());
-    Box::new(Diagnostic::error(Code::TooDeep, message).at(span).help("make the file flatter"))
+    let message = format!("lists and mappings are nested more than {} levels deep", limits.depth());
+    Box::new(Diagnostic::error(Code::TooDeep, message).at(span).help("flatten the file"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Reads `text` in both formats' common part and gives the value as compact JSON.
+    /// Parses `text` in both formats and returns the value as compact JSON.
     fn check(text: &str, expected: &str) {
         for format in [Format::Yaml, Format::Json] {
             let read = read(&Source::new("f", text), SourceId(0), format, &Limits::default());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_over_the_limit_is_not_read() {
+    fn a_text_over_the_limit_is_not_parsed() {
         let limits = Limits { bytes_max: 4, ..Limits::default() };
         for format in [Format::Yaml, Format::Json] {
             let read = read(&Source::new("f", "12345"), SourceId(0), format, &limits);

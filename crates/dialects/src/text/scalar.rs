@@ -1,4 +1,4 @@
-//! What the text of a scalar stands for: the core schema of YAML 1.2, which contains JSON's.
+//! The meaning of scalars: the YAML 1.2 core schema, which includes JSON's.
 
 use super::{Scalar, Style};
 use windlass_ir::Value;
@@ -6,8 +6,8 @@ use windlass_ir::Value;
 const TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
 impl Scalar {
-    /// The value this scalar stands for. An explicit tag wins over the style; a text that its tag does not
-    /// fit stays text (the reader has reported it).
+    /// The value of this scalar. An explicit tag takes precedence over the style; text that does not match its tag
+    /// stays text (the parser has reported it).
     pub fn to_value(&self) -> Value {
         match &self.tag {
             None if self.style == Style::Plain => plain(&self.text).unwrap_or_else(|| self.as_text()),
@@ -16,7 +16,7 @@ impl Scalar {
         }
     }
 
-    /// True if a core tag promises something that the text is not, as in `!!int abc`.
+    /// Whether a core tag contradicts the text, as in `!!int abc`.
     pub(super) fn contradicts_its_tag(&self) -> bool {
         let Some(name) = self.tag.as_deref().and_then(|tag| tag.strip_prefix(TAG_PREFIX)) else {
             return false;
@@ -50,7 +50,7 @@ fn tagged_as(name: &str, text: &str) -> Option<Value> {
     }
 }
 
-/// The value of a plain scalar unless it is just text. The first character tells which rule can apply.
+/// The value of a plain scalar unless it is a string. The first character determines which rule can apply.
 fn plain(text: &str) -> Option<Value> {
     match text.as_bytes().first() {
         None | Some(b'~' | b'n' | b'N') => null(text),
@@ -76,7 +76,7 @@ fn number(text: &str) -> Option<Value> {
     integer(text).or_else(|| float(text).map(Value::Float))
 }
 
-/// An integer beyond 64 signed bits keeps its magnitude as a float.
+/// An integer beyond 64 signed bits becomes a float.
 fn integer(text: &str) -> Option<Value> {
     if let Some(digits) = text.strip_prefix("0o") {
         return in_radix(digits, 8);
@@ -112,8 +112,8 @@ fn float(text: &str) -> Option<f64> {
         ".nan" | ".NaN" | ".NAN" if unsigned.len() == text.len() => return Some(f64::NAN),
         _ => {}
     }
-    // What is left to the standard library are digits, one point and an exponent, which it reads as YAML
-    // does; its words ("inf", "nan", "infinity") do not start like this.
+    // At this point only digits, one decimal point and an exponent are left, which the standard library parses like
+    // YAML; its words ("inf", "nan", "infinity") do not start like this.
     let starts_as_number = match unsigned.as_bytes() {
         [b'0'..=b'9', ..] => true,
         [b'.', second, ..] => second.is_ascii_digit(),
@@ -129,7 +129,7 @@ mod tests {
     fn check(text: &str, style: Style, tag: Option<&str>, expected: &Value) {
         let tag = tag.map(|name| format!("{TAG_PREFIX}{name}").into());
         let value = Scalar { text: text.into(), style, tag }.to_value();
-        // Compared as written down, because NaN is not equal to itself and 3 is equal to 3.0.
+        // Compared as text, because NaN is not equal to itself and 3 is equal to 3.0.
         assert_eq!(format!("{value:?}"), format!("{expected:?}"), "{text:?}");
     }
 
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_text() {
+    fn everything_else_is_a_string() {
         let words = "yes no on off y n True? nUll tRUE inf nan infinity -inf +.nan -.nan . + - -- .e5 ._ 1e 1e+ 0o8 0o 0x \
                      0xg -0x1 0b1 1_000 1,000 12:30 1.2.3 0o-1 0x+1 2024-01-01 ~~ 1s ½ ٣";
         for text in words.split(' ').chain(["1 2", " ", "1\n"]) {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_and_block_scalars_are_text() {
+    fn quoted_and_block_scalars_are_strings() {
         for style in [Style::SingleQuoted, Style::DoubleQuoted, Style::Literal, Style::Folded] {
             check("12", style, None, &Value::text("12"));
             check("", style, None, &Value::text(""));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_wins() {
+    fn a_tag_takes_precedence() {
         check("12", Style::Plain, Some("str"), &Value::text("12"));
         check("", Style::Plain, Some("str"), &Value::text(""));
         check("12", Style::DoubleQuoted, Some("int"), &Value::Int(12));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_noticed() {
+    fn contradicting_tags_are_detected() {
         let contradicts = |text: &str, tag: &str| {
             Scalar { text: text.into(), style: Style::Plain, tag: Some(tag.into()) }.contradicts_its_tag()
         };

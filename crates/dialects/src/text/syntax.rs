@@ -1,5 +1,4 @@
-//! What is wrong with YAML that cannot be read, in words for people: the parser's terse errors become a
-//! place, a cause and a next action.
+//! Explains invalid YAML to people: turns the parser's terse errors into a location, a cause and a fix.
 
 use super::yaml::find_indicator;
 use super::{Fatal, Limits, too_deep};
@@ -7,7 +6,7 @@ use granit_parser::{ErrorKind, ScanError};
 use std::ops::Range;
 use windlass_ir::{Code, Diagnostic, SourceId, Span};
 
-/// What was read before the error.
+/// What was parsed before the error.
 pub(super) struct Context<'a> {
     pub(super) text: &'a str,
     pub(super) id: SourceId,
@@ -16,7 +15,7 @@ pub(super) struct Context<'a> {
     pub(super) last_scalar: Range<usize>,
 }
 
-/// Place, cause and next action.
+/// Location, cause and fix.
 struct Finding {
     at: usize,
     message: String,
@@ -27,7 +26,7 @@ fn finding(at: usize, message: impl Into<String>, help: impl Into<String>) -> Fi
     Finding { at, message: message.into(), help: help.into() }
 }
 
-const QUOTE_HELP: &str = "put quotes around the value if this belongs to its text";
+const QUOTE_HELP: &str = "put quotes around the value if this is part of its text";
 
 impl Context<'_> {
     pub(super) fn explain(&self, error: &ScanError) -> Fatal {
@@ -60,12 +59,12 @@ impl Context<'_> {
             ),
             E::MismatchedFlowCollectionEnd { open, close } => finding(
                 at,
-                format!("this `{open}` is closed by a `{close}`"),
+                format!("this `{open}` is closed by `{close}`"),
                 format!("close it with `{}`", closer(*open)),
             ),
             E::MisplacedFlowCollectionEnd => finding(
                 at,
-                format!("this `{}` closes nothing", self.char_at(at)),
+                format!("unmatched `{}`", self.char_at(at)),
                 format!("remove it, or {QUOTE_HELP}"),
             ),
             E::MappingValueNotAllowed | E::InvalidColonPlacement | E::FlowMappingValueAdjacentCollection => {
@@ -73,7 +72,7 @@ impl Context<'_> {
             }
             E::SimpleKeyExpected | E::InvalidSimpleKey => finding(
                 at,
-                "a `:` is missing after this key",
+                "missing `:` after this key",
                 "write it as `key: value`, with a space after the `:`",
             ),
             E::ExpectedBlockMappingKey | E::ExpectedBlockSequenceEntry => self.does_not_fit(kind, at),
@@ -82,20 +81,20 @@ impl Context<'_> {
             E::BlockSequenceEntryNotAllowed | E::BlockEntryInFlowCollection => finding(
                 at,
                 "a list entry `- ` cannot start here",
-                format!("start the list on a line of its own, or {QUOTE_HELP}"),
+                format!("start the list on a new line, or {QUOTE_HELP}"),
             ),
             E::UnexpectedCharacter { character } => {
                 finding(at, format!("a value cannot start with `{character}`"), "put quotes around the value")
             }
             E::InvalidTrailingSingleQuotedScalar => finding(
                 at,
-                "there is text after the closing quote",
-                "write a quote inside single quotes twice (''), or remove what follows the closing quote",
+                "unexpected text after the closing quote",
+                "write a quote inside single quotes twice (''), or remove the text after the closing quote",
             ),
             E::InvalidTrailingDoubleQuotedScalar => finding(
                 at,
-                "there is text after the closing quote",
-                "write a quote inside double quotes as \\\", or remove what follows the closing quote",
+                "unexpected text after the closing quote",
+                "write a quote inside double quotes as \\\", or remove the text after the closing quote",
             ),
             E::UnknownQuotedScalarEscape
             | E::InvalidQuotedScalarHexEscape
@@ -114,34 +113,30 @@ impl Context<'_> {
             | E::InvalidBlockScalarIndent
             | E::ExpectedNodeContent => finding(
                 at,
-                "this line has the wrong indentation",
-                "give entries that belong together the same number of spaces",
+                "inconsistent indentation",
+                "indent entries that belong together by the same number of spaces",
             ),
             E::CommentNotSeparated => {
                 finding(at, "a comment needs a space before its `#`", format!("add a space, or {QUOTE_HELP}"))
             }
-            E::CommentInterceptedScalar => finding(
-                at,
-                "a comment stands inside a text of several lines",
-                "move the comment, or use a `|` block",
-            ),
-            E::UndeclaredTagHandle => finding(
-                at,
-                "this tag uses a prefix that is not declared",
-                format!("remove the tag, or {QUOTE_HELP}"),
-            ),
-            E::BomInsideDocument => {
-                finding(at, "a byte order mark stands inside the file", "remove the invisible character")
+            E::CommentInterceptedScalar => {
+                finding(at, "comment inside a multiline string", "move the comment, or use a `|` block")
             }
-            other => finding(at, format!("this is not valid YAML: {other}"), "correct this line"),
+            E::UndeclaredTagHandle => {
+                finding(at, "undeclared tag prefix", format!("remove the tag, or {QUOTE_HELP}"))
+            }
+            E::BomInsideDocument => {
+                finding(at, "byte order mark inside the file", "remove the invisible character")
+            }
+            other => finding(at, format!("invalid YAML: {other}"), "correct this line"),
         }
     }
 
-    /// The parser notices a tab at the start or at the end of what it spoils; the tab itself is shown.
+    /// The parser reports a tab at the start or the end of the affected text; the message points to the tab itself.
     fn tab(&self, at: usize) -> Finding {
         let before = self.text[..at].trim_end_matches([' ', '\t']).len();
         let tab = self.text[before..].find('\t').map_or(at, |offset| before + offset);
-        finding(tab, "a tab is used where YAML needs spaces", "replace the tab with spaces")
+        finding(tab, "tab where YAML needs spaces", "replace the tab with spaces")
     }
 
     fn unclosed_quote(&self, at: usize) -> Finding {
@@ -152,8 +147,8 @@ impl Context<'_> {
         };
         finding(
             quote,
-            "the text that starts with this quote is not closed",
-            "add the closing quote; if the text has several lines, indent all of them",
+            "unterminated string",
+            "add the closing quote; if the string has several lines, indent all of them",
         )
     }
 
@@ -162,27 +157,23 @@ impl Context<'_> {
         if end == at && self.text[start..end].contains(['\n', '\r']) {
             return finding(
                 at,
-                "this line continues the text of the line above, so it cannot have a `:`",
-                "give the key the same indentation as its neighbours, or add what is missing above (a `:`, a quote)",
+                "this line continues the text of the line above, so it cannot contain a `:`",
+                "indent the key like its neighbors, or add what is missing above (a `:`, a quote)",
             );
         }
         finding(
             at,
             "a second `: ` is not allowed in one value",
-            "put quotes around the value if the `:` belongs to its text, or start a new line for a new key",
+            "put quotes around the value if the `:` is part of its text, or start a new line for a new key",
         )
     }
 
     fn does_not_fit(&self, kind: &ErrorKind, at: usize) -> Finding {
         let before = self.text[..at].trim_ascii_end();
         if !self.text[before.len()..at].contains(['\n', '\r']) && !before.is_empty() {
-            return finding(
-                at,
-                "this does not belong after the value before it",
-                format!("remove it, or {QUOTE_HELP}"),
-            );
+            return finding(at, "unexpected text after the value", format!("remove it, or {QUOTE_HELP}"));
         }
-        // A tab counts as one column for the parser and as many for the eye.
+        // A tab counts as one column for the parser but looks wider.
         let line_above = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
         let indentation = before[line_above..].len() - before[line_above..].trim_start().len();
         if before[line_above..line_above + indentation].contains('\t') {
@@ -192,17 +183,18 @@ impl Context<'_> {
             ErrorKind::ExpectedBlockSequenceEntry => {
                 "this line should start with `- ` like the list above it"
             }
-            _ => "the indentation of this line does not fit the lines above it",
+            _ => "the indentation of this line does not match the lines above it",
         };
-        finding(at, message, "give entries that belong together the same number of spaces")
+        finding(at, message, "indent entries that belong together by the same number of spaces")
     }
 
     fn missing_comma(&self, at: usize, closer: char) -> Finding {
-        let help = "add it; inside brackets and braces, texts with any of []{}, in them need quotes, \"${{ … }}\" too";
-        finding(at, format!("a `,` or `{closer}` is missing here"), help)
+        let help = "add it; inside brackets and braces, strings that contain any of []{}, need quotes, \
+            including \"${{ … }}\"";
+        finding(at, format!("missing `,` or `{closer}`"), help)
     }
 
-    /// The parser shows the start of the text; this finds the escape.
+    /// The parser reports the start of the string; this finds the escape.
     fn bad_escape(&self, at: usize) -> Finding {
         let mut place = at;
         let mut escapes = self.text[at..].match_indices('\\');
@@ -218,8 +210,8 @@ impl Context<'_> {
         }
         let shown: String = self.text[place..].chars().take(2).collect();
         let message = match self.text[place..].starts_with('\\') {
-            true => format!("`{shown}` is not an escape of YAML"),
-            false => "an escape in this text is not valid".to_owned(),
+            true => format!("invalid escape sequence `{shown}`"),
+            false => "invalid escape sequence in this string".to_owned(),
         };
         finding(place, message, "write a backslash as \\\\, or use single quotes")
     }
@@ -228,7 +220,7 @@ impl Context<'_> {
         self.text[at..].chars().next().unwrap_or(' ')
     }
 
-    /// The character at `at`, or nothing at the end of a line or of the file.
+    /// The character at `at`, or `None` at the end of a line or of the file.
     fn span(&self, at: usize) -> Span {
         let length =
             self.text[at..].chars().next().filter(|c| !matches!(c, '\n' | '\r')).map_or(0, char::len_utf8);
@@ -244,7 +236,7 @@ fn closer(open: char) -> char {
     if open == '[' { ']' } else { '}' }
 }
 
-/// True if `rest` can follow a backslash inside double quotes.
+/// Whether `rest` can follow a backslash inside double quotes.
 fn is_escape(rest: &str) -> bool {
     let digits = |count: usize| {
         rest.as_bytes().get(1..=count).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
@@ -264,7 +256,7 @@ mod tests {
     use super::*;
     use windlass_ir::Source;
 
-    /// `text` cannot be read; the one finding about it stands at offset `at`.
+    /// `text` cannot be parsed; its only finding is at offset `at`.
     fn check(text: &str, at: usize, message: &str) {
         let read = read(&Source::new("f", text), SourceId(0), Format::Yaml, &Limits::default());
         assert_eq!(read.root, None, "{text:?}");
@@ -283,7 +275,7 @@ mod tests {
 
     #[test]
     fn tabs() {
-        let message = "a tab is used where YAML needs spaces";
+        let message = "tab where YAML needs spaces";
         check("a:\n\tb: c\n", 3, message);
         check("a:\n  b: 1\n\tc: 2\n", 10, message);
         check("a:\n  \tb: 1\n  c: 2\n", 5, message);
@@ -293,33 +285,33 @@ mod tests {
 
     #[test]
     fn quotes() {
-        let message = "the text that starts with this quote is not closed";
+        let message = "unterminated string";
         check("a: \"foo\nb: c\n", 3, message);
         check("a: 'foo\n", 3, message);
         check("a: \"foo", 3, message);
         check("x: 1\na: [\"foo, b]\nc: 1\n", 9, message);
         check("a: &x # 'c'\n  \"foo\nb: 1", 14, message);
-        check("a: \"x\" y\n", 7, "there is text after the closing quote");
-        check("a: 'it's'\n", 7, "there is text after the closing quote");
+        check("a: \"x\" y\n", 7, "unexpected text after the closing quote");
+        check("a: 'it's'\n", 7, "unexpected text after the closing quote");
     }
 
     #[test]
     fn brackets() {
         check("a: {b: 1\n", 3, "this `{` is never closed");
         check("[a, [b]", 0, "this `[` is never closed");
-        check("a: [1}\n", 3, "this `[` is closed by a `}`");
-        check("a: }\n", 3, "this `}` closes nothing");
-        check("a: [${{ x }}]\n", 5, "a `,` or `]` is missing here");
-        check("a: {b: 1 c: 2}\n", 10, "a `,` or `}` is missing here");
-        check("a: {b: [] c: 2}\n", 10, "a `,` or `}` is missing here");
-        check("a: [x]-foo\n", 6, "this does not belong after the value before it");
+        check("a: [1}\n", 3, "this `[` is closed by `}`");
+        check("a: }\n", 3, "unmatched `}`");
+        check("a: [${{ x }}]\n", 5, "missing `,` or `]`");
+        check("a: {b: 1 c: 2}\n", 10, "missing `,` or `}`");
+        check("a: {b: [] c: 2}\n", 10, "missing `,` or `}`");
+        check("a: [x]-foo\n", 6, "unexpected text after the value");
     }
 
     #[test]
     fn indentation() {
-        check("a:\n  b: 1\n c: 2\n", 11, "the indentation of this line does not fit the lines above it");
+        check("a:\n  b: 1\n c: 2\n", 11, "the indentation of this line does not match the lines above it");
         check("- a\nb: 1\n", 4, "this line should start with `- ` like the list above it");
-        let continued = "this line continues the text of the line above, so it cannot have a `:`";
+        let continued = "this line continues the text of the line above, so it cannot contain a `:`";
         check("a: 1\n  b: 2\n", 8, continued);
         check("key\nother: 1\n", 9, continued);
         check("a:b\nc: d\n", 5, continued);
@@ -335,16 +327,16 @@ mod tests {
         check("a: %x\n", 3, "a value cannot start with `%`");
         check("a: *\n", 3, "`*` needs a name after it");
         check("a: 'x'#y", 6, "a comment needs a space before its `#`");
-        check("a: !e!x y\n", 3, "this tag uses a prefix that is not declared");
-        check("a: 1\n\u{FEFF}b: 2\n", 5, "a byte order mark stands inside the file");
-        check("a: b\nc\n", 5, "a `:` is missing after this key");
+        check("a: !e!x y\n", 3, "undeclared tag prefix");
+        check("a: 1\n\u{FEFF}b: 2\n", 5, "byte order mark inside the file");
+        check("a: b\nc\n", 5, "missing `:` after this key");
     }
 
     #[test]
     fn escapes() {
-        check("a: \"x\\q\"\n", 5, "`\\q` is not an escape of YAML");
-        check("a: \"\\\\ \\n \\u00e9 \\d\"\n", 17, "`\\d` is not an escape of YAML");
-        check("a: \"\\x4\"\n", 4, "`\\x` is not an escape of YAML");
-        check("a: \"\\ud83d\"\n", 3, "an escape in this text is not valid");
+        check("a: \"x\\q\"\n", 5, "invalid escape sequence `\\q`");
+        check("a: \"\\\\ \\n \\u00e9 \\d\"\n", 17, "invalid escape sequence `\\d`");
+        check("a: \"\\x4\"\n", 4, "invalid escape sequence `\\x`");
+        check("a: \"\\ud83d\"\n", 3, "invalid escape sequence in this string");
     }
 }

@@ -1,5 +1,4 @@
-//! The stack of open collections of a YAML file: nodes come in one after the other and find their place as
-//! an item, a key, a value or something to merge.
+//! The stack of open collections of a YAML file: each node becomes an item, a key, a value or something to merge.
 
 use super::mapping::{MapBuilder, Reports, shorten};
 use super::{Fatal, Key, Kind, Limits, Mapping, Node, Scalar, Style, too_deep};
@@ -24,7 +23,7 @@ pub(super) struct Tree<'a> {
 #[derive(Debug)]
 struct Frame {
     start: usize,
-    /// Where the alias stands that this collection is a copy for.
+    /// The location of the alias that this collection is a copy for.
     alias: Option<Span>,
     content: Content,
 }
@@ -34,7 +33,7 @@ enum Content {
     List(Vec<Node>),
     BlockMap(OpenMap),
     FlowMap(OpenMap),
-    /// What began with `{{` and turned out to be no mapping: a template that lacks its quotes.
+    /// A node that starts with `{{` and is not a mapping: a template without quotes.
     Template,
 }
 
@@ -49,7 +48,7 @@ enum State {
     #[default]
     Key,
     Value(Key),
-    /// The value of a key that was refused.
+    /// The value of a refused key.
     Refused,
 }
 
@@ -104,7 +103,7 @@ impl<'a> Tree<'a> {
         self.place(Node { span: frame.alias.unwrap_or(written), kind }, reports);
     }
 
-    /// Puts a finished node where the innermost open collection waits for one.
+    /// Adds a finished node to the innermost open collection.
     fn place(&mut self, node: Node, reports: &mut Reports) {
         let Some(frame) = self.frames.last_mut() else {
             self.root = Some(node);
@@ -175,7 +174,7 @@ fn duplicate(inserted: Result<(), (Key, Span)>) -> Option<Problem> {
     inserted.err().map(|(key, first)| Problem::Duplicate { key, first })
 }
 
-/// The mappings to merge: one, or a list of nothing else.
+/// The mappings to merge: one, or a list of them.
 fn mappings(value: Node) -> Option<Vec<Mapping>> {
     let mapping = |node: Node| match node.kind {
         Kind::Map(map) => Some(map),
@@ -194,13 +193,15 @@ fn is_template(frame: &Frame, text: &str) -> bool {
 
 fn bad_key(span: Span) -> Diagnostic {
     let key = Diagnostic::error(Code::WrongShape, "a list or a mapping cannot be a key");
-    key.at(span).help("use a text as the key; put quotes around it if it has brackets or braces")
+    key.at(span).help("use a string as the key; put quotes around it if it has brackets or braces")
 }
 
 fn bad_merge(span: Span) -> Diagnostic {
-    let merge =
-        Diagnostic::error(Code::WrongShape, "`<<` merges a mapping or a list of mappings; this is neither");
+    let merge = Diagnostic::error(
+        Code::WrongShape,
+        "`<<` merges a mapping or a list of mappings, but this is neither",
+    );
     merge
         .at(span)
-        .help("give an alias of a mapping, such as `<<: *defaults`; quote the `<<` if it is a key of yours")
+        .help("use an alias of a mapping, such as `<<: *defaults`; quote the `<<` if it is an ordinary key")
 }

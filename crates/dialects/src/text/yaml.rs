@@ -1,5 +1,5 @@
-//! YAML 1.2 becomes a tree: the parser's events get their exact places and go into the [`Tree`]. Events of
-//! anchored nodes are also kept on a tape, and an alias plays its part of the tape again.
+//! Parses YAML 1.2 into a tree: the parser's events get exact locations and go into the [`Tree`]. Events of anchored
+//! nodes are also recorded on a tape, and an alias replays its part of the tape.
 
 use super::mapping::{Reports, shorten};
 use super::tree::{Shape, Tree};
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, reports: &mut Reports, limits: &Limits) -> Result
     reader.finish()
 }
 
-/// Characters that YAML does not allow. The parser takes some of them for the end of the file.
+/// Characters that YAML does not allow. The parser treats some of them as the end of the file.
 fn check_characters(text: &str, reports: &Reports) -> Result<(), Fatal> {
     let bytes = text.as_bytes();
     let forbidden = bytes.iter().enumerate().position(|(at, byte)| match byte {
@@ -49,8 +49,8 @@ fn check_characters(text: &str, reports: &Reports) -> Result<(), Fatal> {
     Err(Box::new(Diagnostic::error(Code::Unreadable, message).at(span).help(help)))
 }
 
-/// The first place from `from` on where one of `wanted` stands, if nothing but white space, comments,
-/// anchors, tags and opening punctuation stands before it.
+/// The first position of one of `wanted` at or after `from`, if only whitespace, comments, anchors, tags and opening
+/// punctuation precede it.
 pub(super) fn find_indicator(bytes: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
     let is_blank = |at: usize| bytes.get(at).is_none_or(u8::is_ascii_whitespace);
     let mut at = from;
@@ -70,7 +70,7 @@ pub(super) fn find_indicator(bytes: &[u8], from: usize, wanted: &[u8]) -> Option
     }
 }
 
-/// One event with its place, independent of where it is used: what the tape consists of.
+/// One event with its location, independent of its use: an entry of the tape.
 #[derive(Clone)]
 enum Step {
     Scalar(Scalar, Span),
@@ -92,8 +92,7 @@ struct Reader<'a> {
     tree: Tree<'a>,
     texts: Texts,
     documents: usize,
-    /// Where the content read so far ends: it ends block collections, and the search for indicators
-    /// starts there.
+    /// The end of the content so far: block collections end there, and the search for indicators starts there.
     content_end: usize,
     last_scalar: Range<usize>,
     tape: Vec<Step>,
@@ -102,7 +101,7 @@ struct Reader<'a> {
     collections: Vec<usize>,
     recording: usize,
     copied: usize,
-    /// A value is unknown, so that the tree is worth nothing to whoever looks at its meaning.
+    /// A value is unknown, so the meaning of the tree cannot be checked.
     is_incomplete: bool,
 }
 
@@ -182,7 +181,7 @@ impl<'a> Reader<'a> {
                 self.unknown_alias(&name, range);
                 Ok(())
             }
-            // Everything else is about the stream, not about a node.
+            // All other events concern the stream, not a node.
             _ => Ok(()),
         }
     }
@@ -193,8 +192,8 @@ impl<'a> Reader<'a> {
             self.content_end = range.end;
         }
         if self.documents > 1 {
-            let message = "a second document starts here, but a workflow file has only one";
-            let help = "move it to a file of its own, or remove the `---` or `...` before it";
+            let message = "unexpected second document: a workflow file can only contain one";
+            let help = "move it to a separate file, or remove the `---` or `...` before it";
             let span = self.reports.span(range.start, range.end);
             self.reports.push(Diagnostic::error(Code::Syntax, message).at(span).help(help));
         }
@@ -208,7 +207,7 @@ impl<'a> Reader<'a> {
         tag: Option<&Tag>,
         range: Range<usize>,
     ) {
-        // A value that is left out comes as `~` that stands nowhere.
+        // An omitted value arrives as `~` without a position.
         let is_absent = range.is_empty() && style == ScalarStyle::Plain;
         let place = match style {
             ScalarStyle::Plain if is_absent => self.absent_place(range.start),
@@ -229,7 +228,7 @@ impl<'a> Reader<'a> {
         self.tree.scalar(scalar, span, self.reports);
     }
 
-    /// A value that is left out stands after the `:` or `-` that announces it.
+    /// An omitted value is located after its `:` or `-`.
     fn absent_place(&self, at: usize) -> Range<usize> {
         let bytes = self.text.as_bytes();
         if bytes.get(at) == Some(&b':') {
@@ -240,8 +239,8 @@ impl<'a> Reader<'a> {
         at..at
     }
 
-    /// The parser gives the content of a block scalar with the blank lines after it; the place shown to
-    /// people starts with the `|` or `>` and ends with the last character.
+    /// The parser's range for a block scalar is its content and the blank lines after it; the location for people
+    /// starts with the `|` or `>` and ends with the last character.
     fn block_scalar_place(&self, range: Range<usize>) -> Range<usize> {
         let before = &self.text.as_bytes()[..range.end];
         let header = find_indicator(before, self.content_end, b"|>").filter(|start| *start <= range.start);
@@ -249,7 +248,7 @@ impl<'a> Reader<'a> {
         start..start + self.text[start..range.end].trim_ascii_end().len()
     }
 
-    /// A list at the indentation of its key is announced after its first `-`; that dash is its start.
+    /// A list at the indentation of its key is reported after its first `-`; that dash is its start.
     fn list_start(&mut self, style: StructureStyle, range: Range<usize>) -> usize {
         if style == StructureStyle::Flow {
             self.content_end = self.content_end.max(range.end);
@@ -276,7 +275,7 @@ impl<'a> Reader<'a> {
     }
 
     fn close(&mut self, range: Range<usize>) {
-        // Only the bracket of a flow collection has a place of its own; a block ends with its content.
+        // Only the bracket of a flow collection has its own location; a block ends with its content.
         if !range.is_empty() {
             self.content_end = self.content_end.max(range.end);
         }
@@ -314,8 +313,8 @@ impl<'a> Reader<'a> {
         played
     }
 
-    /// Builds the anchored node again, and what the aliases inside it stand for. An anchor is complete
-    /// before its first alias, so this ends; the limits on nodes and depth say how soon.
+    /// Builds the anchored node again, including aliases inside it. An anchor is complete before its first alias, so
+    /// this terminates; the limits on nodes and depth bound it.
     fn play(&mut self, anchor: usize, place: Span) -> Result<(), Fatal> {
         let mut parts = vec![self.part_of_tape(anchor, place)?];
         let mut alias = Some(place);
@@ -347,7 +346,7 @@ impl<'a> Reader<'a> {
         if let Some(Anchor { start, end: Some(end) }) = self.anchors.get(&anchor) {
             return Ok(*start..*end);
         }
-        let message = "this alias stands inside the value that it refers to";
+        let message = "this alias is inside the value that it refers to";
         let help = "write the value out, or move the alias out of the anchored value";
         Err(Box::new(Diagnostic::error(Code::Syntax, message).at(place).help(help)))
     }
@@ -369,7 +368,7 @@ impl<'a> Reader<'a> {
         let name = shorten(name);
         let message = format!("the alias `*{name}` has no anchor `&{name}` before it");
         let help =
-            format!("add `&{name}` to a value above, or quote this value if the `*` belongs to its text");
+            format!("add `&{name}` to a value above, or quote this value if the `*` is part of its text");
         self.reports.push(Diagnostic::error(Code::Syntax, message).at(span).help(help).reference(name));
         self.is_incomplete = true;
         let scalar = Scalar { text: self.texts.get(""), style: Style::Plain, tag: None };
@@ -401,7 +400,7 @@ impl<'a> Reader<'a> {
 }
 
 fn contradiction(what: &str, tag: &Tag, span: Span) -> Diagnostic {
-    let message = format!("{what} is tagged `{}`, which it is not", shorten(&tag.original()));
+    let message = format!("{what} has the tag `{}`, which does not match", shorten(&tag.original()));
     Diagnostic::error(Code::WrongShape, message).at(span).help("correct the value, or remove the tag")
 }
 
@@ -415,8 +414,8 @@ fn style_of(style: ScalarStyle) -> Style {
     }
 }
 
-/// Hands out shared texts. Keys and short values come again and again in a workflow, so the last text of
-/// each hash is kept: a hit saves an allocation, a miss costs nothing.
+/// Shares equal texts. Keys and short values repeat often in a workflow, so the last text of each hash is kept: a hit
+/// saves an allocation, a miss costs nothing.
 struct Texts {
     recent: Vec<Arc<str>>,
 }
@@ -475,7 +474,7 @@ mod tests {
         shown.collect()
     }
 
-    /// Reads `text` without findings; the value comes as compact JSON.
+    /// Parses `text`, which has no findings; the value is compact JSON.
     fn check(text: &str, expected: &str) {
         assert_eq!(findings(text), [""; 0], "{text:?}");
         let value = read_yaml(text).root.expect("read without findings").to_value();
@@ -529,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn all_line_ends_are_read_alike() {
+    fn all_line_endings_are_equivalent() {
         let text = "a:\n- |\n  x\n  y\n- \"p\n  q\"\n# c\nb: >\n  r\n  s\n";
         for end in ["\n", "\r\n", "\r"] {
             check(&text.replace('\n', end), r#"{"a":["x\ny\n","p q"],"b":"r s\n"}"#);
@@ -554,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_cover_what_was_written() {
+    fn spans_cover_the_source_text() {
         check_spans(
             "a: 'x'\nb: \"y\"  # c\nc: z\n\n",
             &["a: 'x'\nb: \"y\"  # c\nc: z", "a=", "'x'", "b=", "\"y\"", "c=", "z"],
@@ -595,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_left_out_stand_after_their_mark() {
+    fn omitted_values_are_located_after_their_indicator() {
         let place = |text: &str| {
             let root = read_yaml(text).root.expect("readable");
             match root.kind {
@@ -617,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_is_a_copy_at_its_own_place() {
+    fn an_alias_is_a_copy_at_its_own_location() {
         check("a: &x {b: [1]}\nc: *x\n", r#"{"a":{"b":[1]},"c":{"b":[1]}}"#);
         check("a: &x 1\nb: &x 2\nc: *x\n", r#"{"a":1,"b":2,"c":2}"#);
         check("- &a [&b x, *b]\n- [*a, *b]\n", r#"[["x","x"],[["x","x"],"x"]]"#);
@@ -640,30 +639,30 @@ mod tests {
         check("b: {<<: []}\n", r#"{"b":{}}"#);
         check_findings(
             "b: {<<: 1}\n",
-            &["wrong_shape@8 \"1\": `<<` merges a mapping or a list of mappings; this is neither"],
+            &["wrong_shape@8 \"1\": `<<` merges a mapping or a list of mappings, but this is neither"],
         );
         check_findings(
             "b: {<<: [{}, x]}\n",
-            &["wrong_shape@8 \"[{}, x]\": `<<` merges a mapping or a list of mappings; this is neither"],
+            &["wrong_shape@8 \"[{}, x]\": `<<` merges a mapping or a list of mappings, but this is neither"],
         );
         check_findings(
             "<<: {}\n<<: {}\n",
-            &["duplicate_key@7 \"<<\" (first given here \"<<\"): the key `<<` is given twice"],
+            &["duplicate_key@7 \"<<\" (first given here \"<<\"): duplicate key `<<`"],
         );
     }
 
     #[test]
-    fn all_duplicates_are_reported_and_the_first_stays() {
+    fn all_duplicates_are_reported_and_the_first_is_kept() {
         let text = "a: 1\nb: {c: 1, 'c': 2}\n\"a\": 3\na: 4\n";
         check_findings(
             text,
             &[
-                "duplicate_key@15 \"'c'\" (first given here \"c\"): the key `c` is given twice",
-                "duplicate_key@23 \"\\\"a\\\"\" (first given here \"a\"): the key `a` is given twice",
-                "duplicate_key@30 \"a\" (first given here \"a\"): the key `a` is given twice",
+                "duplicate_key@15 \"'c'\" (first given here \"c\"): duplicate key `c`",
+                "duplicate_key@23 \"\\\"a\\\"\" (first given here \"a\"): duplicate key `a`",
+                "duplicate_key@30 \"a\" (first given here \"a\"): duplicate key `a`",
             ],
         );
-        let value = read_yaml(text).root.expect("reading goes on").to_value();
+        let value = read_yaml(text).root.expect("reading continues").to_value();
         assert_eq!(value.to_json_text().as_deref(), Some(r#"{"a":1,"b":{"c":1}}"#));
         assert_eq!(findings(&"a: 1\n".repeat(500)).len(), 100);
         assert_eq!(findings("x: &a {b: 1, b: 2}\ny: *a\nz: *a\n").len(), 1, "copies do not repeat findings");
@@ -676,13 +675,13 @@ mod tests {
             &[
                 "wrong_shape@2 \"[a]\": a list or a mapping cannot be a key",
                 "wrong_shape@12 \"{c: d}\": a list or a mapping cannot be a key",
-                "duplicate_key@28 \"e\" (first given here \"e\"): the key `e` is given twice",
+                "duplicate_key@28 \"e\" (first given here \"e\"): duplicate key `e`",
             ],
         );
         assert_eq!(
             read_yaml("? [a]\n: b\nf: g\n")
                 .root
-                .expect("reading goes on")
+                .expect("reading continues")
                 .to_value()
                 .to_json_text()
                 .as_deref(),
@@ -699,14 +698,20 @@ mod tests {
                 "wrong_shape@3 \"{{ inputs.x }}\": `{{ inputs.x }}` has no quotes, so YAML reads it as a mapping",
             ],
         );
-        let value = read_yaml(text).root.expect("reading goes on").to_value();
+        let value = read_yaml(text).root.expect("reading continues").to_value();
         assert_eq!(value.to_json_text().as_deref(), Some(r#"{"a":"{{ inputs.x }}","b":1}"#));
     }
 
     #[test]
-    fn tags_that_lie_are_reported() {
-        check_findings("a: !!int x\n", &["wrong_shape@9 \"x\": `x` is tagged `!!int`, which it is not"]);
-        check_findings("a: !!str [x]\n", &["wrong_shape@9 \"\": a list is tagged `!!str`, which it is not"]);
+    fn contradicting_tags_are_reported() {
+        check_findings(
+            "a: !!int x\n",
+            &["wrong_shape@9 \"x\": `x` has the tag `!!int`, which does not match"],
+        );
+        check_findings(
+            "a: !!str [x]\n",
+            &["wrong_shape@9 \"\": a list has the tag `!!str`, which does not match"],
+        );
         check_findings(
             "a: !own {}\n",
             &["wrong_shape@8 \"\": the tag `!own` on a mapping has no meaning here"],
@@ -714,14 +719,14 @@ mod tests {
     }
 
     #[test]
-    fn files_without_one_document() {
+    fn files_without_exactly_one_document() {
         for text in ["", "\n\n", "# only\n# comments", "---\n", "--- # c\n...\n", "\u{FEFF}"] {
             check_findings(text, &["syntax@0 \"\": the file is empty"]);
             assert_eq!(read_yaml(text).root, None);
         }
         check_findings(
             "a: 1\n---\nb: 2\n---\n",
-            &["syntax@5 \"---\": a second document starts here, but a workflow file has only one"],
+            &["syntax@5 \"---\": unexpected second document: a workflow file can only contain one"],
         );
         assert!(read_yaml("a: 1\n---\nb: 2\n").root.is_some(), "the first document can still be checked");
     }
@@ -738,11 +743,11 @@ mod tests {
         assert_eq!(read_yaml("a: *x\n").root, None);
         check_findings(
             "a: &x [1, *x]\n",
-            &["syntax@10 \"*x\": this alias stands inside the value that it refers to"],
+            &["syntax@10 \"*x\": this alias is inside the value that it refers to"],
         );
         check_findings(
             "&x a: *x\n&y b: &y {c: *y}\n",
-            &["syntax@22 \"*y\": this alias stands inside the value that it refers to"],
+            &["syntax@22 \"*y\": this alias is inside the value that it refers to"],
         );
     }
 
@@ -804,7 +809,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_anchors_cost_no_copies() {
+    fn nested_anchors_are_not_copied() {
         let text = format!("{}{}", "&a [".repeat(250), "x,".repeat(20_000) + &"]".repeat(250));
         assert_eq!(findings(&text), [""; 0]);
     }

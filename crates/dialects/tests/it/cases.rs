@@ -1,4 +1,4 @@
-//! The behaviour cases of the house dialect: what each file must give before it is run.
+//! Behavior cases of the native dialect: what each file must produce before it runs.
 
 use crate::support::{folder, read};
 use indexmap::IndexMap;
@@ -27,7 +27,7 @@ fn outline(loaded: &Loaded) -> Outline {
     plan.outline(&WORDS, &plan.parameters(&given, &WORDS).expect("parameters"))
 }
 
-/// Every expected finding, each found once; findings nobody expects are shown.
+/// Each expected finding occurs once; unexpected findings are shown.
 fn check_findings(case: &Json, loaded: &Loaded, severity: Severity, key: &str) {
     let mut found: Vec<Json> = loaded
         .diagnostics
@@ -58,7 +58,7 @@ fn matches(expected: &Json, actual: &Json) -> bool {
 }
 
 #[test]
-fn files_are_valid_or_not_and_say_why() {
+fn files_are_valid_or_explain_why_not() {
     for case in cases() {
         let loaded = load_case(&case);
         assert_eq!(json!(loaded.is_valid()), case["valid"], "{}: {:#?}", case["file"], loaded.diagnostics);
@@ -141,7 +141,7 @@ fn overrides_are_merged_deeply() {
 }
 
 #[test]
-fn overrides_that_cannot_be_are_errors() {
+fn invalid_overrides_are_errors() {
     for case in cases() {
         for expected in case["override_errors"].as_array().unwrap_or(&Vec::new()) {
             let text = json!({"overrides": expected["overrides"]}).to_string();
@@ -156,7 +156,7 @@ fn overrides_that_cannot_be_are_errors() {
     }
 }
 
-/// The context that the expressions of the tour are evaluated in.
+/// The context in which the expressions of the tour are evaluated.
 struct Tour;
 
 impl Scope for Tour {
@@ -191,7 +191,7 @@ fn expressions_have_the_expected_values() {
     }
 }
 
-/// An expression that is wrong before the run is found in a file, one that is wrong in the run when it is evaluated.
+/// Static errors of an expression are found in a file, others when it is evaluated.
 #[test]
 fn expressions_fail_with_the_expected_codes() {
     let tour = std::fs::read_to_string(folder("swdl/cases/08-expression-tour.yaml")).expect("the tour");

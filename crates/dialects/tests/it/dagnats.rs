@@ -1,7 +1,7 @@
-//! DagNats definitions as a whole: a folder of files in, findings with their rules and plans out.
+//! Tests of whole DagNats definitions: a folder of files, with their findings, rules and plans.
 //!
 //! `err_` files have an error, `warn_` files a warning or a hint and no error, `ok_` files none of them. The files of
-//! `cases` must be valid or break the rule that `expected.json` says.
+//! `cases` must be valid or break the rule stated in `expected.json`.
 
 use crate::fixtures::{blocks, digest, files, name, show};
 use crate::support::{folder, read};
@@ -14,7 +14,7 @@ use windlass_ir::expr::{Printer, StepId};
 use windlass_ir::workflow::{Action, Items, Kind};
 use windlass_ir::{Code, Plan, Severity};
 
-/// More than a rule's number is not looked at in a case: its words are in the snapshots.
+/// Only the number of the rule is checked in a case: its wording is in the snapshots.
 const RULES: std::ops::RangeInclusive<u8> = 1..=13;
 
 fn load_file(path: &Path) -> Loaded {
@@ -36,7 +36,7 @@ fn examples() -> Vec<PathBuf> {
     files(&folder).into_iter().filter(json).collect()
 }
 
-/// What each step is handed, one line for each, and what the run ends with.
+/// The input of each step, one per line, and the result of the run.
 pub fn data_flow(loaded: &Loaded, plan: &Plan) -> String {
     let step_id = |id: StepId| plan.step(id).id.to_string();
     let words = loaded.words;
@@ -71,9 +71,9 @@ fn settings() -> insta::Settings {
     settings
 }
 
-/// The whole of what a run is pinned to, for the files that use most of the language.
+/// Complete plans of the files that use most of the language.
 #[test]
-fn plans_say_everything() {
+fn plans_are_complete() {
     settings().bind(|| {
         for file in ["ok_step_types.json", "ok_saga.json", "ok_run_policy.json", "ok_retry.json"] {
             let loaded = load_file(&folder("dagnats").join(file));
@@ -87,7 +87,7 @@ fn plans_say_everything() {
 }
 
 #[test]
-fn triggers_say_everything() {
+fn triggers_are_complete() {
     let loaded = load_file(&folder("dagnats/ok_triggers.json"));
     settings().bind(|| insta::assert_snapshot!("triggers_ok_triggers.json", show_triggers(&loaded)));
 }
@@ -103,7 +103,7 @@ fn show_triggers(loaded: &Loaded) -> String {
 }
 
 #[test]
-fn findings_say_what_to_do_and_come_once() {
+fn findings_have_help_and_occur_once() {
     for (name, loaded) in fixtures() {
         let mut places = BTreeSet::new();
         for finding in &loaded.diagnostics {
@@ -115,7 +115,7 @@ fn findings_say_what_to_do_and_come_once() {
     }
 }
 
-/// Rule N has a file of its own that breaks it and no other.
+/// Rule N has a file that breaks it and no other rule.
 #[test]
 fn every_rule_has_its_file() {
     let fixtures = fixtures();
@@ -153,9 +153,9 @@ fn examples_are_valid() {
     }
 }
 
-/// One step with one more key; none of them changes the plan.
+/// One step with one additional key that does not change the plan.
 #[test]
-fn spelling_means_nothing() {
+fn spelling_does_not_change_the_plan() {
     let plan = |step: Json| {
         let loaded = load_json(&json!({"name": "w", "version": "1", "steps": [step]}));
         digest(&loaded).to_owned()
@@ -176,10 +176,10 @@ fn spelling_means_nothing() {
     check(json!({"id": "a", "task": "t", "timeout": "90s", "metadata": {"k": "v"}}), false);
 }
 
-/// `json fails CODE` gives errors, `json warns CODE` warnings and `json hints CODE` hints of that code and nothing else,
-/// `json` gives nothing.
+/// `json fails CODE` has errors, `json warns CODE` warnings and `json hints CODE` hints of that code and nothing
+/// else; `json` has no findings.
 #[test]
-fn the_pages_of_codes_show_what_they_say() {
+fn the_examples_on_error_pages_are_correct() {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
     let mut count = 0;
     for path in files(&pages) {
@@ -203,7 +203,7 @@ fn the_pages_of_codes_show_what_they_say() {
     assert!(count > 0, "at least one page shows this dialect");
 }
 
-/// Hostile sizes are answered, not endured.
+/// Hostile sizes are handled quickly.
 #[test]
 fn many_steps_are_read() {
     let step = |at: usize| {
@@ -218,7 +218,7 @@ fn many_steps_are_read() {
     assert_eq!(loaded.diagnostics, []);
 }
 
-/// What is long where nobody writes anything long is refused with its code.
+/// Excessively long values are refused with a code.
 #[test]
 fn long_values_are_refused() {
     let check = |key: &str, value: Json, code: Code| {
@@ -237,9 +237,9 @@ fn long_values_are_refused() {
     check("triggers", json!([cron]), Code::BadCron);
 }
 
-/// Every value of a file replaced by strange ones, one at a time.
+/// Replaces every value of a file with strange ones, one at a time.
 #[test]
-fn any_value_anywhere_is_answered() {
+fn any_value_in_any_place_is_handled() {
     let strange = [
         json!(null),
         json!(""),
@@ -285,7 +285,7 @@ fn check_answer(loaded: &Loaded, what: &str) {
 }
 
 #[test]
-fn a_cancelled_run_is_undone_when_the_file_says_so() {
+fn a_canceled_run_is_undone_if_the_file_says_so() {
     let check = |more: &Json, expected: Result<bool, &str>| {
         let mut file = json!({"name": "a", "version": "1", "steps": [{"id": "a", "task": "t"}]});
         let keys = more.as_object().expect("an object").clone();
@@ -305,7 +305,7 @@ fn a_cancelled_run_is_undone_when_the_file_says_so() {
 }
 
 #[test]
-fn what_is_laid_over_other_dialects_is_reported() {
+fn overrides_and_overlays_of_other_dialects_are_reported() {
     let file = |name: &str, text: &str| Text { name: name.into(), bytes: text.as_bytes().to_vec() };
     let workflow = r#"{"name": "a", "version": "1", "steps": [{"id": "a", "task": "t"}]}"#;
     let options = Options {
@@ -318,8 +318,8 @@ fn what_is_laid_over_other_dialects_is_reported() {
     let found: Vec<(&str, &str)> =
         loaded.diagnostics.iter().map(|finding| (finding.code.as_str(), &*finding.message)).collect();
     let expected = [
-        ("unused_override", "overrides are laid over swdl workflows only, and this one is dagnats"),
-        ("unused_override", "overlays edit speckit workflows only, and this one is dagnats"),
+        ("unused_override", "overrides apply to swdl workflows only, but this workflow is dagnats"),
+        ("unused_override", "overlays apply to speckit workflows only, but this workflow is dagnats"),
     ];
     assert_eq!(found, expected);
     assert!(loaded.is_valid() && loaded.diagnostics.iter().all(|finding| !finding.help.is_empty()));

@@ -1,5 +1,4 @@
-//! The dcc dialect against what is known of the program it comes from: which files it takes, in which order their steps run,
-//! how it waits.
+//! Compares the dcc dialect with the known behavior of the original program: accepted files, order of steps, delays.
 
 use crate::support::{load_as, load_text, read};
 use std::collections::BTreeSet;
@@ -13,12 +12,12 @@ pub fn dcc(text: &str) -> Loaded {
     load_as(Dialect::Dcc, text)
 }
 
-/// A file of one step.
+/// A file with one step.
 pub fn one(step: &str) -> String {
     format!("name: w\nsteps:\n  - {step}\n")
 }
 
-/// What becomes of a file: the codes of its errors, or of everything else if there are none.
+/// The codes of a file's errors, or of all other findings if there are no errors.
 fn verdict(text: &str) -> (bool, Vec<&'static str>) {
     let loaded = dcc(text);
     let is_valid = loaded.is_valid();
@@ -26,7 +25,7 @@ fn verdict(text: &str) -> (bool, Vec<&'static str>) {
     (is_valid, shown.map(|finding| finding.code.as_str()).collect())
 }
 
-/// A file without errors that gives these warnings and hints.
+/// A file without errors and with these warnings and hints.
 fn check_valid(text: &str, codes: &[&str]) {
     assert_eq!(verdict(text), (true, codes.to_vec()), "{text}");
 }
@@ -49,7 +48,7 @@ fn refused(step: &str, codes: &[&str]) {
 }
 
 #[test]
-fn the_top_of_a_file() {
+fn top_level_keys() {
     let step = "steps: [{id: a, tool: echo}]";
     check_refused(step, &["missing_field"]);
     check_valid(&format!("name: ''\n{step}"), &[]);
@@ -247,7 +246,7 @@ pub fn step<'p>(plan: &'p Plan, id: &str) -> &'p PlanStep {
 }
 
 #[test]
-fn what_is_written_about_retrying_is_kept() {
+fn retry_settings_are_kept() {
     let retry = |retry: &str| {
         step(&plan(&one(&format!("{{id: a, tool: x, retry: {retry}}}"))), "a").policy.retry.clone()
     };
@@ -277,17 +276,17 @@ fn backoff(kind: &str, initial: &str, max: &str) -> Backoff {
     step(&plan(&one(&format!("{{id: a, tool: x, retry: {retry}}}"))), "a").policy.retry.backoff.clone()
 }
 
-/// The waits in milliseconds before the attempts 2 to 8, then 64, 65, 66, 100 and the last that there can be.
+/// The delays in milliseconds before attempts 2 to 8, then 64, 65, 66, 100 and the last possible one.
 fn check_delays(kind: &str, initial: &str, max: &str, expected: [u64; 12]) {
     let backoff = backoff(kind, initial, max);
     let attempts = [2, 3, 4, 5, 6, 7, 8, 64, 65, 66, 100, u32::MAX];
-    // Attempt n comes after the failure of attempt n - 1.
+    // Attempt n follows the failure of attempt n - 1.
     let delays = attempts.map(|attempt| backoff.delay_after(attempt - 1));
     assert_eq!(delays, expected.map(ms), "{kind} {initial} {max}");
 }
 
 #[test]
-fn waits_are_those_of_the_program() {
+fn delays_match_the_original() {
     const U64_MAX: &str = "18446744073709551615";
     check_delays("fixed", "500", "10000", [500; 12]);
     let mut linear = [500, 1000, 1500, 2000, 2500, 3000, 3500, 10000, 10000, 10000, 10000, 10000];
@@ -298,7 +297,8 @@ fn waits_are_those_of_the_program() {
     let long = [500, 1000, 2000, 4000, 8000, 10000, 10000, 10000, 10000, 10000, 10000, 10000];
     check_delays("exponential", "500", "10000", long);
     check_delays("exponential", "100", "350", [100, 200, 350, 350, 350, 350, 350, 350, 350, 350, 350, 350]);
-    // The program counts to 2^63 ms; our lengths are microseconds in 64 bits, which end at 2^54 ms or 584,000 years.
+    // The original counts to 2^63 ms; our durations are microseconds in 64 bits, which end at 2^54 ms or 584,000
+    // years.
     let most = u64::MAX;
     check_delays("exponential", "1", U64_MAX, [1, 2, 4, 8, 16, 32, 64, most, most, most, most, most]);
     for kind in ["fixed", "linear", "exponential"] {
@@ -322,7 +322,7 @@ fn steps_run_in_the_order_of_the_file() {
     }
 }
 
-/// Whether `depends_on: TARGET` of the step `me` says what holds anyway.
+/// Whether `depends_on: TARGET` on the step `me` is redundant.
 fn check_depends_on(text: &str, severity: Severity) {
     let loaded = dcc(&format!("name: w\nsteps:\n{text}"));
     let found: Vec<Severity> = loaded.diagnostics.iter().map(|finding| finding.severity).collect();
@@ -358,7 +358,7 @@ fn depends_on_is_compared_with_the_order() {
 }
 
 #[test]
-fn the_dialect_is_recognised() {
+fn the_dialect_is_recognized() {
     for text in [one("{id: a, tool: echo}"), one("{id: a, kind: approve}"), "name: w\ntasks: []\n".to_owned()]
     {
         assert_eq!(load_text(&text).dialect, Dialect::Dcc, "{text}");
@@ -366,7 +366,7 @@ fn the_dialect_is_recognised() {
 }
 
 #[test]
-fn the_example_gives_no_finding() {
+fn the_example_has_no_findings() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dcc/vendor-intake.workflow.yaml");
     let loaded = load(read(&path), Options::default());
     assert_eq!((loaded.dialect, loaded.diagnostics.as_slice()), (Dialect::Dcc, [].as_slice()));
@@ -375,7 +375,7 @@ fn the_example_gives_no_finding() {
     assert_eq!(words.len(), 6, "all kinds of steps: {words:?}");
 }
 
-/// Files that try to be expensive: each is read in no time, whatever comes out.
+/// Files that try to be expensive are read quickly, whatever the result.
 #[test]
 fn hostile_files_are_read() {
     let deep = |levels: usize| {

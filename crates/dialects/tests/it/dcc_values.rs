@@ -1,4 +1,4 @@
-//! What the references and paths of the dcc dialect give, evaluated in the plan of a file against a moment of a run.
+//! The values of references and paths of the dcc dialect, evaluated in the plan of a file at a given moment of a run.
 
 use crate::dcc::{dcc, one, plan, step};
 use crate::support::{folder, read};
@@ -9,7 +9,7 @@ use windlass_ir::workflow::{Action, Choose, Items, Kind};
 use windlass_ir::{Duration, Plan, Severity, Value};
 
 #[test]
-fn policies_of_a_scope_hold_inside() {
+fn policies_of_a_scope_apply_inside() {
     let plan = plan(
         "name: w\nsteps:\n  - id: all\n    kind: foreach\n    items: $.inputs.xs\n    as: row\n    timeout_secs: 60\n    \
          retry: {max_attempts: 4}\n    idempotency_key: 'k_{{item.id}}'\n    idempotency_scope: global\n    steps:\n      \
@@ -35,7 +35,7 @@ fn policies_of_a_scope_hold_inside() {
     assert_eq!((key("plain").as_str(), key("own").as_str()), ("\"k_7/plain\"", "\"mine\""));
 }
 
-/// A moment of a run, given by hand: `inputs`, `steps`, `item` and the element of each loop by the id of its step.
+/// A moment of a run, constructed by hand: `inputs`, `steps`, `item` and the item of each loop by step id.
 struct Run<'p> {
     plan: &'p Plan,
     context: Json,
@@ -100,7 +100,7 @@ fn case(name: &str) -> Plan {
 }
 
 #[test]
-fn values_are_handed_on_as_the_first_case_says() {
+fn values_are_passed_on_as_in_the_first_case() {
     let plan = case("01_linear_templates");
     let inputs = json!({"who": "Ada", "n": 3, "tags": ["x", "y"]});
     let first = json!({"n": 3, "label": "hi Ada #3", "tags": ["x", "y"], "second_tag": "y", "keep": true});
@@ -123,7 +123,7 @@ fn an_unknown_first_word_fails_when_it_is_read() {
 }
 
 #[test]
-fn loops_see_their_elements_as_the_sixth_case_says() {
+fn loops_see_their_items_as_in_the_sixth_case() {
     let plan = case("06_foreach_nested");
     let groups = json!([{"name": "a", "xs": [1, 2]}, {"name": "b", "xs": [3]}]);
     let at = |group: usize, x: i64| Run {
@@ -132,7 +132,7 @@ fn loops_see_their_elements_as_the_sixth_case_says() {
             "steps": {"pick": {"output": {"last": true}}}}),
     };
     assert_eq!(at(0, 1).items("outer"), groups.to_string());
-    // The items of the inner loop are found where the outer one is the innermost.
+    // The items of the inner loop are evaluated where the outer loop is the innermost.
     let outer = |group: usize| Run { plan: &plan, context: json!({"item": groups[group]}) };
     assert_eq!((outer(0).items("inner"), outer(1).items("inner")), ("[1,2]".into(), "[3]".into()));
     assert_eq!(at(0, 2).args("pick"), r#"{"g":"a","x":2,"inner":2}"#);
@@ -151,7 +151,7 @@ fn file_references_are_read_from_the_record_of_a_step() {
 }
 
 #[test]
-fn paths_in_the_style_of_the_documentation_find_what_they_mean() {
+fn paths_in_the_documented_style_are_resolved() {
     let plan = case("16_docs_style_paths");
     let list = json!({"output": {"files": ["f1"], "passed": true}});
     let run = Run { plan: &plan, context: json!({"steps": {"list": list}}) };
@@ -159,7 +159,7 @@ fn paths_in_the_style_of_the_documentation_find_what_they_mean() {
     assert!(run.decides("docs_gate"));
 }
 
-/// What a loop goes through, in a loop `outer` over groups that holds `inner` with the path under test.
+/// The items of a loop, in a loop `outer` over groups that contains `inner` with the path under test.
 fn check_items(path: &str, expected: &str) {
     let text = format!(
         "name: w\nsteps:\n  - {{id: list, tool: x}}\n  - id: outer\n    kind: foreach\n    items: $.inputs.groups\n    as: group\n    \
@@ -175,7 +175,7 @@ fn check_items(path: &str, expected: &str) {
 }
 
 #[test]
-fn paths_are_narrowed_without_changing_what_they_find() {
+fn narrowing_paths_does_not_change_the_result() {
     check_items("$.inputs.one", "[5]");
     check_items("$.inputs.empty", "[]");
     check_items("$.inputs.nowhere", "[]");
@@ -237,7 +237,7 @@ fn check_reference(loops: [&str; 2], reference: &str, expected: &str, codes: &[&
 }
 
 #[test]
-fn first_words_are_found_from_the_inside_out() {
+fn first_words_are_resolved_from_the_inside_out() {
     let names = ["a", "b"];
     check_reference(names, "{{a}}", r#""outer""#, &[]);
     check_reference(names, "{{b}}", r#""inner""#, &[]);
@@ -261,7 +261,7 @@ fn first_words_are_found_from_the_inside_out() {
 }
 
 #[test]
-fn a_question_is_asked_although_a_part_of_it_is_missing() {
+fn an_approval_is_requested_although_part_of_it_is_missing() {
     let plan =
         plan(&one("{id: a, kind: approve, prompt: 'Ship {{nowhere}}{{inputs.what}}?', timeout_secs: 2}"));
     let Kind::Gate(gate) = &step(&plan, "a").kind else { panic!("a gate") };

@@ -1,9 +1,9 @@
-//! Keeps docs/swdl.md true: every example gives what the page says, every expression has the value beside it, and every
-//! type, key and function that the reader knows is on the page.
+//! Keeps docs/swdl.md correct: every example has the stated findings, every expression has the stated value, and
+//! every type, key and function is documented.
 //!
-//! A yaml block is a whole file or a list of stages and gives no finding; `warns CODE…` and `fails CODE…` behind the word
-//! yaml say which ones it gives instead. `overrides ID` is laid over the example with that workflow id, and `fragment` is
-//! not read at all. A block marked `text eval` holds lines of the form `EXPRESSION => JSON` or `=> error CODE`.
+//! A yaml block is a whole file or a list of stages and has no findings, unless `warns CODE…` or `fails CODE…` after
+//! the word yaml says otherwise. `overrides ID` applies to the example with that workflow id, and `fragment` is not
+//! read at all. A block marked `text eval` contains lines of the form `EXPRESSION => JSON` or `=> error CODE`.
 
 use crate::fixtures::codes_of;
 use crate::support::load_text;
@@ -37,7 +37,7 @@ const TYPES: [&str; 18] = [
     "slot",
 ];
 
-/// What stands before a list of stages.
+/// The header for a list of stages.
 const HEADER: &str = "\
 workflow: {id: example, name: Example}
 config:
@@ -46,7 +46,7 @@ config:
 stages:
 ";
 
-/// A key that no table knows and that is near to none.
+/// A key that is unknown and not similar to any known key.
 const NO_KEY: &str = "zzzzzzzz";
 
 fn page() -> String {
@@ -54,7 +54,7 @@ fn page() -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// One fenced block: the words behind the fence, the number of its first line, and its text.
+/// One fenced block: the words after the fence, the number of its first line, and its text.
 #[derive(Clone, Debug, PartialEq)]
 struct Block {
     words: Vec<String>,
@@ -67,7 +67,7 @@ impl Block {
         self.words.iter().map(String::as_str).take(words.len()).eq(words.iter().copied())
     }
 
-    /// A list of stages gets a header; anything else is a file as it stands.
+    /// A list of stages gets a header; anything else is a complete file.
     fn file(&self) -> String {
         if !self.text.starts_with("- id:") {
             return self.text.clone();
@@ -112,7 +112,7 @@ fn load_as(name: &str, text: &str, overrides: Option<&str>) -> Loaded {
     load(file(name, text), Options::overridden(overrides.map(|text| file("overrides.yaml", text))))
 }
 
-/// What a block is read as; none for one that is not read.
+/// How a block is read; `None` if it is not read.
 fn load_block(block: &Block, all: &[Block]) -> Result<Option<Loaded>, String> {
     let kind: Vec<&str> = block.words.iter().map(String::as_str).collect();
     Ok(Some(match kind.as_slice() {
@@ -131,11 +131,11 @@ fn load_block(block: &Block, all: &[Block]) -> Result<Option<Loaded>, String> {
                 examples.map(Block::file).find(|file| load_text(file).workflow.as_deref() == Some(*id));
             load_as("example.yaml", &base.ok_or(format!("no example has the id `{id}`"))?, Some(&block.text))
         }
-        _ => return Err("nobody knows how to check a block of this kind".into()),
+        _ => return Err("unknown kind of block".into()),
     }))
 }
 
-/// The findings a block must give and whether it is valid, against what it gives.
+/// Compares the expected findings and validity of a block with the actual ones.
 fn check(block: &Block, all: &[Block]) -> Result<(), String> {
     let Some(loaded) = load_block(block, all)? else { return Ok(()) };
     let expects = |word| block.is(&["yaml", word]);
@@ -151,14 +151,14 @@ fn check(block: &Block, all: &[Block]) -> Result<(), String> {
     Err(format!("expected {expected:?}, found {}", shown.join("; ")))
 }
 
-/// The first failures would do, but whoever changed the language wants to see all of them.
+/// Shows all failures instead of the first, because a change of the language affects many.
 fn none(problems: impl IntoIterator<Item = String>) {
     let problems: Vec<String> = problems.into_iter().collect();
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
 #[test]
-fn every_example_gives_what_the_page_says() {
+fn every_example_has_the_stated_findings() {
     let page = page();
     let (blocks, _) = split(&page);
     assert!(blocks.len() > 20, "the blocks must be found");
@@ -166,7 +166,7 @@ fn every_example_gives_what_the_page_says() {
 }
 
 #[test]
-fn an_example_that_says_something_else_is_found() {
+fn wrong_examples_are_detected() {
     let good = "```yaml\nworkflow: {id: a, name: A}\nstages: [{id: b, type: shell, run: x}]\n```\n";
     let verdict = |page: &str| {
         let (blocks, _) = split(page);
@@ -192,7 +192,7 @@ fn an_example_that_says_something_else_is_found() {
     }
 }
 
-/// What the expressions of the page can read.
+/// The values that the expressions of the page can read.
 struct Example;
 
 impl Scope for Example {
@@ -232,7 +232,7 @@ fn check_eval(line: &str) -> Result<(), String> {
 }
 
 #[test]
-fn every_expression_has_the_value_beside_it() {
+fn every_expression_has_the_stated_value() {
     let page = page();
     let (blocks, _) = split(&page);
     let lines =
@@ -247,7 +247,7 @@ fn every_expression_has_the_value_beside_it() {
     }
 }
 
-/// The words in inline code, cut at everything that no key contains.
+/// The words in inline code, split at all characters that keys do not contain.
 fn words_in_code<'a>(prose: &[&'a str]) -> BTreeSet<&'a str> {
     let code = prose.iter().flat_map(|line| line.split('`').skip(1).step_by(2));
     code.flat_map(|code| code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect()
@@ -259,7 +259,7 @@ fn every_stage_type_has_a_section_and_an_example() {
     let (blocks, prose) = split(&page);
     let wrong = load_text("workflow: {id: a, name: A}\nstages: [{id: b, type: zzzzzzzz}]\n");
     let known = wrong.diagnostics.iter().find(|finding| finding.code == Code::BadEnum).expect("no such type");
-    assert_eq!(known.help, format!("the values are {}", TYPES.join(", ")), "the list in this test");
+    assert_eq!(known.help, format!("use one of {}", TYPES.join(", ")), "the list in this test");
     let plans = blocks.iter().filter_map(|block| load_block(block, &blocks).ok()??.plan);
     let shown: BTreeSet<String> =
         plans.flat_map(|plan| plan.steps).map(|step| step.word.to_string()).collect();
@@ -273,7 +273,7 @@ fn every_stage_type_has_a_section_and_an_example() {
     none(TYPES.iter().filter(|ty| !heading(ty)).map(|ty| format!("no section is called {ty}")));
 }
 
-/// Puts a key that nobody knows into every mapping.
+/// Puts an unknown key into every mapping.
 fn spoil(json: &mut Json) {
     match json {
         Json::Array(items) => items.iter_mut().for_each(spoil),
@@ -285,19 +285,19 @@ fn spoil(json: &mut Json) {
     }
 }
 
-/// The keys that the reader asks for in the tables of an example: it lists them when it meets one it does not know.
+/// The keys that the reader asks for in the tables of an example: it lists them when it finds an unknown one.
 fn keys_asked_for(file: &str) -> Vec<String> {
     let tree = read(&Source::new("example.yaml", file), SourceId(0), Format::Yaml, &TextLimits::default());
     let mut json = tree.root.and_then(|root| root.to_value().to_json()).expect("an example without errors");
     spoil(&mut json);
     let loaded = load_as("example.json", &json.to_string(), None);
     let lists = loaded.diagnostics.iter().filter(|finding| finding.code == Code::UnknownKey);
-    let lists = lists.filter_map(|finding| finding.help.strip_prefix("the keys here are "));
+    let lists = lists.filter_map(|finding| finding.help.strip_prefix("use one of "));
     lists.flat_map(|keys| keys.split(", ")).map(str::to_owned).collect()
 }
 
 #[test]
-fn every_key_and_function_is_on_the_page() {
+fn every_key_and_function_is_documented() {
     let page = page();
     let (blocks, prose) = split(&page);
     let words = words_in_code(&prose);

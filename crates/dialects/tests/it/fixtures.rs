@@ -1,7 +1,8 @@
-//! A folder of files is a test suite: each gives the snapshot beside it, findings first, then the plan.
+//! A folder of files is a test suite: each file must produce the snapshot next to it, findings first, then the plan.
 //!
 //! `err_` files have an error, `warn_` files a warning or a hint and no error, `ok_` files none of them.
-//! `NAME.overrides.yaml` is laid over `NAME.yaml`, and the files in `NAME.overlays` edit `NAME.yml`. Each dialect has a folder, which says how the files in it are read.
+//! `NAME.overrides.yaml` applies to `NAME.yaml`, and the files in `NAME.overlays` edit `NAME.yml`. Each dialect has a
+//! folder that determines how its files are read.
 
 use crate::support::{folder, load_as, load_text, read};
 use indexmap::IndexMap;
@@ -17,7 +18,7 @@ use windlass_ir::{Code, Diagnostic, Plan, Severity, Source, SourceId, Sources, S
 
 const OVERRIDES: &str = ".overrides.yaml";
 
-/// Codes that no file in the folder can give.
+/// Codes that no file in the folder can produce.
 const WITHOUT_FIXTURE: [(Code, &str); 9] = [
     (Code::Unreadable, "a file that can be committed can be read"),
     (Code::TooLarge, "the file would have more than 16 MiB"),
@@ -47,7 +48,7 @@ fn dialects() -> Vec<Dialect> {
     Dialect::ALL.into_iter().filter(|dialect| folder(dialect.name()).is_dir()).collect()
 }
 
-/// Every workflow of the folder of a dialect, with its overrides laid over it and its overlays applied.
+/// Every workflow in the folder of a dialect, with its overrides and overlays applied.
 fn fixtures_of(dialect: Dialect) -> Vec<(String, Loaded)> {
     let workflows =
         files(&folder(dialect.name())).into_iter().filter(|path| !name(path).ends_with(OVERRIDES));
@@ -116,7 +117,7 @@ fn sample(ty: &Type) -> Value {
     }
 }
 
-/// What it is and where, the text it points at, the other places, the cause, the next action.
+/// The kind and location, the source text, other locations, the cause and the fix.
 pub fn show_finding(finding: &Diagnostic, sources: &Sources) -> String {
     let json = finding.to_json(sources);
     let mut shown = format!("{} {}", json["severity"].as_str().unwrap_or_default(), finding.code);
@@ -151,7 +152,7 @@ fn place(span: Span, sources: &Sources) -> String {
     format!("{file}{}:{}-{}:{}", start.line, start.column, end.line, end.column)
 }
 
-/// The line that a span begins in, with the part that belongs to it in brackets.
+/// The line in which a span starts, with the span in brackets.
 fn excerpt(span: Span, sources: &Sources) -> String {
     const CHARS_MAX: usize = 100;
     let text = &*sources.get(span.source).text;
@@ -165,7 +166,7 @@ fn excerpt(span: Span, sources: &Sources) -> String {
     line.char_indices().nth(CHARS_MAX).map_or_else(|| line.to_owned(), |(at, _)| format!("{}…", &line[..at]))
 }
 
-/// Where the file says only what waits for what, what is handed on is worth seeing.
+/// If the file only declares dependencies, the data flow is shown as well.
 fn data_flow(loaded: &Loaded) -> String {
     match (&loaded.plan, loaded.dialect) {
         (Some(plan), Dialect::Dagnats) => crate::dagnats::data_flow(loaded, plan),
@@ -174,7 +175,7 @@ fn data_flow(loaded: &Loaded) -> String {
 }
 
 #[test]
-fn each_file_gives_its_snapshot() {
+fn each_file_produces_its_snapshot() {
     for dialect in dialects() {
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path(folder(dialect.name()).join("snapshots"));
@@ -189,7 +190,7 @@ fn each_file_gives_its_snapshot() {
 }
 
 #[test]
-fn names_say_what_files_give() {
+fn file_names_match_the_findings() {
     let mut wrong = String::new();
     for (name, loaded) in fixtures() {
         let worst = loaded.diagnostics.iter().map(|finding| finding.severity).min();
@@ -206,7 +207,7 @@ fn names_say_what_files_give() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The codes that the files of a dialect give.
+/// The codes that the files of a dialect produce.
 pub fn codes_of(dialect: Dialect) -> BTreeSet<Code> {
     let loaded = fixtures_of(dialect);
     loaded.iter().flat_map(|(_, loaded)| &loaded.diagnostics).map(|finding| finding.code).collect()
@@ -257,8 +258,8 @@ fn reversed(json: Json) -> Json {
     }
 }
 
-/// The same file as JSON, with the keys of every mapping in the opposite order; nothing for a file with keys that differ only in
-/// type, which JSON cannot hold.
+/// The same file as JSON, with the keys of every mapping in reverse order; `None` for a file with keys that differ
+/// only in type, which JSON cannot represent.
 pub fn turned_over(file: &Text) -> Option<Text> {
     let source = Source::new(&*file.name, String::from_utf8_lossy(&file.bytes));
     let format = if file.name.ends_with(".json") { Format::Json } else { Format::Yaml };
@@ -273,7 +274,7 @@ pub fn turned_over(file: &Text) -> Option<Text> {
 }
 
 #[test]
-fn the_order_of_keys_and_the_format_mean_nothing() {
+fn the_order_of_keys_and_the_format_do_not_matter() {
     for dialect in dialects() {
         let options = || Options { dialect: Some(dialect), ..Options::default() };
         for path in files(&folder(dialect.name())).into_iter().filter(|path| name(path).starts_with("ok_")) {
@@ -289,7 +290,7 @@ fn the_order_of_keys_and_the_format_mean_nothing() {
 }
 
 #[test]
-fn spelling_means_nothing_and_the_order_of_lists_does() {
+fn spelling_does_not_matter_but_the_order_of_lists_does() {
     const PLAIN: &str = "workflow: {id: w, name: W}\nstages:\n- {id: a, type: shell, run: make}\n- {id: b, type: shell, run: 'echo ${{ env.X }}', env: {X: y}}\n";
     let check = |text: &str, is_same: bool| {
         let (plain, other) = (load_text(PLAIN), load_text(text));
@@ -320,7 +321,7 @@ fn spelling_means_nothing_and_the_order_of_lists_does() {
     check(&[listed[0], listed[1], listed[3], listed[2]].join("\n"), false);
 }
 
-/// The yaml blocks of a page, each with the words behind its fence.
+/// The yaml blocks of a page, each with the words after its fence.
 pub fn blocks(page: &str) -> Vec<(Vec<&str>, String)> {
     let mut blocks = Vec::new();
     let mut lines = page.lines();
@@ -333,7 +334,7 @@ pub fn blocks(page: &str) -> Vec<(Vec<&str>, String)> {
     blocks
 }
 
-/// An example shows only what it is about; the rest of a workflow is put around it.
+/// An example shows only the relevant part; the rest of a workflow is added around it.
 fn whole(example: &str) -> String {
     let has = |key: &str| example.lines().any(|line| line.starts_with(key));
     let header = if has("workflow:") { "" } else { "workflow: {id: example, name: Example}\n" };
@@ -341,10 +342,10 @@ fn whole(example: &str) -> String {
     format!("{header}{example}{stages}")
 }
 
-/// `yaml fails CODE` gives errors, `yaml warns CODE` warnings and `yaml hints CODE` hints of that code and nothing else, `yaml`
-/// gives nothing. The name of a dialect after `yaml` says that the block is a whole file of it.
+/// `yaml fails CODE` has errors, `yaml warns CODE` warnings and `yaml hints CODE` hints of that code and nothing
+/// else; `yaml` has no findings. The name of a dialect after `yaml` means that the block is a whole file of it.
 #[test]
-fn the_pages_of_codes_show_what_they_say() {
+fn the_examples_on_error_pages_are_correct() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut wrong = String::new();
     for path in files(&docs.join("errors")).into_iter().chain([docs.join("dcc.md")]) {

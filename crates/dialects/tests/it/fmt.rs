@@ -1,4 +1,5 @@
-//! The formatter: a folder of files with what becomes of each, and what must hold for every file that we have.
+//! Tests of the formatter: a folder of files with their results, and properties that hold for every file in the
+//! repository.
 
 use crate::support::folder;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ fn format_of(path: &Path) -> Option<Format> {
     }
 }
 
-/// Everything that can be read at all: our fixtures and examples.
+/// All readable files: fixtures and examples.
 fn all() -> Vec<(PathBuf, String, Format)> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let paths = [folder(""), examples].iter().flat_map(|start| files(start)).collect::<Vec<_>>();
@@ -45,7 +46,7 @@ fn digest(path: &Path, text: &str) -> Option<String> {
     Some(plan.digest.as_str().to_owned())
 }
 
-/// Comments as far as they can be told apart without reading YAML: whole lines, outside of texts.
+/// Comments, as far as they can be recognized without parsing YAML: whole lines, outside of strings.
 fn comment_lines(text: &str) -> usize {
     text.lines().filter(|line| line.trim_start().starts_with('#')).count()
 }
@@ -62,7 +63,7 @@ fn check(input: &str, expected: &str) {
 }
 
 #[test]
-fn each_file_of_the_folder_becomes_its_snapshot() {
+fn each_file_of_the_folder_produces_its_snapshot() {
     let paths = files(&folder("fmt"));
     assert!(paths.len() > 5, "only {} fixtures were found", paths.len());
     for path in paths {
@@ -83,7 +84,7 @@ fn each_file_of_the_folder_becomes_its_snapshot() {
 }
 
 #[test]
-fn a_second_run_changes_nothing_and_the_meaning_stays() {
+fn formatting_is_idempotent_and_keeps_the_meaning() {
     let mut formatted_count = 0;
     for (path, text, kind) in all() {
         let Ok(once) = format(&text, kind, None) else { continue };
@@ -97,7 +98,7 @@ fn a_second_run_changes_nothing_and_the_meaning_stays() {
 }
 
 #[test]
-fn a_file_is_refused_only_with_a_cause() {
+fn a_file_is_only_refused_with_a_cause() {
     for (path, text, kind) in all() {
         let Err(found) = format(&text, kind, None) else { continue };
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();
@@ -106,7 +107,7 @@ fn a_file_is_refused_only_with_a_cause() {
     }
 }
 
-/// Lines are left out, doubled, indented and joined, always in the same way.
+/// Lines are removed, duplicated, indented and joined, deterministically.
 fn damaged(text: &str, seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut random = move |below: u64| {
@@ -133,7 +134,7 @@ fn damaged(text: &str, seed: u64) -> String {
 }
 
 #[test]
-fn damaged_files_are_formatted_for_good_or_not_at_all() {
+fn damaged_files_are_formatted_correctly_or_not_at_all() {
     let mut formatted_count = 0;
     for (path, text, kind) in all() {
         for seed in 0..DAMAGES {
@@ -153,7 +154,7 @@ fn damaged_files_are_formatted_for_good_or_not_at_all() {
 }
 
 #[test]
-fn large_and_deep_files_take_no_longer_than_they_must() {
+fn large_and_deep_files_take_linear_time() {
     let deep = |open: &str, close: &str, inside: &str| {
         format!("{}{inside}{}\n", open.repeat(200), close.repeat(200))
     };
@@ -171,7 +172,7 @@ fn large_and_deep_files_take_no_longer_than_they_must() {
 }
 
 #[test]
-fn comments_stay_with_what_they_are_about() {
+fn comments_stay_with_their_subject() {
     check(
         "# top\n\n# b\nstages: [] # s\n# w\nworkflow: {name: n, id: i}\n# end\n",
         "# top\n\n# w\nworkflow: { id: i, name: n }\n\n# b\nstages: []  # s\n# end\n",
@@ -195,7 +196,7 @@ fn comments_stay_with_what_they_are_about() {
 }
 
 #[test]
-fn texts_over_lines_keep_their_lines() {
+fn multiline_strings_keep_their_lines() {
     check("a: |\n     x\n       y\n\n     z\nb: 1\n", "a: |\n  x\n    y\n\n  z\nb: 1\n");
     check("a: |4\n      x\n    y\n", "a: |2\n    x\n  y\n");
     check("a: |+\n  x\n\n\nb: |-\n  y\n\nc: >+\n\n\n", "a: |+\n  x\n\n\nb: |-\n  y\n\nc: >+\n\n\n");
@@ -223,7 +224,7 @@ fn anchors_come_before_their_aliases() {
 }
 
 #[test]
-fn indentation_brackets_and_line_ends_become_canonical() {
+fn indentation_brackets_and_line_endings_become_canonical() {
     check(
         "a:\r\n    - b\r\n    -   c:   1\r\n        d: 2\r\n\r\n\r\n    - - e\r\n      - f\r\n",
         "a:\n  - b\n  - c: 1\n    d: 2\n\n  - - e\n    - f\n",
@@ -236,9 +237,9 @@ fn indentation_brackets_and_line_ends_become_canonical() {
     check("a:\nb: ~\nc: ''\nd: 'yes'\ne: yes\n", "a:\nb: ~\nc: \"\"\nd: \"yes\"\ne: yes\n");
 }
 
-/// In a step of each dialect, and where nobody has said what kind of step it is.
+/// In a step of each dialect, also if the type of the step is unknown.
 #[test]
-fn keys_stand_in_the_order_of_their_tables() {
+fn keys_are_in_the_order_of_their_tables() {
     let check = |kind: FileKind, input: &str, expected: &str| {
         let formatted = format(input, Format::Yaml, Some(kind)).unwrap_or_else(|found| panic!("{found:#?}"));
         assert_eq!(formatted, expected, "{input}");

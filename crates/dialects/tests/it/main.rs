@@ -1,4 +1,4 @@
-//! Tests of the dialects as a whole: folders of files in, diagnostics and plans out.
+//! Tests of whole dialects: folders of files in, diagnostics and plans out.
 
 mod cases;
 mod convert;

@@ -1,4 +1,4 @@
-//! Values in shell commands, run by a real shell: whatever a value holds, it stays one word and never becomes code.
+//! Values in shell commands, run by a real shell: every value stays one word and never becomes code.
 
 use crate::support::load_text;
 use std::process::Command;
@@ -14,7 +14,7 @@ impl Scope for Given<'_> {
     }
 }
 
-/// What `sh` prints for a command with this value in it.
+/// The output of `sh` for a command with this value in it.
 fn run(command: &str, value: &str) -> String {
     let stage = format!("{{id: a, type: shell, run: {}}}", serde_json::json!(command));
     let file = format!(
@@ -41,7 +41,7 @@ const NASTY: [&str; 9] = [
 ];
 
 #[test]
-fn a_value_is_one_word_wherever_it_stands() {
+fn a_value_is_one_word_in_every_context() {
     for value in NASTY {
         assert_eq!(run("printf %s ${{ parameters.x }}", value), value);
         assert_eq!(run("printf %s \"${{ parameters.x }}\"", value), value);
@@ -56,13 +56,13 @@ fn a_value_is_one_word_wherever_it_stands() {
 }
 
 #[test]
-fn raw_is_inserted_as_it_is() {
+fn raw_values_are_inserted_without_quoting() {
     assert_eq!(run("printf %s ${{ raw(parameters.x) }}", "$(echo run)"), "run");
     assert_eq!(run("cat <<EOF\n${{ raw(parameters.x) }}\nEOF\n", "text"), "text\n");
 }
 
 #[test]
-fn places_where_no_quoting_helps_are_refused() {
+fn contexts_without_safe_quoting_are_refused() {
     let refused = [
         "true # ${{ parameters.x }}",
         "(true)# ${{ parameters.x }}",

@@ -1,4 +1,4 @@
-//! What files of Spec Kit are read as: those of the behaviour cases, which the program lives as a whole, and small ones.
+//! Tests of Spec Kit files: those of the behavior cases, which other tests run with the program, and small ones.
 
 use crate::support::{folder, read};
 use serde_json::{Value as Json, json};
@@ -39,7 +39,7 @@ fn errors(loaded: &Loaded) -> Vec<&Diagnostic> {
 }
 
 #[test]
-fn every_finding_says_where_and_what_to_do() {
+fn every_finding_has_a_location_and_help() {
     for name in cases() {
         for finding in load_case(&name).diagnostics {
             let complete = finding.span.is_some() && !finding.message.is_empty() && !finding.help.is_empty();
@@ -61,7 +61,7 @@ fn overlays_put_steps_where_they_belong() {
 }
 
 #[test]
-fn steps_take_from_the_workflow_what_they_do_not_say() {
+fn steps_inherit_from_the_workflow() {
     let check = |keys: &str, expected: Json| {
         let plan = plan_of(&format!("- {{id: a, command: plan, {keys}}}\n"));
         let Kind::Action(Action::Assistant(assistant)) = &plan.steps[0].kind else { panic!("an assistant") };
@@ -113,7 +113,7 @@ fn a_prompt_is_a_template_and_a_command_is_not() {
 }
 
 #[test]
-fn items_run_at_once_only_above_one() {
+fn items_run_in_parallel_only_above_one() {
     let check = |written: &str, expected: u32| {
         let plan = plan_of(&format!(
             "- {{id: fan, type: fan-out, items: [1], max_concurrency: {written}, step: {{id: t, type: shell, run: x}}}}\n"
@@ -151,9 +151,9 @@ fn case_keys_are_what_python_prints() {
     assert_eq!(shown["expression"]["call"]["args"][0]["call"]["function"], "text", "{shown}");
 }
 
-/// Several ids come equally near; every run of the program offers the same one.
+/// Several ids are equally close; every run of the program suggests the same one.
 #[test]
-fn the_first_of_equally_near_steps_is_suggested() {
+fn the_first_of_equally_close_steps_is_suggested() {
     let ids = ["step-1", "step-3", "step-5", "step-7", "step-8", "step-9"];
     let steps: String = ids.iter().map(|id| format!("- {{id: {id}, type: shell, run: x}}\n")).collect();
     let join = format!("{steps}- {{id: join, type: fan-in, wait_for: [step-x]}}\n");
@@ -168,17 +168,17 @@ fn the_first_of_equally_near_steps_is_suggested() {
 }
 
 #[test]
-fn keys_are_shown_as_they_were_written() {
+fn keys_are_shown_as_written() {
     let check = |steps: &str, expected: &str| {
         let loaded = load_steps(steps);
         let messages: Vec<&str> = loaded.diagnostics.iter().map(|finding| finding.message.as_str()).collect();
         assert!(messages.contains(&expected), "{steps}: {messages:#?}");
     };
-    check("- {id: a, type: shell, run: x, on: push}\n", "`on` is no key here and has no effect");
-    check("- {id: a, type: shell, run: x, 0x10: y}\n", "`0x10` is no key here and has no effect");
+    check("- {id: a, type: shell, run: x, on: push}\n", "unknown key `on`");
+    check("- {id: a, type: shell, run: x, 0x10: y}\n", "unknown key `0x10`");
     let switch = "- {id: a, type: switch, expression: '{{ inputs.x }}', cases: {CASES}}\n";
-    check(&switch.replace("CASES", "off: 7"), "the case `off` must be a list of steps, not the number `7`");
-    check(&switch.replace("CASES", "on: [], yes: []"), "the key `yes` is given twice, spelled in two ways");
+    check(&switch.replace("CASES", "off: 7"), "case `off` must be a list of steps, not the number `7`");
+    check(&switch.replace("CASES", "on: [], yes: []"), "duplicate key `yes` in two spellings");
 }
 
 #[test]
@@ -189,14 +189,14 @@ fn overrides_are_for_another_dialect() {
     let loaded = load(file("workflow.yml", base), Options { overrides, ..Options::default() });
     let [finding] = loaded.diagnostics.as_slice() else { panic!("{:#?}", loaded.diagnostics) };
     assert_eq!((finding.code.as_str(), finding.severity), ("unused_override", Severity::Warning));
-    assert_eq!(finding.message, "overrides are laid over swdl workflows only, and this one is speckit");
+    assert_eq!(finding.message, "overrides apply to swdl workflows only, but this workflow is speckit");
     let span = finding.span.expect("a place");
     assert_eq!((&*loaded.sources.get(span.source).name, span.start), ("project.yaml", 7));
     assert!(loaded.is_valid());
 }
 
 #[test]
-fn a_fan_in_knows_what_it_gathers() {
+fn a_fan_in_knows_what_it_collects() {
     let plan = plan_of(
         "- {id: a, type: shell, run: x}\n- {id: b, type: fan-in, wait_for: [a], output: {all: '{{ fan_in }}', list: '{{ fan_in.results }}', seven: 7}}\n",
     );
@@ -226,14 +226,14 @@ fn shell_values_are_not_quoted() {
     assert_eq!(plan.env.keys().map(|key| &**key).collect::<Vec<_>>(), ["SPECKIT_WORKFLOW_DIR"]);
 }
 
-/// Steps inside steps, as many levels as asked for.
+/// Nested steps with the given number of levels.
 fn nested(depth: usize, id: &str) -> String {
     let open: String =
         (0..depth).map(|at| format!("{{id: {id}{at}, type: if, condition: true, then: [")).collect();
     format!("{open}{{id: x, type: shell, run: x}}{}", "]}".repeat(depth))
 }
 
-/// The codes of all errors, each once.
+/// The codes of all errors, without duplicates.
 fn codes(loaded: &Loaded) -> Vec<&'static str> {
     let mut codes: Vec<&str> = errors(loaded).iter().map(|finding| finding.code.as_str()).collect();
     codes.dedup();
@@ -241,7 +241,7 @@ fn codes(loaded: &Loaded) -> Vec<&'static str> {
 }
 
 #[test]
-fn depth_is_bounded_whatever_overlays_add() {
+fn depth_is_bounded_with_overlays() {
     let check = |depth: usize, overlay: usize, expected: &[&str]| {
         let text = |name: &str, text: String| Text { name: name.into(), bytes: text.into_bytes() };
         let header = "schema_version: '1.0'\nworkflow: {id: w, name: W, version: 1.0.0}\n";
@@ -267,7 +267,7 @@ fn copies_are_bounded() {
 }
 
 #[test]
-fn the_tour_shows_every_type_and_gives_no_finding() {
+fn the_tour_shows_every_type_and_has_no_findings() {
     let path =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/speckit-tour/workflow.yml");
     let loaded = load(read(&path), Options::default());
@@ -277,9 +277,9 @@ fn the_tour_shows_every_type_and_gives_no_finding() {
     assert_eq!(shown.len(), 14, "{shown:?}");
 }
 
-/// Whatever stands after a colon, reading answers with complete findings.
+/// For any value after a colon, reading produces complete findings.
 #[test]
-fn strange_values_anywhere_are_answered() {
+fn strange_values_in_any_place_are_handled() {
     let path = folder("speckit/ok_all_types.yml");
     let text = std::fs::read_to_string(&path).expect("a fixture");
     for (at, _) in text.match_indices(": ") {

@@ -1,5 +1,5 @@
-//! Spec Kit's expressions: what the original gives for hundreds of templates and conditions, the findings beside that, and
-//! the way through the house spelling and back.
+//! Spec Kit's expressions: the original's results for hundreds of templates and conditions, the findings, and the
+//! conversion to native syntax and back.
 
 use crate::support::folder;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ fn text<'a>(case: &'a Value, key: &str) -> &'a str {
     case.get(key).and_then(Value::as_str).expect("a text")
 }
 
-/// The value, typed, or that it raises.
+/// The typed value, or that it raises an error.
 fn rendered(template: &str, context: &Value) -> Option<Value> {
     let (template, _) = parse_template(template, &locate);
     render(&template, &scope(context), &Semantics::SPECKIT, &Limits::default()).ok()
@@ -44,7 +44,7 @@ fn condition(condition: &Value, context: &Value) -> Option<bool> {
     holds(&value, &Semantics::SPECKIT).ok()
 }
 
-/// Values are compared as JSON, which tells integers and floats apart.
+/// Values are compared as JSON, which distinguishes integers and floats.
 fn check(case: &Value, context: &Value) -> Option<String> {
     let shown = |value: Option<Value>| value.map(|value| value.to_json_text().expect("no secrets"));
     let (found, expected) = match case.get("condition") {
@@ -71,17 +71,17 @@ fn check_all(name: &str, cases_min: usize) {
 }
 
 #[test]
-fn every_case_of_the_original_gives_the_same() {
+fn every_case_of_the_original_gives_the_same_result() {
     check_all("expressions.json", 200);
 }
 
 #[test]
-fn every_further_case_gives_the_same() {
+fn every_additional_case_gives_the_same_result() {
     check_all("more_expressions.json", 150);
 }
 
 #[test]
-fn a_wrong_case_is_found() {
+fn a_wrong_case_is_detected() {
     let context = Value::map([("inputs", Value::map([("n", Value::Int(3))]))]);
     let case = |key, text, result, value| Value::map([(key, Value::text(text)), (result, value)]);
     let wrong = [
@@ -94,7 +94,7 @@ fn a_wrong_case_is_found() {
     assert_eq!(check(&case("expr", "{{ inputs.n }}", "value", Value::Int(3)), &context), None);
 }
 
-/// A finding in one line: what it is, the text it points at, what it says.
+/// A finding in one line: its code, the text it points at, and its message.
 fn show(text: &str, finding: &Diagnostic) -> String {
     let span = finding.span.expect("every finding has a place");
     let place = &text[span.start as usize..span.end as usize];
@@ -115,7 +115,7 @@ fn findings(texts: &[&str], read: fn(&str) -> Vec<Diagnostic>) -> String {
 }
 
 #[test]
-fn what_is_silently_null_is_found() {
+fn silent_nulls_are_reported() {
     let read = |text: &str| {
         parse_template(&format!("{{{{ {text} }}}}"), &|range| locate(range.start - 3..range.end - 3)).1
     };
@@ -161,7 +161,7 @@ fn what_is_silently_null_is_found() {
 }
 
 #[test]
-fn what_raises_is_found() {
+fn errors_of_the_original_are_reported() {
     let read = |text: &str| {
         parse_template(&format!("{{{{ {text} }}}}"), &|range| locate(range.start - 3..range.end - 3)).1
     };
@@ -230,7 +230,7 @@ fn conditions_are_one_block() {
     assert_eq!(step("inputs.a"), Node::Literal(Value::Bool(true)));
 }
 
-/// The blocks of a page that are marked with `text` and the kind of their lines, and the codes that each line gives.
+/// The blocks of a page that are marked with `text` and the kind of their lines, and the codes of each line.
 fn examples(page: &str) -> Vec<(String, String, Vec<String>)> {
     let (mut found, mut open) = (Vec::new(), None::<Vec<&str>>);
     for line in page.lines() {
@@ -248,7 +248,7 @@ fn examples(page: &str) -> Vec<(String, String, Vec<String>)> {
 }
 
 #[test]
-fn the_pages_of_codes_show_what_they_say() {
+fn the_examples_on_error_pages_are_correct() {
     for page in
         ["silent_null", "condition_without_braces", "condition_block_unclosable", "condition_not_one_block"]
     {
@@ -260,7 +260,7 @@ fn the_pages_of_codes_show_what_they_say() {
             let found = match kind.as_str() {
                 "template" => parse_template(&line, &locate).1,
                 "condition" => parse_condition(&line, &locate).1,
-                other => panic!("{page}: nobody knows how to check a block of {other}"),
+                other => panic!("{page}: unknown kind of block: {other}"),
             };
             let found: Vec<&str> = found.iter().map(|finding| finding.code.as_str()).collect();
             assert_eq!(found, expected, "{page}: {line}");
@@ -268,7 +268,7 @@ fn the_pages_of_codes_show_what_they_say() {
     }
 }
 
-/// Numbers that look like chance and are the same on every machine.
+/// Pseudorandom numbers that are the same on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -342,7 +342,7 @@ fn generate(dice: &mut Dice, depth: usize) -> String {
     }
 }
 
-/// What a tree means, without the places it was read from.
+/// A tree without its source locations.
 fn meaning(expr: &Expr) -> serde_json::Value {
     serde_json::to_value(expr).expect("trees have no secrets")
 }
@@ -356,7 +356,7 @@ fn check_house(expr: &Expr) {
 }
 
 #[test]
-fn the_house_can_spell_every_expression() {
+fn native_syntax_can_express_every_expression() {
     let mut dice = Dice(7);
     for _ in 0..5_000 {
         let (expr, _) = parse_condition(&format!("{{{{ {} }}}}", generate(&mut dice, 4)), &locate);
@@ -365,7 +365,7 @@ fn the_house_can_spell_every_expression() {
 }
 
 #[test]
-fn no_soup_of_tokens_is_too_thick() {
+fn random_tokens_never_panic() {
     const WORDS: &[&str] = &[
         "{{", "}}", "{", "}", "'", "\"", "(", ")", "[", "]", "|", ",", ".", " ", "\n", "\u{3000}", "é",
         "inputs", "item", "name", " or ", " and ", "not ", " in ", "==", "<", "!", "=", "-", "1", "0.5", "_",
@@ -378,7 +378,7 @@ fn no_soup_of_tokens_is_too_thick() {
         let text: String = (0..dice.roll(24)).map(|_| dice.pick(WORDS)).collect();
         let (template, found) = parse_any_condition(&text, &locate);
         let certain = found.iter().any(Diagnostic::is_error);
-        // `show` reads the text under each span, so a span outside or inside a character would panic.
+        // `show` reads the text under each span, so an invalid span would panic.
         found.iter().for_each(|finding| assert!(!show(&text, finding).is_empty()));
         template.expressions().into_iter().filter(|expr| !reads_fan_in(expr)).for_each(check_house);
         let value = render(&template, &scope(context), &Semantics::SPECKIT, &Limits::default());
@@ -393,7 +393,7 @@ fn reads_fan_in(expr: &Expr) -> bool {
 }
 
 #[test]
-fn hostile_texts_are_refused_without_harm() {
+fn hostile_texts_are_refused() {
     let limited = |body: &str| {
         let (_, found) = parse_template(&format!("{{{{ {body} }}}}"), &locate);
         let limit =

@@ -1,4 +1,4 @@
-//! What the tests share: reading fixtures and loading them.
+//! Shared helpers: reading fixtures and loading them.
 
 use std::path::{Path, PathBuf};
 use windlass_dialects::{Dialect, Loaded, Options, Text, load};

@@ -1,5 +1,5 @@
-//! Schedules and skills: folders of files, the table of what their own scheduler takes and refuses, and what a fire makes
-//! of the placeholders.
+//! Tests of schedules and skills: folders of files, a table of what the original scheduler accepts and refuses, and
+//! the values of placeholders.
 
 use crate::fixtures::show_finding;
 use crate::support::{folder, read};
@@ -57,7 +57,7 @@ fn snapshots(name: &str, show: impl Fn(Text) -> (Vec<Diagnostic>, String)) {
 }
 
 #[test]
-fn each_file_of_schedules_gives_its_snapshot() {
+fn each_schedules_file_produces_its_snapshot() {
     snapshots("schedules", |text| {
         let read = read_schedules(text);
         let mut shown: String =
@@ -99,7 +99,7 @@ fn outline(schedule: &Schedule) -> Json {
 }
 
 #[test]
-fn each_skill_gives_its_snapshot() {
+fn each_skill_produces_its_snapshot() {
     snapshots("skills", |text| {
         let Skill { sources, name, workflows, schedules, diagnostics } = read_skill(&text);
         let mut shown: String = diagnostics.iter().map(|found| show_finding(found, &sources)).collect();
@@ -132,7 +132,7 @@ fn patterns_stay_in_their_folder_and_stars_in_their_name() {
 }
 
 #[test]
-fn a_workflow_is_called_by_its_name_or_that_of_its_file() {
+fn a_workflow_has_its_own_name_or_that_of_its_file() {
     let check = |name: &str, text: &str, expected: &str| {
         assert_eq!(workflow_name(&file(name, text)), expected, "{name}: {text}");
     };
@@ -144,7 +144,7 @@ fn a_workflow_is_called_by_its_name_or_that_of_its_file() {
     check("tidy.json", "{\"name\": \"j\"}", "j");
 }
 
-/// One cron trigger with these fields, as JSON so that nothing is lost in the quoting.
+/// One cron trigger with these fields, as JSON so that quoting loses nothing.
 fn cron(fields: &Json) -> String {
     let mut trigger = json!({"kind": "cron", "expression": "0 0 3 * * *"});
     let object = trigger.as_object_mut().expect("an object");
@@ -160,7 +160,7 @@ fn webhook(path: &str) -> String {
     entry(&json!({"trigger": {"kind": "webhook", "path": path}}))
 }
 
-/// One schedule with these keys instead of the usual ones; null takes one away.
+/// One schedule with these keys instead of the usual ones; null removes a key.
 fn entry(keys: &Json) -> String {
     let trigger = json!({"kind": "webhook", "path": "/x"});
     let mut entry = json!({"id": "a", "workflow": "w", "trigger": trigger});
@@ -206,7 +206,7 @@ fn the_table_of_the_scheduler_row_by_row() {
     check(&cron(&json!({"jitter_secs": -1})), &["BAD_NUMBER"]);
     check(&cron(&json!({"jitter_secs": 1.5})), &["BAD_NUMBER"]);
     ["/x", "/", "//", "/mcp", "/ a", "/a/{id}"].iter().for_each(|path| check(&webhook(path), &[]));
-    // Taken by the scheduler, which then falls over when it starts.
+    // Accepted by the original scheduler, which then crashes on startup.
     check(&webhook("/a/*rest"), &["BAD_PATH"]);
     ["x", "", " /x"].iter().for_each(|path| check(&webhook(path), &["BAD_PATH"]));
     check(&entry(&json!({"trigger": {"kind": "file"}})), &["BAD_ENUM"]);
@@ -237,14 +237,14 @@ fn the_table_of_the_scheduler_row_by_row() {
 }
 
 #[test]
-fn five_fields_show_the_six_that_were_meant() {
+fn five_fields_suggest_the_intended_six() {
     let read = schedules(&expression("0 3 * * 1-5"));
     let finding = &read.diagnostics[0];
     assert_eq!(finding.suggest.as_deref(), Some("0 0 3 * * MON-FRI"));
-    assert_eq!(finding.help, "put the seconds in front: `0 0 3 * * MON-FRI`");
+    assert_eq!(finding.help, "add the seconds in front: `0 0 3 * * MON-FRI`");
 }
 
-/// What a fire gives to the placeholders.
+/// The values of placeholders for a firing.
 struct Fire<'a>(&'a Json);
 
 impl Scope for Fire<'_> {
@@ -260,7 +260,7 @@ fn fired(input: &windlass_ir::workflow::Bound, payload: &Json) -> Json {
 }
 
 #[test]
-fn placeholders_take_from_what_fired() {
+fn placeholders_read_the_payload() {
     let payload = json!({
         "a": {"b": [10, {"c": true}], "n": null, "7": "seven"},
         "text": "some text",
@@ -281,18 +281,18 @@ fn placeholders_take_from_what_fired() {
         json!("b=[10,{\"c\":true}], c=true"),
     );
     check(json!("{{trigger.schedule_id}}/{{ trigger.workflow }}"), json!("hook/w"));
-    // A null that is there is a value; in a text it reads `null`.
+    // A null that is present is a value; in text it reads `null`.
     check(json!("{{trigger.payload.a.n}}"), json!(null));
     check(json!("n is {{trigger.payload.a.n}}"), json!("n is null"));
-    // What is not there stays, in a text without the blanks.
+    // Missing values stay in the text, without the blanks.
     check(json!(" {{ trigger.payload.nope }}"), json!(" {{ trigger.payload.nope }}"));
     check(json!("x {{ trigger.payload.nope.deeper }}"), json!("x {{trigger.payload.nope.deeper}}"));
     check(json!("{{trigger.payload.a.b.9}}"), json!("{{trigger.payload.a.b.9}}"));
     check(json!("{{trigger.payload.text.length}}"), json!("{{trigger.payload.text.length}}"));
-    // Digits are a place in a list, never a key.
+    // Digits are a list index, never a key.
     check(json!("{{trigger.payload.a.7}}"), json!("{{trigger.payload.a.7}}"));
     check(json!("{{trigger.payload.list.0}}"), json!("b"));
-    // Names that mean nothing stay too.
+    // Unknown names stay too.
     check(json!("{{trigger.payloadX}} {{ other }}"), json!("{{trigger.payloadX}} {{other}}"));
     check(json!("{{ other }}"), json!("{{ other }}"));
     check(json!({"{{k}}": ["{{trigger.payload.text}}", 1]}), json!({"{{k}}": ["some text", 1]}));
@@ -310,7 +310,7 @@ fn hostile_placeholders_are_bounded() {
 }
 
 #[test]
-fn files_are_told_apart() {
+fn kinds_of_files_are_distinguished() {
     let check = |name: &str, text: &str, expected: FileKind| {
         assert_eq!(file_kind(&file(name, text)), expected, "{name}: {text}");
     };
@@ -331,21 +331,21 @@ fn files_are_told_apart() {
 }
 
 #[test]
-fn what_is_no_workflow_says_what_it_is() {
+fn files_that_are_not_workflows_are_explained() {
     let check = |name: &str, text: &str, expected: &str| {
         let loaded = load(file(name, text), Options::default());
         let [finding] = loaded.diagnostics.as_slice() else { panic!("{name}: {:?}", loaded.diagnostics) };
         assert_eq!((finding.code, finding.message.as_str()), (Code::NotAWorkflow, expected), "{name}");
         assert!(!loaded.is_valid());
     };
-    check("a.yaml", "schedules: []", "this is a file of schedules, not a workflow");
+    check("a.yaml", "schedules: []", "this is a schedules file, not a workflow");
     check("skill.md", "---\n---\n", "this is a skill, not a workflow");
     check("o.yml", "extends: w\nedits: []", "this is an overlay, not a workflow: it edits the steps of `w`");
 }
 
-/// Blocks marked `yaml schedules` give no finding, or those that `warns CODE` and `fails CODE` name.
+/// Blocks marked `yaml schedules` have no findings, or those that `warns CODE` and `fails CODE` name.
 #[test]
-fn the_pages_show_what_they_say() {
+fn the_examples_on_pages_are_correct() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut pages = files(&docs.join("errors"));
     pages.push(docs.join("triggers.md"));

@@ -197,7 +197,7 @@ async fn what_cannot_be_called_says_why() {
     check("bad", &[("outer.yaml", OUTER), ("inner.yaml", bad)], "not_runnable", message).await;
     let needy =
         format!("{PLAIN_INNER}config: {{ parameters: {{ n: {{ type: integer, required: true }} }} }}\n");
-    let message = "the workflow `inner` refuses its input: the required parameter `n` is missing";
+    let message = "the workflow `inner` refuses its input: missing required parameter `n`";
     check("needy", &[("outer.yaml", OUTER), ("inner.yaml", &needy)], "contract_violation", message).await;
     let circle = PLAIN_INNER.replace("type: task, task: last", "type: workflow, workflow: outer");
     let shelf = Shelf::new("circle", &[("outer.yaml", OUTER), ("inner.yaml", &circle)]);

@@ -278,7 +278,7 @@ async fn a_trigger_that_cannot_fire_is_parked_and_the_others_go_on() {
     let (triggers, parked) = Triggers::load(&world.engine, entries, NOW).await;
     let told: Vec<String> = parked.iter().map(|one| format!("{}: {}", one.trigger, one.why)).collect();
     assert_eq!(told.len(), 3, "{told:?}");
-    assert_eq!(told[0], "mars: there is no time zone `Mars/Olympus`");
+    assert_eq!(told[0], "mars: unknown time zone `Mars/Olympus`");
     assert!(told[1].starts_with("nothing: its input does not fit: "), "{}", told[1]);
     assert_eq!(told[2], "hourly: another trigger has the same id");
     assert_eq!(triggers.look(NOW).await, Some(hour(1)));

@@ -1,5 +1,5 @@
-//! The keys of dagnats: JSON definitions of graphs of worker tasks. Here stands the top of a file; `steps` has the types of
-//! steps, `triggers` what starts runs.
+//! The keys of dagnats: JSON definitions of graphs of worker tasks. This file has the top level; `steps` has the step
+//! types, `triggers` the triggers.
 
 mod steps;
 mod triggers;
@@ -16,7 +16,7 @@ pub const LANGUAGE: Language = Language {
     foreign: &[],
 };
 
-/// Go's text form, or whole nanoseconds. Zero is as good as none.
+/// Go's text form, or whole nanoseconds. Zero means none.
 const LENGTH: Shape = Shape::Either(&[
     Shape::Form(Form {
         what: "duration such as `\"1h30m\"`",
@@ -26,7 +26,7 @@ const LENGTH: Shape = Shape::Either(&[
     }),
     ANY_COUNT,
 ]);
-/// The same, and not zero.
+/// The same, but not zero.
 const DURATION: Shape = Shape::Either(&[
     Shape::Form(Form {
         what: "duration such as `\"1h30m\"`",
@@ -36,19 +36,15 @@ const DURATION: Shape = Shape::Either(&[
     }),
     super::COUNT,
 ]);
-const FILLED: Shape = Shape::Form(Form {
-    what: "text that is not empty",
-    pattern: r"[\s\S]",
-    example: "text",
-    also: WORD_OR_NUMBER,
-});
+const FILLED: Shape =
+    Shape::Form(Form { what: "non-empty string", pattern: r"[\s\S]", example: "text", also: WORD_OR_NUMBER });
 const NAME: Shape = Shape::Form(Form {
-    what: "letters, digits and `-`, `_`, `=`, `/`, `.`, with no dot at either end",
+    what: "letters, digits and `-`, `_`, `=`, `/`, `.`, without a dot at either end",
     pattern: "^[A-Za-z0-9_=/-]([A-Za-z0-9_=/.-]*[A-Za-z0-9_=/-])?$",
     example: "code-review",
     also: WORD_OR_NUMBER,
 });
-/// A path that may be left empty.
+/// A path that may be empty.
 const PATH: Shape = Shape::Form(Form {
     what: "a path such as `order.id`",
     pattern: r"^([^.]+(\.[^.]+)*)?$",
@@ -69,18 +65,18 @@ const OFFSET: Shape = Shape::Integer { min: -600, max: 600 };
 const DOCUMENT: &[Block] = &[
     block(
         "file",
-        "the top of a workflow file",
+        "the top level of a workflow file",
         &[
-            key("$schema", Shape::Any, "where an editor finds the schema; never looked at"),
+            key("$schema", Shape::Any, "the schema for editors; ignored by Windlass"),
             key("name", NAME, "identifies the workflow").required(),
             key("version", Shape::Text, "for people").example("1.0"),
-            key("timeout", LENGTH, "bounds the run").otherwise("none"),
+            key("timeout", LENGTH, "timeout of the run").otherwise("none"),
             key(
                 "idempotency_key",
                 PATH,
-                "a path into the input; a second start with its value is the first run",
+                "a path into the input; a second start with the same value returns the first run",
             ),
-            key("sticky", Shape::Words(&["", "soft", "hard"]), "whether one worker does all steps")
+            key("sticky", Shape::Words(&["", "soft", "hard"]), "whether one worker executes all steps")
                 .example("soft"),
             key("priority", Shape::Block("priority"), "which waiting run starts first"),
             key("singleton", Shape::Block("singleton"), "one run at a time"),
@@ -90,15 +86,15 @@ const DOCUMENT: &[Block] = &[
                 Shape::Sized(&Shape::List(&Shape::Block("cancel_on")), 0, 5),
                 "messages that cancel the run",
             ),
-            key("compensate_on_cancel", Shape::Boolean, "whether a cancelled run is undone too")
+            key("compensate_on_cancel", Shape::Boolean, "whether a canceled run is undone as well")
                 .default("false"),
-            key("default_retry", Shape::Block("retry"), "retry policy of steps without one"),
-            key("input_schema", Shape::Schema, "what the input of a run must look like"),
-            key("output_schema", Shape::Schema, "what the output of a run must look like"),
-            key("triggers", Shape::List(&Shape::Block("trigger")), "what starts runs by itself"),
-            key("aux_steps", Shape::Any, "which steps only undo or take over")
-                .no_effect("`on_failure` and `compensate` say it already"),
-            key("steps", Shape::Several(&Shape::Block("step")), "the work").required(),
+            key("default_retry", Shape::Block("retry"), "retry policy of steps without their own"),
+            key("input_schema", Shape::Schema, "schema of the input of a run"),
+            key("output_schema", Shape::Schema, "schema of the output of a run"),
+            key("triggers", Shape::List(&Shape::Block("trigger")), "triggers that start runs"),
+            key("aux_steps", Shape::Any, "steps that only undo others or handle failures")
+                .no_effect("`on_failure` and `compensate` already say it"),
+            key("steps", Shape::Several(&Shape::Block("step")), "the steps").required(),
         ],
     )
     .rules(&[Rule::NeedsWhen("sticky", "hard", "timeout")])
@@ -112,8 +108,8 @@ const DOCUMENT: &[Block] = &[
             key("strategy", Shape::Words(&["fixed", "linear", "exponential"]), "how delays grow")
                 .default("fixed")
                 .example("exponential"),
-            key("initial_delay", LENGTH, "delay before the first further attempt"),
-            key("max_delay", LENGTH, "longest delay; 0 is one hour"),
+            key("initial_delay", LENGTH, "delay before the first retry"),
+            key("max_delay", LENGTH, "longest delay; 0 means one hour"),
             key("multiplier", Shape::NotNegative, "factor of `exponential`").example("2").beside("strategy"),
         ],
     ),
@@ -124,9 +120,13 @@ const DOCUMENT: &[Block] = &[
             key(
                 "max_runs",
                 Shape::Integer { min: i64::MIN, max: u32::MAX as i64 },
-                "runs at once; 0 is no limit",
+                "concurrent runs; 0 means no limit",
             ),
-            key("max_steps", Shape::Integer { min: 0, max: 1000 }, "steps of a run at once; 0 is no limit"),
+            key(
+                "max_steps",
+                Shape::Integer { min: 0, max: 1000 },
+                "concurrent steps of a run; 0 means no limit",
+            ),
         ],
     ),
     block(
@@ -137,7 +137,7 @@ const DOCUMENT: &[Block] = &[
             key(
                 "rules",
                 Shape::Sized(&Shape::Map(&OFFSET_OR_NULL), 1, 20),
-                "seconds that each value is ahead",
+                "seconds that runs with each value are ahead",
             )
             .required()
             .example(r#"{"gold": 60}"#),
@@ -149,17 +149,17 @@ const DOCUMENT: &[Block] = &[
         "a message that cancels the run",
         &[
             key("event", FILLED, "its name").required().example("order.gone"),
-            key("match", Shape::Block("input_match"), "what it must carry"),
-            key("timeout", LENGTH, "how long it is listened for"),
+            key("match", Shape::Block("input_match"), "required content of the message"),
+            key("timeout", LENGTH, "how long to listen for it"),
         ],
     ),
     block(
         "input_match",
-        "a field of a message, and what of the input it must be equal to",
+        "compares a field of a message with a value of the input",
         &[
             key("left", FILLED_PATH, "a path into the message").required(),
-            key("op", Shape::Words(&["eq"]), "how they are compared").required(),
-            key("right", INPUT, "what it must be equal to").required(),
+            key("op", Shape::Words(&["eq"]), "comparison operator").required(),
+            key("right", INPUT, "the required value").required(),
         ],
     ),
     block(
@@ -167,7 +167,7 @@ const DOCUMENT: &[Block] = &[
         "one run at a time",
         &[
             key("mode", Shape::Words(&["skip", "cancel"]), "which of two runs gives way").required(),
-            key("key", PATH, "a path into the input; runs are counted apart for each value of it"),
+            key("key", PATH, "a path into the input; each of its values is limited separately"),
         ],
     ),
 ];

@@ -1,7 +1,10 @@
-//! The keys of what starts runs of dagnats by itself.
+//! The keys of dagnats triggers.
 
 use super::{DURATION, FILLED, LENGTH, LIMIT, NAME, PATH};
-use crate::keys::{Block, Form, NOTHING, Rule, Shape, Variants, WORD_OR_NUMBER, block, key};
+use crate::keys::{
+    Block, Form, NO_MESSAGES, NO_SERVER, NO_WORKERS, NOTHING, Rule, Shape, Variants, WORD_OR_NUMBER, block,
+    key,
+};
 
 const ROUTE: Shape =
     Shape::Form(Form { what: "a path such as `/orders`", pattern: "^/", example: "/orders", also: NOTHING });
@@ -11,7 +14,7 @@ const EXACT_ROUTE: Shape = Shape::Form(Form {
     example: "/orders",
     also: NOTHING,
 });
-/// Sixteen bytes are no more than sixteen letters; what is not ASCII has more bytes than letters.
+/// Sixteen bytes are at most sixteen characters; characters beyond ASCII take several bytes.
 const SECRET: Shape = Shape::Form(Form {
     what: "text of at least 16 bytes",
     pattern: r"^$|[^\x00-\x7f]|^[\s\S]{16,}$",
@@ -28,19 +31,22 @@ const HEADER: Shape = Shape::Form(Form {
 pub(super) const TRIGGERS: &[Block] = &[
     block(
         "trigger",
-        "what starts runs by itself",
+        "a trigger that starts runs",
         &[
             key("id", FILLED, "identifies the trigger").required().example("nightly"),
             key("workflow_id", NAME_OR_NOTHING, "the name of this workflow; filled in")
                 .example("code-review"),
             key("enabled", Shape::Boolean, "whether it fires").default("false"),
             key("source", Shape::Any, "where it came from").no_effect("the server fills it in"),
-            key("cron", Shape::Block("cron_trigger"), "fires by the clock"),
-            key("subject", Shape::Block("subject_trigger"), "fires when something is published"),
-            key("webhook", Shape::Block("webhook_trigger"), "fires on a POST request"),
-            key("http", Shape::Block("http_trigger"), "fires on a request that waits for the answer"),
-            key("external", Shape::Block("external_trigger"), "a kind that a worker brings"),
-            key("debounce", Shape::Block("debounce"), "gathers fires that follow each other")
+            key("cron", Shape::Block("cron_trigger"), "fires on a schedule"),
+            key("subject", Shape::Block("subject_trigger"), "fires when a message is published")
+                .not_yet(NO_MESSAGES),
+            key("webhook", Shape::Block("webhook_trigger"), "fires on a POST request").not_yet(NO_SERVER),
+            key("http", Shape::Block("http_trigger"), "fires on a request that waits for the response")
+                .not_yet(NO_SERVER),
+            key("external", Shape::Block("external_trigger"), "a kind that a worker provides")
+                .not_yet(NO_WORKERS),
+            key("debounce", Shape::Block("debounce"), "combines firings in quick succession")
                 .beside("subject"),
         ],
     )
@@ -50,55 +56,50 @@ pub(super) const TRIGGERS: &[Block] = &[
     ]),
     block(
         "cron_trigger",
-        "fires by the clock",
+        "fires on a schedule",
         &[
             key("expression", FILLED, "minute, hour, day, month, weekday")
                 .required()
                 .example("*/15 6-20 * * 1-5"),
-            key("timezone", Shape::Text, "a name of the tz database").example("UTC"),
-            key("backfill", Shape::Boolean, "whether missed fires are made up for, the latest 100")
+            key("timezone", Shape::Text, "a name from the tz database").example("UTC"),
+            key("backfill", Shape::Boolean, "whether missed firings are made up for, up to the latest 100")
                 .default("false"),
         ],
     ),
     block(
         "subject_trigger",
-        "fires when something is published",
-        &[key("subject", FILLED, "its name, or a pattern of names").required().example("sensors.>")],
+        "fires when a message is published",
+        &[key("subject", FILLED, "subject, or a pattern of subjects").required().example("sensors.>")],
     ),
     block(
         "webhook_trigger",
         "fires on a POST request",
         &[
-            key("path", ROUTE, "where it listens").required(),
-            key("secret", Shape::Text, "signs the requests").example("any"),
+            key("path", ROUTE, "path to listen on").required(),
+            key("secret", Shape::Text, "secret that signs the requests").example("any"),
         ],
     ),
     block(
         "http_trigger",
-        "fires on a request that waits for the answer",
+        "fires on a request that waits for the response",
         &[
-            key("path", EXACT_ROUTE, "where it listens").required(),
-            key("method", Shape::Words(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "how it is asked")
-                .required(),
-            key("timeout_ms", LIMIT, "longest wait for the answer").required().example("5000"),
+            key("path", EXACT_ROUTE, "path to listen on").required(),
+            key("method", Shape::Words(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "HTTP method").required(),
+            key("timeout_ms", LIMIT, "longest wait for the response").required().example("5000"),
             key("max_body_bytes", LIMIT, "largest request").required().example("65536"),
-            key("secret", SECRET, "signs the requests"),
-            key("idempotency_header", HEADER, "a header; a request with its value is answered once"),
-            key(
-                "authentication",
-                Shape::Block("authentication"),
-                "how callers are told to prove who they are",
-            ),
+            key("secret", SECRET, "secret that signs the requests"),
+            key("idempotency_header", HEADER, "a header; requests with the same value get the same response"),
+            key("authentication", Shape::Block("authentication"), "how callers should authenticate"),
         ],
     ),
     block(
         "authentication",
-        "how callers are told to prove who they are; a description, which is passed on",
+        "how callers should authenticate; a description that is passed on",
         &[
-            key("name", FILLED, "what the scheme is called").required().example("main"),
-            key("type", Shape::Words(&["http", "apiKey", "oauth2", "openIdConnect"]), "what kind of scheme")
+            key("name", FILLED, "name of the scheme").required().example("main"),
+            key("type", Shape::Words(&["http", "apiKey", "oauth2", "openIdConnect"]), "kind of scheme")
                 .required(),
-            key("bearer_format", Shape::Any, "what a token looks like").example("JWT"),
+            key("bearer_format", Shape::Any, "format of a token").example("JWT"),
             key("description", Shape::Any, "for people"),
         ],
     )
@@ -114,23 +115,23 @@ pub(super) const TRIGGERS: &[Block] = &[
     }),
     block(
         "http_authentication",
-        "a scheme of HTTP",
+        "an HTTP scheme",
         &[
-            key("scheme", FILLED, "which one").required().example("bearer"),
-            key("in", Shape::Any, "where a key stands").example("header"),
-            key("header_name", Shape::Any, "the header of a key").example("X-Key"),
+            key("scheme", FILLED, "the HTTP scheme").required().example("bearer"),
+            key("in", Shape::Any, "where the key is sent").example("header"),
+            key("header_name", Shape::Any, "name of the key's header").example("X-Key"),
         ],
     )
     .part(),
     block(
         "key_authentication",
-        "a key that is sent along",
+        "an API key",
         &[
-            key("in", Shape::Words(&["header", "query", "cookie"]), "where it stands")
+            key("in", Shape::Words(&["header", "query", "cookie"]), "where it is sent")
                 .required()
                 .example("query"),
-            key("header_name", Shape::Any, "the header it stands in").example("X-Key"),
-            key("scheme", Shape::Any, "a scheme of HTTP"),
+            key("header_name", Shape::Any, "name of its header").example("X-Key"),
+            key("scheme", Shape::Any, "an HTTP scheme"),
         ],
     )
     .rules(&[Rule::NeedsWhen("in", "header", "header_name")])
@@ -139,27 +140,27 @@ pub(super) const TRIGGERS: &[Block] = &[
         "other_authentication",
         "a scheme with its own rules",
         &[
-            key("scheme", Shape::Any, "a scheme of HTTP"),
-            key("in", Shape::Any, "where a key stands").example("header"),
-            key("header_name", Shape::Any, "the header of a key").example("X-Key"),
+            key("scheme", Shape::Any, "an HTTP scheme"),
+            key("in", Shape::Any, "where the key is sent").example("header"),
+            key("header_name", Shape::Any, "name of the key's header").example("X-Key"),
         ],
     )
     .part(),
     block(
         "external_trigger",
-        "a kind that a worker brings",
+        "a kind that a worker provides",
         &[
-            key("kind", FILLED, "which kind").required().example("mail"),
-            key("config", Shape::Any, "what the kind needs").example(r#"{"box": "in"}"#),
+            key("kind", FILLED, "the kind").required().example("mail"),
+            key("config", Shape::Any, "settings of the kind").example(r#"{"box": "in"}"#),
         ],
     ),
     block(
         "debounce",
-        "gathers fires that follow each other",
+        "combines firings in quick succession",
         &[
             key("period", DURATION, "quiet time after the last one, at most 7 days").required().example("5s"),
             key("timeout", LENGTH, "longest wait of the first one, at least `period`").example("30s"),
-            key("key", PATH, "a path; each value of it is gathered apart"),
+            key("key", PATH, "a path; each of its values is debounced separately"),
         ],
     ),
 ];

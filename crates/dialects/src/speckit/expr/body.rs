@@ -1,4 +1,4 @@
-//! The text of one block with its blanks collapsed, and the way back to where each part was written.
+//! The text of one block with collapsed blanks, and the mapping back to the original positions.
 
 use super::Locate;
 use std::ops::Range;
@@ -6,9 +6,9 @@ use windlass_ir::Span;
 use windlass_ir::expr::python;
 
 pub(super) struct Body<'a> {
-    /// Every run of blanks outside quotes is one space; there are none at the ends.
+    /// Every run of blanks outside quotes is one space, with none at the ends.
     pub text: String,
-    /// For each byte of `text` the place of that byte in the original, and the end of the original.
+    /// For each byte of `text`, its position in the original; and the end of the original.
     origin: Vec<usize>,
     locate: Locate<'a>,
 }
@@ -55,7 +55,7 @@ impl<'a> Body<'a> {
         start..start + python::strip(part).len()
     }
 
-    /// Where a range stands in the file, without the blanks around it: a space may stand for many of them.
+    /// The location of a range in the file, without surrounding blanks: a space may stand for many of them.
     pub fn span(&self, range: Range<usize>) -> Span {
         let range = self.strip(range);
         let start = self.origin[range.start];

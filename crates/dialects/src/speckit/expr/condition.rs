@@ -1,5 +1,5 @@
-//! Conditions: true, false, or exactly one block. Anything else is text for the original, and text is always true, so it
-//! is an error here as it is there.
+//! Conditions: true, false, or exactly one block. For the original, anything else is text, and text is always true,
+//! so it is an error.
 
 use super::body::Body;
 use super::parse::Parser;
@@ -8,8 +8,8 @@ use std::ops::Range;
 use windlass_ir::expr::{Expr, Node, Template, python};
 use windlass_ir::{Code, Diagnostic, Severity, Value};
 
-/// Reads the condition of a step. What is wrong with its braces is an error; such a condition stands as true, which is
-/// what the original would make of most of them.
+/// Parses the condition of a step. Invalid braces are an error; such a condition counts as true, as the original
+/// would treat most of them.
 pub fn parse_condition(text: &str, locate: Locate<'_>) -> (Expr, Vec<Diagnostic>) {
     let constant = |flag: bool| Expr::new(Node::Literal(Value::Bool(flag)), locate(0..text.len()));
     if let Some(flag) = spoken(text) {
@@ -22,8 +22,8 @@ pub fn parse_condition(text: &str, locate: Locate<'_>) -> (Expr, Vec<Diagnostic>
     }
 }
 
-/// Reads a condition as the original evaluates it, whatever it is: text is true unless it says false or is empty. What
-/// a step would refuse is a warning.
+/// Parses a condition as the original evaluates it: text is true unless it says false or is empty. Conditions that a
+/// step would refuse are warnings.
 pub fn parse_any_condition(text: &str, locate: Locate<'_>) -> (Template, Vec<Diagnostic>) {
     let (template, mut findings) = parse_template(text, locate);
     if spoken(text).is_none() && whole_block(text).is_none() {
@@ -32,7 +32,7 @@ pub fn parse_any_condition(text: &str, locate: Locate<'_>) -> (Template, Vec<Dia
     (template, findings)
 }
 
-/// The empty text is false; blanks are not empty.
+/// Empty text is false; blanks are not empty.
 fn spoken(text: &str) -> Option<bool> {
     let word = python::strip(text);
     if text.is_empty() || word.eq_ignore_ascii_case("false") {
@@ -41,7 +41,7 @@ fn spoken(text: &str) -> Option<bool> {
     word.eq_ignore_ascii_case("true").then_some(true)
 }
 
-/// The range between the braces when the text is one block that ends where it says.
+/// The range between the braces if the text is one properly closed block.
 fn whole_block(text: &str) -> Option<Range<usize>> {
     single_block(text).filter(|_| unclosable(text).is_none())
 }
@@ -58,7 +58,7 @@ fn unclosable(text: &str) -> Option<Block> {
     None
 }
 
-/// What is wrong with a condition that is neither a word nor one block.
+/// Explains a condition that is neither a word nor one block.
 fn braces(text: &str, severity: Severity, locate: Locate<'_>) -> Diagnostic {
     let stripped = python::strip(text);
     let start = text.len() - text.trim_start_matches(python::is_space).len();
@@ -66,25 +66,26 @@ fn braces(text: &str, severity: Severity, locate: Locate<'_>) -> Diagnostic {
     let (code, message, help) = match unclosable(stripped) {
         Some(Block::Cut(_)) => (
             Code::ConditionBlockUnclosable,
-            "a quote hides the end of the block, so only what stands before the first `}}` would be evaluated",
+            "a quote hides the end of the block, so only the part before the first `}}` would be evaluated",
             "close the quote before `}}`",
         ),
         None if stripped.contains(OPEN) => (
             Code::ConditionNotOneBlock,
-            "the block is not alone, so the condition becomes text, and almost every text is true",
-            "put the whole condition into one pair of braces, e.g. `{{ inputs.a and inputs.b }}`",
+            "the block is not alone, so the condition becomes text, and almost all text is true",
+            "put the whole condition in one pair of braces, e.g. `{{ inputs.a and inputs.b }}`",
         ),
         Some(Block::Closed(_) | Block::Unclosed) | None => (
             Code::ConditionWithoutBraces,
             "the condition is not in braces, so it is text, and this text is always true",
-            "put the whole condition into one pair of braces, e.g. `{{ inputs.count > 1 }}`, or write true or false",
+            "put the whole condition in one pair of braces, e.g. `{{ inputs.count > 1 }}`, or write true or \
+                false",
         ),
     };
     let suggest = if code == Code::ConditionWithoutBraces { correction(stripped) } else { None };
     Diagnostic::new(severity, code, message).at(locate(place)).suggest(suggest).help(help)
 }
 
-/// The same condition in one block, if that is certainly what was meant: everything in it can be read as written.
+/// The same condition in one block, if that is clearly the intent: everything in it parses as written.
 fn correction(text: &str) -> Option<String> {
     let core = without_braces(text);
     let core = python::strip(&core);
@@ -99,7 +100,7 @@ fn correction(text: &str) -> Option<String> {
     (plain && parser.into_findings().is_empty()).then(|| format!("{OPEN} {core} {CLOSE}"))
 }
 
-/// The text without any braces outside quotes, and with one space where they were.
+/// The text without any braces outside quotes, and with one space in their place.
 fn without_braces(text: &str) -> String {
     let mut out = String::new();
     let (mut rest, mut quote) = (text, None);

@@ -1,5 +1,5 @@
-//! One filter of a chain, the text between two `|`: `upper`, `join(', ')`. What the original would raise for is a
-//! [`Problem`].
+//! One filter of a chain, the text between two `|`: `upper`, `join(', ')`. A [`Problem`] is something that the
+//! original would raise for.
 
 use super::meant::shortened;
 use super::scan;
@@ -12,9 +12,9 @@ const WITHOUT_ARGUMENT: [Function; 5] =
     [Function::FromJson, Function::Upper, Function::Lower, Function::Length, Function::ToJson];
 const WITH_ARGUMENT: [Function; 5] =
     [Function::Default, Function::Join, Function::Map, Function::Contains, Function::Split];
-const FORMS: &str = "filters are default, default('x'), join('sep'), map('attr'), contains('s'), split('sep'), \
-                     from_json, upper, lower, length and to_json";
-/// Words of other languages for filters that have another word here.
+const FORMS: &str = "use default, default('x'), join('sep'), map('attr'), contains('s'), split('sep'), \
+    from_json, upper, lower, length or to_json";
+/// Filters of other languages with another name here.
 const FOREIGN: [(&str, &str); 6] = [
     ("len", "length"),
     ("count", "length"),
@@ -24,12 +24,12 @@ const FOREIGN: [(&str, &str); 6] = [
     ("d", "default"),
 ];
 
-/// Why a part of an expression raises.
+/// Why a part of an expression raises an error.
 pub(super) struct Problem {
     pub code: Code,
     pub message: String,
     pub help: String,
-    /// The word at fault.
+    /// The invalid word.
     pub word: Option<String>,
     pub suggest: Option<String>,
 }
@@ -39,7 +39,8 @@ pub(super) fn ambiguous(operator: &str, head: &str) -> Problem {
     Problem {
         code: Code::ExpressionSyntax,
         message: format!(
-            "it is not clear whether the filter is for all of `{head}` or only for what follows `{operator}`"
+            "it is ambiguous whether the filter applies to all of `{head}` or only to the part after \
+                `{operator}`"
         ),
         help: "put the filter and its value in parentheses, e.g. `a == (b | default('x'))`".into(),
         word: Some(operator.into()),
@@ -79,24 +80,24 @@ fn misused(function: Function, text: &str) -> Problem {
     let (code, message, help) = if scan::has_open_quote(rest) {
         (
             Code::ExpressionSyntax,
-            format!("a quote is not closed behind the filter `{name}`"),
+            format!("a quote is not closed after the filter `{name}`"),
             "close the quote",
         )
     } else if spaced {
         let message = format!("there is a space between the filter `{name}` and its argument");
-        (Code::ExpressionSyntax, message, "write the parenthesis directly behind the name")
+        (Code::ExpressionSyntax, message, "write the parenthesis directly after the name")
     } else if !after.is_empty() {
-        let message = format!("`{}` cannot stand behind the filter `{name}`", shortened(after));
+        let message = format!("unexpected `{}` after the filter `{name}`", shortened(after));
         (
             Code::ExpressionSyntax,
             message,
             "put the filter and its value in parentheses, e.g. `(list | length) > 0`",
         )
     } else if rest.contains('\n') {
-        let message = format!("the argument of the filter `{name}` has a line break in it");
-        (Code::ExpressionSyntax, message, "take the text with the line break from an input")
+        let message = format!("the argument of the filter `{name}` contains a line break");
+        (Code::ExpressionSyntax, message, "read the text with the line break from an input")
     } else if WITHOUT_ARGUMENT.contains(&function) {
-        (Code::BadArity, format!("the filter `{name}` takes no argument, and no parentheses"), FORMS)
+        (Code::BadArity, format!("the filter `{name}` takes no argument and no parentheses"), FORMS)
     } else {
         (Code::BadArity, format!("the filter `{name}` takes one argument"), FORMS)
     };
@@ -105,8 +106,9 @@ fn misused(function: Function, text: &str) -> Problem {
 
 fn unknown(name: &str, text: &str) -> Problem {
     if text.is_empty() {
-        let message = "a filter is missing behind `|`".to_owned();
-        let help = "write `or` for \"one of both\"; a filter stands behind a single `|`, e.g. `value | default('x')`";
+        let message = "missing filter after `|`".to_owned();
+        let help = "write `or` for a logical or; a single `|` is followed by a filter, e.g. `value | \
+            default('x')`";
         return Problem {
             code: Code::ExpressionSyntax,
             message,
@@ -120,7 +122,7 @@ fn unknown(name: &str, text: &str) -> Problem {
     let foreign = FOREIGN.iter().find(|(other, _)| other.eq_ignore_ascii_case(word)).map(|(_, ours)| *ours);
     Problem {
         code: Code::UnknownFunction,
-        message: format!("there is no filter `{}`", shortened(word)),
+        message: format!("unknown filter `{}`", shortened(word)),
         help: FORMS.into(),
         word: Some(word.into()),
         suggest: foreign.or_else(|| nearest(word, names)).map(str::to_owned),
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn forms() {
+    fn filter_forms() {
         check("upper", Ok((Function::Upper, None)));
         check("default", Ok((Function::Default, None)));
         check("default('a, b')", Ok((Function::Default, Some("'a, b'"))));

@@ -1,4 +1,5 @@
-//! What an author probably meant by something that silently becomes null: mostly words and signs of other languages.
+//! Guesses what an author meant by something that silently becomes null: mostly words and operators of other
+//! languages.
 
 use super::{path, scan};
 use windlass_ir::expr::python;
@@ -6,11 +7,11 @@ use windlass_ir::suggest::nearest;
 
 pub(super) struct Meant {
     pub help: String,
-    /// How to write it, when that is certain enough.
+    /// How to write it, if that is certain enough.
     pub suggest: Option<String>,
 }
 
-/// Functions and methods of other languages that are filters here, and what the filter is called.
+/// Functions and methods of other languages that are filters here, and the names of the filters.
 const CALLS: [(&str, &str); 10] = [
     ("length", "length"),
     ("len", "length"),
@@ -32,7 +33,7 @@ fn write(suggest: String, help: &str) -> Option<Meant> {
     Some(Meant { help: help.into(), suggest: Some(suggest) })
 }
 
-/// Enough of a long text to recognise it.
+/// Shortens a long text for messages.
 pub(super) fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 40;
     match text.char_indices().nth(CHARS_MAX) {
@@ -41,7 +42,7 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// The first guess that fits; the more telling ones come first.
+/// The first guess that matches; the more specific ones come first.
 pub(super) fn guess(text: &str) -> Option<Meant> {
     const GUESSES: [fn(&str) -> Option<Meant>; 11] = [
         missing, open_quote, negation, words, comparison, choice, call, subscript, number, braces, arithmetic,
@@ -49,7 +50,7 @@ pub(super) fn guess(text: &str) -> Option<Meant> {
     GUESSES.iter().find_map(|guess| guess(text))
 }
 
-/// A text that begins with none of the words that a path begins with.
+/// Text that does not start with a word that starts a path.
 pub(super) fn unknown_root(text: &str) -> Meant {
     const FOREIGN: [(&str, &str); 6] = [
         ("parameters", "inputs"),
@@ -63,8 +64,8 @@ pub(super) fn unknown_root(text: &str) -> Meant {
     let foreign = FOREIGN.iter().find(|(other, _)| *other == root).map(|(_, ours)| *ours);
     let root = foreign.or_else(|| nearest(root, path::roots()));
     let help = match text.contains('.') {
-        true => "a path begins with inputs, steps, item, fan_in or context",
-        false => "a path begins with inputs, steps, item, fan_in or context; put a text in quotes",
+        true => "a path starts with inputs, steps, item, fan_in or context",
+        false => "a path starts with inputs, steps, item, fan_in or context; put strings in quotes",
     };
     Meant { help: help.into(), suggest: root.map(|root| format!("{root}{rest}")) }
 }
@@ -89,7 +90,7 @@ fn open_quote(text: &str) -> Option<Meant> {
 fn negation(text: &str) -> Option<Meant> {
     let inner =
         text.strip_prefix('!').or_else(|| text.strip_prefix("not").filter(|rest| rest.starts_with('(')))?;
-    write(format!("not {}", python::strip(inner)), "`not` needs a space behind it")
+    write(format!("not {}", python::strip(inner)), "`not` needs a space after it")
 }
 
 /// `&&`, `AND`, and words without spaces around them.
@@ -117,13 +118,13 @@ fn words(text: &str) -> Option<Meant> {
     if glued { say("put spaces around `and`, `or` and `in`") } else { None }
 }
 
-/// A single `=`, the rest of `===`, and `is` of Jinja.
+/// A single `=`, the rest of `===`, and Jinja's `is`.
 fn comparison(text: &str) -> Option<Meant> {
     if let Some((value, test)) = text.split_once(" is ") {
         let operator = if test.starts_with("not ") { "==" } else { "!=" };
         return match test.strip_prefix("not ").unwrap_or(test) {
-            "defined" => write(format!("{value} {operator} null"), "there are no tests with `is`"),
-            _ => say("there are no tests with `is`; compare with `==`, or with null"),
+            "defined" => write(format!("{value} {operator} null"), "`is` tests are not supported"),
+            _ => say("`is` tests are not supported; compare with `==`, or with null"),
         };
     }
     if scan::has(text, " = ") {
@@ -135,7 +136,7 @@ fn comparison(text: &str) -> Option<Meant> {
 fn choice(text: &str) -> Option<Meant> {
     let python = scan::has(text, " if ") || text.starts_with("if ");
     if python || scan::has(text, "?") {
-        say("there is no choice between two values; use an `if` step, or `| default(…)`")
+        say("conditional expressions are not supported; use an `if` step, or `| default(…)`")
     } else {
         None
     }
@@ -146,7 +147,7 @@ fn call(text: &str) -> Option<Meant> {
     let (before, argument) = text.strip_suffix(')')?.split_once('(')?;
     let (value, name) = before.rsplit_once('.').map_or((None, before), |(value, name)| (Some(value), name));
     if name.is_empty() || !name.chars().all(python::is_word) {
-        return say("a group stands alone; nothing is taken from it");
+        return say("nothing can follow a group in parentheses");
     }
     let filter = CALLS.iter().find(|(other, _)| *other == name).map(|(_, filter)| *filter);
     let suggest = match (filter, value, argument) {
@@ -156,7 +157,7 @@ fn call(text: &str) -> Option<Meant> {
         (_, _, _) => None,
     };
     Some(Meant {
-        help: "there are no functions and methods; filters stand behind a value, as in `value | upper`"
+        help: "functions and methods are not supported; use filters after a value, as in `value | upper`"
             .into(),
         suggest,
     })
@@ -168,17 +169,17 @@ fn subscript(text: &str) -> Option<Meant> {
         let key = rest.split_once(']').map_or("", |(key, _)| key);
         if let Some(key) = scan::literal(key) {
             let after = rest.split_once(']').map_or("", |(_, after)| after);
-            return write(format!("{before}.{key}{after}"), "a key is written behind a point");
+            return write(format!("{before}.{key}{after}"), "write keys after a dot");
         }
         let twice =
             before.chars().all(|c| python::is_word(c) || matches!(c, '.' | '-')) && rest.contains("][");
         return match twice {
-            true => say("only one index can follow a name; let a step take the value apart"),
-            false => say("an index is a number directly behind a name, as in `inputs.list[0]`"),
+            true => say("only one index can follow a name; take the value apart in a step"),
+            false => say("an index is a number directly after a name, as in `inputs.list[0]`"),
         };
     }
     if text.starts_with('(') || text.contains(").") {
-        say("nothing can be taken from a group; write the path without parentheses")
+        say("nothing can follow a group; write the path without parentheses")
     } else {
         None
     }
@@ -194,27 +195,27 @@ fn number(text: &str) -> Option<Meant> {
     let suggest =
         hexadecimal.map(|int| int.to_string()).or_else(|| exponent.map(|float| format!("{float:.1}")));
     Some(Meant {
-        help: "a number is digits with an optional point; an exponent needs the point: `1.0e3`".into(),
+        help: "a number is digits with an optional decimal point; an exponent needs the point: `1.0e3`"
+            .into(),
         suggest,
     })
 }
 
 fn braces(text: &str) -> Option<Meant> {
     if text.starts_with("${") || text.starts_with('$') {
-        return say("a value is written without `$`");
+        return say("write values without `$`");
     }
     if !text.contains(['{', '}']) {
         return None;
     }
-    say(
-        "a block has two braces on each side and none inside; an object is read from text: `'{\"a\": 1}' | from_json`",
-    )
+    say("a block has two braces on each side and none inside; parse objects from text: `'{\"a\": 1}' | \
+            from_json`")
 }
 
 fn arithmetic(text: &str) -> Option<Meant> {
     let signs = [" - ", "+", "*", "/", "%", "~"];
     if signs.iter().any(|sign| scan::has(text, sign)) {
-        say("there is no arithmetic; let a step compute the value")
+        say("arithmetic is not supported; compute the value in a step")
     } else {
         None
     }

@@ -1,5 +1,5 @@
-//! The grammar, as the original tries it: a whole text in quotes, a group, filters, `or`, `and`, `not`, comparisons,
-//! literals, and at last a path. Every split is made at the first place outside quotes and brackets.
+//! The grammar, in the order in which the original tries it: a whole quoted string, a group, filters, `or`, `and`,
+//! `not`, comparisons, literals, and finally a path. Every split is at the first match outside quotes and brackets.
 
 use super::FINDINGS_MAX;
 use super::body::Body;
@@ -10,9 +10,10 @@ use std::ops::Range;
 use windlass_ir::expr::{BinaryOp, Expr, Function, Node, python};
 use windlass_ir::{Code, Diagnostic, Severity, Span, Value};
 
-/// Levels of groups, lists, operators and arguments: each is scanned again, so they bound the time as well.
+/// The maximum nesting of groups, lists, operators and arguments. Each level is scanned again, so this bounds the
+/// time as well.
 const DEPTH_MAX: usize = 100;
-/// Levels of the tree, which a long chain of `or`, filters or members makes high as well.
+/// The maximum height of the tree, which also grows with long chains of `or`, filters or members.
 const HEIGHT_MAX: usize = 240;
 
 /// An expression and its height as a tree.
@@ -24,9 +25,9 @@ pub(super) struct Parsed {
 pub(super) struct Parser<'a> {
     pub body: &'a Body<'a>,
     depth: usize,
-    /// Whether the part that is being read is evaluated whenever the whole is.
+    /// Whether the current part is always evaluated with the whole.
     certain: bool,
-    /// Whether all paths are made of plain names, so that nothing was probably meant as something else.
+    /// Whether all paths consist of plain names, so that there is no reason to guess another intent.
     pub plain: bool,
     findings: Vec<Diagnostic>,
 }
@@ -84,7 +85,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `a or b or c`: only the first is always evaluated.
+    /// `a or b or c`: only the first operand is always evaluated.
     fn chain(&mut self, op: BinaryOp, token: &str, range: Range<usize>) -> Parsed {
         let certain = self.certain;
         let mut chain: Option<Parsed> = None;
@@ -128,7 +129,7 @@ impl<'a> Parser<'a> {
         if holds { found } else { self.node(Node::Not(found.expr), range, found.height) }
     }
 
-    /// `head | filter | filter`. An operator in the head would leave open what the filter is for.
+    /// `head | filter | filter`. With an operator in the head, it is ambiguous what the filter applies to.
     fn filters(&mut self, range: Range<usize>) -> Parsed {
         let parts = scan::split(self.text(&range), "|").into_iter();
         let mut parts = parts.map(|part| self.body.strip(range.start + part.start..range.start + part.end));
@@ -149,7 +150,7 @@ impl<'a> Parser<'a> {
         value
     }
 
-    /// Where a filter stands; where one is missing, the `|` before it.
+    /// The location of a filter; if it is missing, the `|` before it.
     fn or_pipe(&self, part: Range<usize>) -> Range<usize> {
         let pipe = self.body.text[..part.start].rfind('|').unwrap_or_default();
         if part.is_empty() { pipe..pipe + 1 } else { part }
@@ -196,12 +197,12 @@ impl<'a> Parser<'a> {
         if scan::is_list(text) { self.list(range) } else { self.path(range) }
     }
 
-    /// A float that overflows is written as what a plan can hold: JSON has no word for it.
+    /// A float that overflows is written in a form that a plan can hold, because JSON cannot represent it.
     fn number(&mut self, number: Value, range: Range<usize>) -> Parsed {
         let text = self.text(&range);
         if matches!(number, Value::Float(_)) && !text.contains('.') {
             let message = format!("`{}` does not fit into 64 bits, so it is not exact", shortened(text));
-            let help = "write a smaller number, or put it in quotes if it need not be compared";
+            let help = "use a smaller number, or put it in quotes if it is never compared";
             self.report(Diagnostic::warning(Code::BadNumber, message).help(help), range.clone());
         }
         match number {
@@ -214,7 +215,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Elements that are empty do not count, as after a last comma.
+    /// Empty elements do not count, such as after a trailing comma.
     fn list(&mut self, range: Range<usize>) -> Parsed {
         let inside = range.start + 1..range.end - 1;
         let (mut items, mut height) = (Vec::new(), 0);
@@ -232,7 +233,7 @@ impl<'a> Parser<'a> {
 
 /// Nodes and findings.
 impl Parser<'_> {
-    /// `below` is the height of the highest child.
+    /// `below` is the height of the tallest child.
     pub fn node(&mut self, node: Node, range: Range<usize>, below: usize) -> Parsed {
         if below >= HEIGHT_MAX {
             return self.too_deep(range);
@@ -250,7 +251,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What would raise when it is evaluated. That is an error only if it is evaluated whenever the whole is.
+    /// Something that raises an error when it is evaluated. It is an error only if it is always evaluated.
     fn raise(&mut self, range: Range<usize>, problem: Problem) -> Parsed {
         let severity = if self.certain { Severity::Error } else { Severity::Warning };
         let finding = Diagnostic::new(severity, problem.code, problem.message.clone());
@@ -263,16 +264,16 @@ impl Parser<'_> {
         Parsed { expr: Box::new(fail(problem.message, self.body.span(range))), height: 2 }
     }
 
-    /// A limit is ours, not the original's, so it is an error wherever it is met.
+    /// Limits are ours, not the original's, so exceeding one is always an error.
     fn too_deep(&mut self, range: Range<usize>) -> Parsed {
         let message = format!("the expression is nested more than {DEPTH_MAX} levels deep");
         let finding = Diagnostic::error(Code::ExpressionLimit, message.clone());
-        self.report(finding.help("split it into several values"), range.clone());
+        self.report(finding.help("split it into several expressions"), range.clone());
         Parsed { expr: Box::new(fail(message, self.body.span(range))), height: 2 }
     }
 }
 
-/// What always raises when it is evaluated.
+/// An expression that always raises an error.
 pub(super) fn fail(message: String, span: Span) -> Expr {
     let args = vec![Expr::new(Node::Literal(Value::text(message)), span)];
     Expr::new(Node::Call { function: Function::Fail, args }, span)

@@ -1,5 +1,5 @@
-//! Dotted paths: `steps.build.output.items[-1]`. What follows a point is a key, whatever it is made of; what begins with
-//! no known word is null.
+//! Dotted paths: `steps.build.output.items[-1]`. Any text after a dot is a key; a path that starts with an unknown
+//! word is null.
 
 use super::meant;
 use super::parse::{Parsed, Parser};
@@ -19,7 +19,7 @@ pub(super) fn roots() -> impl Iterator<Item = &'static str> {
     ROOTS.iter().map(|(word, _)| *word)
 }
 
-/// A part of a path between points: a key, or a key and the place in the list under it.
+/// A part of a path between dots: a key, or a key and an index into its list.
 struct Segment<'a> {
     key: &'a str,
     index: Option<i64>,
@@ -43,7 +43,7 @@ fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| python::is_word(c) || c == '-')
 }
 
-/// `name[0]`: only plain names can be followed by an index, and only by one.
+/// `name[0]`: only plain names can have an index, and only one.
 fn indexed(text: &str) -> Option<(&str, i64)> {
     let (key, index) = text.strip_suffix(']')?.split_once('[')?;
     if is_plain(key) { Some((key, python::index(index)?)) } else { None }
@@ -78,7 +78,7 @@ impl Parser<'_> {
         self.link(Node::Read(Read::Namespace(namespace)), segment, segment.range.start, 0)
     }
 
-    /// A node and the index behind it, if there is one.
+    /// A node and its index, if there is one.
     fn link(&mut self, node: Node, segment: &Segment<'_>, start: usize, below: usize) -> Parsed {
         let Range { start: key, end } = segment.range;
         let named = self.node(node, start..key + segment.key.len(), below);
@@ -88,7 +88,7 @@ impl Parser<'_> {
         self.node(Node::Index { of: named.expr, at: Box::new(at) }, start..end, named.height)
     }
 
-    /// A key may be made of anything, so an odd one is only looked at for what it probably is.
+    /// A key may contain anything, so an odd one is only checked for what it probably means.
     fn check_plain(
         &mut self,
         text: &str,
@@ -103,7 +103,7 @@ impl Parser<'_> {
         self.plain = false;
         if let Some(meant) = meant::guess(text) {
             let message = format!(
-                "`{}` is read as the name of a value, and is null unless one is called so",
+                "`{}` is read as the name of a value, and is null unless there is one with that name",
                 meant::shortened(text)
             );
             let finding =
@@ -116,8 +116,8 @@ impl Parser<'_> {
         self.plain = false;
         let meant = meant::guess(text).unwrap_or_else(|| meant::unknown_root(text));
         let message = match text {
-            "" => "a value is missing here, so it is null".to_owned(),
-            text => format!("`{}` is no value that can be read, so it is null", meant::shortened(text)),
+            "" => "a value is missing here, so this is null".to_owned(),
+            text => format!("`{}` is not a value, so this is null", meant::shortened(text)),
         };
         let finding = Diagnostic::warning(Code::SilentNull, message).suggest(meant.suggest).help(meant.help);
         self.report(finding.reference(text), range.clone());

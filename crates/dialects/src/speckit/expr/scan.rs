@@ -1,14 +1,14 @@
-//! Looking for characters outside of quotes and brackets. A quote ends at the next one of its kind, there are no escapes;
-//! any closing bracket closes any opening one, and one too many closes nothing.
+//! Searches for characters outside quotes and brackets. A quote ends at the next one of its kind, without escapes;
+//! any closing bracket closes any opening one, and extra closing brackets are ignored.
 
 use std::ops::Range;
 
-/// The comparisons in the order in which they are looked for, whatever comes first in the text.
+/// The comparison operators in the order in which they are searched, regardless of their position in the text.
 pub(super) const COMPARISONS: [&str; 8] = ["!=", "==", ">=", "<=", ">", "<", " not in ", " in "];
 pub(super) const OR: &str = " or ";
 pub(super) const AND: &str = " and ";
 
-/// The places of bytes outside quotes and brackets.
+/// The positions of bytes outside quotes and brackets.
 struct TopLevel<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -41,7 +41,7 @@ impl Iterator for TopLevel<'_> {
     }
 }
 
-/// The first places of the operators of a text.
+/// The first positions of the operators in a text.
 #[derive(Default)]
 pub(super) struct Operators {
     pub pipe: Option<usize>,
@@ -72,12 +72,12 @@ impl Operators {
         found
     }
 
-    /// The comparison that splits the text, and where it stands.
+    /// The comparison that splits the text, and its position.
     pub fn comparison(&self) -> Option<(&'static str, usize)> {
         self.comparisons.iter().zip(COMPARISONS).find_map(|(at, token)| at.map(|at| (token, at)))
     }
 
-    /// Any operator that a filter behind it makes ambiguous.
+    /// Any operator that makes a filter after it ambiguous.
     pub fn ambiguous(&self) -> Option<&'static str> {
         let word = self.or.map(|_| OR).or(self.and.map(|_| AND));
         self.comparison().map(|(token, _)| token).or(word).map(str::trim)
@@ -102,7 +102,7 @@ pub(super) fn split(text: &str, token: &str) -> Vec<Range<usize>> {
     parts
 }
 
-/// The places of bytes outside quotes, brackets included.
+/// The positions of bytes outside quotes, including those in brackets.
 fn unquoted(text: &str) -> impl Iterator<Item = (usize, u8)> + '_ {
     let mut quote = None;
     text.bytes().enumerate().filter(move |(_, byte)| match (quote, byte) {
@@ -118,19 +118,19 @@ fn unquoted(text: &str) -> impl Iterator<Item = (usize, u8)> + '_ {
     })
 }
 
-/// Where the `}}` outside quotes stands that ends a block.
+/// The position of the `}}` outside quotes that ends a block.
 pub(super) fn find_close(text: &str) -> Option<usize> {
     unquoted(text).find(|(at, _)| text.as_bytes()[*at..].starts_with(b"}}")).map(|(at, _)| at)
 }
 
-/// The content, if the text is one text in quotes from end to end.
+/// The content, if the text is a single quoted string.
 pub(super) fn literal(text: &str) -> Option<&str> {
     let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'))?;
     let inner = text[1..].strip_suffix(quote)?;
     (!inner.contains(quote)).then_some(inner)
 }
 
-/// Where the bracket that begins the text is closed again. Only the brackets given count.
+/// Where the bracket at the start of the text is closed. Only the given brackets count.
 fn closed_at(text: &str, opening: &[u8], closing: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in unquoted(text) {
@@ -146,17 +146,17 @@ fn closed_at(text: &str, opening: &[u8], closing: &[u8]) -> Option<usize> {
     None
 }
 
-/// The bytes of the group in parentheses that begins the text; 0 when there is none.
+/// The length in bytes of the group in parentheses at the start of the text; 0 if there is none.
 pub(super) fn group_length(text: &str) -> usize {
     if text.starts_with('(') { closed_at(text, b"(", b")").unwrap_or(0) } else { 0 }
 }
 
-/// Whether the text is one group in parentheses from end to end.
+/// Whether the whole text is one group in parentheses.
 pub(super) fn is_group(text: &str) -> bool {
     text.ends_with(')') && group_length(text) == text.len()
 }
 
-/// Whether the text is one list in brackets from end to end.
+/// Whether the whole text is one list in brackets.
 pub(super) fn is_list(text: &str) -> bool {
     text.starts_with('[') && text.ends_with(']') && closed_at(text, b"([{", b")]}") == Some(text.len())
 }
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_and_brackets_hide_what_is_in_them() {
+    fn quotes_and_brackets_hide_their_content() {
         let parts = |text: &'static str, token| {
             split(text, token).into_iter().map(|part| &text[part]).collect::<Vec<_>>()
         };
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn wholes() {
+    fn whole_groups_lists_and_strings_are_recognized() {
         assert_eq!(literal("'a\"b'"), Some("a\"b"));
         assert_eq!((literal("'a' 'b'"), literal("'"), literal("'a\"")), (None, None, None));
         assert!(is_group("(a or (b))") && !is_group("(a) and (b)"));

@@ -1,5 +1,5 @@
-//! What an expression can read when it is tried alone: one JSON value with `inputs`, `steps`, `item`, `fan_in`, `run_id`
-//! and `workflow_dir`.
+//! The scope of a standalone expression: one JSON value with `inputs`, `steps`, `item`, `fan_in`, `run_id` and
+//! `workflow_dir`.
 
 use windlass_ir::Value;
 use windlass_ir::expr::{EvalError, Namespace, Read, Scope, Semantics, is_truthy};
@@ -12,7 +12,7 @@ struct Alone {
     context: Value,
 }
 
-/// What is missing or empty is an empty object or an empty text; only the item may be anything.
+/// Missing or empty entries become an empty object or an empty string; only the item may be anything.
 pub fn scope(context: &Value) -> impl Scope + use<> {
     let given = |key: &str| context.get(key).cloned().unwrap_or(Value::Null);
     let or = |key: &str, instead: Value| {

@@ -1,5 +1,6 @@
-//! Workflows made by dice: every construct of the representation, nested, with names and texts that no person would choose.
-//! Under the rules of another dialect nearly everything is allowed; under the house rules only what a file could say.
+//! Random workflows: every construct of the representation, nested, with names and texts that no person would choose.
+//! Under the rules of another dialect nearly everything is allowed; under the native rules only what a file can
+//! express.
 
 mod steps;
 mod values;
@@ -7,7 +8,7 @@ mod values;
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_dialects::swdl::WORDS;
-use windlass_ir::expr::{Semantics, Template};
+use windlass_ir::expr::{ResultShapes, Semantics, Template};
 use windlass_ir::policy::{
     Budget, CancelOn, Concurrency, OnConflict, Priority, RunPolicy, Singleton, Sticky,
 };
@@ -20,15 +21,17 @@ use windlass_ir::{Duration, Span, Spanned, Value};
 
 static SWDL: Words = WORDS;
 
-/// Numbers that look like chance and are the same on every machine.
+/// Pseudorandom numbers that are the same on every machine.
 #[derive(Debug)]
 pub struct Dice {
     state: u64,
     foreign: bool,
+    /// Whether results have the shape of Spec Kit, which contains types and conditions as written.
+    speckit: bool,
     names: usize,
     /// Parameters that expressions may read.
     parameters: Vec<Arc<str>>,
-    /// Whether gates may send the run back; then no id holds what counts the passes.
+    /// Whether gates may send the run back; then no id contains the character that numbers the passes.
     goes_back: bool,
 }
 
@@ -43,10 +46,12 @@ pub fn workflow(seed: u64) -> Workflow {
     let foreign = !seed.is_multiple_of(4);
     let rules = [Semantics::SPECKIT, Semantics::DAGNATS, Semantics::DCC];
     let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let mut dice = Dice { state, foreign, names: 0, parameters: Vec::new(), goes_back: false };
+    let mut dice =
+        Dice { state, foreign, speckit: false, names: 0, parameters: Vec::new(), goes_back: false };
     let dice = &mut dice;
     dice.goes_back = dice.maybe();
     let semantics = if foreign { *dice.pick(&rules) } else { Semantics::HOUSE };
+    dice.speckit = semantics.results == ResultShapes::Speckit;
     let parameters = dice.map(3, Dice::parameter);
     dice.parameters = parameters.keys().cloned().collect();
     let secrets: Vec<Arc<str>> = (0..dice.roll(3)).map(|_| dice.name()).collect();
@@ -96,7 +101,7 @@ impl Dice {
         (0..self.roll(6)).map(|_| *self.pick(ODD)).collect()
     }
 
-    /// Text that takes no expressions.
+    /// Text without expressions.
     fn text(&mut self) -> Arc<str> {
         match self.foreign {
             true => self.odd().into(),
@@ -137,7 +142,7 @@ impl Dice {
         1 + self.roll(9) as u32
     }
 
-    // The top
+    // The top level
 
     fn header(&mut self) -> Header {
         let number = self.roll(9);
@@ -205,7 +210,7 @@ impl Dice {
         hooks
     }
 
-    /// A text that no other is equal to.
+    /// A text that is different from all others.
     fn unique(&mut self) -> Arc<str> {
         self.names += 1;
         let (number, text) = (self.names, self.text());

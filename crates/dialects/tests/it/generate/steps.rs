@@ -4,6 +4,7 @@ use super::Dice;
 use indexmap::IndexMap;
 use std::collections::HashSet;
 use std::sync::Arc;
+use windlass_dialects::speckit;
 use windlass_ir::expr::{StepId, Template};
 use windlass_ir::policy::{
     Backoff, Growth, Idempotency, IdempotencyScope, OnFailure, Policy, Rate, Retry, RetryAfter, Spread,
@@ -47,7 +48,7 @@ impl Dice {
         }
     }
 
-    /// The house gives each kind only what means something for it.
+    /// The native dialect accepts for each kind only what applies to it.
     pub(super) fn policy(&mut self, works: bool, bounded: bool) -> Policy {
         let failures = [OnFailure::Halt, OnFailure::Rollback, OnFailure::Continue, OnFailure::SkipDependents];
         let open = self.foreign || works;
@@ -124,7 +125,7 @@ impl Dice {
         }
     }
 
-    /// Lets gates send the run back to something that they wait for.
+    /// Lets gates send the run back to one of their dependencies.
     pub(super) fn send_back(&mut self, steps: &mut [Step]) {
         let ties = steps.first().map(|step| &step.policy);
         let tied = ties.is_some_and(|policy| {
@@ -139,18 +140,24 @@ impl Dice {
         }
     }
 
+    /// A value that results contain as its author wrote it.
+    fn written(&mut self) -> Option<Value> {
+        if self.speckit { self.some(|dice| Value::text(dice.odd())) } else { None }
+    }
+
     pub(super) fn step(&mut self, id: Arc<str>, implicit: bool, depth: usize) -> Step {
         let kind = self.kind(&id, depth);
         let works = matches!(kind, Kind::Action(_));
         let scope = !kind.bodies().is_empty();
         let declares = self.foreign || works || (scope && !matches!(kind, Kind::ForEach(_)));
         let computed = scope || (self.foreign && self.maybe());
+        let recorded = if self.speckit { speckit::type_of(&kind) } else { None };
         let step = Step {
             number: StepId(0),
             implicit,
             name: if self.maybe() { self.odd().into() } else { id.clone() },
             description: self.some(|dice| dice.odd().into()),
-            word: "",
+            word: recorded.unwrap_or_default(),
             needs: Vec::new(),
             condition: self.some(Self::condition),
             inputs: self.map(2, Self::input),
@@ -164,7 +171,7 @@ impl Dice {
         if depth > 0 && self.roll(8) == 0 { self.guarded(step, depth - 1) } else { step }
     }
 
-    /// As the house dialect wraps a stage that says how it is undone.
+    /// As the native dialect wraps a stage with a compensation.
     pub(super) fn guarded(&mut self, step: Step, depth: usize) -> Step {
         let compensate = self.some(|dice| dice.handler(&step.id.value, depth));
         let finally =
@@ -219,7 +226,7 @@ impl Dice {
                 on_failure: *self.pick(&[ItemFailure::Halt, ItemFailure::Continue]),
                 items_max: self.some(|dice| u64::from(dice.count())),
                 isolated: self.maybe(),
-                as_written: None,
+                as_written: self.written(),
             }),
             4 => Kind::Repeat(Repeat {
                 test: *self.pick(&[RepeatTest::While, RepeatTest::Until, RepeatTest::DoWhile]),
@@ -227,7 +234,7 @@ impl Dice {
                 rounds_max: self.count(),
                 delay: self.some(Self::duration),
                 body: self.steps(below, least),
-                as_written: None,
+                as_written: self.written(),
             }),
             5 => Kind::Choose(Choose::If {
                 condition: self.condition(),

@@ -87,7 +87,7 @@ impl Dice {
         }
     }
 
-    /// What can be read everywhere but in triggers, and fits every type.
+    /// Values that can be read everywhere except in triggers, and match every type.
     pub(super) fn house_node(&mut self) -> Node {
         let parameters = self.parameters.clone();
         let Some(name) = (!parameters.is_empty()).then(|| self.pick(&parameters).clone()) else {
@@ -177,7 +177,7 @@ impl Dice {
         }
     }
 
-    /// A default that fits every type there is, if the type is any.
+    /// A default that matches every type, if the type is any.
     pub(super) fn default(&mut self, ty: &Type) -> Option<Value> {
         let value = self.value(2);
         let fits = *ty == Type::Any && (self.foreign || value != Value::Null);

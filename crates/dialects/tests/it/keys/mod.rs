@@ -1,7 +1,7 @@
-//! Keeps the tables of keys true: each row is held against the reader of its dialect, the schemas made from them agree with
-//! the readers on all files of the tests, and the committed copies are what the program writes.
+//! Keeps the key tables correct: each row is compared with the reader of its dialect, the generated schemas agree
+//! with the readers on all test files, and the committed copies are up to date.
 //!
-//! `UPDATE_SCHEMAS=1` and `UPDATE_DOCS=1` write those copies anew.
+//! `UPDATE_SCHEMAS=1` and `UPDATE_DOCS=1` rewrite those copies.
 
 mod sample;
 mod subjects;
@@ -18,7 +18,7 @@ use windlass_dialects::text::{Format, Limits};
 use windlass_dialects::{Text, text};
 use windlass_ir::{Code, Diagnostic, Severity, Source, SourceId};
 
-/// Everything that is wrong, and not the first thing.
+/// Reports all problems, not only the first.
 fn none(problems: impl IntoIterator<Item = String>) {
     let problems: Vec<String> = problems.into_iter().collect();
     assert!(problems.is_empty(), "{} problems\n{}", problems.len(), problems.join("\n"));
@@ -34,7 +34,7 @@ fn shown(findings: &[Diagnostic]) -> String {
     shown.collect::<Vec<_>>().join("; ")
 }
 
-/// What the reader says about a row of a table, and whether that is what the row says.
+/// Compares a row of a table with the reader.
 fn check_row(subject: &Subject, place: &Place, key: &Key, file: &Json) -> Result<(), String> {
     let findings = subject.findings(file);
     let of_key = |severity| findings.iter().any(|f| f.severity == severity && names(f, key.name));
@@ -42,18 +42,18 @@ fn check_row(subject: &Subject, place: &Place, key: &Key, file: &Json) -> Result
         |f: &&Diagnostic| matches!(f.code, Code::UnknownKey | Code::IgnoredKey) && names(f, key.name);
     let wrong_error = findings.iter().find(|f| f.is_error() && !subject.is_beyond_schema(f));
     let problem = match key.status {
-        Status::Honoured if findings.iter().any(|f| is_unread(&f)) => "the reader does not honour it",
-        Status::Honoured if wrong_error.is_some() => "the example is refused",
+        Status::Supported if findings.iter().any(|f| is_unread(&f)) => "the reader does not support it",
+        Status::Supported if wrong_error.is_some() => "the example is refused",
         Status::NoEffect(_) if !of_key(Severity::Hint) && !of_key(Severity::Warning) => "no hint names it",
         Status::Warned(_) if !of_key(Severity::Warning) => "no warning names it",
         Status::Refused(_) if !of_key(Severity::Error) => "no error names it",
-        Status::Honoured | Status::NoEffect(_) | Status::Warned(_) | Status::Refused(_) => return Ok(()),
+        Status::Supported | Status::NoEffect(_) | Status::Warned(_) | Status::Refused(_) => return Ok(()),
     };
     Err(format!("{} {}.{}: {problem}: {}\n  {file}", subject.name, place.name(), key.name, shown(&findings)))
 }
 
 #[test]
-fn every_row_is_what_the_reader_does() {
+fn every_row_matches_the_reader() {
     for subject in subjects() {
         let rows = subject.rows();
         assert!(rows.len() > 5, "the rows must be found");
@@ -62,7 +62,7 @@ fn every_row_is_what_the_reader_does() {
 }
 
 #[test]
-fn a_row_that_lies_is_found() {
+fn a_wrong_row_is_detected() {
     let subject = subjects().next().expect("there are readers");
     let (route, key, file) = subject.rows().swap_remove(0);
     let lie = |status| check_row(subject, &route.end, &Key { status, ..*key }, &file).is_err();
@@ -87,9 +87,9 @@ fn check_unknown(subject: &Subject, route: &Route) -> Result<(), String> {
     if !is_reported {
         return Err(format!("{place}: `{NO_KEY}` is not reported: {}\n  {file}", shown(&findings)));
     }
-    // Whoever reports an unknown key lists those that the reader asked for.
+    // The message about an unknown key lists those that the reader asked for.
     let of_key = findings.iter().filter(|finding| finding.reference.as_deref() == Some(NO_KEY));
-    let lists = of_key.filter_map(|finding| finding.help.strip_prefix("the keys here are "));
+    let lists = of_key.filter_map(|finding| finding.help.strip_prefix("use one of "));
     let known: Vec<&str> = route.end.keys(subject.language()).iter().map(|key| key.name).collect();
     let missing: Vec<&str> =
         lists.flat_map(|keys| keys.split(", ")).filter(|key| !known.contains(key)).collect();
@@ -131,7 +131,7 @@ fn every_block_is_reached_and_every_name_is_known() {
     }
 }
 
-/// Values of every shape, most of them wrong for any one key.
+/// Values of every shape, most of them invalid for any one key.
 fn odd_values() -> Vec<Json> {
     vec![
         json!(null),
@@ -156,7 +156,7 @@ fn odd_values() -> Vec<Json> {
     ]
 }
 
-/// Agreement at one key of one place: with its example, without it, and with values that hardly fit.
+/// Agreement at one key of one place: with its example, without it, and with mostly invalid values.
 fn disagreements(subject: &Subject, validator: &Validator, route: &Route, key: &Key) -> Vec<String> {
     let language = subject.language();
     let with = |value: Option<Json>| {
@@ -181,10 +181,10 @@ fn disagreements(subject: &Subject, validator: &Validator, route: &Route, key: &
 fn schema_and_reader_agree_on_every_key() {
     for subject in subjects() {
         let validator = subject.validator(false);
-        // A key that many places share is tried at the first of them.
+        // A key shared by many places is tested at the first of them.
         let mut tried = BTreeSet::new();
         let mut rows = subject.rows();
-        rows.retain(|(_, key, _)| key.status == Status::Honoured);
+        rows.retain(|(_, key, _)| key.status == Status::Supported);
         rows.retain(|(route, key, _)| tried.insert((route.end.home(subject.language(), key), key.name)));
         none(rows.iter().flat_map(|(route, key, _)| disagreements(subject, &validator, route, key)));
     }
@@ -198,7 +198,7 @@ fn files_below(path: &Path) -> Vec<PathBuf> {
     paths.into_iter().flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-/// The files of the tests that are of this kind.
+/// The test files of this kind.
 fn fixtures(subject: &Subject) -> Vec<PathBuf> {
     let of_this_kind = |path: &PathBuf| {
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();
@@ -213,7 +213,7 @@ fn fixtures(subject: &Subject) -> Vec<PathBuf> {
     files_below(&folder(subject.name)).into_iter().filter(of_this_kind).collect()
 }
 
-/// The tree of a file as JSON; none when it has none, or one with holes.
+/// The tree of a file as JSON; `None` if it has none, or an incomplete one.
 fn tree(file: &Text) -> Option<Json> {
     let source = Source::new(&*file.name, String::from_utf8(file.bytes.clone()).ok()?);
     let format = if file.name.ends_with(".json") { Format::Json } else { Format::Yaml };
@@ -241,7 +241,7 @@ fn schema_and_reader_agree_on_every_fixture() {
     }
 }
 
-/// A strict schema refuses what gives a warning about a key, and nothing else more than the other one.
+/// A strict schema also refuses keys that cause a warning, and nothing else.
 #[test]
 fn a_strict_schema_refuses_keys_without_effect() {
     for subject in subjects() {
@@ -272,7 +272,7 @@ fn repository(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// Compares a committed file with what the program writes, or writes it when the variable is set.
+/// Compares a committed file with the generated one, or writes it if the variable is set.
 fn check_copy(name: &str, text: &str, variable: &str) {
     let path = repository(name);
     if std::env::var_os(variable).is_some() {
@@ -281,11 +281,11 @@ fn check_copy(name: &str, text: &str, variable: &str) {
         std::fs::write(&path, text).expect("a file of the repository");
     }
     let copy = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(copy == text, "{name} is not what the tables say; write it anew with {variable}=1");
+    assert!(copy == text, "{name} is outdated; rewrite it with {variable}=1");
 }
 
 #[test]
-fn the_committed_schemas_are_those_of_the_tables() {
+fn the_committed_schemas_are_up_to_date() {
     for language in LANGUAGES {
         let text = serde_json::to_string_pretty(&schema(language, false)).expect("JSON") + "\n";
         check_copy(&format!("schemas/{}.schema.json", language.name), &text, "UPDATE_SCHEMAS");
@@ -293,18 +293,18 @@ fn the_committed_schemas_are_those_of_the_tables() {
 }
 
 #[test]
-fn the_committed_page_is_that_of_the_tables() {
+fn the_committed_page_is_up_to_date() {
     check_copy("docs/dialects.md", &page(), "UPDATE_DOCS");
 }
 
-/// The examples of the tables fit their own shapes, whatever reader there is.
+/// The examples of the tables match their own shapes.
 #[test]
-fn every_example_fits_its_schema() {
+fn every_example_matches_its_schema() {
     for language in LANGUAGES {
         let validator = jsonschema::validator_for(&schema(language, false)).expect("a schema that is one");
         for route in routes(language) {
-            let honoured = |key: &&&'static Key| key.status == Status::Honoured;
-            for key in route.end.keys(language).iter().filter(honoured) {
+            let supported = |key: &&&'static Key| key.status == Status::Supported;
+            for key in route.end.keys(language).iter().filter(supported) {
                 let file = route.file(language, route.end.object(language, Some(key)));
                 let refusal = validator.validate(&file).err().map(|error| error.to_string());
                 assert_eq!(refusal, None, "{} {}.{}: {file}", language.name, route.end.name(), key.name);
@@ -313,7 +313,7 @@ fn every_example_fits_its_schema() {
     }
 }
 
-/// Whether a shape says anything that an editor could use.
+/// Whether a shape contains anything useful to an editor.
 #[test]
 fn schemas_describe_themselves() {
     for language in LANGUAGES {

@@ -1,17 +1,17 @@
-//! Documents made from the tables: the smallest file that has a certain block, with one key more.
+//! Documents generated from the tables: the smallest file with a certain block and one additional key.
 
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeSet, VecDeque};
 use windlass_dialects::keys::{Block, Key, Language, Rule, Shape, Status, Unknown, Variants, literal};
 
-/// Where keys stand: a block, and the variant of it if it has some.
+/// A place for keys: a block, and its variant if it has any.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub block: &'static Block,
     pub variant: Option<(&'static str, &'static Block)>,
 }
 
-/// The way from the top of a file to a place: at each place before it, the key under which the next one stands.
+/// The path from the top of a file to a place: for each place on it, the key that leads to the next one.
 #[derive(Clone, Debug)]
 pub struct Route {
     before: Vec<(Place, &'static Key)>,
@@ -36,7 +36,7 @@ impl Place {
         self.block.includes.iter().chain(variant).copied().collect()
     }
 
-    /// The block in whose table a key of this place stands.
+    /// The block whose table contains a key of this place.
     pub fn home(&self, language: &Language, key: &Key) -> &'static str {
         let has = |block: &Block| block.keys.iter().any(|own| own.name == key.name);
         let included = self.includes().into_iter().map(|name| language.block(name));
@@ -61,7 +61,7 @@ impl Place {
         }
     }
 
-    /// Of the variant that holds when nothing is said, else of the first.
+    /// The default variant, or else the first.
     fn usual(language: &Language, name: &str) -> Self {
         let default = language.block(name).variants.and_then(|variants| variants.default);
         let mut places = Self::all(language, name);
@@ -69,7 +69,7 @@ impl Place {
         places.swap_remove(at.unwrap_or(0))
     }
 
-    /// The smallest mapping for this place, with one key more.
+    /// The smallest mapping for this place, with one additional key.
     pub fn object(&self, language: &Language, more: Option<&Key>) -> Map<String, Json> {
         let keys = self.keys(language);
         let mut object = Map::new();
@@ -137,7 +137,7 @@ fn sample(language: &Language, shape: &Shape) -> Json {
     }
 }
 
-/// What a list or a mapping of this shape holds.
+/// The elements of a list or a mapping of this shape.
 fn inside(shape: &Shape) -> Option<&'static Shape> {
     match shape {
         Shape::List(item) | Shape::Several(item) | Shape::Map(item) | Shape::Named(_, item) => Some(item),
@@ -179,7 +179,7 @@ fn wrapped(shape: &Shape, inner: &Json) -> Json {
     }
 }
 
-/// The blocks that a value of this shape holds.
+/// The blocks in a value of this shape.
 fn blocks_in(shape: &Shape) -> Vec<&'static str> {
     if let Shape::Block(name) = shape {
         return vec![name];
@@ -202,7 +202,7 @@ fn holding(shape: &Shape, block: &str, object: Json) -> Json {
     }
 }
 
-/// The shortest way to each place that a file can have.
+/// The shortest path to each place in a file.
 pub fn routes(language: &Language) -> Vec<Route> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut open: VecDeque<Route> = Place::all(language, language.top().name)
@@ -214,7 +214,7 @@ pub fn routes(language: &Language) -> Vec<Route> {
         if !seen.insert(route.end.name()) {
             continue;
         }
-        let keys = route.end.keys(language).into_iter().filter(|key| key.status == Status::Honoured);
+        let keys = route.end.keys(language).into_iter().filter(|key| key.status == Status::Supported);
         for key in keys {
             for end in blocks_in(&key.shape).into_iter().flat_map(|name| Place::all(language, name)) {
                 let mut before = route.before.clone();
@@ -228,7 +228,7 @@ pub fn routes(language: &Language) -> Vec<Route> {
 }
 
 impl Route {
-    /// A whole file with this mapping at the end of the way.
+    /// A whole file with this mapping at the end of the path.
     pub fn file(&self, language: &Language, object: Map<String, Json>) -> Json {
         let mut inner = (self.end.block.name, Json::Object(object));
         for (place, key) in self.before.iter().rev() {
@@ -242,7 +242,7 @@ impl Route {
     }
 }
 
-/// Gives every mapping an id of its own.
+/// Gives every mapping a unique id.
 fn distinguish(json: &mut Json, seen: &mut BTreeSet<String>) {
     match json {
         Json::Array(items) => items.iter_mut().for_each(|item| distinguish(item, seen)),

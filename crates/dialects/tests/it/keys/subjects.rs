@@ -1,4 +1,4 @@
-//! The readers that the tables are held against, and what each of them refuses that no schema can say.
+//! The readers that the tables are compared with, and the problems that each reports but no schema can express.
 
 use super::sample::{Route, routes};
 use jsonschema::Validator;
@@ -8,18 +8,18 @@ use windlass_dialects::keys::{Key, LANGUAGES, Language, schema};
 use windlass_dialects::{Dialect, Options, Text, load, read_schedules};
 use windlass_ir::{Code, Diagnostic};
 
-/// A kind of file whose reader is held against its table.
+/// A kind of file whose reader is compared with its table.
 pub struct Subject {
     pub name: &'static str,
     pub read: fn(Text) -> Vec<Diagnostic>,
-    /// Codes of what the reader refuses and no schema can: references, graphs, expressions, patterns of time. `CODE KEY` is
-    /// that code at one key only.
+    /// Codes of problems that the reader reports but no schema can: references, graphs, expressions, cron patterns.
+    /// `CODE KEY` is that code at one key only.
     beyond_schema: &'static [&'static str],
-    /// Files of the tests that say something in YAML 1.1, which whoever asks a schema reads otherwise.
+    /// Test files with YAML 1.1 values, which schema validators read differently.
     pub other_yaml: &'static [&'static str],
 }
 
-/// One line for each reader.
+/// One line per reader.
 const SUBJECTS: &[Subject] = &[
     Subject { name: "swdl", read: |file| load_as(file, Dialect::Swdl), beyond_schema: SWDL, other_yaml: &[] },
     Subject {
@@ -62,7 +62,7 @@ const SWDL: &[&str] = &[
     "cycle",
     "bad_target",
     "missing_parameter",
-    // One key that goes by another
+    // Keys that depend on another key
     "bad_number quorum",
     // Expressions
     "expression_syntax",
@@ -80,7 +80,7 @@ const SWDL: &[&str] = &[
     "unsafe_quoting",
     "not_an_ancestor",
     "not_available_here",
-    // Values with a grammar of their own
+    // Values with their own grammar
     "bad_cron",
     "bad_time",
     "bad_schema",
@@ -96,10 +96,10 @@ const SPECKIT: &[&str] = &[
     "wait_for_self",
     "wait_for_unknown_or_later",
     "slot_in_fan_out",
-    // One key that goes by another
+    // Keys that depend on another key
     "input_default_invalid",
     "gate_no_reject_option",
-    // Expressions, and keys that only YAML 1.1 takes for the same
+    // Expressions, and keys that are equal only in YAML 1.1
     "expression_syntax",
     "unknown_function",
     "bad_arity",
@@ -116,10 +116,10 @@ const DAGNATS: &[&str] = &[
     "cycle",
     "bad_target",
     "not_an_ancestor",
-    // Two keys far apart that contradict each other, and two triggers of one id
+    // Two distant keys that contradict each other, and two triggers with one id
     "conflicting_keys",
     "duplicate_key",
-    // Values with a grammar of their own, and bounds on lengths of time
+    // Values with their own grammar, and limits on durations
     "bad_cron",
     "bad_time",
     "bad_schema",
@@ -129,7 +129,7 @@ const DAGNATS: &[&str] = &[
 const DCC: &[&str] = &[
     "duplicate_stage_id",
     "expression_syntax",
-    // One delay that is longer than the longest
+    // A delay that is longer than the maximum
     "bad_number",
 ];
 
@@ -137,7 +137,7 @@ fn load_as(file: Text, dialect: Dialect) -> Vec<Diagnostic> {
     load(file, Options { dialect: Some(dialect), ..Options::default() }).diagnostics
 }
 
-/// A key that no table knows and that is near to none.
+/// A key that is unknown and not similar to any known key.
 pub const NO_KEY: &str = "zzz_unknown";
 
 impl Subject {
@@ -145,7 +145,8 @@ impl Subject {
         Language::by_name(self.name).expect("a table of this name")
     }
 
-    /// What the reader says about a file in which every key can mean something: in swdl, where a failure can be undone.
+    /// The findings of the reader about a file in which every key can have a meaning: in swdl, where a failure can be
+    /// undone.
     pub fn findings(&self, file: &Json) -> Vec<Diagnostic> {
         let mut file = file.clone();
         if self.name == "swdl" && file.get("error_policy").is_none() {
@@ -184,7 +185,7 @@ impl Subject {
         semantics.is_some_and(|word| self.language().foreign.contains(&word))
     }
 
-    /// Whether the schema and the reader say the same about a file, and if not, how they differ.
+    /// Whether the schema and the reader agree about a file, and if not, how they differ.
     pub fn disagreement(
         &self,
         validator: &Validator,
@@ -192,7 +193,7 @@ impl Subject {
         findings: &[Diagnostic],
     ) -> Option<String> {
         let errors: Vec<&Diagnostic> = findings.iter().filter(|finding| finding.is_error()).collect();
-        // No schema can say that the case of keys does not matter.
+        // No schema can express that the case of keys does not matter.
         let is_lenient = findings.iter().any(|finding| finding.code == Code::KeyCase);
         match validator.validate(file) {
             Err(refusal) if errors.is_empty() && !is_lenient => {
@@ -212,7 +213,7 @@ impl Subject {
 }
 
 #[test]
-fn every_language_is_held_against_its_reader() {
+fn every_language_is_compared_with_its_reader() {
     let held: Vec<&str> = SUBJECTS.iter().map(|subject| subject.name).collect();
     let languages: Vec<&str> = LANGUAGES.iter().map(|language| language.name).collect();
     assert_eq!(held, languages);
