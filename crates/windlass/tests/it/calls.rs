@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use windlass::report::{self, Standing};
 use windlass::{
-    Choice, Clock, Engine, Environment, GateDecision, Input, Patience, RunId, Script, Value, Workflow,
+    Choice, Clock, Engine, Environment, GateDecision, Input, Patience, RunId, Script, Since, Value, Workflow,
 };
 
 /// A folder with workflows in it.

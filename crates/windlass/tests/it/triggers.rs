@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use windlass::{
     BoxFuture, Choice, Context, Environment, Executor, GateDecision, Host, Input, Job, Outcome, Returned,
-    RunId, Value,
+    RunId, Since, Value,
 };
 use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::trigger::TriggerSource;
