@@ -11,15 +11,13 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// Recovery relies on:
 /// - **Returning is the report.** There is no other one. When `start` returns an outcome, nothing of the job is still
-/// running,
-///   so another attempt may start at once. (A shell command that succeeded may leave a server behind on purpose.)
+///   running, so another attempt may start at once. (A shell command that succeeded may leave a server behind on
+///   purpose.)
 /// - **On abort, it returns soon**, with any result. The run waits for that, for as long as its grace period allows.
 /// - **When dropped, it ends what it started.** That happens when the owner of the run shuts down cleanly.
 /// - **The same job can be delivered again.** After a crash its attempt is delivered again, with a higher `delivery`
-/// and all
-///   notes of the earlier ones, unless `adopt` finds it. External effects should carry [`Job::operation`] as their
-///   idempotency
-///   key, which stays the same.
+///   and all notes of the earlier ones, unless `adopt` finds it. External effects should carry [`Job::operation`] as
+///   their idempotency key, which stays the same.
 pub trait Executor: Send + Sync {
     /// Whether it handles this work.
     fn takes(&self, _work: &Work) -> bool {

@@ -199,7 +199,7 @@ fn read_cron(table: &Table<'_>) -> Option<TriggerSource> {
     match &pattern {
         Some(pattern) => drop(table.check_cron("expression", pattern, CronSyntax::SecondsFirst)),
         None => {
-            table.demand("expression", "set the time: `expression: \"0 0 3 * * *\"` is every day at 3:00")
+            table.demand("expression", "set the time: `expression: \"0 0 3 * * *\"` is every day at 3:00");
         }
     }
     if let Some(zone) = &timezone {

@@ -34,7 +34,7 @@ async fn play(stages: &str, script: &Json) -> Shown {
     let (id, mut updates) = (run.id.clone(), std::mem::take(&mut run.events));
     let standing = run.outcome().await.expect("no trouble");
     let mut notices = Vec::new();
-    while let Ok(update) = updates.try_recv() {
+    while let Some(update) = updates.try_recv() {
         if let Update::Notice(notice) = update {
             notices.push(notice);
         }
