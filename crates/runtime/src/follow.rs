@@ -228,7 +228,9 @@ impl Follower {
 
 impl Held {
     fn happened(&mut self, seq: u64, events: &[Event]) {
-        let Some(last) = (seq + events.len() as u64).checked_sub(1).filter(|last| *last >= seq) else { return };
+        let Some(last) = (seq + events.len() as u64).checked_sub(1).filter(|last| *last >= seq) else {
+            return;
+        };
         let next = *self.next.get_or_insert_with(|| {
             self.before = seq - 1;
             seq
