@@ -96,8 +96,8 @@ impl Keyboard {
 
     /// In raw mode the terminal sends no signals, so this does: to the same processes.
     fn raise(&mut self, signal: Signal) {
-        if signal == Signal::QUIT {
-            // It ends this process without restoring the terminal.
+        if signal != Signal::INT {
+            // The others stop or end this process. A shell may take the terminal as soon as they arrive.
             self.release();
         }
         // Our own process group exists.
