@@ -270,7 +270,7 @@ fn history_tells_what_became_of_fires_and_a_broken_entry_is_told() {
     let history = |args: &[&str]| {
         windlass_in(&folder, &[&["triggers", "history", "--data", "data"], args].concat()).see()
     };
-    assert_eq!(history(&[]).stderr, "no fires\n");
+    assert_eq!(history(&[]).stderr, "no firings\n");
     let driven =
         windlass_in(&folder, &["resume", "--all", "--data", "data", "--schedules", "s.schedules.yaml"]).see();
     assert_eq!(driven.status, 0, "{driven}");
@@ -281,5 +281,5 @@ fn history_tells_what_became_of_fires_and_a_broken_entry_is_told() {
     assert_eq!((&only["run_id"], &only["skipped_because"]), (&json!(null), &json!("loaded")));
     let line = history(&["nightly", "--limit", "1"]).stdout;
     assert!(line.ends_with("Z  nightly  skipped: loaded\n"), "{line}");
-    assert_eq!(history(&["lost"]).stderr, "no fires\n");
+    assert_eq!(history(&["lost"]).stderr, "no firings\n");
 }

@@ -211,7 +211,7 @@ async fn overlap_skip_starts_nothing_while_one_is_under_way() {
     triggers.look(hour(1)).await;
     let first = world.began().await;
     triggers.look(hour(2)).await;
-    let because = format!("{} skipped: 1 at once, and {first} is still under way", hour(2));
+    let because = format!("{} skipped: at most 1 at once, and {first} is still running", hour(2));
     assert_eq!(world.history().last(), Some(&because));
     world.approve(&first).await;
     triggers.look(hour(3)).await;
