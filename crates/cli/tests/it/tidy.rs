@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &["ir", "engine"]),
     ("executors", &["ir", "engine"]),
     ("runtime", &["ir", "engine", "store", "executors"]),
+    ("api", &["ir"]),
     ("server", &["ir", "dialects", "runtime"]),
     // Until there is a server, the command line executes runs itself.
     ("cli", &["ir", "dialects", "runtime", "server", "tools"]),
