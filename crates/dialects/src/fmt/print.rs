@@ -53,7 +53,7 @@ impl Printer {
             None => {
                 let start = self.out.len();
                 self.value(node, 0, Shape::Map);
-                // A value starts with the space after its key, but there is no key here.
+                // A value starts with the space after its key, but here is none.
                 self.out.replace_range(start..=start, "");
             }
         }
