@@ -42,8 +42,7 @@ impl Table<'_> {
         }
     }
 
-    /// Warns about a gate that may wait longer than the whole run may take. Callers pass only timeouts that are written in
-    /// the file, because a warning about defaults would not point to anything the author wrote.
+    /// Warns about a gate that may wait longer than the whole run may take.
     pub fn check_gate_timeout(&self, gate: Option<Duration>, run: Option<Duration>, help: &str) {
         let (Some(gate), Some(run)) = (gate, run) else { return };
         if gate > run {

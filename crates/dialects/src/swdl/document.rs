@@ -36,7 +36,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let around = Surroundings::read(top.table("context").as_ref());
     let policy = config.as_ref().map_or_else(config::default_policy, config::run_policy);
     let undoes = defaults.on_failure == OnFailure::Rollback || policy.compensate_on_cancel;
-    let run_timeout = policy.timeout.filter(|_| config.as_ref().is_some_and(|config| config.has("timeout")));
+    let run_timeout = policy.timeout;
     let document = Document { defaults: &defaults, around: &around, undoes, run_timeout };
     let mut workflow = Workflow {
         words: &SWDL_WORDS,

@@ -55,11 +55,9 @@ pub fn read(stage: &Table<'_>, run_timeout: Option<Duration>) -> Gate {
         subject: table.plain_text("subject"),
         metadata: texts(&table, "metadata"),
     };
-    if table.has("timeout") {
-        let help = "shorten `gate.timeout` or raise `config.timeout`; \
-                    time spent at a gate does not count toward the timeout of the run";
-        table.check_gate_timeout(gate.timeout, run_timeout, help);
-    }
+    let help = "shorten `gate.timeout` or raise `config.timeout`; \
+                time spent at a gate does not count toward the timeout of the run";
+    table.check_gate_timeout(gate.timeout, run_timeout, help);
     table.finish_all();
     gate
 }

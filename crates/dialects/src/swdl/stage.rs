@@ -21,7 +21,7 @@ pub struct Document<'a> {
     pub around: &'a Surroundings,
     /// Whether anything can cause a rollback.
     pub undoes: bool,
-    /// The timeout of a run, if the file states it.
+    /// The timeout of a run.
     pub run_timeout: Option<Duration>,
 }
 
