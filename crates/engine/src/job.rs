@@ -6,7 +6,7 @@ use crate::keys::{JobKey, OperationKey};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::Semantics;
 use windlass_ir::value::Sealable;
 use windlass_ir::workflow::{BuiltinKind, CallMode, Capture, HandoffFormat, ShellOutput};
 use windlass_ir::{Duration, Value};
@@ -27,8 +27,8 @@ pub struct Job {
     pub round: Option<Round>,
     /// Why the step is done again, after a no at a gate.
     pub feedback: Option<Value>,
-    /// In whose shape others read what it leaves behind.
-    pub results: ResultShapes,
+    /// The rules of its workflow: how values read as text, and the shape of what it leaves behind.
+    pub rules: Semantics,
 }
 
 /// Where a task that may ask for another round stands.

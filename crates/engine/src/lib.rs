@@ -30,7 +30,7 @@ pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Tim
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{
     Answer, CHILD, Contradiction, Program, Run, RunPhase, StepPhase, StepView, Unrunnable, View, budget_of,
-    fits, is_abort, is_raised, says_no, status_word,
+    fits, is_abort, is_raised, says_no,
 };
 #[cfg(feature = "planted-bugs")]
 pub use runs::plant;

@@ -94,7 +94,7 @@ pub mod class {
         ERROR,
     ];
 
-    /// The class of a failure of which nothing is known but what was said, as DCC-MCP tells them apart.
+    /// The class whose name is part of a message, for failures that name none.
     pub fn told_by(message: &str) -> &'static str {
         [TIMEOUT, TRANSIENT].into_iter().find(|class| message.contains(class)).unwrap_or(ERROR)
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::process::Command;
 use windlass_engine::{Failure, Job, Outcome, Work, class};
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::ProcessShape;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::ShellOutput;
 
@@ -24,8 +24,8 @@ const SHELL: &str = "/bin/sh";
 /// replacement characters and kept byte for byte in `stdout_base64` and `stderr_base64`. A nonzero exit code is a
 /// failure of class `error`.
 ///
-/// For Spec Kit they are what its Python returns: line endings are `\n`, the code of a killed command is negative,
-/// and after a timeout nothing is kept but the message.
+/// By the rules of Python, line endings are `\n`, the code of a killed command is negative, and after a timeout nothing is
+/// kept but the message.
 ///
 /// A failed or aborted job leaves nothing behind: the rest of its group is ended, because another attempt may follow
 /// at once. A successful job may leave something running, for instance a server for later steps; its further output
@@ -89,31 +89,31 @@ impl Shell {
         };
         match prepared.run(job, context).await? {
             Ended::Stopped(printed) => {
-                Ok(stopped(context, || left(&printed, job.results, self.output_bytes_max)))
+                Ok(stopped(context, || left(&printed, job.rules.results.process, self.output_bytes_max)))
             }
-            Ended::Exited(exited) => result(&exited, *output, job.results, self.output_bytes_max),
+            Ended::Exited(exited) => {
+                result(&exited, *output, job.rules.results.process, self.output_bytes_max)
+            }
         }
     }
 }
 
 /// The outputs of a command that was stopped.
-fn left(printed: &Printed, results: ResultShapes, bytes_max: usize) -> Map {
-    match results {
-        ResultShapes::Speckit => Map::from_iter([
+fn left(printed: &Printed, shape: ProcessShape, bytes_max: usize) -> Map {
+    match shape {
+        ProcessShape::Python => Map::from_iter([
             ("exit_code".into(), Value::Int(-1)),
             ("stdout".into(), Value::text("")),
             ("stderr".into(), Value::text("timeout")),
         ]),
-        ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => printed.outputs(-1, bytes_max),
+        ProcessShape::Exact => printed.outputs(-1, bytes_max),
     }
 }
 
-fn outputs(exited: &Exited, results: ResultShapes, bytes_max: usize) -> Map {
-    match results {
-        ResultShapes::Speckit => unified(exited.printed.outputs(exited.return_code(), bytes_max)),
-        ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => {
-            exited.printed.outputs(exited.exit_code(), bytes_max)
-        }
+fn outputs(exited: &Exited, shape: ProcessShape, bytes_max: usize) -> Map {
+    match shape {
+        ProcessShape::Python => unified(exited.printed.outputs(exited.return_code(), bytes_max)),
+        ProcessShape::Exact => exited.printed.outputs(exited.exit_code(), bytes_max),
     }
 }
 
@@ -132,13 +132,13 @@ pub fn unified(mut outputs: Map) -> Map {
 fn result(
     exited: &Exited,
     output: ShellOutput,
-    results: ResultShapes,
+    shape: ProcessShape,
     bytes_max: usize,
 ) -> Result<Outcome, Failure> {
-    let mut outputs = outputs(exited, results, bytes_max);
+    let mut outputs = outputs(exited, shape, bytes_max);
     let failed =
         |failure: Failure, outputs: Map| Failure { detail: Some(Value::Map(Arc::new(outputs))), ..failure };
-    if results == ResultShapes::Speckit
+    if shape == ProcessShape::Python
         && let Some(stream) =
             ["stdout", "stderr"].iter().find(|name| outputs.contains_key(&*format!("{name}_base64")))
     {
@@ -151,7 +151,7 @@ fn result(
     match output {
         ShellOutput::Text => {}
         ShellOutput::Json => match exited.printed.data() {
-            Ok(data) if results == ResultShapes::Speckit => drop(outputs.insert("data".into(), data)),
+            Ok(data) if shape == ProcessShape::Python => drop(outputs.insert("data".into(), data)),
             Ok(data) => add_data(&mut outputs, data),
             Err(problem) => {
                 let failure = Failure::new(class::CONTRACT_VIOLATION, problem).in_field("outputs.data");

@@ -339,7 +339,8 @@ pub struct Builtin {
 #[serde(rename_all = "snake_case")]
 pub enum BuiltinKind {
     /// Sets up a Spec Kit project.
-    SpeckitInit,
+    #[serde(rename = "speckit_init")]
+    InitProject,
     /// Adds a label to an issue or a pull request.
     GithubAddLabel,
     /// Answers the request that started the run.
@@ -347,11 +348,11 @@ pub enum BuiltinKind {
 }
 
 impl BuiltinKind {
-    pub const ALL: [Self; 3] = [Self::SpeckitInit, Self::GithubAddLabel, Self::Respond];
+    pub const ALL: [Self; 3] = [Self::InitProject, Self::GithubAddLabel, Self::Respond];
 
     pub fn word(self) -> &'static str {
         match self {
-            Self::SpeckitInit => "speckit_init",
+            Self::InitProject => "speckit_init",
             Self::GithubAddLabel => "github_add_label",
             Self::Respond => "respond",
         }

@@ -1,5 +1,5 @@
-//! Files that tools hand over. The entries of `file_refs` in the output of a DCC-MCP tool that have content or a path are stored in
-//! the data folder under the hash of their content, and the entry becomes a reference to it. Files that no run refers to are
+//! Files that tools hand over. The entries of `file_refs` in the output of a tool that have content or a path are stored in the
+//! data folder under the hash of their content, and the entry becomes a reference to it. Files that no run refers to are
 //! removed by a sweep.
 
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass_engine::{Failure, Job, Outcome, RunId, Timestamp, Work, class};
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::RecordShape;
 use windlass_ir::value::Map;
 use windlass_store::private;
 
@@ -157,7 +157,7 @@ impl Artefacts {
 
     /// Whether the output of a job may hand files over.
     pub fn concern(job: &Job) -> bool {
-        job.results == ResultShapes::Dcc && matches!(job.work.work, Work::Tool { .. })
+        job.rules.results.record == RecordShape::WithFiles && matches!(job.work.work, Work::Tool { .. })
     }
 
     /// Keeps what an outcome hands over. A file that cannot be read stays as it was, and says why; the step fails if it names

@@ -130,6 +130,7 @@ mod tests {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("stories");
         let files = std::fs::read_dir(folder).expect("the folder of stories");
         let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+        files.retain(|file| file.is_file());
         files.sort();
         files
     }
@@ -177,6 +178,23 @@ mod tests {
             let earlier = story::replay(&written.replace(r#","in_order":true"#, ""));
             assert_eq!(earlier, replayed, "{}: as an earlier version wrote it", path.display());
             assert!(path.with_extension("story").is_file(), "{} belongs to no story", path.display());
+        }
+    }
+
+    /// Plans of format 1 name their rules by the set that they are from. These journals are never renewed.
+    #[test]
+    fn journals_of_plan_format_1_mean_what_they_meant() {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("stories/format_1");
+        let files = std::fs::read_dir(folder).expect("the journals of format 1");
+        let files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+        assert!(files.len() > 10, "there are journals of format 1");
+        for path in files {
+            let name = path.file_name().expect("a name");
+            let today = path.ancestors().nth(2).expect("the folder of stories").join(name);
+            let [old, new] = [&path, &today].map(|file| std::fs::read_to_string(file).expect("a journal"));
+            assert!(old.starts_with(r#"{"format":1,"#), "{}", path.display());
+            assert_eq!(story::rules(&old), story::rules(&new), "{}", path.display());
+            assert_eq!(story::replay(&old), story::replay(&new), "{}", path.display());
         }
     }
 

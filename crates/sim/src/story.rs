@@ -12,6 +12,7 @@ use windlass_engine::{
     Asker, Choice, CoordinatorAnswer, Denial, Effect, Event, Failure, GateDecision, Input, Job, Lineage,
     Outcome, Path, Program, Refused, Run, RunId, Start, StepPhase, StepView, Timestamp, View, What, Work,
 };
+use windlass_ir::expr::Semantics;
 use windlass_ir::{Duration, Plan, Value};
 
 /// Where every story begins: 2026-01-01T00:00:00Z.
@@ -430,6 +431,11 @@ fn read(written: &str) -> Result<(Arc<Program>, Vec<Event>), String> {
         .map(|(number, line)| serde_json::from_str(line).map_err(|error| format!("event {number}: {error}")))
         .collect();
     Ok((program, events?))
+}
+
+/// The rules that the plan of a journal carries.
+pub fn rules(written: &str) -> Result<Semantics, String> {
+    read(written).map(|(program, _)| program.plan.semantics)
 }
 
 /// One number for the digests of all steps of a journal that was kept, and of the work that was handed out.

@@ -315,7 +315,7 @@ fn is_for_others(step: &PlanStep, config: Option<&Config>) -> bool {
         Kind::Action(action) => match action {
             Action::Shell(_) | Action::Assistant(_) | Action::Call(_) => false,
             Action::Builtin(builtin) => match builtin.what {
-                BuiltinKind::SpeckitInit | BuiltinKind::GithubAddLabel => false,
+                BuiltinKind::InitProject | BuiltinKind::GithubAddLabel => false,
                 BuiltinKind::Respond => true,
             },
             Action::Task(task) => !config.is_some_and(|config| config.tasks.contains_key(&task.task)),

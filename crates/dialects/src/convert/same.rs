@@ -6,7 +6,7 @@ use crate::speckit;
 use crate::swdl::defaults;
 use serde_json::Value as Json;
 use windlass_ir::Plan;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::RecordShape;
 use windlass_ir::trigger::Trigger;
 
 /// The first difference between two files: its path and both values.
@@ -43,7 +43,7 @@ fn stripped(plan: &Plan) -> Json {
         json["header"]["version"] = defaults::VERSION.into();
     }
     // Results in the shape of Spec Kit contain the type of each step; elsewhere it is only displayed.
-    let records_types = plan.semantics.results == ResultShapes::Speckit;
+    let records_types = plan.semantics.results.record == RecordShape::Everything;
     let steps = json["steps"].as_array_mut().into_iter().flatten();
     for (json, step) in steps.zip(&plan.steps) {
         if !records_types || speckit::type_of(&step.kind).is_none() {

@@ -33,7 +33,7 @@ pub fn init(table: &Table<'_>, around: &Around<'_>) -> Builtin {
     // No one is present to install a missing tool, so there is no check unless the file asks for it.
     let unattended = || constant(table, "ignore_agent_tools", Value::Bool(true));
     args.entry("ignore_agent_tools".into()).or_insert_with(unattended);
-    Builtin { what: BuiltinKind::SpeckitInit, args }
+    Builtin { what: BuiltinKind::InitProject, args }
 }
 
 fn constant(table: &Table<'_>, key: &str, value: Value) -> Bound {

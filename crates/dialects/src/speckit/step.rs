@@ -98,7 +98,7 @@ pub fn type_of<B>(kind: &Kind<B>) -> Option<&'static str> {
         Kind::Action(Action::Shell(_)) => StepType::Shell,
         Kind::Action(Action::Call(_)) => StepType::Workflow,
         Kind::Action(Action::Builtin(builtin)) => match builtin.what {
-            BuiltinKind::SpeckitInit => StepType::Init,
+            BuiltinKind::InitProject => StepType::Init,
             BuiltinKind::GithubAddLabel => StepType::Github,
             BuiltinKind::Respond => return None,
         },

@@ -13,7 +13,7 @@ use crate::speckit;
 use crate::text::{Kind, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_ir::expr::{ResultShapes, Semantics};
+use windlass_ir::expr::{RecordShape, Semantics};
 use windlass_ir::policy::OnFailure;
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{
@@ -60,7 +60,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         triggers: triggers::read(&top),
     };
     check_verdicts(&workflow.steps, &workflow, &top);
-    if workflow.semantics.results == ResultShapes::Speckit {
+    if workflow.semantics.results.record == RecordShape::Everything {
         name_as_speckit(&mut workflow.steps);
     }
     config.iter().for_each(Table::finish_all);

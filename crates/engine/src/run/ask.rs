@@ -12,6 +12,7 @@ use crate::keys::{Path, RunId, Timestamp};
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
 use windlass_ir::Value;
+use windlass_ir::expr::MessageRule;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::policy::{IdempotencyScope, OnConflict};
 use windlass_ir::workflow::{Action, Kind};
@@ -187,7 +188,7 @@ impl Turn<'_> {
             None => 0,
         };
         let address = Address { run: self.run.id.clone(), path: Path::default() };
-        let as_text = self.run.program.plan.semantics.messages_as_text();
+        let as_text = self.run.program.plan.semantics.messages == MessageRule::ByText;
         let mut cancelled_by = Vec::new();
         for (number, cancel) in (0u32..).zip(&policy.cancel_on) {
             let until = cancel.timeout.map(|timeout| self.now.plus(timeout));

@@ -10,7 +10,7 @@ use crate::event::{AddedPlan, Decision, What};
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::CallShape;
 use windlass_ir::plan::Given;
 use windlass_ir::value::{Map, Sealable};
 use windlass_ir::workflow::{Action, Kind};
@@ -54,11 +54,11 @@ impl Turn<'_> {
         }
     }
 
-    /// In Spec Kit a call tells which workflow has failed and why, and nothing of what its steps left behind.
+    /// A report about a failed call says which workflow failed and why, and nothing of what its steps left behind.
     fn as_called(&self, place: Place, failure: Failure) -> Failure {
         let program = self.state().program(place);
         let Kind::Action(Action::Call(call)) = self.state().kind(place) else { return failure };
-        if program.shapes() != ResultShapes::Speckit {
+        if program.shapes().call != CallShape::Report {
             return failure;
         }
         let name = match self.inside(place) {
@@ -165,7 +165,7 @@ impl Turn<'_> {
             let value = sight.optional(output.source.as_ref())?.unwrap_or(Value::Null);
             values.insert(name.clone(), super::values::checked(&program, name, output, value)?);
         }
-        if self.state().program(place).shapes() == ResultShapes::Speckit {
+        if self.state().program(place).shapes().call == CallShape::Report {
             values.shift_insert(0, "workflow".into(), Value::Text(plan.header.id.clone()));
             values.shift_insert(1, "status".into(), Value::text("completed"));
         }

@@ -11,7 +11,7 @@ use crate::outcome::{Failure, Outcome, Skip, SkipReason, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::FailureRule;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::policy::OnFailure;
 use windlass_ir::value::{COLLECTED_BYTES_MAX, Map, VALUE_BYTES_MAX};
@@ -86,15 +86,16 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a failure halts whatever its step says about failures. In Spec Kit: a person has ended the run, an expression has
-    /// no value, or something inside a scope has failed, which only a call catches.
+    /// Whether a failure halts the run whatever the policy of its step says.
     fn is_beyond_policy(&self, place: Place, failure: &Failure) -> bool {
         let from_inside = || {
             let entered = self.at(place).within.is_some();
             entered && !matches!(self.state().kind(place), Kind::Action(Action::Call(_)))
         };
-        let speckit = self.state().program(place).shapes() == ResultShapes::Speckit;
-        speckit && (is_abort(failure) || is_raised(failure) || from_inside())
+        match self.state().program(place).plan.semantics.failures {
+            FailureRule::ByPolicy => false,
+            FailureRule::HaltInside => is_abort(failure) || is_raised(failure) || from_inside(),
+        }
     }
 
     /// Whether a step is a single action, in a guard or not. A scope that failed because something inside it was lost is not

@@ -7,7 +7,7 @@ use crate::event::Decision;
 use crate::outcome::{Failure, class};
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::{ResultShapes, StepId};
+use windlass_ir::expr::{FanOutRule, StepId};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::policy::Bindings;
 use windlass_ir::value::Map;
@@ -32,8 +32,7 @@ impl Turn<'_> {
         if items.len() as u64 > limit {
             return Err(too_many(items.len() as u64, limit));
         }
-        // Spec Kit takes the items out of its window in their order.
-        let in_order = (sight.program().shapes() == ResultShapes::Speckit).then_some(true);
+        let in_order = (sight.program().plan.semantics.fan_out == FanOutRule::InOrder).then_some(true);
         let decision = Decision::Items { items: Value::List(items), at_once: each.concurrency, in_order };
         self.enter(place, step, decision);
         Ok(())

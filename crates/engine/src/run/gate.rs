@@ -11,7 +11,7 @@ use crate::outcome::{Failure, Outcome, class};
 use std::collections::HashSet;
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::{ResultShapes, StepId};
+use windlass_ir::expr::{GateRule, GateShape, StepId};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::{Gate, Kind, OnReject, OnTimeout};
@@ -130,10 +130,10 @@ impl Turn<'_> {
         }
     }
 
-    /// In Spec Kit a gate that was waited at is done from its beginning when somebody goes on with the run.
+    /// Where the rules say so, an open gate asks again when the run is resumed.
     fn ask_anew(&mut self, place: Place, gate: &Gate) -> Result<(), Failure> {
         let program = self.program(place);
-        if program.shapes() == ResultShapes::Speckit {
+        if program.plan.semantics.gates == GateRule::AskAgain {
             let question = self.question(place, program.step(self.at(place).step), gate, None)?;
             self.ask(place, gate, question);
         }
@@ -213,9 +213,9 @@ impl Turn<'_> {
             }
             return;
         }
-        let message = match self.state().program(place).shapes() {
-            ResultShapes::Dcc => records::denied(reason.as_deref().unwrap_or("unspecified")),
-            ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats => {
+        let message = match self.state().program(place).shapes().gate {
+            GateShape::Approval => records::denied(reason.as_deref().unwrap_or("unspecified")),
+            GateShape::Decision | GateShape::Question | GateShape::Description => {
                 reason.unwrap_or_else(|| format!("rejected by {by}").into())
             }
         };
@@ -319,9 +319,9 @@ impl Turn<'_> {
         let on_timeout = asking.question.on_timeout;
         let Some(gate) = self.gate_at(place) else { return };
         let limit = gate.timeout.unwrap_or_default();
-        let message = match self.state().program(place).shapes() {
-            ResultShapes::Dcc => records::denied("timeout"),
-            ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats => {
+        let message = match self.state().program(place).shapes().gate {
+            GateShape::Approval => records::denied("timeout"),
+            GateShape::Decision | GateShape::Question | GateShape::Description => {
                 format!("nobody decided within {limit}").into()
             }
         };

@@ -24,7 +24,7 @@ impl Run {
             notes: IndexMap::new(),
             round: None,
             feedback: None,
-            results: self.program.shapes(),
+            rules: self.program.plan.semantics,
         }
     }
 }

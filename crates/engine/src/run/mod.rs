@@ -43,14 +43,13 @@ pub use ask::budget_of;
 pub use attempt::Fnv;
 pub use end::{is_abort, is_raised};
 pub use program::{Program, Unrunnable, says_no};
-pub use records::status_word;
 pub use state::Contradiction;
 use state::{Abort, Attempt, Doing, Instance, Phase, Place, RunClock, Stage, State, evolve};
 use std::sync::Arc;
 use values::{Sight, check_size};
 pub use view::{CHILD, RunPhase, StepPhase, StepView, View};
 pub use wait::fits;
-use windlass_ir::expr::{ResultShapes, StepId};
+use windlass_ir::expr::{GateRule, StepId};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::{Sealable, VALUE_BYTES_MAX};
 use windlass_ir::workflow::RunInput;
@@ -258,7 +257,7 @@ impl Run {
 
     /// Whether resuming this run asks its open gates again.
     pub fn asks_again_on_resume(&self) -> bool {
-        self.program.shapes() == ResultShapes::Speckit
+        self.program.plan.semantics.gates == GateRule::AskAgain
     }
 
     /// The job with this key, if its report is waited for.
@@ -360,7 +359,7 @@ impl Run {
             notes: instance.notes.clone(),
             round: rounds::standing(step, instance.rounds),
             feedback: feedback.map(|because| because.failure.clone()),
-            results: program.shapes(),
+            rules: program.plan.semantics,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The names under which Spec Kit lists the rounds and items of loops: `loop:step:2` is `step` in the third round of `loop`.
+//! Names of rounds and items that expressions can read: `loop:step:2` is `step` in the third round of `loop`.
 
 use super::state::{Place, State};
 use std::sync::Arc;

@@ -275,8 +275,8 @@ impl Program {
         self.plan.semantics.visibility == Visibility::Flat
     }
 
-    pub fn shapes(&self) -> ResultShapes {
-        self.plan.semantics.results
+    pub fn shapes(&self) -> &ResultShapes {
+        &self.plan.semantics.results
     }
 
     /// Which limits a step waits for.

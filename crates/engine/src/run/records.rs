@@ -1,4 +1,4 @@
-//! What a step leaves behind for others to read, in the shape and the words that the plan asks for.
+//! The results of steps for others to read, in the shapes and words that the rules of the plan name.
 
 use super::state::{Instance, List, Phase, Place, Role, State, Within};
 use super::values::Sight;
@@ -6,32 +6,25 @@ use crate::event::Question;
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
 use windlass_ir::Value;
-use windlass_ir::expr::{ResultShapes, StatusWords, is_truthy};
+use windlass_ir::expr::{
+    BranchShape, FailedShape, GateShape, ItemShape, ItemsShape, Occurrences, RecordShape, RepeatShape,
+    StepState, UndoneShape, WaitShape, is_truthy,
+};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::{Gate, Kind, OnReject, RepeatTest};
 
-/// The word for how a step stands.
+/// The word for the status of a step.
 pub fn status(state: &State, place: Place) -> &'static str {
-    let words = state.program(place).plan.semantics.status;
-    let instance = state.at(place);
-    match &instance.phase {
-        Phase::Settled(settlement) if settlement.recovered && words == StatusWords::Dagnats => "recovered",
-        Phase::Settled(settlement) => status_word(words, &settlement.outcome),
-        Phase::Attempt(_) | Phase::Joined(_) => "running",
-        Phase::Entered if ended_so_far(state, place).is_some() => {
-            ended_so_far(state, place).map_or("running", |outcome| status_word(words, &outcome))
-        }
-        // In Spec Kit a scope counts as completed from the moment it is entered.
-        Phase::Entered if words == StatusWords::Speckit => "completed",
-        Phase::Entered => "running",
-        Phase::Gate(_) | Phase::Wait(_) => match words {
-            StatusWords::House => "waiting",
-            StatusWords::Speckit => "paused",
-            StatusWords::Dagnats | StatusWords::Dcc => "running",
-        },
-        Phase::Dormant | Phase::Waiting | Phase::Ready => "pending",
-    }
+    let so_far = || ended_so_far(state, place).map(|outcome| ended(&outcome, false));
+    let stands = match &state.at(place).phase {
+        Phase::Settled(settlement) => ended(&settlement.outcome, settlement.recovered),
+        Phase::Attempt(_) | Phase::Joined(_) => StepState::Running,
+        Phase::Entered => so_far().unwrap_or(StepState::Entered),
+        Phase::Gate(_) | Phase::Wait(_) => StepState::Waiting,
+        Phase::Dormant | Phase::Waiting | Phase::Ready => StepState::Pending,
+    };
+    state.program(place).plan.semantics.status.word(stands)
 }
 
 /// What a step that is under way has come to as far as those see it that belong to its end: what takes over its failure, and
@@ -48,15 +41,14 @@ fn ended_so_far(state: &State, place: Place) -> Option<Outcome> {
     }
 }
 
-/// The word for what became of a step.
-pub fn status_word(words: StatusWords, outcome: &Outcome) -> &'static str {
-    match (outcome, words) {
-        (Outcome::Done(_) | Outcome::Continue(_), StatusWords::House) => "success",
-        (Outcome::Done(_) | Outcome::Continue(_), _) => "completed",
-        (Outcome::Failed(failure), StatusWords::House) if &*failure.class == class::TIMEOUT => "timed_out",
-        (Outcome::Failed(_), _) => "failed",
-        (Outcome::Skipped(_), _) => "skipped",
-        (Outcome::Cancelled(_), _) => "cancelled",
+fn ended(outcome: &Outcome, recovered: bool) -> StepState {
+    match outcome {
+        Outcome::Done(_) | Outcome::Continue(_) => StepState::Done,
+        Outcome::Failed(failure) => {
+            StepState::Failed { timed_out: &*failure.class == class::TIMEOUT, recovered }
+        }
+        Outcome::Skipped(_) => StepState::Skipped,
+        Outcome::Cancelled(_) => StepState::Cancelled,
     }
 }
 
@@ -67,27 +59,25 @@ fn step_of(state: &State, place: Place) -> &PlanStep {
 /// What is read of a step that has not succeeded: the declared defaults, or nothing.
 pub fn undone(state: &State, place: Place) -> Value {
     let program = state.program(place);
-    match program.shapes() {
-        ResultShapes::House => {
+    match program.shapes().undone {
+        UndoneShape::Defaults => {
             let outputs = &program.step(program.plan.unguarded(state.at(place).step)).outputs;
             let default = |output: &windlass_ir::workflow::Output| output.default.clone();
             Value::map(
                 outputs.iter().map(|(name, output)| (name.clone(), default(output).unwrap_or(Value::Null))),
             )
         }
-        ResultShapes::Speckit => match state.kind(place) {
+        UndoneShape::Nothing => match state.kind(place) {
             Kind::Slot(name) => Value::map([("slot", Value::Text(name.clone()))]),
             _ => Value::Null,
         },
-        ResultShapes::Dagnats | ResultShapes::Dcc => Value::Null,
     }
 }
 
-/// What is read of a step that failed. In Spec Kit what it printed is there all the same, in DCC-MCP which arm was taken and what
-/// became of branches.
+/// What is read of a step that failed.
 pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
-    match state.program(place).shapes() {
-        ResultShapes::Speckit => match scope_so_far(state, place) {
+    match state.program(place).shapes().failed {
+        FailedShape::Detail => match scope_so_far(state, place) {
             Value::Null if matches!(state.kind(place), Kind::ForEach(_)) => Value::map([
                 ("items", Value::list([])),
                 ("max_concurrency", at_once_of(state, place, None)),
@@ -96,11 +86,11 @@ pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
             Value::Null => failure.detail.clone().unwrap_or_else(|| Value::map::<&str>([])),
             scope => scope,
         },
-        ResultShapes::Dcc if matches!(state.kind(place), Kind::Parallel(_)) => {
+        FailedShape::Progress if matches!(state.kind(place), Kind::Parallel(_)) => {
             Value::map([("branch_results", branches(state, place))])
         }
-        ResultShapes::Dcc => scope_so_far(state, place),
-        ResultShapes::House | ResultShapes::Dagnats => undone(state, place),
+        FailedShape::Progress => scope_so_far(state, place),
+        FailedShape::AsUndone => undone(state, place),
     }
 }
 
@@ -118,42 +108,39 @@ pub fn so_far(sight: &Sight<'_>, place: Place) -> Value {
     }
 }
 
+/// Some shapes can be read from the moment a scope is entered.
 fn scope_so_far(state: &State, place: Place) -> Value {
-    let instance = state.at(place);
     let shapes = state.program(place).shapes();
-    match (shapes, state.kind(place), instance.within.as_deref()) {
-        (ResultShapes::Speckit | ResultShapes::Dcc, Kind::Choose(_), Some(Within::Arm { arm, value })) => {
-            chosen(state, place, arm, value)
-        }
-        (ResultShapes::Speckit, Kind::Repeat(_), Some(Within::Rounds(rounds))) => {
-            repeated(state, place, rounds.begun, &rounds.value)
-        }
-        (ResultShapes::Speckit, Kind::ForEach(_), Some(Within::Items(_))) => {
-            items_result(state, place).unwrap_or(Value::Null)
-        }
-        (_, _, _) => Value::Null,
+    let from_entry = match state.kind(place) {
+        Kind::Choose(_) => shapes.branch != BranchShape::Name,
+        Kind::Repeat(_) => shapes.repeat == RepeatShape::Test,
+        Kind::ForEach(_) => shapes.items == ItemsShape::Report,
+        _ => false,
+    };
+    match state.at(place).within.as_deref().filter(|_| from_entry) {
+        Some(Within::Arm { arm, value }) => chosen(state, place, arm, value),
+        Some(Within::Rounds(rounds)) => repeated(state, place, rounds.begun, &rounds.value),
+        Some(Within::Items(_)) => items_result(state, place).unwrap_or(Value::Null),
+        Some(_) | None => Value::Null,
     }
 }
 
 /// What a branch leaves behind, beside what its file declares.
 pub fn chosen(state: &State, place: Place, arm: &Arc<str>, value: &Value) -> Value {
     use windlass_ir::workflow::Choose;
-    let semantics = &state.program(place).plan.semantics;
-    match (semantics.results, state.kind(place)) {
-        (ResultShapes::Speckit, Kind::Choose(Choose::If { .. })) => {
+    match (state.program(place).shapes().branch, state.kind(place)) {
+        (BranchShape::Case, Kind::Choose(Choose::If { .. })) => {
             Value::map([("condition_result", Value::Bool(&**arm == "then"))])
         }
-        (ResultShapes::Speckit, _) => {
+        (BranchShape::Case, _) => {
             let default = Arc::from("__default__");
             let matched = if &**arm == "default" { &default } else { arm };
             Value::map([("matched_case", Value::Text(matched.clone())), ("expression_value", value.clone())])
         }
-        (ResultShapes::Dcc, _) => {
+        (BranchShape::Condition, _) => {
             Value::map([("condition", value.clone()), ("taken", Value::Text(arm.clone()))])
         }
-        (ResultShapes::House | ResultShapes::Dagnats, _) => {
-            Value::map([("branch", Value::Text(arm.clone()))])
-        }
+        (BranchShape::Name, _) => Value::map([("branch", Value::Text(arm.clone()))]),
     }
 }
 
@@ -162,18 +149,18 @@ pub fn repeated(state: &State, place: Place, rounds: u32, value: &Value) -> Valu
     let Kind::Repeat(repeat) = state.kind(place) else { return Value::Null };
     let semantics = &state.program(place).plan.semantics;
     let max = Value::Int(i64::from(repeat.rounds_max));
-    match (semantics.results, repeat.test) {
-        (ResultShapes::Speckit, RepeatTest::While) => Value::map([
+    match (semantics.results.repeat, repeat.test) {
+        (RepeatShape::Test, RepeatTest::While) => Value::map([
             ("condition_result", Value::Bool(is_truthy(value, semantics).unwrap_or(false))),
             ("max_iterations", max),
             ("loop_type", Value::text("while")),
         ]),
-        (ResultShapes::Speckit, RepeatTest::Until | RepeatTest::DoWhile) => Value::map([
+        (RepeatShape::Test, RepeatTest::Until | RepeatTest::DoWhile) => Value::map([
             ("condition", repeat.as_written.clone().unwrap_or(Value::Null)),
             ("max_iterations", max),
             ("loop_type", Value::text("do-while")),
         ]),
-        (ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc, _) => Value::map([
+        (RepeatShape::Count, _) => Value::map([
             ("iterations", Value::Int(i64::from(rounds))),
             ("exhausted", Value::Bool(*value == Value::Bool(true))),
         ]),
@@ -183,19 +170,19 @@ pub fn repeated(state: &State, place: Place, rounds: u32, value: &Value) -> Valu
 /// What a fan-out leaves behind.
 pub fn items_result(state: &State, place: Place) -> Option<Value> {
     let Some(Within::Items(items)) = state.at(place).within.as_deref() else { return None };
-    let shapes = state.program(place).shapes();
+    let shape = state.program(place).shapes().items;
+    let count = items.items.len() as u32;
     // Where an item has failed the results stop, or have a hole.
-    let end = match (shapes, items.failed) {
-        (ResultShapes::Speckit, Some(failed)) => failed,
-        (_, _) => items.items.len() as u32,
+    let end = match shape {
+        ItemsShape::Report => items.failed.unwrap_or(count).min(items.next),
+        ItemsShape::List | ItemsShape::Iterations => count,
     };
     let result = |number: u32| items.results.get(&number).cloned().unwrap_or(Value::Null);
-    let reached = if shapes == ResultShapes::Speckit { end.min(items.next) } else { end };
-    let results = Value::list((0..reached).map(result));
-    Some(match shapes {
-        ResultShapes::House | ResultShapes::Dagnats => results,
-        ResultShapes::Dcc => Value::map([("iterations", results)]),
-        ResultShapes::Speckit => Value::map([
+    let results = Value::list((0..end).map(result));
+    Some(match shape {
+        ItemsShape::List => results,
+        ItemsShape::Iterations => Value::map([("iterations", results)]),
+        ItemsShape::Report => Value::map([
             ("items", Value::List(items.items.clone())),
             ("max_concurrency", at_once_of(state, place, items.at_once)),
             ("item_count", Value::Int(items.items.len() as i64)),
@@ -220,12 +207,12 @@ pub fn frame_result(sight: &Sight<'_>, frame: Place) -> Value {
     let program = state.program(frame);
     // What only takes over or undoes is no part of what an item comes to.
     let places: Vec<Place> = list.places().filter(|place| !step_of(state, *place).takes_over).collect();
-    match (program.shapes(), places.as_slice()) {
-        (ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats, [only]) => sight.outputs(*only),
-        (ResultShapes::House | ResultShapes::Speckit | ResultShapes::Dagnats, _) => {
+    match (program.shapes().item, places.as_slice()) {
+        (ItemShape::Steps, [only]) => sight.outputs(*only),
+        (ItemShape::Steps, _) => {
             Value::map(places.iter().map(|place| (step_of(state, *place).id.clone(), sight.outputs(*place))))
         }
-        (ResultShapes::Dcc, _) => {
+        (ItemShape::AllInside, _) => {
             let mut outputs = Map::new();
             gather(sight, &places, &mut outputs);
             Value::Map(Arc::new(outputs))
@@ -255,10 +242,10 @@ fn gather(sight: &Sight<'_>, places: &[Place], outputs: &mut Map) {
 
 /// What branches that ran side by side have come to, as words.
 pub fn branches(state: &State, place: Place) -> Value {
-    let words = state.program(place).plan.semantics.status;
+    let words = &state.program(place).plan.semantics.status;
     let list = state.list(Some(place), Role::Body);
     let outcomes = list.into_iter().flat_map(List::places).filter_map(|place| state.at(place).outcome());
-    Value::list(outcomes.map(|outcome| Value::text(status_word(words, outcome))))
+    Value::list(outcomes.map(|outcome| Value::text(words.word(ended(outcome, false)))))
 }
 
 /// A decision at a gate.
@@ -280,8 +267,8 @@ pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -
     };
     let message = asked.and_then(|question| question.message.clone()).unwrap_or(Value::Null);
     let choice = Value::Text(verdict.choice.clone());
-    match state.program(place).shapes() {
-        ResultShapes::House => {
+    match state.program(place).shapes().gate {
+        GateShape::Decision => {
             let mut outputs = Map::new();
             let word = if verdict.approved { "approved" } else { "rejected" };
             outputs.insert("decision".into(), Value::text(word));
@@ -291,14 +278,14 @@ pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -
             outputs.extend(verdict.form.iter().map(|(name, value)| (name.clone(), value.clone())));
             Value::Map(Arc::new(outputs))
         }
-        ResultShapes::Speckit => {
-            let mut outputs = speckit_gate(gate, asked, choice);
+        GateShape::Question => {
+            let mut outputs = question_with(gate, asked, choice);
             if !verdict.approved && gate.on_reject == OnReject::Abort {
                 outputs.insert("aborted".into(), Value::Bool(true));
             }
             Value::Map(Arc::new(outputs))
         }
-        ResultShapes::Dagnats => {
+        GateShape::Description => {
             let metadata = gate.metadata.iter().map(|(name, text)| (name.clone(), Value::Text(text.clone())));
             Value::map([
                 ("description", message),
@@ -307,18 +294,18 @@ pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -
                 ("reason", reason),
             ])
         }
-        ResultShapes::Dcc => Value::map([("approved", Value::Bool(verdict.approved)), ("reason", reason)]),
+        GateShape::Approval => Value::map([("approved", Value::Bool(verdict.approved)), ("reason", reason)]),
     }
 }
 
-/// What a gate leaves behind that was told no option. Only Spec Kit keeps that.
+/// What a gate without a decision leaves behind.
 pub fn undecided(state: &State, place: Place, gate: &Gate) -> Option<Value> {
     let Phase::Gate(asking) = &state.at(place).phase else { return None };
-    let speckit = state.program(place).shapes() == ResultShapes::Speckit;
-    speckit.then(|| Value::Map(Arc::new(speckit_gate(gate, Some(&asking.question), Value::Null))))
+    let is_kept = state.program(place).shapes().gate == GateShape::Question;
+    is_kept.then(|| Value::Map(Arc::new(question_with(gate, Some(&asking.question), Value::Null))))
 }
 
-fn speckit_gate(gate: &Gate, asked: Option<&Question>, choice: Value) -> Map {
+fn question_with(gate: &Gate, asked: Option<&Question>, choice: Value) -> Map {
     let part = |part: fn(&Question) -> &Option<Value>| asked.and_then(|asked| part(asked).clone());
     let options = gate.options.iter().map(|option| Value::Text(option.clone()));
     Map::from_iter([
@@ -330,7 +317,7 @@ fn speckit_gate(gate: &Gate, asked: Option<&Question>, choice: Value) -> Map {
     ])
 }
 
-/// Why a gate failed, in the words of DCC-MCP.
+/// Why a gate failed whose result is an approval.
 pub fn denied(reason: &str) -> Arc<str> {
     format!("approval denied: {reason}").into()
 }
@@ -347,26 +334,26 @@ fn reject_word(on_reject: &OnReject) -> &'static str {
 
 /// What a wait leaves behind.
 pub fn waited(state: &State, place: Place, value: Value) -> Value {
-    match state.program(place).shapes() {
-        ResultShapes::House | ResultShapes::Speckit => Value::map([("value", value)]),
-        ResultShapes::Dagnats | ResultShapes::Dcc => value,
+    match state.program(place).shapes().wait {
+        WaitShape::Value => Value::map([("value", value)]),
+        WaitShape::Plain => value,
     }
 }
 
-/// All that is known of a step, in the words of its dialect.
+/// All that is known of a step.
 pub fn of(sight: &Sight<'_>, place: Place) -> Value {
     let state = sight.state;
     let instance = state.at(place);
     let output = sight.outputs(place);
-    match state.program(place).shapes() {
-        ResultShapes::Dcc => {
+    match state.program(place).shapes().record {
+        RecordShape::WithFiles => {
             let refs =
                 [output.get("file_refs"), output.get("context").and_then(|context| context.get("file_refs"))];
             let refs = Value::list(refs.into_iter().flatten().flat_map(well_formed));
             Value::map([("output", output), ("file_refs", refs)])
         }
-        ResultShapes::Speckit => speckit_record(state, place, instance, &output),
-        ResultShapes::House | ResultShapes::Dagnats => {
+        RecordShape::Everything => everything(state, place, instance, &output),
+        RecordShape::Outputs => {
             Value::map([("outputs", output), ("status", Value::text(status(state, place)))])
         }
     }
@@ -384,7 +371,7 @@ fn well_formed(refs: &Value) -> impl Iterator<Item = Value> {
     entries.iter().filter(is_whole).cloned()
 }
 
-fn speckit_record(state: &State, place: Place, instance: &Instance, output: &Value) -> Value {
+fn everything(state: &State, place: Place, instance: &Instance, output: &Value) -> Value {
     let step = step_of(state, place);
     let error = match instance.outcome() {
         Some(Outcome::Failed(failure)) => Value::Text(failure.message.clone()),
@@ -403,7 +390,7 @@ fn speckit_record(state: &State, place: Place, instance: &Instance, output: &Val
     ])
 }
 
-/// All steps by name, each with all that is known of it; in Spec Kit the rounds and items of loops by names of their own.
+/// All steps by name, each with all that is known of it; also rounds and items, where these have names of their own.
 pub fn all(sight: &Sight<'_>) -> Value {
     let state = sight.state;
     let unit = state.unit(sight.from);
@@ -416,7 +403,7 @@ pub fn all(sight: &Sight<'_>) -> Value {
             records.insert(known.id.clone(), of(sight, place));
         }
     }
-    if unit.program.shapes() == ResultShapes::Speckit {
+    if unit.program.shapes().occurrences == Occurrences::Each {
         for (place, name) in super::occurrences::all(state, sight.from) {
             // No step of the plan has such a name, so an expression reads its outputs by the word that all dialects share.
             let outputs = Value::map([("outputs", sight.outputs(place))]);

@@ -8,7 +8,7 @@ use crate::event::{Decision, What};
 use crate::keys::Reason;
 use crate::outcome::{Failure, Outcome};
 use windlass_ir::Value;
-use windlass_ir::expr::StepId;
+use windlass_ir::expr::{RepeatShape, StepId};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::workflow::{Kind, Repeat, RepeatTest};
 
@@ -101,8 +101,10 @@ impl Turn<'_> {
             Some(Within::Rounds(rounds)) => rounds.value.clone(),
             _ => Value::Null,
         };
-        let speckit = self.state().program(place).shapes() == windlass_ir::expr::ResultShapes::Speckit;
-        let value = if speckit { entry } else { Value::Bool(exhausted) };
+        let value = match self.state().program(place).shapes().repeat {
+            RepeatShape::Test => entry,
+            RepeatShape::Count => Value::Bool(exhausted),
+        };
         records::repeated(self.state(), place, rounds, &value)
     }
 }

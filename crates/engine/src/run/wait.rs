@@ -11,6 +11,7 @@ use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::{Failure, Outcome, class};
 use std::sync::Arc;
 use windlass_ir::cron::Cron;
+use windlass_ir::expr::MessageRule;
 use windlass_ir::trigger::CronSyntax;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::{Bound, Kind, Wait, WaitFor, WaitTimeout};
@@ -19,7 +20,7 @@ use windlass_ir::{Duration, Value};
 impl Turn<'_> {
     pub(super) fn start_wait(&mut self, place: Place, wait: &Wait) -> Result<(), Failure> {
         let sight = self.sight(Some(place))?;
-        let as_text = self.program(place).plan.semantics.messages_as_text();
+        let as_text = self.program(place).plan.semantics.messages == MessageRule::ByText;
         let listening = |name: &Arc<str>, matching: Map, message: bool| Waiting {
             until: wait.timeout.map(|timeout| self.now.plus(timeout)),
             on_wall: None,
@@ -35,7 +36,7 @@ impl Turn<'_> {
                     Instant::In(length) => time(self.now.plus(length)),
                     Instant::At(instant) => on_wall(instant),
                 };
-                let max = self.program(place).plan.semantics.wait_max();
+                let max = self.program(place).plan.semantics.wait_max;
                 if let Some(max) = max.filter(|max| waiting.until > Some(self.now.plus(*max))) {
                     let message =
                         format!("the instant is more than {max} ahead, the longest that a step may wait");

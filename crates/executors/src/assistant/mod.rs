@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::process::Command;
 use windlass_engine::{AssistantAsk, AssistantWork, Failure, Job, Outcome, Work, class};
 use windlass_ir::Value;
-use windlass_ir::expr::{ResultShapes, Semantics, text_form};
+use windlass_ir::expr::{AssistantFields, Semantics, TextForm, text_form};
 use windlass_ir::value::Map;
 use windlass_ir::workflow::Capture;
 
@@ -86,12 +86,12 @@ struct Words {
     settings: &'static str,
 }
 
-fn words_of(results: ResultShapes) -> Words {
-    match results {
-        ResultShapes::Speckit => Words { arguments: "integration_args", settings: "integration_options" },
-        ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc => {
-            Words { arguments: "arguments", settings: "settings" }
+fn words_of(rules: &Semantics) -> Words {
+    match rules.results.assistant {
+        AssistantFields::Integration => {
+            Words { arguments: "integration_args", settings: "integration_options" }
         }
+        AssistantFields::Arguments => Words { arguments: "arguments", settings: "settings" },
     }
 }
 
@@ -102,7 +102,7 @@ impl Assistants {
         };
         let directory = &context.environment.directory;
         check_directory(directory)?;
-        let asking = asking(work, job.results, directory)?;
+        let asking = asking(work, &job.rules, directory)?;
         let refused = |failure: Failure| {
             let mut outputs = asking.outputs.clone();
             outputs.insert("exit_code".into(), Value::Int(1));
@@ -189,17 +189,17 @@ impl Asking {
     }
 }
 
-fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<Asking, Failure> {
+fn asking(work: &AssistantWork, rules: &Semantics, root: &Path) -> Result<Asking, Failure> {
     let integration = match named("integration", work.integration.as_ref())? {
         // The integration that the project uses, if it states one.
         Some(auto) if auto == "auto" => Some(project::default_integration(root).unwrap_or(auto)),
         other => other,
     };
     let model = named("model", work.model.as_ref())?;
-    let (mut arguments, mut settings, words) = (Vec::new(), Vec::new(), words_of(results));
+    let (mut arguments, mut settings, words) = (Vec::new(), Vec::new(), words_of(rules));
     let (asked, mut outputs) = match &work.ask {
         AssistantAsk::Prompt(prompt) => {
-            let prompt = said_text(prompt, results)?;
+            let prompt = said_text(prompt, rules)?;
             let outputs = Map::from_iter([("prompt".into(), Value::text(&*prompt))]);
             (Asked::Prompt(prompt), outputs)
         }
@@ -212,7 +212,7 @@ fn asking(work: &AssistantWork, results: ResultShapes, root: &Path) -> Result<As
                     settings.push((name.to_string(), text(&format!("{}.{name}", words.settings), value)?));
                 }
             }
-            let args = input.get("args").map(|args| said_text(args, results)).transpose()?;
+            let args = input.get("args").map(|args| said_text(args, rules)).transpose()?;
             let outputs = Map::from_iter([
                 ("command".into(), Value::Text(command.clone())),
                 ("options".into(), Value::map(work.options.clone())),
@@ -248,14 +248,12 @@ fn text(field: &str, value: &Value) -> Result<String, Failure> {
     value.as_str().map(str::to_owned).ok_or_else(broken)
 }
 
-/// A value as text for an agent: for Spec Kit, as Python prints it.
-fn said_text(value: &Value, results: ResultShapes) -> Result<String, Failure> {
-    let semantics = match (results, value) {
-        (ResultShapes::Speckit, Value::Null) => return Ok("None".to_owned()),
-        (ResultShapes::Speckit, _) => Semantics::SPECKIT,
-        (ResultShapes::House | ResultShapes::Dagnats | ResultShapes::Dcc, _) => Semantics::HOUSE,
-    };
-    let text = text_form(value, &semantics);
+/// A value as an agent reads it. Python prints a missing value, too.
+fn said_text(value: &Value, rules: &Semantics) -> Result<String, Failure> {
+    if let (TextForm::Python, Value::Null) = (rules.text, value) {
+        return Ok("None".to_owned());
+    }
+    let text = text_form(value, rules);
     text.map(|text| text.to_string()).map_err(|error| Failure::new(class::EXPRESSION_ERROR, error.message))
 }
 

@@ -1,4 +1,4 @@
-//! `speckit_init`: sets up a Spec Kit project with the `specify` program, without prompts.
+//! Sets up a Spec Kit project with the `specify` program, without prompts.
 
 use super::{Builtins, OUTPUT_BYTES_MAX, with_outputs};
 use crate::assistant;
@@ -9,8 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 use windlass_engine::{Failure, Job, Outcome, class};
 use windlass_ir::Value;
-use windlass_ir::expr::{Semantics, is_truthy, text_form};
+use windlass_ir::expr::{Semantics, TextForm, Truthiness, is_truthy, text_form};
 use windlass_ir::value::Map;
+
+/// How the program `specify` reads values.
+const PYTHON: Semantics =
+    Semantics { truthiness: Truthiness::Empty, text: TextForm::Python, ..Semantics::HOUSE };
 
 /// The default integration.
 const DEFAULT_INTEGRATION: &str = "copilot";
@@ -172,7 +176,7 @@ fn default_integration(environment: &Environment) -> String {
 }
 
 fn holds(value: &Value) -> Result<bool, Failure> {
-    let truth = is_truthy(value, &Semantics::SPECKIT);
+    let truth = is_truthy(value, &PYTHON);
     truth.map_err(|error| Failure::new(class::EXPRESSION_ERROR, error.message))
 }
 
@@ -185,6 +189,6 @@ fn is_set(value: &Value) -> Result<bool, Failure> {
 }
 
 fn shown(value: &Value) -> Result<String, Failure> {
-    let text = text_form(value, &Semantics::SPECKIT);
+    let text = text_form(value, &PYTHON);
     text.map(|text| text.to_string()).map_err(|error| Failure::new(class::EXPRESSION_ERROR, error.message))
 }

@@ -53,7 +53,7 @@ impl Builtins {
     /// Whether this executor handles it.
     pub fn does(work: &Work) -> bool {
         match work {
-            Work::Builtin { what: BuiltinKind::SpeckitInit | BuiltinKind::GithubAddLabel, .. } => true,
+            Work::Builtin { what: BuiltinKind::InitProject | BuiltinKind::GithubAddLabel, .. } => true,
             Work::Builtin { what: BuiltinKind::Respond, .. }
             | Work::Agent { .. }
             | Work::Shell { .. }
@@ -72,7 +72,7 @@ impl Builtins {
             return Err(Failure::new(class::ERROR, format!("`{}` is not a builtin step", job.step)));
         };
         match what {
-            BuiltinKind::SpeckitInit => self.init(args, job, context).await,
+            BuiltinKind::InitProject => self.init(args, job, context).await,
             BuiltinKind::GithubAddLabel => self.add_label(args, job, context).await,
             BuiltinKind::Respond => Err(Failure::new(
                 class::ERROR,

@@ -9,7 +9,7 @@ pub(crate) use parse::{FAILURE_KEYS, failure};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_engine::{Amount, Choice, Failure, Job, Outcome, Work, class};
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::FailureClass;
 use windlass_ir::{Duration, Value};
 
 /// A valid mock file.
@@ -103,7 +103,8 @@ impl Script {
         let names = [Some(asker.id), Some(asker.plain), job.work.work.name()];
         let entries = names.into_iter().flatten().find_map(|name| self.steps.get(name))?;
         let mut answer = entry(entries, asker.attempt).cloned()?;
-        if let (Outcome::Failed(failure), ResultShapes::Dcc) = (&mut answer.outcome, job.results)
+        if let (Outcome::Failed(failure), FailureClass::FromMessage) =
+            (&mut answer.outcome, job.rules.results.failure_class)
             && *failure.class == *class::ERROR
         {
             failure.class = class::told_by(&failure.message).into();
@@ -138,6 +139,7 @@ fn unanswered(asker: Asker<'_>, work: Option<&str>) -> Answer {
 mod tests {
     use super::*;
     use windlass_engine::{Assignment, JobKey, Lineage, Path, RunId};
+    use windlass_ir::expr::Semantics;
     use windlass_ir::value::Sealable;
     use windlass_ir::workflow::{CallMode, ShellOutput};
 
@@ -175,7 +177,7 @@ mod tests {
             notes: IndexMap::new(),
             round: None,
             feedback: None,
-            results: ResultShapes::House,
+            rules: Semantics::HOUSE,
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use windlass_engine::{Assignment, AssistantAsk, AssistantWork, Failure, Job, Outcome, Work, class};
 use windlass_executors::{Assistants, Executor};
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::Semantics;
 use windlass_ir::value::Sealable;
 use windlass_ir::workflow::Capture;
 
@@ -88,7 +88,7 @@ impl Case {
             notes: IndexMap::new(),
             round: None,
             feedback: None,
-            results: ResultShapes::Speckit,
+            rules: Semantics::SPECKIT,
         };
         let agents = Assistants { grace: Duration::from_millis(20), children: None };
         crate::support::Running {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windlass_engine::{Assignment, Failure, Job, Outcome, Work, class};
 use windlass_executors::{Builtins, Executor, Line};
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::Semantics;
 use windlass_ir::workflow::BuiltinKind;
 
 fn json(text: &str) -> Value {
@@ -34,7 +34,7 @@ async fn run(folder: &Path, what: BuiltinKind, args: &str, more: &[(&str, &str)]
         notes: IndexMap::new(),
         round: None,
         feedback: None,
-        results: ResultShapes::Speckit,
+        rules: Semantics::SPECKIT,
     };
     let (abort, overdue) = (context.abort.clone(), context.overdue.clone());
     let outcome =
@@ -159,7 +159,7 @@ async fn a_missing_program_is_named_with_advice() {
     let failure = failed(label(&folder, LABEL).await);
     let expected = "there is no program `gh` in the PATH of the user who started the run: install the GitHub CLI (https://cli.github.com) and log in with `gh auth login`";
     assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
-    let (outcome, _) = run(&folder, BuiltinKind::SpeckitInit, "{}", &[]).await;
+    let (outcome, _) = run(&folder, BuiltinKind::InitProject, "{}", &[]).await;
     let failure = failed(outcome);
     let expected = "there is no program `specify` in the PATH of the user who started the run: install Spec Kit, which includes it: `uv tool install specify-cli`";
     assert_eq!((&*failure.class, &*failure.message), (class::NOT_RUNNABLE, expected));
@@ -177,7 +177,7 @@ fn specify(test: &str) -> PathBuf {
 }
 
 async fn init(folder: &Path, args: &str, more: &[(&str, &str)]) -> Outcome {
-    run(folder, BuiltinKind::SpeckitInit, args, more).await.0
+    run(folder, BuiltinKind::InitProject, args, more).await.0
 }
 
 #[tokio::test]

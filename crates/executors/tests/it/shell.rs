@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use windlass_engine::{Outcome, class};
 use windlass_executors::Stream;
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::Semantics;
 use windlass_ir::value::SealedPart;
 use windlass_ir::workflow::ShellOutput;
 
@@ -51,7 +51,7 @@ async fn failures_tell_how_the_command_ended() {
 
 #[tokio::test]
 async fn for_spec_kit_outputs_match_its_python() {
-    let speckit = |command: &str| Case { results: ResultShapes::Speckit, ..sh(command) };
+    let speckit = |command: &str| Case { rules: Semantics::SPECKIT, ..sh(command) };
     let outputs = speckit(r"printf 'a\r\nb\rc'; printf '\r\n' >&2").done().await;
     assert_eq!(outputs, json(r#"{"exit_code": 0, "stdout": "a\nb\nc", "stderr": "\n"}"#));
     let killed = speckit("echo some; kill -9 $$").failed().await;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_engine::{Assignment, Failure, Job, JobKey, Outcome, RunId, Work};
 use windlass_executors::{Children, Context, Environment, Executor, Line, Notes, Output, Shell};
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::Semantics;
 use windlass_ir::value::Sealable;
 use windlass_ir::workflow::ShellOutput;
 
@@ -31,7 +31,7 @@ pub struct Case {
     pub grace: Duration,
     pub output_bytes_max: usize,
     pub children: Option<Arc<Children>>,
-    pub results: ResultShapes,
+    pub rules: Semantics,
 }
 
 /// A unique name: processes of a job are found by its key.
@@ -55,7 +55,7 @@ pub fn sh(command: &str) -> Case {
         grace,
         output_bytes_max,
         children: None,
-        results: ResultShapes::House,
+        rules: Semantics::HOUSE,
     }
 }
 
@@ -113,7 +113,7 @@ impl Case {
             notes: IndexMap::new(),
             round: None,
             feedback: None,
-            results: self.results,
+            rules: self.rules,
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use windlass_engine::{Assignment, Failure, Job, Outcome, Round, Work, class};
 use windlass_executors::{Children, Executor, Stream, TaskCommand, Tasks, end_orphans};
 use windlass_ir::Value;
-use windlass_ir::expr::ResultShapes;
+use windlass_ir::expr::Semantics;
 use windlass_ir::value::Sealable;
 
 /// One command for the task `pack` and everything around it that a test may change.
@@ -86,7 +86,7 @@ impl Case {
             notes: self.notes.into_iter().map(|(name, value)| (name.into(), value)).collect(),
             round: self.round,
             feedback: None,
-            results: ResultShapes::House,
+            rules: Semantics::HOUSE,
         }
     }
 

@@ -15,6 +15,7 @@ mod python_json;
 mod query;
 mod search;
 mod semantics;
+mod shapes;
 mod template;
 mod tree;
 
@@ -23,8 +24,13 @@ pub use functions::{Arity, Function};
 pub use print::{Printer, is_name};
 pub use query::{PathPart, Query, QueryError};
 pub use semantics::{
-    Comparison, ConditionText, FunctionRules, IndexRule, Logic, ParameterRules, ResultShapes, Semantics,
-    SkipRule, StatusWords, TextForm, Truthiness, Visibility,
+    Comparison, ConditionText, FailureRule, FanOutRule, FunctionRules, GateRule, IndexRule, Logic,
+    MessageRule, NoInput, ParameterRules, Semantics, SkipRule, TextForm, Truthiness, Visibility,
+};
+pub use shapes::{
+    AssistantFields, BranchShape, CallShape, DoneWord, EnteredWord, FailedShape, FailureClass, GateShape,
+    ItemShape, ItemsShape, Occurrences, ProcessShape, RecordShape, RecoveredWord, RepeatShape, ResultShapes,
+    StatusWords, StepState, TimeoutWord, UndoneShape, WaitShape, WaitingWord,
 };
 pub use template::{Piece, Template, render};
 pub use tree::{BinaryOp, Expr, Namespace, Node, Read, StepId};

@@ -22,7 +22,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The version of the stored form. A newer program reads every older version; an older program refuses a newer one.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A lowered workflow. It contains nothing of the file's formatting: two files with the same meaning have the same
 /// digest.

@@ -4,7 +4,7 @@
 use super::Plan;
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::expr::{ParameterRules, ResultShapes, Semantics, equals};
+use crate::expr::{NoInput, ParameterRules, Semantics, equals};
 use crate::suggest::nearest;
 use crate::value::Value;
 use crate::workflow::{Parameter, RunInput, Words};
@@ -76,11 +76,7 @@ impl Plan {
         ty: &Type,
         words: &Words,
     ) -> Result<Parameters, Vec<Diagnostic>> {
-        // If nothing was passed, the input is null instead of an empty object.
-        if given.is_empty()
-            && self.semantics.results == ResultShapes::Dagnats
-            && check(&Value::Null, ty).is_ok()
-        {
+        if given.is_empty() && self.semantics.no_input == NoInput::Null && check(&Value::Null, ty).is_ok() {
             return Ok(Parameters { values: IndexMap::new(), whole: Some(Value::Null) });
         }
         let mut values = IndexMap::new();

@@ -2,7 +2,7 @@
 
 use super::{Shown, ids};
 use indexmap::IndexMap;
-use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, Undone, View, status_word};
+use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, Undone, View};
 use windlass_ir::expr::{StatusWords, StepId};
 
 pub fn run_status(view: &View) -> &'static str {
@@ -45,7 +45,7 @@ pub fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
         StepPhase::Dormant if view.cancel_requested() && view.ended_at().is_some() => "cancelled",
         StepPhase::Dormant | StepPhase::Pending => "pending",
         StepPhase::Queued { .. } => "queued",
-        StepPhase::Settled(outcome) => status_word(StatusWords::Dagnats, outcome),
+        StepPhase::Settled(outcome) => super::settled(&StatusWords::DAGNATS, outcome),
         StepPhase::Running
         | StepPhase::Backoff { .. }
         | StepPhase::Asking { .. }

@@ -4,7 +4,7 @@ use super::Shown;
 use crate::rows::INTERRUPTED;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
-use windlass_engine::{Decision, Outcome, Path, RunPhase, StepPhase, StepView, View, status_word};
+use windlass_engine::{Decision, Outcome, Path, RunPhase, StepPhase, StepView, View};
 use windlass_ir::expr::{StatusWords, StepId};
 use windlass_ir::workflow::Kind;
 
@@ -43,7 +43,7 @@ pub fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
         | StepPhase::Pending
         | StepPhase::Queued { .. }
         | StepPhase::Settled(Outcome::Skipped(_)) => "pending",
-        StepPhase::Settled(outcome) => status_word(StatusWords::Dcc, outcome),
+        StepPhase::Settled(outcome) => super::settled(&StatusWords::DCC, outcome),
         _ if view.is_interrupted() => INTERRUPTED,
         StepPhase::Running
         | StepPhase::Backoff { .. }
@@ -68,7 +68,7 @@ fn left(view: &View, path: &Path, step: &StepView<'_>) -> Json {
         (Kind::Parallel(_), _) if step.frame.is_none() => {
             let inside = view.steps().filter(|(inside, _)| inside.parent().as_ref() == Some(path));
             let words = inside.filter_map(|(_, step)| match &step.phase {
-                StepPhase::Settled(outcome) => Some(status_word(StatusWords::Dcc, outcome)),
+                StepPhase::Settled(outcome) => Some(super::settled(&StatusWords::DCC, outcome)),
                 _ => None,
             });
             json!({"branch_results": words.collect::<Vec<_>>()})

@@ -21,9 +21,9 @@ pub use tree::{Node, State, tree};
 use windlass_engine::Run;
 use windlass_engine::{
     Asker, Assignment, CoordinatorState, Decision, Failure, Outcome, Path, RunId, RunPhase, StepPhase,
-    StepView, View, Work, is_abort,
+    StepView, View, Work, class, is_abort,
 };
-use windlass_ir::expr::StepId;
+use windlass_ir::expr::{StatusWords, StepId, StepState};
 use windlass_ir::value::{SealedPart, VALUE_BYTES_MAX, Value};
 use windlass_ir::workflow::{Choose, Gate, Kind};
 
@@ -160,6 +160,18 @@ fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
         Dialect::Dagnats => dagnats::shown(view, path, step),
         Dialect::Dcc => dcc::shown(view, path, step),
     }
+}
+
+/// The word for how a step has ended.
+fn settled(words: &StatusWords, outcome: &Outcome) -> &'static str {
+    words.word(match outcome {
+        Outcome::Done(_) | Outcome::Continue(_) => StepState::Done,
+        Outcome::Failed(failure) => {
+            StepState::Failed { timed_out: &*failure.class == class::TIMEOUT, recovered: false }
+        }
+        Outcome::Skipped(_) => StepState::Skipped,
+        Outcome::Cancelled(_) => StepState::Cancelled,
+    })
 }
 
 /// The result object of a run at this moment.
@@ -368,7 +380,7 @@ fn run_error(view: &View) -> Json {
             error(failure, step.as_deref())
         }
         RunPhase::Ended(Outcome::Cancelled(why)) => {
-            json!({"code": windlass_engine::class::CANCELLED, "message": why, "step": null, "field": null})
+            json!({"code": class::CANCELLED, "message": why, "step": null, "field": null})
         }
         RunPhase::Ended(_) | RunPhase::Pending | RunPhase::Running => Json::Null,
     }

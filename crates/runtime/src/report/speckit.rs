@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use windlass_engine::{
     AssistantAsk, Decision, Outcome, Path, Question, RunId, RunPhase, SkipReason, StepPhase, StepView, View,
-    Work, is_abort, is_raised, status_word,
+    Work, is_abort, is_raised,
 };
 use windlass_ir::Value;
 use windlass_ir::expr::{StatusWords, is_truthy, text_form};
@@ -222,7 +222,7 @@ pub fn shown(view: &View, path: &Path, step: &StepView<'_>) -> Shown {
         StepPhase::Asking { .. } | StepPhase::Waiting { .. } => "paused",
         // There is no word for what was told to stop.
         StepPhase::Settled(Outcome::Cancelled(_)) => "failed",
-        StepPhase::Settled(outcome) => status_word(StatusWords::Speckit, outcome),
+        StepPhase::Settled(outcome) => super::settled(&StatusWords::SPECKIT, outcome),
     };
     match (container, &step.phase, &known.kind) {
         (Some(output), _, _) => (shown.output, shown.error) = (output, Json::Null),

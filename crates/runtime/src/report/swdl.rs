@@ -3,7 +3,7 @@
 use super::{Shown, ids};
 use indexmap::IndexMap;
 use serde_json::Value as Json;
-use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, View, status_word};
+use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, View};
 use windlass_ir::expr::{StatusWords, StepId};
 use windlass_ir::workflow::Kind;
 
@@ -22,7 +22,7 @@ fn step_status(phase: &StepPhase<'_>) -> &'static str {
         StepPhase::Dormant | StepPhase::Pending => "pending",
         StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Inside | StepPhase::Joined => "running",
         StepPhase::Queued { .. } | StepPhase::Asking { .. } | StepPhase::Waiting { .. } => "waiting",
-        StepPhase::Settled(outcome) => status_word(StatusWords::House, outcome),
+        StepPhase::Settled(outcome) => super::settled(&StatusWords::HOUSE, outcome),
     }
 }
 

@@ -138,7 +138,7 @@ impl Oracle {
     /// Whether it can tell what should come of a plan: it knows the shapes of the house, and nothing of steps that come from
     /// elsewhere while a run goes on.
     pub fn knows(plan: &Plan) -> bool {
-        let house = plan.semantics.results == ResultShapes::House && plan.input == RunInput::Declared;
+        let house = plan.semantics.results == ResultShapes::HOUSE && plan.input == RunInput::Declared;
         let own = |step: &PlanStep| match &step.kind {
             Kind::Action(Action::Call(_)) => false,
             Kind::Action(Action::Task(task)) => task.planner.is_none(),

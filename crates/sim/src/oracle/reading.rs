@@ -8,8 +8,8 @@ use std::sync::Arc;
 use windlass_engine::{Failure, Outcome, Skip, SkipReason, class};
 use windlass_ir::contract::{Contract, Type};
 use windlass_ir::expr::{
-    EvalError, Limits, Namespace, Read, Scope, StatusWords, StepId, Template, Visibility, evaluate, holds,
-    render,
+    DoneWord, EvalError, Limits, Namespace, Read, RecoveredWord, Scope, StepId, Template, TimeoutWord,
+    Visibility, evaluate, holds, render,
 };
 use windlass_ir::policy::Bindings;
 use windlass_ir::value::Map;
@@ -330,16 +330,18 @@ impl Oracle {
 
     fn word(&self, outcome: &Outcome, recovered: bool) -> &'static str {
         let words = self.plan.semantics.status;
-        match (outcome, words) {
-            (Outcome::Done(_) | Outcome::Continue(_), StatusWords::House) => "success",
-            (Outcome::Done(_) | Outcome::Continue(_), _) => "completed",
-            (Outcome::Failed(failure), StatusWords::House) if &*failure.class == class::TIMEOUT => {
+        match outcome {
+            Outcome::Done(_) | Outcome::Continue(_) if words.done == DoneWord::Success => "success",
+            Outcome::Done(_) | Outcome::Continue(_) => "completed",
+            Outcome::Failed(_) if recovered && words.recovered == RecoveredWord::Recovered => "recovered",
+            Outcome::Failed(failure)
+                if &*failure.class == class::TIMEOUT && words.timeout == TimeoutWord::TimedOut =>
+            {
                 "timed_out"
             }
-            (Outcome::Failed(_), StatusWords::Dagnats) if recovered => "recovered",
-            (Outcome::Failed(_), _) => "failed",
-            (Outcome::Skipped(_), _) => "skipped",
-            (Outcome::Cancelled(_), _) => "cancelled",
+            Outcome::Failed(_) => "failed",
+            Outcome::Skipped(_) => "skipped",
+            Outcome::Cancelled(_) => "cancelled",
         }
     }
 

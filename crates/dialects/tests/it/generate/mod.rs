@@ -8,7 +8,7 @@ mod values;
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_dialects::swdl::WORDS;
-use windlass_ir::expr::{ResultShapes, Semantics, Template};
+use windlass_ir::expr::{RecordShape, Semantics, Template};
 use windlass_ir::policy::{
     Budget, CancelOn, Concurrency, OnConflict, Priority, RunPolicy, Singleton, Sticky,
 };
@@ -51,7 +51,7 @@ pub fn workflow(seed: u64) -> Workflow {
     let dice = &mut dice;
     dice.goes_back = dice.maybe();
     let semantics = if foreign { *dice.pick(&rules) } else { Semantics::HOUSE };
-    dice.speckit = semantics.results == ResultShapes::Speckit;
+    dice.speckit = semantics.results.record == RecordShape::Everything;
     let parameters = dice.map(3, Dice::parameter);
     dice.parameters = parameters.keys().cloned().collect();
     let secrets: Vec<Arc<str>> = (0..dice.roll(3)).map(|_| dice.name()).collect();

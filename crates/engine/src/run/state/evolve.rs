@@ -9,7 +9,7 @@ use crate::event::{Assignment, Decision, Event, Question, Waiting, What};
 use crate::keys::{Path, Reason, Timestamp};
 use crate::outcome::Outcome;
 use std::sync::Arc;
-use windlass_ir::expr::{ResultShapes, StepId};
+use windlass_ir::expr::{FanOutRule, StepId};
 use windlass_ir::workflow::{Action, CallMode, Kind};
 use windlass_ir::{Duration, Value};
 
@@ -373,7 +373,8 @@ impl State {
             (Decision::Items { items: Value::List(items), at_once, in_order }, Kind::ForEach(_))
                 if is_ready =>
             {
-                let in_order = in_order.unwrap_or_else(|| program.shapes() == ResultShapes::Speckit);
+                // Older journals do not say it.
+                let in_order = in_order.unwrap_or(program.plan.semantics.fan_out == FanOutRule::InOrder);
                 self.enter_items(place, items, *at_once, in_order, at);
             }
             (Decision::Round { number, value }, Kind::Repeat(_)) => {
