@@ -8,7 +8,9 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
-use windlass::{BoxFuture, Context, Environment, Executor, Host, Job, Outcome, Plan, Returned, Value};
+use windlass::{
+    BoxFuture, Context, DIALECTS, Environment, Executor, Host, Job, Outcome, Plan, Returned, Value,
+};
 use windlass_runtime::{Durability, Engine, Handle};
 
 const AT_ONCE: usize = 256;
@@ -113,7 +115,7 @@ fn listen() {
 
 /// An engine that executes all its runs, as `windlass serve` does.
 fn open(folder: &Path, executor: impl Executor + 'static) -> (Arc<Engine>, Host) {
-    let engine = Engine::open(folder, Durability::Disk).expect("a data folder");
+    let engine = Engine::open(folder, Durability::Disk, DIALECTS).expect("a data folder");
     let host = Host::new(Environment::default()).with_others(executor);
     engine.set_house(host.clone());
     (engine, host)

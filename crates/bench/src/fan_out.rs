@@ -6,7 +6,7 @@ use crate::report::{Row, Target, Unit, thousands};
 use crate::setting::{Setting, engine, fan_out, items, journal_bytes};
 use crate::stats::{interleaved, per_second};
 use std::time::Instant;
-use windlass::report::Standing;
+use windlass::RunStatus;
 
 pub const AT_ONCE: usize = 64;
 
@@ -60,7 +60,7 @@ pub fn items_per_second(setting: &Setting, count: usize) -> FannedOut {
         let engine = engine(&folder);
         let started = Instant::now();
         let run = engine.run(&plan, items).await.expect("a start");
-        assert_eq!(run.outcome().await.expect("an end"), Standing::Success);
+        assert_eq!(run.outcome().await.expect("an end"), RunStatus::Success);
         per_second(count, started.elapsed())
     });
     let bytes_per_item = journal_bytes(&folder) / count;

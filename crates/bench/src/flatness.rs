@@ -6,7 +6,7 @@ use crate::setting::{Setting, beginning, no_inputs, strict};
 use crate::stats::{Compared, median};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use windlass::{BoxFuture, Context, Environment, Executor, Host, Job, Outcome, Returned, Value};
+use windlass::{BoxFuture, Context, DIALECTS, Environment, Executor, Host, Job, Outcome, Returned, Value};
 use windlass_runtime::{Durability, Engine};
 
 const STEPS: usize = 100_000;
@@ -32,7 +32,7 @@ fn costs(setting: &Setting) -> Vec<f64> {
     let instants = Arc::new(Mutex::new(Vec::with_capacity(STEPS)));
     let (folder, plan) = (setting.place(), strict(STEPS));
     setting.runtime.block_on(async {
-        let engine = Engine::open(&folder, Durability::Process).expect("a data folder");
+        let engine = Engine::open(&folder, Durability::Process, DIALECTS).expect("a data folder");
         let host = Host::new(Environment::default()).with_others(Notes(instants.clone()));
         let handle = engine.start(&plan, beginning(&host, no_inputs())).await.expect("a start");
         handle.outcome().await.expect("an end");

@@ -6,7 +6,7 @@ use crate::setting::{Setting, engine, journal_bytes, no_inputs, pure, strict};
 use crate::stats::{interleaved, per_second};
 use std::time::Instant;
 use windlass::Plan;
-use windlass::report::Standing;
+use windlass::RunStatus;
 
 const LENGTHS: [(usize, usize); 2] = [(1_000, 3), (10_000, 2)];
 
@@ -42,7 +42,7 @@ pub fn steps_per_second(setting: &Setting, plan: &Plan, steps: usize) -> f64 {
         let engine = engine(&folder);
         let started = Instant::now();
         let run = engine.run(plan, no_inputs()).await.expect("a start");
-        assert_eq!(run.outcome().await.expect("an end"), Standing::Success);
+        assert_eq!(run.outcome().await.expect("an end"), RunStatus::Success);
         per_second(steps, started.elapsed())
     });
     std::fs::remove_dir_all(&folder).expect("the folder was ours");

@@ -7,7 +7,7 @@ use crate::sequential;
 use crate::setting::{Setting, no_inputs, strict};
 use crate::stats::{interleaved, per_second};
 use std::time::Instant;
-use windlass::report::Standing;
+use windlass::RunStatus;
 use windlass::{BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Value};
 
 const ROUNDS: usize = 3;
@@ -52,7 +52,7 @@ fn steps_per_second(setting: &Setting, bytes: usize, steps: usize) -> f64 {
         let engine = Engine::open(&folder).expect("a data folder").with_executor(Fat(bytes));
         let started = Instant::now();
         let run = engine.run(&plan, no_inputs()).await.expect("a start");
-        assert_eq!(run.outcome().await.expect("an end"), Standing::Success);
+        assert_eq!(run.outcome().await.expect("an end"), RunStatus::Success);
         per_second(steps, started.elapsed())
     });
     std::fs::remove_dir_all(&folder).expect("the folder was ours");

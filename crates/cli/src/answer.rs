@@ -3,6 +3,7 @@
 use crate::show::Screens;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use windlass_ir::RunStatus;
 
 /// The exit status, the same list for all commands, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +21,18 @@ pub enum Status {
     Stopped,
     /// A mistake of ours.
     Bug,
+}
+
+impl From<RunStatus> for Status {
+    fn from(status: RunStatus) -> Self {
+        match status {
+            RunStatus::Success => Self::Done,
+            RunStatus::Failed => Self::Failed,
+            RunStatus::Cancelled => Self::Cancelled,
+            RunStatus::Pending | RunStatus::Waiting | RunStatus::Paused => Self::Waiting,
+            RunStatus::Running | RunStatus::Interrupted => Self::Stopped,
+        }
+    }
 }
 
 impl From<Status> for ExitCode {

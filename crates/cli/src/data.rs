@@ -5,6 +5,7 @@ use crate::files::STDIN;
 use crate::load::PROJECT_MARKS;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use windlass_dialects::DIALECTS;
 use windlass_runtime::{Config, Engine, Error, RunId, current_user, upwards, user_name};
 
 const FOLDER: &str = ".windlass";
@@ -39,10 +40,15 @@ pub fn config(workflow: Option<&Path>, data: &Path) -> Option<PathBuf> {
     Config::find([here, workflow.and_then(around), Some(data.to_owned())].into_iter().flatten())
 }
 
+/// Opens a folder for reading, whoever owns it.
+pub fn look(folder: &Path) -> Result<Arc<Engine>, Error> {
+    Engine::look(folder, DIALECTS)
+}
+
 /// Looks into a folder and finds a run by its id, the beginning of it, or `last`.
 pub fn find(data: &Data, name: &str) -> Result<(PathBuf, Arc<Engine>, RunId), Error> {
     let folder = folder(data, None);
-    let engine = Engine::look(&folder)?;
+    let engine = look(&folder)?;
     let run = engine.find(name)?;
     Ok((folder, engine, run))
 }

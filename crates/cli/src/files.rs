@@ -57,7 +57,7 @@ pub fn by_installed_name(path: &Path) -> Result<Option<PathBuf>, Unreadable> {
 /// Refuses what Spec Kit has switched off.
 pub fn enabled(path: &Path) -> Result<(), Unreadable> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    match windlass_runtime::is_disabled(&absolute) {
+    match windlass_runtime::is_disabled(windlass_dialects::DIALECTS, &absolute) {
         false => Ok(()),
         true => Err(Unreadable { name: path.display().to_string(), finding: named::disabled(&absolute) }),
     }

@@ -4,6 +4,7 @@ use crate::files::WORKFLOW_FILES;
 use crate::load::{self, PROJECT_MARKS};
 use crate::triggers::skill_workflows;
 use std::path::{Path, PathBuf};
+use windlass_dialects::DIALECTS;
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic};
 use windlass_runtime::{Unfound, find_workflow, upwards};
@@ -25,7 +26,7 @@ pub fn is_name(text: &str) -> bool {
 pub fn find(name: &str) -> Result<Option<PathBuf>, Box<Diagnostic>> {
     let places = places();
     for folder in places.iter().flat_map(|place| [place.clone(), place.join("workflows")]) {
-        match find_workflow(&load::Files, name, &folder) {
+        match find_workflow(&load::Files, DIALECTS, name, &folder) {
             Ok(found) => return Ok(Some(found.file)),
             // Whoever reads it says what is wrong with it; that it calls itself otherwise is no matter to a person.
             Err(Unfound::Bad { file, .. }) => return Ok(Some(file)),

@@ -13,20 +13,15 @@ pub enum Dialect {
     Dcc,
 }
 
-static SWDL: Words = swdl::WORDS;
-static SPECKIT: Words = speckit::WORDS;
-static DAGNATS: Words = dagnats::WORDS;
-static DCC: Words = dcc::WORDS;
-
 impl Dialect {
     pub const ALL: [Self; 4] = [Self::Swdl, Self::Speckit, Self::Dagnats, Self::Dcc];
 
     pub fn words(self) -> &'static Words {
         match self {
-            Self::Swdl => &SWDL,
-            Self::Speckit => &SPECKIT,
-            Self::Dagnats => &DAGNATS,
-            Self::Dcc => &DCC,
+            Self::Swdl => &swdl::WORDS,
+            Self::Speckit => &speckit::WORDS,
+            Self::Dagnats => &dagnats::WORDS,
+            Self::Dcc => &dcc::WORDS,
         }
     }
 

@@ -24,9 +24,13 @@ pub use detect::{Dialect, FileKind};
 use std::collections::HashSet;
 use text::{Format, Limits};
 use windlass_ir::diagnostic::sort_by_place;
+use windlass_ir::dialect::Dialects;
 use windlass_ir::trigger::Trigger;
 use windlass_ir::workflow::Words;
 use windlass_ir::{Code, Diagnostic, Plan, Source, SourceId, Sources, Span, Workflow, resolve};
+
+/// Every dialect as the rest of Windlass sees it.
+pub const DIALECTS: Dialects = Dialects(&[&swdl::Swdl, &speckit::Speckit, &dagnats::Dagnats, &dcc::Dcc]);
 
 /// A file to read. `name` is for messages; its extension determines the syntax.
 #[derive(Clone, Debug)]

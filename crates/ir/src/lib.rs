@@ -7,6 +7,7 @@
 pub mod contract;
 pub mod cron;
 pub mod diagnostic;
+pub mod dialect;
 pub mod expr;
 pub mod plan;
 pub mod policy;

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 /// The status of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// It waits for its start time or for a slot.
+    #[default]
     Pending,
     /// A process executes it.
     Running,

@@ -86,7 +86,8 @@ impl Engine {
         let stored = self.stored_plan(run)?;
         let events = self.events(run)?;
         let view = self.view(run)?;
-        let mut result = crate::report::result(run, &view);
+        let report = self.report(run, &view);
+        let (status, result) = (report.status(), report.result());
         let mut lines = Vec::new();
         for event in &events {
             serde_json::to_writer(&mut lines, event).map_err(|error| bad(folder, &error.to_string()))?;
@@ -119,7 +120,7 @@ impl Engine {
             run_id: run.clone(),
             workflow: plan.header.id.clone(),
             dialect: plan.dialect.clone(),
-            status: result["status"].take().as_str().unwrap_or_default().to_owned(),
+            status: status.word().to_owned(),
             plan: stored.digest,
             plan_format: stored.format,
             events: events.len(),

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::engine::{Beginning, Engine, Error, FILE, Start};
 use crate::host::Host;
 use crate::library::{Definition, Unfound, find};
-use crate::report::{self, Dialect};
+use crate::report;
 use crate::scheduler::Patience;
 use indexmap::IndexMap;
 use std::path::PathBuf;
@@ -17,6 +17,8 @@ use windlass_engine::{
     Work, class,
 };
 use windlass_executors::{BoxFuture, Context, Executor, Notes, Returned, Traits};
+use windlass_ir::dialect::{Dialect, Uncallable};
+use windlass_ir::expr::CallShape;
 use windlass_ir::plan::Given;
 use windlass_ir::workflow::CallMode;
 use windlass_ir::{Code, Diagnostic, Plan, Value};
@@ -29,7 +31,8 @@ const CALLER: &str = "caller";
 struct Caller {
     /// The folder of its file.
     folder: PathBuf,
-    dialect: Dialect,
+    dialect: &'static dyn Dialect,
+    shape: CallShape,
     /// The runs that wait for what is called, the caller last.
     parents: Vec<RunId>,
     budgets: Vec<RunBudget>,
@@ -61,7 +64,8 @@ impl Call {
         }
         let caller = Caller {
             folder: folder.unwrap_or_else(|| host.environment.directory.clone()),
-            dialect: Dialect::of_run(run),
+            dialect: engine.dialects().named(&run.program().plan.dialect),
+            shape: run.program().plan.semantics.results.call,
             parents: run.parents().iter().cloned().chain([run.id().clone()]).collect(),
             budgets: run.budgets().collect(),
             by: run.by().cloned(),
@@ -126,7 +130,7 @@ impl Executor for Call {
             let cancel = Input::Cancel { path: Path::default(), why, by: CALLER.into() };
             if let Err(Error::NoRun(_)) = engine.tell(&called, cancel).await {
                 let outcome = Outcome::Cancelled("it was not started".into());
-                engine.report(job.key, outcome);
+                engine.reported(job.key, outcome);
             }
         })
     }
@@ -179,7 +183,7 @@ impl Called<'_> {
     fn definition(&self, engine: &Engine) -> Result<(Definition, Value), Failure> {
         let unread = || self.failure(class::ERROR, "nobody here reads workflows".into(), "workflow");
         let reader = engine.reader().ok_or_else(unread)?;
-        let found = find(reader, self.name, &self.caller.folder);
+        let found = find(reader, engine.dialects(), self.name, &self.caller.folder);
         let definition = found.map_err(|unfound| self.unfound(&unfound))?;
         let mut given: IndexMap<String, Given> = IndexMap::new();
         let taken = match self.input {
@@ -196,14 +200,14 @@ impl Called<'_> {
     }
 
     fn unfound(&self, unfound: &Unfound) -> Failure {
-        let message = match (self.caller.dialect, unfound) {
-            (Dialect::Speckit, Unfound::NotThere { .. }) => {
-                format!("Workflow '{}' is not installed", self.name)
-            }
-            (Dialect::Speckit, Unfound::Disabled { .. }) => format!("Workflow '{}' is disabled", self.name),
-            _ => format!("the workflow `{}` cannot be called: {unfound}", self.name),
+        let why = match unfound {
+            Unfound::NotThere { .. } => Some(Uncallable::NotFound { workflow: self.name }),
+            Unfound::Disabled { .. } => Some(Uncallable::Disabled { workflow: self.name }),
+            Unfound::Several(_) | Unfound::Bad { .. } => None,
         };
-        self.failure(class::NOT_RUNNABLE, message, "workflow")
+        let message = why.and_then(|why| self.caller.dialect.uncallable(&why));
+        let plainly = || format!("the workflow `{}` cannot be called: {unfound}", self.name);
+        self.failure(class::NOT_RUNNABLE, message.unwrap_or_else(plainly), "workflow")
     }
 
     /// Calling once more would not change it.
@@ -225,32 +229,28 @@ impl Called<'_> {
         given: &IndexMap<String, Given>,
         definition: &Definition,
     ) -> Failure {
-        let undeclared = given.keys().filter(|name| !definition.plan.parameters.contains_key(name.as_str()));
-        let undeclared: Vec<String> = undeclared.map(|name| format!("'{name}'")).collect();
+        let declared = &definition.plan.parameters;
+        let undeclared = given.keys().map(String::as_str).filter(|name| !declared.contains_key(*name));
+        let undeclared: Vec<&str> = undeclared.collect();
         let causes: Vec<&str> = findings
             .iter()
             .filter(|finding| finding.code == Code::BadParameter || finding.is_error())
             .map(|finding| &*finding.message)
             .collect();
-        let message = match self.caller.dialect {
-            Dialect::Speckit if !undeclared.is_empty() => {
-                format!("Undeclared inputs for workflow '{}': [{}]", self.name, undeclared.join(", "))
-            }
-            Dialect::Speckit | Dialect::Swdl | Dialect::Dagnats | Dialect::Dcc => {
-                format!("the workflow `{}` refuses its input: {}", self.name, causes.join("; "))
-            }
-        };
-        self.failure(class::CONTRACT_VIOLATION, message, "input")
+        let why = Uncallable::UndeclaredInputs { workflow: self.name, names: &undeclared };
+        let message = (!undeclared.is_empty()).then(|| self.caller.dialect.uncallable(&why)).flatten();
+        let plainly = || format!("the workflow `{}` refuses its input: {}", self.name, causes.join("; "));
+        self.failure(class::CONTRACT_VIOLATION, message.unwrap_or_else(plainly), "input")
     }
 
     fn failure(&self, class: &str, message: String, field: &str) -> Failure {
-        let detail = match self.caller.dialect {
-            Dialect::Speckit => Some(Value::map([
+        let detail = match self.caller.shape {
+            CallShape::Report => Some(Value::map([
                 ("workflow", Value::text(self.name)),
                 ("status", Value::text("failed")),
                 ("error", Value::text(message.as_str())),
             ])),
-            Dialect::Swdl | Dialect::Dagnats | Dialect::Dcc => None,
+            CallShape::Outputs => None,
         };
         Failure { detail, ..Failure::new(class, message).in_field(field) }
     }

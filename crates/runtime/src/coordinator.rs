@@ -9,6 +9,7 @@ use windlass_engine::{
     Amount, Ask, Claim, Coordinator, CoordinatorEvent, CoordinatorState, CoordinatorWhat, Full, Job, Key,
     Policy, Run, RunId, Work,
 };
+use windlass_ir::dialect::Dialects;
 use windlass_ir::policy::Budget;
 use windlass_store::{Append, Appended, Error, Lsn, Prev, Store};
 
@@ -42,6 +43,7 @@ impl Budgets {
 pub(crate) struct Machine {
     pub host: Host,
     pub budgets: Budgets,
+    pub dialects: Dialects,
 }
 
 impl Policy for Machine {
@@ -60,13 +62,14 @@ impl Policy for Machine {
             let budgets = self.budgets.of_workflow(&run.program().plan.header.id).into_iter();
             ask.claims.extend(budgets.map(|budget| Claim::Spend { budget, cap: Budget::default(), most }));
         }
-        let mocked = self.host.mocked(run, job).and_then(|answer| answer.most);
+        let mocked = self.host.mocked(self.dialects, run, job).and_then(|answer| answer.most);
         for claim in &mut ask.claims {
             if let (Claim::Spend { most, .. }, Some(mocked)) = (claim, mocked) {
                 *most = mocked;
             }
         }
-        let processes = self.host.limits.processes.filter(|_| self.host.starts_process(run, job));
+        let processes =
+            self.host.limits.processes.filter(|_| self.host.starts_process(self.dialects, run, job));
         for (key, limit) in [("machine:jobs", self.host.limits.jobs), ("machine:processes", processes)] {
             if let Some(limit) = limit {
                 ask.claims.push(Claim::Slot { key: key.into(), limit, full: Full::Wait });

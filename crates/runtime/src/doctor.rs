@@ -2,11 +2,13 @@
 
 use crate::engine::{Engine, Error, options};
 use crate::lock::Lock;
+use crate::rows::Rows;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 use windlass_engine::{Program, RunId};
 use windlass_ir::Plan;
+use windlass_ir::dialect::Dialects;
 use windlass_ir::plan::FORMAT;
 use windlass_store::{Durability, Error as StoreError, Lsn, Options, Query, RunRow, Store, fold_all};
 
@@ -41,9 +43,9 @@ const NEWER: &str =
     "it is parked, and all other runs go on; use the version of windlass that wrote it, or a newer one";
 
 /// Looks at everything in a data folder and changes nothing. Somebody may own it meanwhile.
-pub fn examine(folder: &Path) -> Result<Checkup, Error> {
+pub fn examine(folder: &Path, dialects: Dialects) -> Result<Checkup, Error> {
     let mut checkup = Checkup::default();
-    match Engine::look(folder) {
+    match Engine::look(folder, dialects) {
         Ok(engine) => checkup.look(&engine, folder)?,
         Err(error @ Error::Store(StoreError::Missing { .. })) => return Err(error),
         Err(error) => checkup.find(&error, "journal.db", RESTORE),
@@ -59,7 +61,9 @@ impl Checkup {
             Ok(faults) => faults.into_iter().for_each(|fault| self.journal(fault)),
             Err(error) => self.journal(error.to_string()),
         }
-        if let Err(error) = store.check_head(folder, &options(Durability::default())).wait() {
+        if let Err(error) =
+            store.check_head(folder, &options(Durability::default(), engine.dialects())).wait()
+        {
             let help = "restore the newer one, or go on from this one with `windlass doctor --accept-older`";
             self.find(&error.into(), "journal.db", help);
         }
@@ -72,7 +76,7 @@ impl Checkup {
             self.find(&error, "limits", help);
         }
         self.look_at_values(store)?;
-        self.look_at_rows(store)
+        self.look_at_rows(store, engine.dialects())
     }
 
     fn find(&mut self, error: &Error, place: &str, help: &str) {
@@ -206,9 +210,9 @@ impl Checkup {
     }
 
     /// Rows that are out of use are made again by themselves; those in use have to match the journal.
-    fn look_at_rows(&mut self, store: &Store) -> Result<(), Error> {
+    fn look_at_rows(&mut self, store: &Store, dialects: Dialects) -> Result<(), Error> {
         let Ok(Some((applied, stored))) = store.view.stored().wait() else { return Ok(()) };
-        let expected = fold_all(&*store.journal, &crate::rows::Rows, applied)?;
+        let expected = fold_all(&*store.journal, &Rows { dialects }, applied)?;
         // Damaged runs are reported already.
         let damaged: BTreeSet<&RunId> =
             self.findings.iter().filter_map(|finding| finding.run_id.as_ref()).collect();
@@ -230,18 +234,18 @@ impl Checkup {
 }
 
 /// Goes on from a journal that is older than what is known of it. It is a copy of no other from then on.
-pub fn accept_older(folder: &Path) -> Result<(), Error> {
+pub fn accept_older(folder: &Path, dialects: Dialects) -> Result<(), Error> {
     let lock = own(folder)?;
-    let options = Options { accept_older: true, ..options(Durability::default()) };
+    let options = Options { accept_older: true, ..options(Durability::default(), dialects) };
     Store::open(folder, options)?.close()?;
     drop(lock);
     Ok(())
 }
 
 /// Resets the limits that runs share, so that runs can be executed again.
-pub fn renew_limits(folder: &Path) -> Result<(), Error> {
+pub fn renew_limits(folder: &Path, dialects: Dialects) -> Result<(), Error> {
     let lock = own(folder)?;
-    let store = Store::open(folder, options(Durability::default()))?;
+    let store = Store::open(folder, options(Durability::default(), dialects))?;
     crate::coordinator::renew(&store)?;
     store.close()?;
     drop(lock);
@@ -249,9 +253,9 @@ pub fn renew_limits(folder: &Path) -> Result<(), Error> {
 }
 
 /// Rebuilds the lists of runs of a folder without an owner.
-pub fn rebuild(folder: &Path) -> Result<(), Error> {
+pub fn rebuild(folder: &Path, dialects: Dialects) -> Result<(), Error> {
     let lock = own(folder)?;
-    let store = Store::open(folder, options(Durability::default()))?;
+    let store = Store::open(folder, options(Durability::default(), dialects))?;
     store.view.rebuild().wait()?;
     store.close()?;
     drop(lock);

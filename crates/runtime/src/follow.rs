@@ -438,7 +438,12 @@ mod tests {
 
     impl Story {
         fn new() -> Self {
-            Self { engine: Engine::in_memory(), followers: Followers::default(), tail: None, seq: 0 }
+            Self {
+                engine: Engine::in_memory(crate::plain::PLAIN),
+                followers: Followers::default(),
+                tail: None,
+                seq: 0,
+            }
         }
 
         fn follow(&self, since: Since) -> (Follower, Updates) {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use windlass_engine::{CoordinatorState, Input, KeyState, RunId, Timestamp, What};
-use windlass_ir::{Duration, Value};
+use windlass_ir::{Duration, RunStatus, Value};
 use windlass_store::{Append, Appended, BlobId, Error as StoreError, Lsn, Query, RunRow, Store, named_in};
 
 /// Which finished runs go. All that is given has to hold; with nothing given no run goes, only what belongs to none.
@@ -20,7 +20,7 @@ pub struct Sweep {
     pub older_than: Option<Duration>,
     /// Not the newest so many of those that would go.
     pub keep: Option<usize>,
-    /// Those that ended so, in the words of their dialect.
+    /// Those that ended so: neutral words, or words of their dialects.
     pub statuses: Vec<String>,
     /// Only say what would go.
     pub dry_run: bool,
@@ -50,7 +50,7 @@ pub struct Swept {
 pub struct SweptRun {
     pub run_id: RunId,
     pub workflow: String,
-    pub status: String,
+    pub status: RunStatus,
     pub ended_at: Option<String>,
 }
 
@@ -378,7 +378,7 @@ fn chosen(
     }
     let fits = |row: &&RunRow| {
         let old = sweep.older_than.is_none_or(|age| row.row.ended_at.is_some_and(|at| now.since(at) >= age));
-        let status = sweep.statuses.is_empty() || sweep.statuses.contains(&row.row.status);
+        let status = sweep.statuses.is_empty() || sweep.statuses.iter().any(|word| row.row.has_status(word));
         row.row.ended_at.is_some() && old && status
     };
     let mut fitting: Vec<&RunRow> = rows.iter().filter(fits).collect();
@@ -401,7 +401,7 @@ fn swept_run(row: &RunRow) -> SweptRun {
     SweptRun {
         run_id: row.run.clone(),
         workflow: row.row.workflow.clone(),
-        status: row.row.status.clone(),
+        status: row.row.status,
         ended_at: row.row.ended_at.map(|at| at.to_string()),
     }
 }
@@ -432,8 +432,10 @@ mod tests {
     use super::*;
     use windlass_store::Row;
 
-    fn row(name: &str, status: &str, ended_at: Option<i64>) -> RunRow {
-        let row = Row { status: status.into(), ended_at: ended_at.map(Timestamp), ..Row::default() };
+    fn row(name: &str, status: RunStatus, ended_at: Option<i64>) -> RunRow {
+        let word = if status == RunStatus::Success { "completed" } else { status.word() };
+        let row =
+            Row { status, dialect_status: word.into(), ended_at: ended_at.map(Timestamp), ..Row::default() };
         let run = RunId::new(name).expect("a run id");
         RunRow { run, tail: Lsn(1), ended: ended_at.is_some(), broken: None, row }
     }
@@ -441,11 +443,11 @@ mod tests {
     #[test]
     fn runs_go_by_age_number_and_status() {
         let rows = [
-            row("a", "success", Some(10)),
-            row("b", "failed", Some(20)),
-            row("c", "success", Some(30)),
-            row("d", "running", None),
-            row("e", "success", Some(40)),
+            row("a", RunStatus::Success, Some(10)),
+            row("b", RunStatus::Failed, Some(20)),
+            row("c", RunStatus::Success, Some(30)),
+            row("d", RunStatus::Running, None),
+            row("e", RunStatus::Success, Some(40)),
         ];
         let check = |sweep: Sweep, expected: &[&str]| {
             let in_use = |_: &_| BTreeMap::from([(RunId::new("e").expect("an id"), "in use".to_owned())]);
@@ -461,6 +463,7 @@ mod tests {
         check(Sweep { older_than: Some(Duration(30)), ..Sweep::default() }, &["a", "b"]);
         check(Sweep { statuses: vec!["success".into()], ..Sweep::default() }, &["a", "c"]);
         check(Sweep { statuses: vec!["success".into()], ..Sweep { keep: Some(2), ..all } }, &["a"]);
+        check(Sweep { statuses: vec!["completed".into()], ..Sweep::default() }, &["a", "c"]);
         check(Sweep { statuses: vec!["running".into()], ..Sweep::default() }, &[]);
     }
 

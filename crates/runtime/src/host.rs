@@ -4,8 +4,8 @@ use crate::calls::Call;
 use crate::clock::Clock;
 use crate::config::{Config, Limits};
 use crate::engine::Engine;
+use crate::ids::{self, Name, Steps as _};
 use crate::mock::Mock;
-use crate::report::ids::{self, Name, Steps as _};
 use crate::scheduler::Patience;
 use std::ffi::OsStr;
 use std::path::{Path as FilePath, PathBuf};
@@ -16,6 +16,7 @@ use windlass_executors::{
     Script, Shell, Tasks,
 };
 use windlass_ir::Value;
+use windlass_ir::dialect::{Dialect, Dialects};
 
 #[derive(Clone)]
 pub struct Host {
@@ -88,10 +89,11 @@ impl Host {
         Self { tasks, config: Some(config.file), limits: config.limits, ..self }
     }
 
-    /// Where the steps of a dialect run, if its own program would run them elsewhere than where it was started.
-    pub(crate) fn in_project_of(self, dialect: &str) -> Self {
-        let named = self.environment.variables.get(OsStr::new("SPECIFY_INIT_DIR"));
-        match named.filter(|root| dialect == "speckit" && !root.is_empty()) {
+    /// Runs steps where the dialect's own program would run them, if a variable says that this is elsewhere.
+    pub(crate) fn in_project_of(self, dialect: &dyn Dialect) -> Self {
+        let variable = dialect.layout().directory_variable;
+        let named = variable.and_then(|name| self.environment.variables.get(OsStr::new(name)));
+        match named.filter(|root| !root.is_empty()) {
             Some(root) => {
                 let directory = self.environment.directory.join(root);
                 self.in_directory(directory)
@@ -129,9 +131,9 @@ impl Host {
 
     /// What the mock file answers. It comes first for a step that it mentions; a step that it does not mention and no executor takes
     /// has no answer at all.
-    pub(crate) fn mocked(&self, run: &Run, job: &Job) -> Option<Answer> {
+    pub(crate) fn mocked(&self, dialects: Dialects, run: &Run, job: &Job) -> Option<Answer> {
         let script = self.script.as_ref()?;
-        let Name { id, plain } = ids::scripted(run, &job.key.path);
+        let Name { id, plain } = ids::mocked(dialects, run, &job.key.path);
         let attempt = job.key.attempt + run.attempts_before(&job.key.path);
         let asker = Asker { id: &id, plain: &plain, attempt };
         match self.tasks.takes(&job.work.work) {
@@ -144,16 +146,17 @@ impl Host {
     }
 
     /// Whether a job is done by a process of this machine.
-    pub(crate) fn starts_process(&self, run: &Run, job: &Job) -> bool {
+    pub(crate) fn starts_process(&self, dialects: Dialects, run: &Run, job: &Job) -> bool {
         let work = &job.work.work;
         let taken = self.table().into_iter().flatten().find(|executor| executor.takes(work));
-        taken.is_some_and(|executor| executor.traits(work).process) && self.mocked(run, job).is_none()
+        let process = taken.is_some_and(|executor| executor.traits(work).process);
+        process && self.mocked(dialects, run, job).is_none()
     }
 
     /// The executor for a job: the first of the table that takes it.
     pub(crate) fn executor(&self, engine: &Arc<Engine>, run: &Run, job: &Job) -> Arc<dyn Executor> {
         let work = &job.work.work;
-        if let Some(answer) = self.mocked(run, job).filter(|_| !job.key.path.is_hook()) {
+        if let Some(answer) = self.mocked(engine.dialects(), run, job).filter(|_| !job.key.path.is_hook()) {
             return Arc::new(Mock(answer));
         }
         if let Work::Call { .. } = work

@@ -3,7 +3,7 @@
 //! `engine` opens a data folder and starts or takes up runs, `drive` is the life of one run, `follow` who hears of it, `calls` the runs that it
 //! calls and `library` where their workflows are found, `clock` its time, `host` what
 //! its jobs are done with, `config` what `windlass.toml` adds to that, `lock` makes one process the owner of a folder, `ownership` refuses files of other users, `search` says how far up a project goes, `rows` what lists of runs show, `report` a run
-//! as its user sees it, `retry` what a new run takes over of an earlier one, `archive` and `tables` export runs, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
+//! as its user sees it, `ids` what its steps are called, `presence` which runs are executed, `retry` what a new run takes over of an earlier one, `archive` and `tables` export runs, `triggers` starts runs by the clock, `doctor`, `gc` and `backup` look after a folder.
 
 mod archive;
 mod artefacts;
@@ -19,11 +19,15 @@ mod gc;
 mod heads;
 mod history;
 mod host;
+pub mod ids;
 mod library;
 mod lock;
 mod mock;
 mod owner;
 mod ownership;
+#[cfg(test)]
+mod plain;
+mod presence;
 mod printed;
 mod printing;
 pub mod report;
@@ -49,6 +53,7 @@ pub use library::{Definition, Reader, Unfound, find as find_workflow, is_disable
 pub use lock::Lock;
 pub use owner::{Client, Door, Following, Listener, Order, Report, Request, Surroundings};
 pub use ownership::{current_user, user_name};
+pub use presence::Executed;
 pub use printed::Output;
 pub use retry::{Again, Fate, Forecast, again, only};
 pub use scheduler::Patience;

@@ -1,11 +1,13 @@
 //! Finds the workflows that others call: by a path, or by name in the folders around the calling file.
 //!
-//! This file knows where to look. What a file says, only a [`Reader`] knows: whoever opens an engine brings one.
+//! This file knows where to look; the layouts of the dialects add their own places. A [`Reader`] knows what a file says: the code
+//! that opens an engine brings one.
 
 use crate::search::upwards;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use windlass_ir::Plan;
+use windlass_ir::dialect::{Dialects, Installed};
 use windlass_ir::workflow::Words;
 
 /// Reads workflow files.
@@ -31,7 +33,7 @@ pub enum Unfound {
         looked_in: PathBuf,
     },
     Several(Vec<PathBuf>),
-    /// Spec Kit has it installed, and switched off.
+    /// It is installed in its project, and switched off.
     Disabled {
         file: PathBuf,
     },
@@ -60,18 +62,16 @@ impl std::fmt::Display for Unfound {
 /// What files of workflows end with.
 const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
 
-/// The names of the one workflow in a folder of its own.
-const OWN_FOLDER: [&str; 4] = ["WORKFLOW.yaml", "WORKFLOW.yml", "WORKFLOW.json", "workflow.yml"];
-
-/// Where Spec Kit keeps what is installed in a project, and what it knows about that.
-const INSTALLED: &str = ".specify/workflows";
-const REGISTRY: &str = "workflow-registry.json";
-
 /// Folders with more entries than this are not searched file by file.
 const ENTRIES_MAX: usize = 2_000;
 
 /// The workflow of this name as a file in `folder` means it.
-pub fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition, Unfound> {
+pub fn find(
+    reader: &dyn Reader,
+    dialects: Dialects,
+    name: &str,
+    folder: &Path,
+) -> Result<Definition, Unfound> {
     let read = |file: &Path| reader.read(file).map_err(|cause| Unfound::Bad { file: file.to_owned(), cause });
     let is_path = name.contains('/') || ENDINGS.iter().any(|ending| name.ends_with(&format!(".{ending}")));
     if is_path {
@@ -82,12 +82,12 @@ pub fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition
             Err(Unfound::NotThere { looked_in: folder.to_owned() })
         };
     }
-    match installed(name, folder) {
-        Some(file) if is_disabled(&file) => return Err(Unfound::Disabled { file }),
+    match installed(dialects, name, folder) {
+        Some(file) if is_disabled(dialects, &file) => return Err(Unfound::Disabled { file }),
         Some(file) => return read(&file),
         None => {}
     }
-    let mut files = named(name, folder);
+    let mut files = named(dialects, name, folder);
     if files.is_empty() {
         files = holding(reader, name, folder);
     }
@@ -105,31 +105,45 @@ pub fn find(reader: &dyn Reader, name: &str, folder: &Path) -> Result<Definition
     }
 }
 
-/// What Spec Kit has installed under this name in the project around a folder.
-fn installed(name: &str, folder: &Path) -> Option<PathBuf> {
-    let project = upwards(folder).into_iter().find(|folder| folder.join(INSTALLED).is_dir())?.join(INSTALLED);
-    let file = project.join(name).join("workflow.yml");
-    file.is_file().then_some(file)
+fn layouts(dialects: Dialects) -> impl Iterator<Item = Installed> {
+    dialects.layouts().filter_map(|layout| layout.installed)
 }
 
-/// Whether a file is one that Spec Kit has installed in its project, and switched off.
-pub fn is_disabled(file: &Path) -> bool {
-    let folder = file.parent().filter(|folder| folder.parent().is_some_and(|all| all.ends_with(INSTALLED)));
-    let Some((folder, name)) = folder.and_then(|folder| Some((folder, folder.file_name()?.to_str()?))) else {
+/// The workflow that is installed under this name in the project around a folder.
+fn installed(dialects: Dialects, name: &str, folder: &Path) -> Option<PathBuf> {
+    let around = upwards(folder);
+    layouts(dialects).find_map(|layout| {
+        let project =
+            around.iter().map(|folder| folder.join(layout.folder)).find(|folder| folder.is_dir())?;
+        let file = project.join(name).join(layout.file);
+        file.is_file().then_some(file)
+    })
+}
+
+/// Whether a file is installed in its project, and switched off.
+pub fn is_disabled(dialects: Dialects, file: &Path) -> bool {
+    let Some((folder, name)) = file.parent().and_then(|folder| Some((folder, folder.file_name()?.to_str()?)))
+    else {
         return false;
     };
-    let registry = std::fs::read(folder.with_file_name(REGISTRY)).ok();
-    let registry: Option<serde_json::Value> = registry.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    registry.is_some_and(|registry| registry["workflows"][name]["enabled"] == false)
+    let is_off = |layout: Installed| {
+        let registry = std::fs::read(folder.with_file_name(layout.registry)).ok()?;
+        let registry: serde_json::Value = serde_json::from_slice(&registry).ok()?;
+        Some(registry["workflows"][name]["enabled"] == false)
+    };
+    let is_installed =
+        |layout: &Installed| folder.parent().is_some_and(|folder| folder.ends_with(layout.folder));
+    layouts(dialects).filter(is_installed).any(|layout| is_off(layout) == Some(true))
 }
 
 /// Files beside the caller, and folders beside it or its own folder, that are called like the workflow.
-fn named(name: &str, folder: &Path) -> Vec<PathBuf> {
+fn named(dialects: Dialects, name: &str, folder: &Path) -> Vec<PathBuf> {
     let beside = ENDINGS.iter().flat_map(|ending| {
         [format!("{name}.{ending}"), format!("{name}.workflow.{ending}")].map(|file| folder.join(file))
     });
     let around = [Some(folder), folder.parent()].into_iter().flatten();
-    let folders = around.flat_map(|around| OWN_FOLDER.map(|file| around.join(name).join(file)));
+    let files: Vec<&str> = dialects.layouts().flat_map(|layout| layout.files).copied().collect();
+    let folders = around.flat_map(|around| files.iter().map(move |file| around.join(name).join(file)));
     let found: BTreeSet<PathBuf> = beside.chain(folders).filter(|file| file.is_file()).collect();
     found.into_iter().collect()
 }

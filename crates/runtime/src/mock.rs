@@ -1,10 +1,11 @@
 //! Mock responses: an executor that answers for jobs, and a client that decides at gates and sends signals.
 
-use crate::report::{Dialect, ids};
+use crate::ids;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use windlass_engine::{Decision, Event, GateDecision, Input, Job, Path, Run, Timestamp, What, Work};
 use windlass_executors::{Answer, BoxFuture, Context, Executor, GateAnswer, Returned, Script, Traits};
+use windlass_ir::dialect::Dialects;
 use windlass_ir::{Duration, Value};
 
 /// What the ids of mocked decisions and signals begin with.
@@ -37,13 +38,13 @@ pub(crate) struct Planned {
 }
 
 /// How many decisions of a script each gate has had, by the id that the user sees.
-pub(crate) fn decided(run: &Run, events: &[Event]) -> HashMap<String, usize> {
+pub(crate) fn decided(dialects: Dialects, run: &Run, events: &[Event]) -> HashMap<String, usize> {
     let mut decided = HashMap::new();
     for event in events {
         if let What::Decided { id, path, .. } = &event.what
             && id.starts_with(MOCK)
         {
-            *decided.entry(ids::name(run, path).id).or_default() += 1;
+            *decided.entry(ids::name(dialects, run, path).id).or_default() += 1;
         }
     }
     decided
@@ -53,6 +54,7 @@ pub(crate) fn decided(run: &Run, events: &[Event]) -> HashMap<String, usize> {
 #[derive(Debug)]
 pub(crate) struct Player {
     script: Arc<Script>,
+    dialects: Dialects,
     /// How many decisions each gate has had, by the id that the user sees.
     decided: HashMap<String, usize>,
     /// What the gates are called that were seen.
@@ -71,9 +73,9 @@ struct Gate {
 }
 
 impl Player {
-    pub fn new(script: Arc<Script>) -> Self {
+    pub fn new(script: Arc<Script>, dialects: Dialects) -> Self {
         let (decided, names, pending) = (HashMap::new(), HashMap::new(), HashSet::new());
-        Self { script, decided, names, pending, has_signalled: false }
+        Self { script, dialects, decided, names, pending, has_signalled: false }
     }
 
     /// The run was loaded: the decisions that its script made before are not made again.
@@ -91,8 +93,9 @@ impl Player {
 
     /// Learns the names of gates while the run is in memory.
     pub fn learn(&mut self, run: &Run, path: &Path) {
-        let ids::Name { id, plain } = ids::name(run, path);
-        let takes_one = Dialect::of_run(run) == Dialect::Dcc && path.frames().next().is_some();
+        let ids::Name { id, plain } = ids::name(self.dialects, run, path);
+        let dialect = self.dialects.named(&run.program().plan.dialect);
+        let takes_one = dialect.shares_ids() && path.frames().next().is_some();
         self.names.insert(path.clone(), Gate { id, plain, takes_one });
     }
 

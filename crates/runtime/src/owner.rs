@@ -10,7 +10,7 @@ use crate::follow::{Since, Updates};
 use crate::gc::{Sweep, Swept};
 use crate::host::Host;
 use crate::ownership;
-use crate::report::Standing;
+use crate::presence::Executed;
 use crate::scheduler::Patience;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -22,8 +22,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use windlass_engine::{Choice, Event, GateDecision, Input, Lineage, RunId};
 use windlass_executors::{Environment, Line, Script, Stream};
+use windlass_ir::dialect::Dialects;
 use windlass_ir::policy::Budget;
-use windlass_ir::{Plan, Value};
+use windlass_ir::{Plan, RunStatus, Value};
 use windlass_store::Durability;
 
 /// Where a run is to be driven from, and how.
@@ -128,6 +129,8 @@ pub enum Request {
     Sweep(Sweep),
     /// Make the view anew.
     Rebuild,
+    /// Which runs are executed?
+    Executed,
 }
 
 /// Something a run is told.
@@ -167,8 +170,9 @@ enum Reply {
     Event { seq: u64, event: Event },
     Line { job: windlass_engine::JobKey, stream: Stream, text: String },
     Notice { text: String },
-    Done { standing: Standing },
+    Done { status: RunStatus },
     Published { listeners: usize },
+    Executed(Executed),
     Swept(Box<Swept>),
     Imported { runs: Vec<Carried> },
     Refused { code: String, message: String },
@@ -180,7 +184,7 @@ pub struct Following {
     pub id: RunId,
     pub updates: Updates,
     /// How it stands once nobody drives it any more.
-    pub done: tokio::task::JoinHandle<Result<Standing, Error>>,
+    pub done: tokio::task::JoinHandle<Result<RunStatus, Error>>,
 }
 
 /// A data folder as a command finds it.
@@ -204,11 +208,16 @@ pub type Report = fn(&str);
 
 impl Door {
     /// Becomes the owner of a folder, or the client of the one it has.
-    pub async fn open(folder: &Path, durability: Durability, report: Report) -> Result<Self, Error> {
+    pub async fn open(
+        folder: &Path,
+        durability: Durability,
+        dialects: Dialects,
+        report: Report,
+    ) -> Result<Self, Error> {
         let client = Client { socket: folder.join(SOCKET), report };
         let deadline = Instant::now() + OWNER_WAIT_MAX;
         loop {
-            match Engine::open(folder, durability) {
+            match Engine::open(folder, durability, dialects) {
                 Ok(engine) => return Ok(Self::Owner(engine)),
                 Err(Error::Owned(_)) => {}
                 Err(error) => return Err(error),
@@ -422,7 +431,6 @@ async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> 
         // Somebody only looked whether anybody listens.
         return Ok(());
     }
-    engine.was_asked();
     let request: Request = match serde_json::from_str(&line) {
         Ok(request) => request,
         Err(error) => {
@@ -430,6 +438,10 @@ async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> 
             return send(&mut writing, &reply).await;
         }
     };
+    // A client that only reads the folder is not waited for.
+    if !matches!(request, Request::Executed) {
+        engine.was_asked();
+    }
     let detached = matches!(request, Request::Start { detach: true, .. });
     let request = match answered(engine, request).await {
         Ok(reply) => return send(&mut writing, &reply).await,
@@ -441,13 +453,13 @@ async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> 
     };
     send(&mut writing, &Reply::Driving { run: followed.id.clone() }).await?;
     if detached {
-        return send(&mut writing, &Reply::Done { standing: Standing::Going }).await;
+        return send(&mut writing, &Reply::Done { status: RunStatus::Running }).await;
     }
     while let Some(update) = followed.updates.recv().await {
         send(&mut writing, &reply_of(update)).await?;
     }
     let last = match followed.done.await {
-        Ok(Ok(standing)) => Reply::Done { standing },
+        Ok(Ok(status)) => Reply::Done { status },
         Ok(Err(error)) => refused(&error),
         Err(_) => refused(&Error::OwnerGone(followed.id)),
     };
@@ -457,7 +469,7 @@ async fn serve(engine: &Arc<Engine>, stream: UnixStream) -> std::io::Result<()> 
 /// Requests that have one answer; others are given back.
 async fn answered(engine: &Arc<Engine>, request: Request) -> Result<Reply, Request> {
     let done = |result: Result<(), Error>| match result {
-        Ok(()) => Reply::Done { standing: Standing::Going },
+        Ok(()) => Reply::Done { status: RunStatus::Running },
         Err(error) => refused(&error),
     };
     Ok(match request {
@@ -478,6 +490,7 @@ async fn answered(engine: &Arc<Engine>, request: Request) -> Result<Reply, Reque
             Err(error) => refused(&error),
         },
         Request::Rebuild => done(engine.rebuild_view().await),
+        Request::Executed => Reply::Executed(engine.executed()),
         other @ (Request::Start { .. } | Request::Resume { .. } | Request::Follow { .. }) => {
             return Err(other);
         }
@@ -575,10 +588,11 @@ impl Client {
         let done = tokio::spawn(async move {
             while let Some(reply) = next(&mut lines).await {
                 let update = match reply {
-                    Reply::Done { standing } => return Ok(standing),
+                    Reply::Done { status } => return Ok(status),
                     Reply::Refused { code, message } => return Err(Error::ByOwner { code, message }),
                     Reply::Driving { .. }
                     | Reply::Published { .. }
+                    | Reply::Executed(_)
                     | Reply::Imported { .. }
                     | Reply::Swept(_) => continue,
                     Reply::Event { seq, event } => Update::Event { seq, event },
@@ -594,6 +608,26 @@ impl Client {
         });
         Ok(Following { id, updates: Updates::elsewhere(updates), done })
     }
+}
+
+/// Which runs the owner of a folder executes. None if it does not say so in time. Blocks.
+pub(crate) fn ask_executed(folder: &Path) -> std::io::Result<Option<Executed>> {
+    use std::io::{BufRead as _, Write as _};
+    let mut stream = std::os::unix::net::UnixStream::connect(short(&folder.join(SOCKET))?.path())?;
+    let mut ask = || -> std::io::Result<String> {
+        stream.set_read_timeout(Some(ANSWER_WAIT))?;
+        stream.set_write_timeout(Some(ANSWER_WAIT))?;
+        let mut line = serde_json::to_vec(&Request::Executed)?;
+        line.push(b'\n');
+        stream.write_all(&line)?;
+        let mut answer = String::new();
+        std::io::BufReader::new(&stream).read_line(&mut answer)?;
+        Ok(answer)
+    };
+    Ok(match ask().map(|answer| serde_json::from_str(&answer)) {
+        Ok(Ok(Reply::Executed(executed))) => Some(executed),
+        _ => None,
+    })
 }
 
 /// A request holds the variables of its sender: only a process of the same user may read it.
@@ -654,7 +688,7 @@ async fn handle(engine: &Arc<Engine>, request: Request) -> Result<Handle, Error>
         Request::Follow { run } => engine.follow(&run, Since::Now, Patience::Work).await,
         Request::Tell { run, .. } => Err(Error::NoRun(run.to_string())),
         Request::Publish { name, .. } | Request::Budget { account: name, .. } => Err(Error::NoRun(name)),
-        Request::Sweep(_) | Request::Rebuild => Err(Error::NoRun(String::new())),
+        Request::Sweep(_) | Request::Rebuild | Request::Executed => Err(Error::NoRun(String::new())),
         Request::Import { folder } => Err(Error::NoRun(folder.display().to_string())),
     }
 }

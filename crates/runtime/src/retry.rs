@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::engine::{Beginning, Engine, Error};
-use crate::report::ids;
+use crate::ids;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use windlass_engine::{
     CoordinatorAnswer, Effect, Event, Input, Kept, Outcome, Path, Program, Reach, Run, RunId, Start,
     StepPhase, StepView, View, What, kept, of_step, step_at,
 };
+use windlass_ir::dialect::Dialects;
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Plan, Value};
 
@@ -91,7 +92,7 @@ pub fn again(
     let changed = plan_changed || inputs_changed;
     let unfinished = view.steps().any(|(_, step)| !is_done(&step) && !is_skipped(&step));
     let from = match from {
-        Some(step) => vec![find(run, &view, step)?],
+        Some(step) => vec![find(engine.dialects(), run, &view, step)?],
         None => failed(&view, &events),
     };
     if from.is_empty() && !changed && !unfinished {
@@ -103,9 +104,16 @@ pub fn again(
         false => before.clone(),
     };
     let begun = begin(after.clone(), inputs.clone(), &keep)?;
-    let steps =
-        Looking { before: &before, view: &view, after: &after, begun: &begun, from: &from, keep: &keep };
-    let steps = steps.forecast();
+    let looking = Looking {
+        dialects: engine.dialects(),
+        before: &before,
+        view: &view,
+        after: &after,
+        begun: &begun,
+        from: &from,
+        keep: &keep,
+    };
+    let steps = looking.forecast();
     let beginning = Beginning { keep, of: Some(run.clone()), ..Beginning::default() };
     Ok(Again { beginning, plan_changed, inputs_changed, steps })
 }
@@ -114,7 +122,7 @@ pub fn again(
 pub fn only(engine: &Engine, run: &RunId, step: &str, plan: &Plan) -> Result<Beginning, Error> {
     let (before, events, view) = (engine.program(run)?, engine.events(run)?, engine.view(run)?);
     let after = Program::new(plan.clone())?;
-    let path = match find(run, &view, step) {
+    let path = match find(engine.dialects(), run, &view, step) {
         Ok(path) => path,
         // One that the other run does not know yet.
         Err(unknown) => planned(plan, step).ok_or(unknown)?,
@@ -164,16 +172,17 @@ fn planned(plan: &Plan, step: &str) -> Option<Path> {
 }
 
 /// The instance that a user means: by the id that is shown, else the first one with that id in the file.
-fn find(run: &RunId, view: &View, step: &str) -> Result<Path, Error> {
+fn find(dialects: Dialects, run: &RunId, view: &View, step: &str) -> Result<Path, Error> {
     let own = || view.steps().filter(|(_, found)| found.unit == 0 && found.frame.is_none());
     let shown = own().find(|(path, found)| {
-        !view.plan_step(found).implicit && (ids::name(view, path).id == step || path.to_string() == step)
+        !view.plan_step(found).implicit
+            && (ids::name(dialects, view, path).id == step || path.to_string() == step)
     });
-    let plain = || own().find(|(path, _)| *ids::name(view, path).plain == *step);
+    let plain = || own().find(|(path, _)| *ids::name(dialects, view, path).plain == *step);
     if let Some((path, _)) = shown.or_else(plain) {
         return Ok(path.clone());
     }
-    let names: Vec<String> = own().map(|(path, _)| ids::name(view, path).id).collect();
+    let names: Vec<String> = own().map(|(path, _)| ids::name(dialects, view, path).id).collect();
     Err(Error::no_step(format!("run `{run}`"), step, names.iter().map(String::as_str)))
 }
 
@@ -231,6 +240,7 @@ fn begin(program: Arc<Program>, inputs: Value, keep: &[Kept]) -> Result<View, Er
 
 /// The earlier run and the beginning of the new one, side by side.
 struct Looking<'a> {
+    dialects: Dialects,
     before: &'a Program,
     view: &'a View,
     after: &'a Program,
@@ -250,7 +260,7 @@ impl Looking<'_> {
         let before = self.view.steps().filter(|(_, step)| leaf(self.view, step));
         let known = before.map(|(path, step)| {
             let fate = self.fate(path, &step, keep.get(path).copied());
-            Forecast { step: ids::name(self.view, path).id, fate }
+            Forecast { step: ids::name(self.dialects, self.view, path).id, fate }
         });
         let begun = self
             .begun
@@ -260,7 +270,7 @@ impl Looking<'_> {
             let why =
                 if step_at(self.before, path).is_none() { "it is new" } else { "it was not come to before" };
             let fate = settled_at_once(&step).unwrap_or_else(|| Fate::Again(why.into()));
-            Forecast { step: ids::name(self.begun, path).id, fate }
+            Forecast { step: ids::name(self.dialects, self.begun, path).id, fate }
         });
         known.chain(new).collect()
     }
@@ -305,8 +315,11 @@ impl Looking<'_> {
     fn why_not_kept(&self, step: &StepView<'_>) -> String {
         match &step.phase {
             StepPhase::Settled(Outcome::Done(_) | Outcome::Continue(_)) => {
-                let from: Vec<String> =
-                    self.from.iter().map(|from| format!("`{}`", ids::name(self.view, from).id)).collect();
+                let from: Vec<String> = self
+                    .from
+                    .iter()
+                    .map(|from| format!("`{}`", ids::name(self.dialects, self.view, from).id))
+                    .collect();
                 match from.is_empty() {
                     true => "it is done anew".into(),
                     false => format!("it comes after {}", from.join(", ")),

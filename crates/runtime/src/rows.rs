@@ -1,29 +1,50 @@
 //! What lists of runs show, folded from the events of each run without its plan.
 
-use crate::report::{Dialect, ids};
+use crate::{ids, report};
 use windlass_engine::{
-    Decision, Event, Failure, Outcome, Path, Reason, RunId, Settled, Undone, What, is_abort,
+    CHILD, Decision, Event, Failure, Outcome, Path, Reason, RunId, Settled, Undone, What, is_abort,
 };
-use windlass_ir::Value;
+use windlass_ir::dialect::{Dialects, RunFacts};
+use windlass_ir::{RunStatus, Value};
 use windlass_store::{Projection, Row};
 
 /// What a run waits for that was started for later.
 const BEGINNING: &str = "its time";
 
-/// The status of a run that no process continues before someone resumes it.
-pub(crate) const INTERRUPTED: &str = "interrupted";
-
 #[derive(Debug)]
-pub struct Rows;
+pub struct Rows {
+    pub dialects: Dialects,
+}
 
 impl Projection for Rows {
     fn version(&self) -> u32 {
-        5
+        6
     }
 
     fn apply(&self, _: &RunId, row: &mut Row, events: &[Event]) {
-        events.iter().for_each(|event| apply(row, event));
+        for event in events {
+            apply(row, event);
+            let ended = match &event.what {
+                What::Concluded { outcome, undone, .. } => Some((outcome, *undone)),
+                _ => None,
+            };
+            if ended.is_some() || !row.status.is_finished() {
+                row.dialect_status =
+                    self.dialects.named(&row.dialect).run_word(&facts(row.status, ended)).into();
+            }
+        }
     }
+}
+
+fn facts(status: RunStatus, ended: Option<(&Outcome, Option<Undone>)>) -> RunFacts {
+    let aborted = matches!(ended, Some((Outcome::Failed(failure), _)) if is_abort(failure));
+    RunFacts { status, aborted, undone: report::undone(ended.and_then(|(_, undone)| undone)) }
+}
+
+/// What a list shows of a run of which only its row is known: no one executes a run that counts as running.
+pub(crate) fn interrupt(row: &mut Row, dialects: Dialects) {
+    row.status = RunStatus::Interrupted;
+    row.dialect_status = dialects.named(&row.dialect).run_word(&facts(row.status, None)).into();
 }
 
 fn apply(row: &mut Row, event: &Event) {
@@ -35,7 +56,7 @@ fn apply(row: &mut Row, event: &Event) {
             row.dialect = text("dialect");
             row.plan = text("plan");
             let pending = shares.as_ref().is_some_and(|shares| !shares.claims.is_empty());
-            row.status = if pending { pending_word(row).into() } else { "running".into() };
+            row.status = if pending { RunStatus::Pending } else { RunStatus::Running };
             row.started_at = Some(event.at);
         }
         What::Entered { path, decision } => match decision {
@@ -59,28 +80,26 @@ fn apply(row: &mut Row, event: &Event) {
             note_failure(row, settled);
         }
         What::SentBack { gate, .. } => go_on(row, gate),
-        What::Paused { .. } if Dialect::named(&row.dialect) == Dialect::Speckit => {
-            row.status = "paused".into();
-        }
-        What::Paused { .. } => {}
-        What::Resumed { .. } | What::Continued => row.status = waiting_word(row).into(),
-        What::Interrupted => row.status = INTERRUPTED.into(),
+        What::Paused { .. } => row.status = RunStatus::Paused,
+        What::Resumed { .. } | What::Continued => row.status = under_way(row),
+        What::Interrupted => row.status = RunStatus::Interrupted,
         What::CancelRequested { path, .. } => {
-            if path.is_run() && row.status == INTERRUPTED {
-                row.status = waiting_word(row).into();
+            if path.is_run() && row.status == RunStatus::Interrupted {
+                row.status = under_way(row);
             }
         }
+        What::Noted { path, key, .. } if **key == *CHILD => wait(row, path),
         What::Reopened { inputs, .. } => {
             row.inputs = searchable(inputs);
-            row.status = "running".into();
+            row.status = RunStatus::Running;
             row.ended_at = None;
             (row.reason, row.failed_step) = (None, None);
         }
-        What::Concluded { outcome, has_failures, undone } => {
+        What::Concluded { outcome, has_failures, .. } => {
             row.ended_at = Some(event.at);
             row.has_failures = *has_failures;
             row.waiting.clear();
-            row.status = ended(Dialect::named(&row.dialect), outcome, *undone).into();
+            row.status = ended(outcome);
             let reason = match outcome {
                 Outcome::Failed(failure) => Some(in_words(failure)),
                 Outcome::Cancelled(why) => Some(why.to_string()),
@@ -92,14 +111,13 @@ fn apply(row: &mut Row, event: &Event) {
             row.reason = reason;
         }
         What::TimerSet { path, reason: Reason::Wait, .. } if path.is_run() => {
-            let pending = pending_word(row);
-            if row.status != pending {
+            if row.status != RunStatus::Pending {
                 row.waiting.push(BEGINNING.into());
-                row.status = pending.into();
+                row.status = RunStatus::Pending;
             }
         }
         What::TimerFired { path, reason: Reason::Wait } if path.is_run() => go_on_from(row, BEGINNING),
-        What::Admitted { path, .. } if path.is_run() => row.status = "running".into(),
+        What::Admitted { path, .. } if path.is_run() => row.status = RunStatus::Running,
         What::InputsChanged { inputs, .. } => row.inputs = searchable(inputs),
         What::Kept(_)
         | What::Rebound { .. }
@@ -137,17 +155,9 @@ const SEARCHED_BYTES_MAX: usize = 4096;
 
 /// Values as JSON, up to a length. Without what is kept apart, and with a mask for what is secret.
 fn searchable(inputs: &Value) -> String {
-    let mut text = crate::report::data(inputs).to_string();
+    let mut text = report::data(inputs).to_string();
     text.truncate(text.floor_char_boundary(SEARCHED_BYTES_MAX));
     text
-}
-
-/// The word for a run that has not been let in.
-fn pending_word(row: &Row) -> &'static str {
-    match Dialect::named(&row.dialect) {
-        Dialect::Speckit => "created",
-        Dialect::Swdl | Dialect::Dagnats | Dialect::Dcc => "pending",
-    }
 }
 
 fn wait(row: &mut Row, path: &Path) {
@@ -155,42 +165,39 @@ fn wait(row: &mut Row, path: &Path) {
     if !row.waiting.contains(&name) {
         row.waiting.push(name);
     }
-    row.status = waiting_word(row).into();
+    moved(row);
 }
 
 fn go_on(row: &mut Row, path: &Path) {
     let name = ids::rough(path);
     row.waiting.retain(|waiting| *waiting != name);
-    if row.ended_at.is_none() && row.status != INTERRUPTED {
-        row.status = waiting_word(row).into();
-    }
+    moved(row);
 }
 
-/// A run that waited for nothing else is under way now; one that has to be let in is still pending.
+/// A run that waited for nothing else is under way now; one that waits for a slot is still pending.
 fn go_on_from(row: &mut Row, name: &str) {
     if row.waiting.iter().any(|waiting| waiting == name) {
         row.waiting.retain(|waiting| waiting != name);
-        row.status = "running".into();
+        row.status = RunStatus::Running;
     }
 }
 
-/// The word for a run that has not ended.
-fn waiting_word(row: &Row) -> &'static str {
-    match Dialect::named(&row.dialect) {
-        Dialect::Speckit if !row.waiting.is_empty() => "paused",
-        Dialect::Swdl | Dialect::Speckit | Dialect::Dagnats | Dialect::Dcc => "running",
+/// What a run waits for has changed. That alone ends neither a pause nor an interruption.
+fn moved(row: &mut Row) {
+    if let RunStatus::Running | RunStatus::Waiting = row.status {
+        row.status = under_way(row);
     }
 }
 
-fn ended(dialect: Dialect, outcome: &Outcome, undone: Option<Undone>) -> &'static str {
-    match (outcome, dialect, undone) {
-        (_, Dialect::Dagnats, Some(Undone::Wholly)) => "compensated",
-        (_, Dialect::Dagnats, Some(Undone::Partly)) => "compensate_failed",
-        (Outcome::Failed(failure), Dialect::Speckit, _) if is_abort(failure) => "aborted",
-        (Outcome::Failed(_), _, _) => "failed",
-        (Outcome::Cancelled(_), Dialect::Speckit, _) => "aborted",
-        (Outcome::Cancelled(_), _, _) => "cancelled",
-        (Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_), Dialect::Swdl, _) => "success",
-        (Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_), _, _) => "completed",
+/// The status of a run that has begun and has no result.
+fn under_way(row: &Row) -> RunStatus {
+    if row.waiting.is_empty() { RunStatus::Running } else { RunStatus::Waiting }
+}
+
+fn ended(outcome: &Outcome) -> RunStatus {
+    match outcome {
+        Outcome::Failed(_) => RunStatus::Failed,
+        Outcome::Cancelled(_) => RunStatus::Cancelled,
+        Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => RunStatus::Success,
     }
 }

@@ -1,14 +1,14 @@
 //! Runs as two tables of a SQLite file, for programs that query them: a row for each run, and one for each transition of a step.
 
 use crate::engine::{Engine, Error};
-use crate::report::{self, transitions};
+use crate::report::transitions;
 use rusqlite::Connection;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use windlass_engine::{Event, RunId, What};
 use windlass_store::private;
 
-/// The columns that DCC-MCP documents for its own tables. Times are RFC 3339 in UTC.
+/// The columns are a contract with programs that query them; `status` is the word of the dialect. Times are RFC 3339 in UTC.
 const TABLES: &str = "
     CREATE TABLE workflows (workflow_id TEXT PRIMARY KEY, root_job_id TEXT NOT NULL, spec_json TEXT NOT NULL,
         inputs_json TEXT NOT NULL, status TEXT NOT NULL, current_step_id TEXT, step_outputs_json TEXT NOT NULL,
@@ -58,9 +58,9 @@ impl Engine {
         for run in runs {
             let (stored, program) = (self.stored_plan(run)?, self.program(run)?);
             let events = self.events(run)?;
-            let (view, transitions) =
-                transitions(program, &events).map_err(|cause| Error::contradictory(run, cause))?;
-            let result = report::result(run, &view);
+            let (view, transitions) = transitions(self.dialects(), run, program, &events)
+                .map_err(|cause| Error::contradictory(run, cause))?;
+            let result = self.report(run, &view).result();
             let outputs = |steps: &serde_json::Map<String, serde_json::Value>| {
                 let done = steps.iter().filter(|(_, step)| !step["output"].is_null());
                 done.map(|(id, step)| (id.clone(), step["output"].clone())).collect()
@@ -74,7 +74,7 @@ impl Engine {
                         root(run, &events).as_str(),
                         stored.plan,
                         result["inputs"].to_string(),
-                        result["status"].as_str(),
+                        result["dialect_status"].as_str(),
                         result["current_step"].as_str(),
                         serde_json::Value::from(outputs).to_string(),
                         view.started_at().map(|at| at.to_string()),

@@ -6,6 +6,7 @@ use crate::journal::{Lsn, Record};
 use crate::pending::Pending;
 use std::collections::BTreeMap;
 use windlass_engine::{Event, RunId, Timestamp};
+use windlass_ir::RunStatus;
 
 /// What lists show about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,8 +15,10 @@ pub struct Row {
     pub dialect: String,
     /// The digest of its plan.
     pub plan: String,
-    /// In the dialect's own words.
-    pub status: String,
+    /// As far as the journal tells: a run whose process has died counts as running.
+    pub status: RunStatus,
+    /// The same in the dialect's own words.
+    pub dialect_status: String,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     /// Why it failed or was canceled; before its end, the last failure that may become the reason.
@@ -27,6 +30,16 @@ pub struct Row {
     pub waiting: Vec<String>,
     /// Its inputs as text, up to a searchable length.
     pub inputs: String,
+}
+
+impl Row {
+    /// Whether this is its status: a neutral word, or else a word of its dialect.
+    pub fn has_status(&self, word: &str) -> bool {
+        match RunStatus::by_word(word) {
+            Some(status) => self.status == status,
+            None => self.dialect_status == word,
+        }
+    }
 }
 
 /// A run in the view: what the store knows about it, and the projection of its events.
@@ -61,10 +74,9 @@ pub struct Query {
     pub going_only: bool,
     /// Runs whose ids have this prefix.
     pub prefix: String,
-    /// Runs with any of these, if not empty.
-    pub statuses: Vec<String>,
-    /// Also runs that wait at a step, whatever their status.
-    pub or_waiting: bool,
+    /// Runs with any of these or of the next, if not both are empty.
+    pub statuses: Vec<RunStatus>,
+    pub dialect_statuses: Vec<String>,
     /// Runs with any of these, if not empty.
     pub workflows: Vec<String>,
     pub dialect: Option<String>,
@@ -84,7 +96,7 @@ impl Default for Query {
             going_only: false,
             prefix: String::new(),
             statuses: Vec::new(),
-            or_waiting: false,
+            dialect_statuses: Vec::new(),
             workflows: Vec::new(),
             dialect: None,
             since: None,
@@ -101,23 +113,26 @@ impl Query {
         let open = !(self.unfinished_only && run.ended || self.going_only && row.ended_at.is_some());
         let named = run.run.as_str().starts_with(&self.prefix);
         let any = |list: &[String], word: &String| list.is_empty() || list.contains(word);
-        let waits = self.or_waiting && row.ended_at.is_none() && !row.waiting.is_empty();
-        let status = if self.or_waiting {
-            self.statuses.contains(&row.status)
-        } else {
-            any(&self.statuses, &row.status)
-        };
         let dialect = self.dialect.as_ref().is_none_or(|dialect| *dialect == row.dialect);
         let since = self.since.is_none_or(|since| row.started_at.is_some_and(|at| at >= since));
         let before = self.before.is_none_or(|before| row.started_at.is_some_and(|at| at < before));
         let found = self.search.as_ref().is_none_or(|text| finds(run, &text.to_lowercase()));
         open && named
-            && (waits || status)
+            && self.takes_status(row.status, &row.dialect_status)
             && any(&self.workflows, &row.workflow)
             && dialect
             && since
             && before
             && found
+    }
+}
+
+impl Query {
+    /// Whether runs with this status are among those that are asked for.
+    pub fn takes_status(&self, status: RunStatus, dialect_status: &str) -> bool {
+        (self.statuses.is_empty() && self.dialect_statuses.is_empty())
+            || self.statuses.contains(&status)
+            || self.dialect_statuses.iter().any(|word| word == dialect_status)
     }
 }
 

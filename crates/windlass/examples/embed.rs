@@ -1,9 +1,7 @@
 //! A program that runs a workflow itself: its own function does the tasks, and a crash loses nothing that was done.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what happens")]
 
-use windlass::{
-    BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Update, Value, Work, Workflow, report,
-};
+use windlass::{BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Update, Value, Work, Workflow};
 
 const FILE: &str = r#"
 workflow: {id: greeting, name: Greeting}
@@ -39,7 +37,7 @@ pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let standing = run.outcome().await?;
-    let result = report::result(&id, &engine.view(&id)?);
+    let result = engine.result(&id)?;
     println!("{standing:?}: {}", result["outputs"]["line"]);
     Ok(std::fs::remove_dir_all(folder)?)
 }

@@ -10,8 +10,8 @@ use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::plan::Given;
 use windlass_runtime as runtime;
 
-pub use windlass_ir::{Code, Diagnostic, Duration, Plan, Severity, Sources, Value};
-pub use windlass_runtime::report;
+pub use windlass_dialects::DIALECTS;
+pub use windlass_ir::{Code, Diagnostic, Duration, Plan, RunStatus, Severity, Sources, StepStatus, Value};
 pub use windlass_runtime::{
     BadConfig, BoxFuture, Choice, Clock, Config, Context, Definition, Environment, Error, Event, Executor,
     Failure, GateDecision, Host, Input, Job, Outcome, Patience, Reader, Returned, RunId, Script, Since,
@@ -90,14 +90,14 @@ pub struct Engine {
 impl Engine {
     /// Opens a data folder, which is made if it is not there. Only one process at a time can.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
-        let engine = runtime::Engine::open(folder.as_ref(), runtime::Durability::Disk)?;
+        let engine = runtime::Engine::open(folder.as_ref(), runtime::Durability::Disk, DIALECTS)?;
         engine.read_with(Arc::new(Files));
         Ok(Self { engine, host: Host::new(here()), file: None })
     }
 
     /// An engine that forgets everything with itself.
     pub fn in_memory() -> Self {
-        let engine = runtime::Engine::in_memory();
+        let engine = runtime::Engine::in_memory(DIALECTS);
         engine.read_with(Arc::new(Files));
         Self { engine, host: Host::new(here()), file: None }
     }
@@ -190,6 +190,11 @@ impl Engine {
         self.engine.view(run)
     }
 
+    /// The result object of a run: status, outputs, what it waits for, and its steps.
+    pub fn result(&self, run: &RunId) -> Result<serde_json::Value, Error> {
+        self.engine.result(run)
+    }
+
     pub fn events(&self, run: &RunId) -> Result<Vec<Event>, Error> {
         self.engine.events(run)
     }
@@ -222,7 +227,7 @@ impl RunHandle {
     }
 
     /// Waits until the run has ended, or until only people could move it and nobody waits for them.
-    pub async fn outcome(self) -> Result<report::Standing, Error> {
+    pub async fn outcome(self) -> Result<RunStatus, Error> {
         drop(self.events);
         self.handle.outcome().await
     }

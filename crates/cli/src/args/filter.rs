@@ -3,12 +3,13 @@
 use super::Dialect;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
+use windlass_ir::RunStatus;
 use windlass_runtime::{Clock, Query, Timestamp};
 
 /// The runs that a command is about. Without any of these, all.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Filter {
-    /// Only with this status, in the words of their dialects; `waiting`: those that wait at a gate or for a signal
+    /// Only runs with this status; words of a dialect, such as `completed`, work as well
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = STATUSES)]
     pub status: Vec<String>,
     /// Only runs of this workflow
@@ -31,13 +32,13 @@ pub struct Filter {
     pub unfinished: bool,
 }
 
-/// The words of all dialects, and one for what all of them have.
+/// The neutral words, and those that only dialects have.
 const STATUSES: [&str; 13] = [
     "pending",
     "created",
     "running",
     "paused",
-    WAITING,
+    "waiting",
     "success",
     "completed",
     "failed",
@@ -47,8 +48,6 @@ const STATUSES: [&str; 13] = [
     "compensate_failed",
     "interrupted",
 ];
-
-const WAITING: &str = "waiting";
 
 impl Filter {
     /// Whether every run is meant.
@@ -64,8 +63,13 @@ impl Filter {
         Query {
             limit,
             going_only: self.unfinished,
-            statuses: self.status.iter().filter(|status| *status != WAITING).cloned().collect(),
-            or_waiting: self.status.iter().any(|status| status == WAITING),
+            statuses: self.status.iter().filter_map(|word| RunStatus::by_word(word)).collect(),
+            dialect_statuses: self
+                .status
+                .iter()
+                .filter(|word| RunStatus::by_word(word).is_none())
+                .cloned()
+                .collect(),
             workflows: self.workflow.clone(),
             dialect,
             since: self.since,
@@ -118,7 +122,8 @@ mod tests {
     fn without_conditions_all_runs_are_meant() {
         assert!(Filter::default().is_empty());
         assert!(!Filter { unfinished: true, ..Filter::default() }.is_empty());
-        let query = Filter { status: vec![WAITING.into(), "failed".into()], ..Filter::default() }.query(7);
-        assert_eq!((query.limit, query.or_waiting, query.statuses), (7, true, vec!["failed".to_owned()]));
+        let query = Filter { status: vec!["waiting".into(), "aborted".into()], ..Filter::default() }.query(7);
+        assert_eq!((query.limit, query.statuses), (7, vec![RunStatus::Waiting]));
+        assert_eq!(query.dialect_statuses, ["aborted"]);
     }
 }

@@ -6,6 +6,9 @@ use windlass_dialects::text::{Kind, Node};
 use windlass_ir::Span;
 use windlass_ir::suggest::nearest;
 
+/// Where a run or a step has the word of its dialect.
+const DIALECT: &str = "dialect_status";
+
 /// One thing that is not as expected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
@@ -40,7 +43,7 @@ pub fn differences(expect: &Node, result: &Json) -> Vec<Difference> {
                     let at = format!("steps.{id}");
                     let before = found.len();
                     match &step.value.kind {
-                        Kind::Scalar(_) => compare(&step.value, &seen["status"], at, &mut found),
+                        Kind::Scalar(_) => compare_status(&step.value, seen, at, &mut found),
                         Kind::Map(_) | Kind::List(_) => compare(&step.value, seen, at, &mut found),
                     }
                     if seen.is_null() {
@@ -51,6 +54,7 @@ pub fn differences(expect: &Node, result: &Json) -> Vec<Difference> {
                     }
                 }
             }
+            ("status", _) => compare_status(&entry.value, result, key.to_owned(), &mut found),
             ("waiting_on", _) => compare(&entry.value, &waiting(result), key.to_owned(), &mut found),
             (_, _) => compare(&entry.value, &result[key], key.to_owned(), &mut found),
         }
@@ -71,12 +75,22 @@ fn no_step(result: &Json, id: &str) -> String {
     }
 }
 
+/// A case may expect the dialect's word or the neutral one.
+fn compare_status(expect: &Node, seen: &Json, at: String, found: &mut Vec<Difference>) {
+    let expected = expect.to_value().to_json().unwrap_or_default();
+    let own = &seen[DIALECT];
+    compare(expect, if expected == seen["status"] { &seen["status"] } else { own }, at, found);
+}
+
 fn compare(expect: &Node, seen: &Json, at: String, found: &mut Vec<Difference>) {
     match (&expect.kind, seen) {
         (Kind::Map(map), Json::Object(_)) => {
             for entry in &map.entries {
-                let key = &*entry.key.text;
-                compare(&entry.value, &seen[key], format!("{at}.{key}"), found);
+                let (key, at) = (&*entry.key.text, format!("{at}.{}", entry.key.text));
+                match key {
+                    "status" if seen.get(DIALECT).is_some() => compare_status(&entry.value, seen, at, found),
+                    _ => compare(&entry.value, &seen[key], at, found),
+                }
             }
         }
         (Kind::List(items), Json::Array(seen)) if items.len() == seen.len() => {
@@ -116,8 +130,8 @@ fn is_same(expected: &Json, seen: &Json) -> bool {
 pub fn seen_in(result: &Json) -> Json {
     let steps = result["steps"].as_object().into_iter().flatten();
     let steps: serde_json::Map<String, Json> =
-        steps.map(|(id, step)| (id.clone(), step["status"].clone())).collect();
-    let mut seen = json!({"status": result["status"]});
+        steps.map(|(id, step)| (id.clone(), step[DIALECT].clone())).collect();
+    let mut seen = json!({"status": result[DIALECT]});
     if !result["outputs"].is_null() {
         seen["outputs"] = result["outputs"].clone();
     }

@@ -14,6 +14,7 @@ use indexmap::IndexMap;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use windlass_dialects::DIALECTS;
 use windlass_dialects::cases::{Case, Cases, ENDINGS, Script as Answers, read_cases};
 use windlass_ir::plan::Given;
 use windlass_ir::{Code, Diagnostic, Severity, Sources, Span, Value};
@@ -187,7 +188,7 @@ async fn run_case(
         // The same every time.
         beginning: Beginning { seed: Some(0), ..Beginning::default() },
     };
-    let engine = Engine::in_memory();
+    let engine = Engine::in_memory(DIALECTS);
     engine.read_with(Arc::new(load::Files));
     let mut handle = engine.start(&opened.plan, start).await.map_err(|error| at(&error))?;
     let mut notices = Vec::new();

@@ -6,9 +6,10 @@ use crate::args::BudgetCommand;
 use crate::show::Screen;
 use crate::{args, data};
 use serde_json::{Value as Json, json};
+use windlass_dialects::DIALECTS;
 use windlass_ir::Duration;
 use windlass_ir::policy::Budget;
-use windlass_runtime::{Clock, Door, Durability, Engine, Error, report};
+use windlass_runtime::{Clock, Door, Durability, Error, report};
 
 pub fn run(args: args::Budgets, screen: &Screen) -> Answer {
     match args.command {
@@ -53,7 +54,10 @@ fn change(place: &args::Data, budget: &str, cap: Option<Budget>, zone: Option<St
     let folder = data::folder(place, None);
     let done = if cap.is_some() { "set" } else { "reset" };
     let changed = block_on(&folder, async {
-        Door::open(&folder, Durability::Disk, remark).await?.budget(budget.to_owned(), cap, zone).await
+        Door::open(&folder, Durability::Disk, DIALECTS, remark)
+            .await?
+            .budget(budget.to_owned(), cap, zone)
+            .await
     });
     match changed {
         Ok(()) if json => Answer::json(Status::Done, &json!({"key": budget})),
@@ -64,7 +68,7 @@ fn change(place: &args::Data, budget: &str, cap: Option<Budget>, zone: Option<St
 
 fn show(place: &args::Data, only: Option<&str>, json: bool, screen: &Screen) -> Answer {
     let budgets = || -> Result<Vec<Json>, Error> {
-        let state = Engine::look(&data::folder(place, None))?.shared()?;
+        let state = data::look(&data::folder(place, None))?.shared()?;
         let limits = report::limits(&state, Clock::Real.now());
         let all = limits["budgets"].as_array().cloned().unwrap_or_default();
         Ok(all.into_iter().filter(|budget| only.is_none_or(|only| budget["key"] == only)).collect())

@@ -5,7 +5,7 @@ use super::{refused, several};
 use crate::answer::{Answer, Status};
 use crate::{args, data};
 use serde_json::{Value as Json, json};
-use windlass_runtime::{Engine, Error, Order, RunId};
+use windlass_runtime::{Error, Order, RunId};
 
 pub fn run(args: &args::Cancel) -> Answer {
     match cancelled(args) {
@@ -16,7 +16,7 @@ pub fn run(args: &args::Cancel) -> Answer {
 
 fn cancelled(args: &args::Cancel) -> Result<Answer, Error> {
     let folder = data::folder(&args.data, None);
-    let engine = Engine::look(&folder)?;
+    let engine = data::look(&folder)?;
     let rows = match &args.run {
         Some(name) => {
             let run = engine.find(name)?;

@@ -7,6 +7,7 @@ use crate::data;
 use crate::show::words::{clean, count};
 use serde_json::{Value as Json, json};
 use std::path::Path;
+use windlass_dialects::DIALECTS;
 use windlass_runtime::{Carried, Door, Durability, Engine, Error, Query, RunId, Tables};
 
 pub fn export(names: &[String], folder: &Path, json: bool, at: &Data) -> Answer {
@@ -15,7 +16,7 @@ pub fn export(names: &[String], folder: &Path, json: bool, at: &Data) -> Answer 
         return refused(&Error::Export { folder: folder.to_owned(), cause });
     }
     let exported = || -> Result<Vec<Carried>, Error> {
-        let engine = Engine::look(&data::folder(at, None))?;
+        let engine = data::look(&data::folder(at, None))?;
         found(&engine, names)?.iter().map(|run| engine.export(run, folder)).collect()
     };
     match exported() {
@@ -27,7 +28,7 @@ pub fn export(names: &[String], folder: &Path, json: bool, at: &Data) -> Answer 
 /// Writes the named runs, or all, into a SQLite file.
 pub fn export_tables(names: &[String], file: &Path, json: bool, at: &Data) -> Answer {
     let exported = || -> Result<Tables, Error> {
-        let engine = Engine::look(&data::folder(at, None))?;
+        let engine = data::look(&data::folder(at, None))?;
         let runs = match names {
             [] => engine.runs(&Query::default())?.into_iter().rev().map(|row| row.run).collect(),
             names => found(&engine, names)?,
@@ -67,8 +68,9 @@ pub fn import(folder: &Path, json: bool, at: &Data) -> Answer {
     if let Err(error) = std::fs::read_dir(&from) {
         return refused(&Error::Export { folder: from, cause: error.to_string() });
     }
-    let imported =
-        block_on(&data, async { Door::open(&data, Durability::Disk, remark).await?.import(from).await });
+    let imported = block_on(&data, async {
+        Door::open(&data, Durability::Disk, DIALECTS, remark).await?.import(from).await
+    });
     match imported {
         Ok(carried) => told(&carried, json, "taken over from"),
         Err(error) => refused(&error),

@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 use windlass_ir::Plan;
 use windlass_ir::plan::Given;
 use windlass_ir::workflow::RunInput;
-use windlass_runtime::{RunId, View, report};
+use windlass_runtime::RunId;
+use windlass_runtime::report::Report;
 
 /// Values from the command line. Spec Kit takes the blanks around them away, and passes over what the workflow does not declare.
 pub fn given(compat: Option<Compat>, plan: &Plan, params: Vec<(String, String)>) -> Vec<(String, Given)> {
@@ -56,9 +57,9 @@ pub fn beginning(compat: Compat, plan: &Plan) -> String {
 }
 
 /// What is said when a run has ended or waits.
-pub fn ending(compat: Compat, run: &RunId, view: &View, json: bool) -> String {
+pub fn ending(compat: Compat, run: &RunId, report: &Report<'_>, json: bool) -> String {
     let Compat::Speckit = compat;
-    let payload = report::speckit_payload(run, view);
+    let payload = report.payload();
     if json {
         return serde_json::to_string_pretty(&payload).unwrap_or_default() + "\n";
     }

@@ -4,8 +4,9 @@ use super::{block_on, refused};
 use crate::answer::{Answer, Status, remark};
 use crate::{args, data};
 use std::path::Path;
-use windlass_ir::Value;
-use windlass_runtime::{Choice, Clock, Door, Durability, Engine, Error, Order, RunId, report};
+use windlass_dialects::DIALECTS;
+use windlass_ir::{RunStatus, Value};
+use windlass_runtime::{Choice, Clock, Door, Durability, Error, Order, RunId};
 
 pub fn decide(args: &args::Decide, approve: bool) -> Answer {
     let (choice, word) = match (args.choice.as_deref(), approve) {
@@ -70,14 +71,13 @@ pub struct Told {
     run: RunId,
     /// Somebody drives it.
     driven: bool,
-    status: String,
-    ended: bool,
+    status: RunStatus,
 }
 
 impl Told {
     pub fn words(&self) -> String {
         let Self { run, status, .. } = self;
-        match (self.driven, self.ended) {
+        match (self.driven, status.is_finished()) {
             (true, _) => run.to_string(),
             (false, true) => format!("{run}; recorded, the run is {status}"),
             (false, false) => format!("{run}; recorded, `windlass resume {run}` goes on"),
@@ -94,9 +94,8 @@ fn told(place: &args::Data, name: &str, order: Order) -> Result<Told, Error> {
 /// Tells a run of a folder something.
 pub fn told_in(folder: &Path, run: &RunId, order: Order) -> Result<Told, Error> {
     let driven = block_on(folder, async {
-        Door::open(folder, Durability::Disk, remark).await?.tell(run, order).await
+        Door::open(folder, Durability::Disk, DIALECTS, remark).await?.tell(run, order).await
     })?;
-    let view = Engine::look(folder)?.view(run)?;
-    let status = report::result(run, &view)["status"].as_str().unwrap_or_default().to_owned();
-    Ok(Told { run: run.clone(), driven, status, ended: view.ended_at().is_some() })
+    let status = data::look(folder)?.status(run)?;
+    Ok(Told { run: run.clone(), driven, status })
 }

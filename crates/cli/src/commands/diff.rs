@@ -10,12 +10,11 @@ use std::sync::Arc;
 use windlass_dialects::Dialect;
 use windlass_ir::Plan;
 use windlass_ir::plan::Parameters;
-use windlass_runtime::report;
 use windlass_runtime::{Engine, Error, RunId};
 
 pub fn run(args: &args::Diff, screen: &Screen) -> Answer {
     let compared = || -> Result<Json, Error> {
-        let engine = Engine::look(&data::folder(&args.data, None))?;
+        let engine = data::look(&data::folder(&args.data, None))?;
         let [before, after] = [engine.find(&args.before)?, engine.find(&args.after)?];
         Ok(compare(&side(&engine, &before)?, &side(&engine, &after)?))
     };
@@ -34,7 +33,7 @@ struct Side {
 
 fn side(engine: &Engine, run: &RunId) -> Result<Side, Error> {
     let view = engine.view(run)?;
-    Ok(Side { result: report::result(run, &view), plan: view.program().plan.clone() })
+    Ok(Side { result: engine.report(run, &view).result(), plan: view.program().plan.clone() })
 }
 
 fn compare(before: &Side, after: &Side) -> Json {

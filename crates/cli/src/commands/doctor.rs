@@ -6,11 +6,12 @@ use crate::show::Screen;
 use crate::show::words::{clean, count, one_line};
 use crate::{args, data};
 use std::path::Path;
+use windlass_dialects::DIALECTS;
 use windlass_runtime::{Checkup, Door, Error, accept_older, examine, rebuild, renew_limits};
 
 pub fn run(args: &args::Doctor, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
-    let examined = mend(args, &folder).and_then(|done| Ok((done, examine(&folder)?)));
+    let examined = mend(args, &folder).and_then(|done| Ok((done, examine(&folder, DIALECTS)?)));
     match examined {
         Ok((_, checkup)) if args.json => match serde_json::to_value(&checkup) {
             Ok(json) => Answer::json(status(&checkup), &json),
@@ -31,18 +32,18 @@ fn status(checkup: &Checkup) -> Status {
 fn mend(args: &args::Doctor, folder: &Path) -> Result<String, Error> {
     let mut done = String::new();
     if args.accept_older {
-        accept_older(folder)?;
+        accept_older(folder, DIALECTS)?;
         done += "this state of the journal is accepted\n";
     }
     if args.renew_limits {
-        renew_limits(folder)?;
+        renew_limits(folder, DIALECTS)?;
         done += "the limits were reset\n";
     }
     if args.rebuild {
         let owner = block_on(folder, Door::of_owner(folder, remark))?;
         match owner {
             Some(owner) => block_on(folder, owner.rebuild())?,
-            None => rebuild(folder)?,
+            None => rebuild(folder, DIALECTS)?,
         }
         done += "the lists of runs were rebuilt\n";
     }

@@ -5,6 +5,7 @@ use super::ask::Asker;
 use super::signals::{Signals, Stop};
 use crate::answer;
 use crate::args::{Compat, Json};
+use crate::data;
 use crate::show::Screen;
 use crate::show::live::question::{Decided, Key, Question};
 use crate::show::live::{Painter, Scene, Size, State, Tree, frame};
@@ -15,8 +16,8 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use windlass_runtime::report::Standing;
-use windlass_runtime::{Clock, Door, Engine, Error, Following, Order, RunId, Timestamp, Update, View};
+use windlass_ir::RunStatus;
+use windlass_runtime::{Clock, Door, Error, Following, Order, RunId, Timestamp, Update, View};
 
 /// How a run is shown, and to whom.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub struct Watching<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Nobody drives it.
-    Rests(Standing),
+    Rests(RunStatus),
     /// It was stopped, and can go on.
     Stopped,
     /// Somebody else drives it and goes on doing so.
@@ -85,7 +86,7 @@ pub async fn attend(
     show.end();
     let rests = following.done.await.unwrap_or(Err(Error::OwnerGone(following.id)))?;
     Ok(match (stopping, rests) {
-        (Some(_), Standing::Going | Standing::Waiting) => End::Stopped,
+        (Some(_), status) if !status.is_finished() => End::Stopped,
         (_, rests) => End::Rests(rests),
     })
 }
@@ -184,7 +185,7 @@ impl Show {
 fn view(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<View, Error> {
     match door {
         Door::Owner(engine) => engine.view(run),
-        Door::Client(_) => Engine::look(watching.folder)?.view(run),
+        Door::Client(_) => data::look(watching.folder)?.view(run),
     }
 }
 

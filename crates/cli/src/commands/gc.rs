@@ -5,6 +5,7 @@ use crate::answer::{Answer, Status, remark};
 use crate::show::Screen;
 use crate::show::words::{bytes, count, one_line};
 use crate::{args, data};
+use windlass_dialects::DIALECTS;
 use windlass_ir::Duration;
 use windlass_runtime::{Door, Durability, Sweep, Swept};
 
@@ -24,8 +25,9 @@ pub fn run(args: args::Gc, screen: &Screen) -> Answer {
     }
     let dry_run = args.dry_run;
     let sweep = Sweep { older_than, keep: args.keep, statuses: args.statuses, dry_run };
-    let swept =
-        block_on(&folder, async { Door::open(&folder, Durability::Disk, remark).await?.sweep(sweep).await });
+    let swept = block_on(&folder, async {
+        Door::open(&folder, Durability::Disk, DIALECTS, remark).await?.sweep(sweep).await
+    });
     match swept {
         Ok(swept) if args.json => match serde_json::to_value(&swept) {
             Ok(json) => Answer::json(Status::Done, &json),

@@ -6,11 +6,11 @@ use crate::show::Screen;
 use crate::show::words::one_line;
 use crate::{args, data};
 use serde_json::Value as Json;
-use windlass_runtime::{Clock, Engine, report};
+use windlass_runtime::{Clock, report};
 
 pub fn run(args: &args::Limits, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
-    let state = Engine::look(&folder).and_then(|engine| engine.shared());
+    let state = data::look(&folder).and_then(|engine| engine.shared());
     let limits = match state {
         Ok(state) => report::limits(&state, Clock::Real.now()),
         Err(error) => return refused(&error),

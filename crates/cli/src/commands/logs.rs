@@ -6,8 +6,9 @@ use crate::show::words::{clean, one_line};
 use crate::{args, data};
 use data_encoding::HEXLOWER;
 use serde_json::json;
+use windlass_dialects::DIALECTS;
 use windlass_ir::suggest;
-use windlass_runtime::report::ids;
+use windlass_runtime::ids;
 use windlass_runtime::{
     Engine, Error, Outcome, Output, Path, Printed, Printing, RunId, RunPhase, Update, View,
 };
@@ -89,7 +90,8 @@ impl Shown {
         if self.view.steps().any(|(path, _)| self.is_meant(path)) || follow && planned() {
             return Ok(());
         }
-        let names: Vec<String> = self.view.steps().map(|(path, _)| ids::name(&self.view, path).id).collect();
+        let names: Vec<String> =
+            self.view.steps().map(|(path, _)| ids::name(DIALECTS, &self.view, path).id).collect();
         let whose = format!("run `{}`", self.run);
         match planned() && suggest::nearest(step, names.iter().map(String::as_str)).is_none() {
             true => {
@@ -105,7 +107,7 @@ impl Shown {
         let Some(step) = &self.step else { return true };
         let around = std::iter::successors(Some(path.clone()), Path::parent);
         around.filter(|path| !path.is_run()).any(|path| {
-            let name = ids::name(&self.view, &path);
+            let name = ids::name(DIALECTS, &self.view, &path);
             name.id == *step
                 || *name.plain == **step
                 || ids::rough(&path) == *step
@@ -124,7 +126,7 @@ impl Shown {
             return Ok(());
         };
         let is_failing = |path: &Path| path.segments().starts_with(at.segments());
-        let name = ids::name(&self.view, &at).id;
+        let name = ids::name(DIALECTS, &self.view, &at).id;
         let mut read = self.json
             || self.page.line(&format!(
                 "--- {} failed ({}): {}",
@@ -164,7 +166,7 @@ impl Shown {
         self.any = true;
         // Who prints much prints many lines in a row.
         if self.last.as_ref().is_none_or(|(path, _)| *path != line.path) {
-            self.last = Some((line.path.clone(), ids::name(&self.view, &line.path).id));
+            self.last = Some((line.path.clone(), ids::name(DIALECTS, &self.view, &line.path).id));
         }
         let name = self.last.as_ref().map(|(_, name)| name.as_str()).unwrap_or_default();
         let text = match self.json {

@@ -4,6 +4,7 @@ use super::{block_on, refused};
 use crate::answer::{Answer, Status, remark};
 use crate::{args, data};
 use serde_json::json;
+use windlass_dialects::DIALECTS;
 use windlass_ir::Value;
 use windlass_runtime::{Clock, Door, Durability};
 
@@ -21,7 +22,10 @@ pub fn run(args: args::Publish) -> Answer {
     let id = args.id.unwrap_or_else(|| format!("{by}-{}", Clock::Real.now().0));
     let folder = data::folder(&args.data, None);
     let published = block_on(&folder, async {
-        Door::open(&folder, Durability::Disk, remark).await?.publish(id.clone(), args.name, value, by).await
+        Door::open(&folder, Durability::Disk, DIALECTS, remark)
+            .await?
+            .publish(id.clone(), args.name, value, by)
+            .await
     });
     match published {
         Ok(listeners) if args.json => Answer::json(Status::Done, &json!({"id": id, "listeners": listeners})),

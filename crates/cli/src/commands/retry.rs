@@ -10,12 +10,13 @@ use crate::{args, data};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use windlass_ir::RunStatus;
 use windlass_runtime::{Again, Config, Engine, Error, Fate, RunId, RunRow, View, again};
 
 pub fn run(args: &args::Retry, screens: &Screens) -> Answer {
     let folder = data::folder(&args.data, None);
     let named = || -> Result<(Arc<Engine>, Option<RunId>), Error> {
-        let engine = Engine::look(&folder)?;
+        let engine = data::look(&folder)?;
         let run = args.run.as_ref().map(|name| engine.find(name)).transpose()?;
         Ok((engine, run))
     };
@@ -28,9 +29,7 @@ pub fn run(args: &args::Retry, screens: &Screens) -> Answer {
 
 /// Every run that a filter means and that has not come to a good end.
 fn all(args: &args::Retry, folder: &Path, engine: &Engine, screens: &Screens) -> Answer {
-    let ended_badly = |row: &RunRow| {
-        row.row.ended_at.is_some() && !matches!(row.row.status.as_str(), "success" | "completed")
-    };
+    let ended_badly = |row: &RunRow| row.row.status.is_finished() && row.row.status != RunStatus::Success;
     let rows = match several::meant(engine, &args.filter, ended_badly) {
         Ok(rows) => rows,
         Err(error) => return refused(&error),

@@ -15,11 +15,12 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
+use windlass_dialects::DIALECTS;
 use windlass_dialects::Dialect;
 use windlass_ir::plan::{Given, Parameters, PlanStep};
 use windlass_ir::workflow::{Action, BuiltinKind, Kind, RunInput, Words};
-use windlass_ir::{Diagnostic, Plan, Value};
-use windlass_runtime::report::{self, Standing};
+use windlass_ir::{Diagnostic, Plan, RunStatus, Value};
+use windlass_runtime::report;
 use windlass_runtime::{
     Beginning, Clock, Config, Door, Durability, Engine, Error, Following, Program, Query, Reach, Request,
     RunId, Surroundings, View, new_id, private,
@@ -114,7 +115,7 @@ fn recorded(
     let opened =
         load::open(&what.file, &what.reading).map_err(|refusal| refused_file(&refusal, driving, screens))?;
     let view = || {
-        let engine = Engine::look(folder)?;
+        let engine = data::look(folder)?;
         engine.view(&engine.find(going.inputs_from.as_deref().unwrap_or_default())?)
     };
     let view = view().map_err(|error| refused_start(&error, driving.json.is_some()))?;
@@ -127,7 +128,7 @@ fn recorded(
 fn beginning(folder: &Path, plan: &Plan, going: &args::Going) -> Result<Beginning, Error> {
     let at = going.at;
     if let (Some(step), Some(run)) = (&going.only, &going.inputs_from) {
-        let engine = Engine::look(folder)?;
+        let engine = data::look(folder)?;
         let run = engine.find(run)?;
         return Ok(Beginning { at, ..windlass_runtime::only(&engine, &run, step, plan)? });
     }
@@ -543,14 +544,14 @@ async fn follow_to_the_end(
         Ok(End::Stopped) => {
             let stderr = format!("stopped; go on with `windlass resume {id}`\n");
             let stdout = if json {
-                result(&door, folder, &id, Standing::Going, driving).stdout
+                result(&door, folder, &id, RunStatus::Running, driving).stdout
             } else {
                 String::new()
             };
             Answer { stdout, stderr, status: Status::Stopped }
         }
-        Ok(End::Rests(standing)) => {
-            let answer = result(&door, folder, &id, standing, driving);
+        Ok(End::Rests(status)) => {
+            let answer = result(&door, folder, &id, status, driving);
             if let Some((engine, listening)) = listening {
                 // Clients follow their runs in this process. Whoever comes after the last of them is not let in.
                 let left = async {
@@ -583,7 +584,7 @@ async fn begun(
 ) -> Result<(Door, Listening, Following), Error> {
     let mut tries = 0;
     loop {
-        let door = Door::open(folder, durability, answer::remark).await?;
+        let door = Door::open(folder, durability, DIALECTS, answer::remark).await?;
         let listening = match &door {
             Door::Owner(engine) => {
                 if matches!(request, Request::Resume { .. }) {
@@ -603,12 +604,12 @@ async fn begun(
     }
 }
 
-fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, driving: &Driving) -> Answer {
+fn result(door: &Door, folder: &Path, id: &RunId, status: RunStatus, driving: &Driving) -> Answer {
     let json = driving.json.is_some();
     let looked;
     let engine = match door {
         Door::Owner(engine) => &**engine,
-        Door::Client(_) => match Engine::look(folder) {
+        Door::Client(_) => match data::look(folder) {
             Ok(engine) => {
                 looked = engine;
                 &looked
@@ -620,17 +621,10 @@ fn result(door: &Door, folder: &Path, id: &RunId, standing: Standing, driving: &
         Ok(view) => view,
         Err(error) => return refused(&error),
     };
-    let status = match standing {
-        Standing::Success => Status::Done,
-        Standing::Failed => Status::Failed,
-        Standing::Cancelled => Status::Cancelled,
-        Standing::Waiting => Status::Waiting,
-        Standing::Going => Status::Stopped,
-    };
     let result: Value_ = engine.result_of(id, &view);
-    let mut answer = Answer::new(status);
+    let mut answer = Answer::new(status.into());
     if let Some(compat) = driving.compat {
-        answer.stdout = compat::ending(compat, id, &view, json);
+        answer.stdout = compat::ending(compat, id, &engine.report(id, &view), json);
     } else if json {
         answer.stdout = format!("{result}\n");
     } else {

@@ -7,7 +7,7 @@ use crate::show::words::{one_line, shorten};
 use crate::show::{Screen, Screens};
 use crate::{args, data};
 use serde_json::{Value as Json, json};
-use windlass_runtime::{Engine, Error, RunRow, StoreError};
+use windlass_runtime::{Error, RunRow, StoreError};
 
 pub fn run(args: args::Runs, screens: &Screens) -> Answer {
     match args.command {
@@ -50,7 +50,7 @@ fn list(args: &args::Runs, screen: &Screen) -> Answer {
 
 fn rows(args: &args::Runs) -> Result<Vec<RunRow>, Error> {
     let folder = data::folder(&args.data, None);
-    match Engine::look(&folder) {
+    match data::look(&folder) {
         Ok(engine) => engine.runs(&args.filter.query(args.limit)),
         Err(Error::Store(StoreError::Missing { .. })) => Ok(Vec::new()),
         Err(error) => Err(error),
@@ -63,6 +63,7 @@ fn as_json(row: &RunRow) -> Json {
         "workflow": row.row.workflow,
         "dialect": row.row.dialect,
         "status": row.row.status,
+        "dialect_status": row.row.dialect_status,
         "started_at": row.row.started_at.map(|at| at.to_string()),
         "ended_at": row.row.ended_at.map(|at| at.to_string()),
         "has_failures": row.row.has_failures,
@@ -85,7 +86,7 @@ fn line(row: &RunRow, width: usize, screen: &Screen) -> String {
         (None, true) => String::new(),
     };
     let text = format!(
-        "{}{}  {started}  {:<9}  {}  {remark}",
+        "{}{}  {started}  {:<11}  {}  {remark}",
         screen.bold(row.run.as_str()),
         " ".repeat(width.saturating_sub(row.run.as_str().len())),
         row.row.status,

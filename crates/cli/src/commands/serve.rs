@@ -11,7 +11,8 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
-use windlass_runtime::report::Standing;
+use windlass_dialects::DIALECTS;
+use windlass_ir::RunStatus;
 use windlass_runtime::{
     Clock, Config, Door, Durability, Engine, Error, Host, Listener, Query, Recover, Triggers,
 };
@@ -76,7 +77,7 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
     let failed = |cause: String| Error::Folder { folder: folder.to_owned(), cause };
     let mut signals = Signals::new().map_err(|error| failed(error.to_string()))?;
     let opened = tokio::select! {
-        opened = Door::open(folder, Durability::Disk, answer::remark) => opened?,
+        opened = Door::open(folder, Durability::Disk, DIALECTS, answer::remark) => opened?,
         _ = signals.next() => return Ok(Answer::new(Status::Stopped)),
     };
     let engine = match opened {
@@ -210,20 +211,17 @@ fn unfinished(engine: &Engine) -> Result<Vec<windlass_runtime::RunId>, Error> {
 fn told(engine: &Arc<Engine>, runs: &[windlass_runtime::RunId]) -> Answer {
     let mut answer = Answer::new(Status::Done);
     for run in runs {
-        let standing = match engine.standing(run) {
-            Ok(standing) => standing,
+        let status = match engine.status(run) {
+            Ok(status) => status,
             // A run whose journal contradicts its plan is parked.
-            Err(error) if error.code() == "contradictory_journal" => Standing::Going,
+            Err(error) if error.code() == "contradictory_journal" => RunStatus::Interrupted,
             Err(_) => continue,
         };
-        let (word, status) = match standing {
-            Standing::Success => ("done", Status::Done),
-            Standing::Failed => ("failed", Status::Failed),
-            Standing::Cancelled => ("cancelled", Status::Cancelled),
-            Standing::Waiting => ("waiting", Status::Waiting),
-            Standing::Going => ("left", Status::Waiting),
+        answer.stderr += &format!("{run}: {status}\n");
+        let status = match status.into() {
+            Status::Stopped => Status::Waiting,
+            status => status,
         };
-        answer.stderr += &format!("{run}: {word}\n");
         if status == Status::Failed || answer.status == Status::Done {
             answer.status = status;
         }

@@ -9,7 +9,8 @@ use crate::show::{Screen, Screens, steps, workflow};
 use crate::{data, load};
 use serde_json::Value as Json;
 use std::path::PathBuf;
-use windlass_runtime::report::{self, Standing};
+use windlass_dialects::DIALECTS;
+use windlass_runtime::report::Report;
 use windlass_runtime::{Clock, Engine, Error, Query, RunId, Timestamp, Unfound, View, find_workflow};
 
 pub fn run(args: &args::Show, screens: &Screens) -> Answer {
@@ -35,10 +36,15 @@ fn of_run(args: &args::Show, engine: &Engine, run: &RunId, screen: &Screen) -> R
     // Queues are those of now, not of then.
     let coordinator = match args.at {
         // Without the coordinator only the positions in queues are unknown.
-        None if report::standing(&view) == Standing::Waiting => engine.shared().ok(),
+        None if view.ended_at().is_none() => engine.shared().ok(),
         None | Some(_) => None,
     };
-    let mut result = report::result_at(run, &view, coordinator.as_ref());
+    let report = match args.at {
+        // Then the run was executed.
+        Some(_) => Report::new(DIALECTS, run, &view, true),
+        None => engine.report(run, &view).with_shared(coordinator.as_ref()),
+    };
+    let mut result = report.result();
     if let (Some(event), Json::Object(result)) = (args.at, &mut result) {
         result.insert("at_event".into(), event.into());
     }
@@ -49,7 +55,7 @@ fn of_run(args: &args::Show, engine: &Engine, run: &RunId, screen: &Screen) -> R
         Some(event) => engine.events(run)?.get(event as usize - 1).map(|event| event.at),
         None => None,
     };
-    let tree = report::tree(run, &view, coordinator.as_ref());
+    let tree = report.tree();
     let looked_at = now.unwrap_or_else(|| Clock::Real.now());
     let stdout = header(&result, &view, now).render(0, screen)
         + "\n"
@@ -63,12 +69,11 @@ fn header(result: &Json, view: &View, at: Option<Timestamp>) -> Fields {
     fields.add("Run", text(&result["run_id"]));
     fields
         .add("Workflow", format!("{} ({})", one_line(&text(&result["workflow"])), text(&result["dialect"])));
-    let paused = if result["paused"] == true { ", paused" } else { "" };
     let failures = match result["has_failures"] == true && result["error"].is_null() {
         true => ", though steps have failed",
         false => "",
     };
-    fields.add("Status", text(&result["status"]) + paused + failures);
+    fields.add("Status", text(&result["status"]) + failures);
     let length = view.started_at().zip(view.ended_at()).map(|(start, end)| end.since(start));
     let took = length.map(|length| format!(", took {}", steps::length(length))).unwrap_or_default();
     fields.add("Started", view.started_at().map(|at| format!("{at}{took}")).unwrap_or_default());
@@ -99,7 +104,7 @@ fn of_workflow(args: &args::Show, screens: &Screens) -> Option<Answer> {
     let here = std::env::current_dir().unwrap_or_default();
     let file = match path.exists() {
         true => Some(path),
-        false => match find_workflow(&load::Files, &args.name, &here) {
+        false => match find_workflow(&load::Files, DIALECTS, &args.name, &here) {
             Ok(found) => Some(found.file),
             // Which says what is wrong with it.
             Err(Unfound::Bad { file, .. } | Unfound::Disabled { file }) => Some(file),
@@ -136,7 +141,7 @@ fn of_workflow(args: &args::Show, screens: &Screens) -> Option<Answer> {
 
 /// The plan of the last run of a workflow.
 fn of_last_run(args: &args::Show, screen: &Screen) -> Option<Answer> {
-    let engine = Engine::look(&data::folder(&args.data, None)).ok()?;
+    let engine = data::look(&data::folder(&args.data, None)).ok()?;
     let query = Query { workflows: vec![args.name.clone()], limit: 1, ..Query::default() };
     let run = engine.runs(&query).ok()?.into_iter().next()?.run;
     let plan = match engine.view(&run) {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use windlass_ir::Severity;
-use windlass_runtime::{Engine, Error, StoreError};
+use windlass_runtime::{Error, StoreError};
 
 pub fn run(args: &Triggers, screens: &Screens) -> Answer {
     match &args.command {
@@ -144,7 +144,7 @@ fn next(args: &TriggersNext, screens: &Screens) -> Answer {
 
 fn past(args: &TriggersHistory, screens: &Screens) -> Answer {
     let folder = data::folder(&args.data, None);
-    let firings = match Engine::look(&folder) {
+    let firings = match data::look(&folder) {
         Ok(engine) => engine.firings(args.trigger.as_deref(), args.limit),
         Err(Error::Store(StoreError::Missing { .. })) => Ok(Vec::new()),
         Err(error) => Err(error),

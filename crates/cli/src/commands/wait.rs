@@ -8,13 +8,13 @@ use crate::answer::{Answer, Status, remark};
 use crate::show::Screen;
 use crate::{args, data, terminal};
 use std::path::Path;
-use windlass_runtime::report::Standing;
+use windlass_ir::RunStatus;
 use windlass_runtime::{Door, Engine, Error, Following, RunId};
 
 pub fn run(args: &args::Wait, screen: &Screen) -> Answer {
     let folder = data::folder(&args.data, None);
     let found = || -> Result<Vec<RunId>, Error> {
-        let engine = Engine::look(&folder)?;
+        let engine = data::look(&folder)?;
         args.runs.iter().map(|run| engine.find(run)).collect()
     };
     let runs = match found() {
@@ -41,7 +41,7 @@ pub fn run(args: &args::Wait, screen: &Screen) -> Answer {
         Ok(false) => return Answer::new(Status::Stopped),
         Err(error) => return refused(&error),
     }
-    match Engine::look(&folder) {
+    match data::look(&folder) {
         Ok(engine) => told(&engine, &runs, args.json),
         Err(error) => refused(&error),
     }
@@ -80,32 +80,21 @@ fn told(engine: &Engine, runs: &[RunId], json: bool) -> Answer {
         Status::Failed | Status::Refused | Status::Bug => 4,
     };
     for run in runs {
-        let (result, standing) =
-            match engine.result(run).and_then(|result| Ok((result, engine.standing(run)?))) {
-                Ok(found) => found,
-                Err(error) => return refused(&error),
-            };
-        let status = match standing {
-            Standing::Success => Status::Done,
-            Standing::Failed => Status::Failed,
-            Standing::Cancelled => Status::Cancelled,
-            Standing::Waiting => Status::Waiting,
-            Standing::Going => Status::Stopped,
+        let (result, status) = match engine.result(run).and_then(|result| Ok((result, engine.status(run)?))) {
+            Ok(found) => found,
+            Err(error) => return refused(&error),
         };
-        if rank(status) > rank(answer.status) {
-            answer.status = status;
+        if rank(status.into()) > rank(answer.status) {
+            answer.status = status.into();
         }
         match json {
             true => answer.stdout += &format!("{result}\n"),
             false => {
-                let word = result["status"].as_str().unwrap_or_default();
-                let left = match standing {
-                    Standing::Going => format!(", and nobody drives it: `windlass resume {run}` goes on"),
-                    Standing::Success | Standing::Failed | Standing::Cancelled | Standing::Waiting => {
-                        String::new()
-                    }
+                let left = match status {
+                    RunStatus::Interrupted => format!("; `windlass resume {run}` continues it"),
+                    _ => String::new(),
                 };
-                answer.stderr += &format!("{run}: {word}{left}\n");
+                answer.stderr += &format!("{run}: {status}{left}\n");
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::words::{clean, one_line, shorten};
 use serde_json::{Value as Json, json};
 use windlass_ir::Value;
-use windlass_runtime::report::ids;
+use windlass_runtime::ids;
 use windlass_runtime::{Decision, Event, Line, Outcome, Path, RunId, Timestamp, What};
 
 /// The contract that programs read: the event with its number, time and run.
@@ -250,7 +250,7 @@ pub fn ending(id: &RunId, result: &Json, resumable: bool) -> String {
         None if result["waiting_on"].as_array().is_some_and(|waits| !waits.is_empty()) => {
             format!("run {id} waits\n")
         }
-        None if result["paused"] == true => {
+        None if status == "paused" => {
             format!("run {id} is paused; go on with `windlass resume {id}`\n")
         }
         None => format!("run {id} {status}\n"),

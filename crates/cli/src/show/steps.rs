@@ -4,9 +4,9 @@ use super::Screen;
 use super::words::{clean, one_line, shorten};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
-use windlass_ir::Duration;
+use windlass_ir::{Duration, StepStatus};
 use windlass_runtime::Timestamp;
-use windlass_runtime::report::{Node, State};
+use windlass_runtime::report::Node;
 
 /// More items or rounds than this are not all shown.
 const FRAMES_MAX: usize = 12;
@@ -43,7 +43,7 @@ impl Page<'_> {
         if self.all || frames <= FRAMES_MAX {
             return nodes.iter().for_each(|node| self.node(node, depth));
         }
-        let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut left: BTreeMap<StepStatus, usize> = BTreeMap::new();
         let mut shown = 0;
         for node in nodes {
             if node.is_frame && (is_quiet(node) || shown == FRAMES_MAX) {
@@ -67,7 +67,7 @@ impl Page<'_> {
         let line = format!(
             "{:indent$}  {} {}{:room$}  {}",
             "",
-            mark(node.state),
+            mark(node.status),
             self.screen.bold(&id),
             "",
             self.about(node)
@@ -78,7 +78,7 @@ impl Page<'_> {
     }
 
     fn about(&self, node: &Node) -> String {
-        let mut parts = vec![node.status.to_owned()];
+        let mut parts = vec![node.status.to_string()];
         if node.attempts > 1 {
             let waits: Vec<String> = node.delays.iter().map(|delay| length(*delay)).collect();
             let waits =
@@ -89,13 +89,13 @@ impl Page<'_> {
             parts.push(format!("{} rounds", node.rounds));
         }
         let frames: Vec<&Node> = node.inside.iter().filter(|inner| inner.is_frame).collect();
-        if node.state == State::Running && !frames.is_empty() {
-            let done = frames.iter().filter(|frame| is_over(frame.state)).count();
+        if node.status == StepStatus::Running && !frames.is_empty() {
+            let done = frames.iter().filter(|frame| is_over(frame.status)).count();
             parts.push(format!("{done} of {} begun are over", frames.len()));
         }
-        match (node.started_at, node.ended_at, node.state) {
+        match (node.started_at, node.ended_at, node.status) {
             (Some(start), Some(end), _) => parts.push(length(end.since(start))),
-            (Some(start), None, State::Running | State::Waiting) => {
+            (Some(start), None, StepStatus::Running | StepStatus::Waiting) => {
                 parts.push(format!("for {}", length(self.now.since(start))));
             }
             (_, _, _) => {}
@@ -111,31 +111,35 @@ impl Page<'_> {
     }
 }
 
-fn mark(state: State) -> char {
-    match state {
-        State::Pending => '.',
-        State::Running => '>',
-        State::Waiting => '?',
-        State::Done => '+',
-        State::Failed => 'x',
-        State::Recovered => '~',
-        State::Skipped => '-',
-        State::Cancelled => '!',
+fn mark(status: StepStatus) -> char {
+    match status {
+        StepStatus::Pending => '.',
+        StepStatus::Running => '>',
+        StepStatus::Waiting => '?',
+        StepStatus::Success => '+',
+        StepStatus::Failed => 'x',
+        StepStatus::Recovered => '~',
+        StepStatus::Skipped => '-',
+        StepStatus::Cancelled => '!',
     }
 }
 
-fn is_over(state: State) -> bool {
-    match state {
-        State::Done | State::Failed | State::Recovered | State::Skipped | State::Cancelled => true,
-        State::Pending | State::Running | State::Waiting => false,
+fn is_over(status: StepStatus) -> bool {
+    match status {
+        StepStatus::Success
+        | StepStatus::Failed
+        | StepStatus::Recovered
+        | StepStatus::Skipped
+        | StepStatus::Cancelled => true,
+        StepStatus::Pending | StepStatus::Running | StepStatus::Waiting => false,
     }
 }
 
 /// Nobody has to be told about it singly.
 fn is_quiet(node: &Node) -> bool {
-    match node.state {
-        State::Done | State::Skipped | State::Pending | State::Cancelled => true,
-        State::Failed | State::Recovered | State::Running | State::Waiting => false,
+    match node.status {
+        StepStatus::Success | StepStatus::Skipped | StepStatus::Pending | StepStatus::Cancelled => true,
+        StepStatus::Failed | StepStatus::Recovered | StepStatus::Running | StepStatus::Waiting => false,
     }
 }
 
@@ -185,17 +189,11 @@ mod tests {
         check(7_384_000_000, "2h03m");
     }
 
-    fn node(id: &str, state: State, is_frame: bool, inside: Vec<Node>) -> Node {
-        let status = match state {
-            State::Done => "success",
-            State::Failed => "failed",
-            _ => "running",
-        };
+    fn node(id: &str, status: StepStatus, is_frame: bool, inside: Vec<Node>) -> Node {
         Node {
             id: id.into(),
             word: "shell".into(),
             status,
-            state,
             attempts: 1,
             rounds: 0,
             delays: Vec::new(),
@@ -214,10 +212,10 @@ mod tests {
     fn many_items_are_counted_and_those_that_failed_are_shown() {
         let items = |count: usize| {
             let items = (0..count).map(|number| {
-                let state = if number == 7 { State::Failed } else { State::Done };
+                let state = if number == 7 { StepStatus::Failed } else { StepStatus::Success };
                 node(&format!("each[{number}]"), state, true, Vec::new())
             });
-            vec![node("each", State::Failed, false, items.collect())]
+            vec![node("each", StepStatus::Failed, false, items.collect())]
         };
         let text = render(&items(10_000), Timestamp(0), false, &Screen::default());
         assert_eq!(text, "  x each        failed\n    x each[7]   failed\n      9999 more: 9999 success\n");
@@ -227,7 +225,7 @@ mod tests {
 
     #[test]
     fn names_cannot_steer_a_terminal() {
-        let nodes = [node("a\u{1b}[2J", State::Done, false, Vec::new())];
+        let nodes = [node("a\u{1b}[2J", StepStatus::Success, false, Vec::new())];
         assert!(!render(&nodes, Timestamp(0), false, &Screen::default()).contains('\u{1b}'));
     }
 }

@@ -11,10 +11,8 @@ use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::contract::Contract;
 use windlass_ir::expr::{Semantics, Template};
-use windlass_ir::workflow::{Bound, Header, Output, RunInput, Words, Workflow};
+use windlass_ir::workflow::{Bound, Header, Output, RunInput, Workflow};
 use windlass_ir::{Code, Severity, Spanned, Type, Value};
-
-static DAGNATS_WORDS: Words = WORDS;
 
 pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let Kind::Map(map) = &root.kind else {
@@ -34,7 +32,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     check_start(&top, &document.roster);
     let input = schema(&top, "input_schema");
     let workflow = Workflow {
-        words: &DAGNATS_WORDS,
+        words: &WORDS,
         semantics: Semantics::DAGNATS,
         parameters: IndexMap::new(),
         input: RunInput::Open(input),

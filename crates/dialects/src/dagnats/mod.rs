@@ -4,6 +4,7 @@
 //! of each type; `flow` makes the data flow between steps explicit, and `roster` is an index of all steps that is
 //! built first.
 
+mod dialect;
 mod document;
 mod duration;
 mod field;
@@ -22,13 +23,15 @@ mod work;
 
 pub use skip_if::{parse_skip_if, scope};
 
+pub use dialect::Dagnats;
+
 use crate::table::{Context, Keys};
 use crate::text::Node;
 use windlass_ir::expr::Namespace;
 use windlass_ir::workflow::Words;
 use windlass_ir::{Code, Diagnostic, Sources, Workflow};
 
-pub const WORDS: Words = Words {
+pub static WORDS: Words = Words {
     dialect: "dagnats",
     step: "step",
     needs: "depends_on",

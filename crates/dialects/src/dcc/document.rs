@@ -8,10 +8,8 @@ use crate::text::{Kind, Node};
 use indexmap::IndexMap;
 use windlass_ir::expr::Semantics;
 use windlass_ir::policy::RunPolicy;
-use windlass_ir::workflow::{Header, RunInput, Step, Words, Workflow};
+use windlass_ir::workflow::{Header, RunInput, Step, Workflow};
 use windlass_ir::{Code, Diagnostic, Span, Type};
-
-static DCC_WORDS: Words = WORDS;
 
 pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let Kind::Map(map) = &root.kind else {
@@ -30,7 +28,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let steps = read_steps(&top, &inventory);
     top.finish_all();
     Some(Workflow {
-        words: &DCC_WORDS,
+        words: &WORDS,
         semantics: Semantics::DCC,
         header,
         parameters: std::mem::take(&mut inventory.parameters),

@@ -7,6 +7,7 @@
 //! values they pass on and `routes` for the paths they listen on, and `skill` the files that a skill refers to.
 
 mod bind;
+mod dialect;
 mod document;
 mod inputs;
 mod inventory;
@@ -23,13 +24,15 @@ mod table;
 mod tasks;
 pub mod template;
 
+pub use dialect::Dcc;
+
 use crate::table::{Context, Keys};
 use crate::text::Node;
 use windlass_ir::expr::{EvalError, Namespace, Read, Scope};
 use windlass_ir::workflow::Words;
 use windlass_ir::{Diagnostic, Sources, Value, Workflow};
 
-pub const WORDS: Words = Words {
+pub static WORDS: Words = Words {
     dialect: "dcc",
     step: "step",
     needs: "steps",

@@ -13,10 +13,8 @@ use std::sync::Arc;
 use windlass_ir::expr::{Namespace, Semantics, Template, text_form};
 use windlass_ir::policy::{Bindings, RunPolicy};
 use windlass_ir::suggest::nearest;
-use windlass_ir::workflow::{Bound, Header, Output, Parameter, RunInput, Step, Words, Workflow};
+use windlass_ir::workflow::{Bound, Header, Output, Parameter, RunInput, Step, Workflow};
 use windlass_ir::{Code, Span, Type, Value};
-
-static SPECKIT_WORDS: Words = WORDS;
 
 /// Ids of folders next to the installed workflows.
 pub const RESERVED_IDS: [&str; 3] = ["overlays", "runs", "steps"];
@@ -55,7 +53,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     block.iter().for_each(Table::finish_all);
     top.finish_all();
     Some(Workflow {
-        words: &SPECKIT_WORDS,
+        words: &WORDS,
         semantics: Semantics::SPECKIT,
         header,
         parameters: document.inputs.unwrap_or_default(),

@@ -7,6 +7,7 @@
 mod assistant;
 mod bind;
 mod call;
+mod dialect;
 mod document;
 pub mod expr;
 mod fan;
@@ -26,13 +27,15 @@ pub(crate) use step::is_step_type;
 pub use step::type_of;
 pub(crate) use yaml11::{python_key as key_text, resolve_scalars};
 
+pub use dialect::Speckit;
+
 use crate::table::{Context, Keys};
 use crate::text::Node;
 use windlass_ir::expr::Namespace;
 use windlass_ir::workflow::Words;
 use windlass_ir::{Diagnostic, Sources, Workflow};
 
-pub const WORDS: Words = Words {
+pub static WORDS: Words = Words {
     dialect: "speckit",
     step: "step",
     needs: "steps",

@@ -17,12 +17,11 @@ use windlass_ir::expr::{RecordShape, Semantics};
 use windlass_ir::policy::OnFailure;
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{
-    Header, Hook, HookAction, HookMoment, Kind as StepKind, RunInput, Step, Words, Workflow,
+    Header, Hook, HookAction, HookMoment, Kind as StepKind, RunInput, Step, Workflow,
 };
 use windlass_ir::{Code, Diagnostic, Value};
 
 pub const VERSION: &str = "1.0.0";
-static SWDL_WORDS: Words = WORDS;
 
 pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let Kind::Map(map) = &root.kind else {
@@ -39,7 +38,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
     let run_timeout = policy.timeout;
     let document = Document { defaults: &defaults, around: &around, undoes, run_timeout };
     let mut workflow = Workflow {
-        words: &SWDL_WORDS,
+        words: &WORDS,
         semantics: config.as_ref().map_or(Semantics::HOUSE, config::semantics),
         header,
         parameters: config.as_ref().map(ports::parameters).unwrap_or_default(),

@@ -8,6 +8,7 @@
 mod agent;
 mod assistant;
 mod config;
+mod dialect;
 mod document;
 mod duration;
 pub mod expr;
@@ -23,6 +24,8 @@ mod stage;
 mod table;
 mod triggers;
 mod work;
+
+pub use dialect::Swdl;
 
 use crate::table::Keys;
 use crate::text::Node;
@@ -41,7 +44,7 @@ pub(crate) mod defaults {
 /// The file in a project that overrides parts of workflows.
 pub const OVERRIDES_FILE: &str = ".skillmeat-workflow-overrides.yaml";
 
-pub const WORDS: Words = Words {
+pub static WORDS: Words = Words {
     dialect: "swdl",
     step: "stage",
     needs: "depends_on",

@@ -30,7 +30,7 @@ pub enum Error {
     #[error(
         "the run `{run}` is finished ({status}): `windlass retry {run}` starts it once more, `--from` a step of it"
     )]
-    RunFinished { run: RunId, status: String },
+    RunFinished { run: RunId, status: windlass_ir::RunStatus },
     #[error("another process drives the runs of {0}: leave it to that one, or end it first")]
     Owned(PathBuf),
     #[error(

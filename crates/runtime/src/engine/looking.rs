@@ -2,20 +2,28 @@
 
 use super::{Engine, Error, finished};
 use crate::history::History;
-use crate::report::{Standing, ids};
+use crate::ids;
+use crate::report::{self, Report};
+use crate::rows;
 use std::sync::Arc;
 use windlass_engine::{Event, Path, Program, Run, RunId, StepPhase, View};
-use windlass_ir::Plan;
 use windlass_ir::plan::FORMAT;
+use windlass_ir::{Plan, RunStatus};
 use windlass_store::{Logs, Query, RunRow, StoredPlan};
 
 /// Among so many of the last runs the one is looked for that was probably meant.
 const RUNS_NEAR: usize = 1_000;
 
 impl Engine {
-    /// How a run stands.
-    pub fn standing(&self, id: &RunId) -> Result<Standing, Error> {
-        Ok(crate::report::standing(&self.view(id)?))
+    pub fn status(&self, id: &RunId) -> Result<RunStatus, Error> {
+        Ok(self.report(id, &self.view(id)?).status())
+    }
+
+    /// What users are shown of a run. Asks the owner of the folder whether it executes a run without a result.
+    pub fn report<'v>(&self, id: &'v RunId, view: &'v View) -> Report<'v> {
+        // Only then does it matter.
+        let executed = report::status(view, true) == RunStatus::Running && self.executed().contains(id);
+        Report::new(self.dialects(), id, view, executed)
     }
 
     /// The result object of a run at this moment, with its positions in queues.
@@ -26,7 +34,8 @@ impl Engine {
     /// The same, of a run that was just looked at.
     pub fn result_of(&self, id: &RunId, view: &View) -> serde_json::Value {
         // Without the coordinator only the positions in queues are unknown.
-        crate::report::result_at(id, view, self.shared().ok().as_ref())
+        let shared = self.shared().ok();
+        self.report(id, view).with_shared(shared.as_ref()).result()
     }
 
     /// The gate that a decision is meant for: the one of this step, or the only one that waits.
@@ -34,7 +43,7 @@ impl Engine {
         let view = self.view(id)?;
         let meant = |path: &Path| {
             step.is_none_or(|step| {
-                let name = ids::name(&view, path);
+                let name = ids::name(self.dialects(), &view, path);
                 name.id == step
                     || *name.plain == *step
                     || ids::rough(path) == step
@@ -49,13 +58,13 @@ impl Engine {
             [only] => Ok((*only).clone()),
             [] => match (settled(), step) {
                 (Some(settled), _) => Ok(settled.clone()),
-                (None, Some(step)) => Err(unknown_gate(id, &view, step)),
+                (None, Some(step)) => Err(self.unknown_gate(id, &view, step)),
                 (None, None) if view.ended_at().is_some() => Err(finished(id, &view)),
                 (None, None) => Err(Error::NoGate(id.clone())),
             },
             several => Err(Error::WhichGate {
                 run: id.clone(),
-                gates: several.iter().map(|path| ids::name(&view, path).id).collect(),
+                gates: several.iter().map(|path| ids::name(self.dialects(), &view, path).id).collect(),
             }),
         }
     }
@@ -106,13 +115,37 @@ impl Engine {
         Ok(History::read(&self.store, id)?.events)
     }
 
+    /// The runs that a query takes. The rows say what the journal says; whether a process executes a run is known only here.
     pub fn runs(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
-        Ok(self.store.view.list(query).wait()?)
+        // These depend on that.
+        let unsure = |status: &RunStatus| matches!(status, RunStatus::Running | RunStatus::Interrupted);
+        let decides = query.statuses.iter().any(unsure) || !query.dialect_statuses.is_empty();
+        let stored = match decides {
+            true => Query {
+                limit: usize::MAX,
+                statuses: Vec::new(),
+                dialect_statuses: Vec::new(),
+                ..query.clone()
+            },
+            false => query.clone(),
+        };
+        let mut rows = self.store.view.list(&stored).wait()?;
+        let is_running = |row: &RunRow| row.row.status == RunStatus::Running;
+        if rows.iter().any(is_running) {
+            let executed = self.executed();
+            let dead = rows.iter_mut().filter(|row| is_running(row) && !executed.contains(&row.run));
+            dead.for_each(|row| rows::interrupt(&mut row.row, self.dialects()));
+        }
+        rows.retain(|row| query.takes_status(row.row.status, &row.row.dialect_status));
+        rows.truncate(query.limit);
+        Ok(rows)
     }
 
     /// The run with this id, the only one that begins so, or the one that was started `last`.
     pub fn find(&self, name: &str) -> Result<RunId, Error> {
-        let first = |query: Query| Ok::<_, Error>(self.runs(&query)?.into_iter().map(|row| row.run));
+        let first = |query: Query| -> Result<_, Error> {
+            Ok(self.store.view.list(&query).wait()?.into_iter().map(|row| row.run))
+        };
         let none = || Error::NoRun(name.to_owned());
         if name == "last" {
             return first(Query { limit: 1, ..Query::default() })?.next().ok_or_else(none);
@@ -168,16 +201,16 @@ impl Engine {
         let row = self.store.view.get(id).wait()?.ok_or_else(|| Error::NoRun(id.to_string()))?;
         self.store.plans.get(&row.row.plan).wait()?.ok_or_else(|| Error::NoPlan(id.clone()))
     }
-}
 
-/// No gate has this name: the one that was probably meant, or those that there are.
-fn unknown_gate(id: &RunId, view: &View, step: &str) -> Error {
-    let gates = view.steps().filter(|(_, found)| view.plan_step(found).kind.is_gate());
-    let names: Vec<String> = gates.map(|(path, _)| ids::name(view, path).id).collect();
-    let instead = match windlass_ir::suggest::nearest(step, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if names.is_empty() => "there is none in it".to_owned(),
-        None => format!("it has {}", names.join(", ")),
-    };
-    Error::UnknownGate { run: id.clone(), step: step.to_owned(), instead }
+    /// No gate has this name: the one that was probably meant, or those that there are.
+    fn unknown_gate(&self, id: &RunId, view: &View, step: &str) -> Error {
+        let gates = view.steps().filter(|(_, found)| view.plan_step(found).kind.is_gate());
+        let names: Vec<String> = gates.map(|(path, _)| ids::name(self.dialects(), view, path).id).collect();
+        let instead = match windlass_ir::suggest::nearest(step, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => "there is none in it".to_owned(),
+            None => format!("it has {}", names.join(", ")),
+        };
+        Error::UnknownGate { run: id.clone(), step: step.to_owned(), instead }
+    }
 }

@@ -9,7 +9,8 @@ use crate::host::Host;
 use crate::library::Reader;
 use crate::lock::Lock;
 use crate::ownership;
-use crate::report::Standing;
+use crate::presence::Executed;
+use crate::report;
 use crate::rows::Rows;
 use crate::scheduler::{Message, Patience, Scheduler, Sender, Watch, Watching};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -23,9 +24,10 @@ use windlass_engine::{
     RunId, Runs, Timestamp, View,
 };
 use windlass_executors::{Children, Notes, Recorded, end_orphans, orphaned_runs};
+use windlass_ir::dialect::Dialects;
 use windlass_ir::plan::FORMAT;
 use windlass_ir::policy::Budget;
-use windlass_ir::{Duration, Plan, Value};
+use windlass_ir::{Duration, Plan, RunStatus, Value};
 use windlass_store::{Durability, Options, Store, StoredPlan};
 
 mod error;
@@ -56,8 +58,11 @@ pub struct Engine {
     children: Option<Arc<Children>>,
     /// The runs that an earlier owner of the folder has left processes of, once that was looked for.
     orphaned: OnceLock<BTreeSet<RunId>>,
+    dialects: Dialects,
     /// Runs that were started or resumed here and have no result.
     active: Mutex<HashSet<RunId>>,
+    /// The runs that this process executes; none for a process that only looks.
+    executed: Option<Mutex<Executed>>,
     /// Programs by the digest of their plan, which is stored before its program is here.
     programs: Mutex<HashMap<String, Arc<Program>>>,
     /// Held while something is started that a trigger has ordered.
@@ -164,7 +169,7 @@ pub struct Handle {
     pub id: RunId,
     pub updates: Updates,
     /// How it stands when its follower has seen enough.
-    pub done: oneshot::Receiver<Result<Standing, Error>>,
+    pub done: oneshot::Receiver<Result<RunStatus, Error>>,
     engine: Arc<Engine>,
 }
 
@@ -175,13 +180,13 @@ impl Handle {
     }
 
     /// What happens, and how it stands in the end.
-    pub(crate) fn split(self) -> (Updates, impl Future<Output = Result<Standing, Error>>) {
+    pub(crate) fn split(self) -> (Updates, impl Future<Output = Result<RunStatus, Error>>) {
         let (done, id, engine) = (self.done, self.id, self.engine);
         (self.updates, async move { ended(done, id, &engine).await })
     }
 
     /// Waits until it has ended, or until its follower would wait for nothing else.
-    pub async fn outcome(self) -> Result<Standing, Error> {
+    pub async fn outcome(self) -> Result<RunStatus, Error> {
         drop(self.updates);
         ended(self.done, self.id, &self.engine).await
     }
@@ -189,12 +194,12 @@ impl Handle {
 
 /// How a run stands when its follower has seen enough. A run that was parked says why when it is read.
 async fn ended(
-    done: oneshot::Receiver<Result<Standing, Error>>,
+    done: oneshot::Receiver<Result<RunStatus, Error>>,
     id: RunId,
     engine: &Arc<Engine>,
-) -> Result<Standing, Error> {
+) -> Result<RunStatus, Error> {
     match done.await {
-        Ok(standing) => standing,
+        Ok(status) => status,
         Err(_) => {
             let run = id.clone();
             engine.looking(move |engine| engine.check(&run)).await?;
@@ -205,18 +210,19 @@ async fn ended(
 
 impl Engine {
     /// Becomes the owner of a data folder, which is made if it is not there.
-    pub fn open(folder: &FilePath, durability: Durability) -> Result<Arc<Self>, Error> {
+    pub fn open(folder: &FilePath, durability: Durability, dialects: Dialects) -> Result<Arc<Self>, Error> {
         let failed =
             |error: std::io::Error| Error::Folder { folder: folder.to_owned(), cause: error.to_string() };
         let lock = Lock::take(folder)?;
-        let store = Store::open(folder, options(durability))?;
+        let store = Store::open(folder, options(durability, dialects))?;
         let children = Children::open(folder).map_err(failed)?;
-        Self::of(store, folder, Some(Arc::new(children)), Some(lock), false)
+        Self::of(store, folder, dialects, Some(Arc::new(children)), Some(lock), false)
     }
 
     fn of(
         store: Store,
         folder: &FilePath,
+        dialects: Dialects,
         children: Option<Arc<Children>>,
         lock: Option<Lock>,
         looks: bool,
@@ -243,7 +249,9 @@ impl Engine {
             reader: OnceLock::new(),
             children,
             orphaned: OnceLock::new(),
+            dialects,
             active: Mutex::default(),
+            executed: (!looks).then(|| Mutex::new(Executed::nothing())),
             programs: Mutex::default(),
             ordered: tokio::sync::Mutex::default(),
             guests: Guests::default(),
@@ -265,7 +273,7 @@ impl Engine {
     fn scheduler(&self) -> &Sender {
         self.scheduler.get_or_init(|| {
             let opening = lock(&self.opening).take().expect("a process that only looks executes nothing");
-            let sender = Scheduler::start(self.this.clone(), opening.coordinator);
+            let sender = Scheduler::start(self.this.clone(), self.dialects, opening.coordinator);
             for run in opening.settle {
                 // It is listening.
                 let _ = sender.send(Message::Send { run, mail: Mail::Settle, reply: None });
@@ -340,16 +348,17 @@ impl Engine {
     }
 
     /// Looks at a data folder that another process may own.
-    pub fn look(folder: &FilePath) -> Result<Arc<Self>, Error> {
+    pub fn look(folder: &FilePath, dialects: Dialects) -> Result<Arc<Self>, Error> {
         ownership::check(folder, ownership::current_user())?;
-        let store = Store::open_read_only(folder, options(Durability::default()))?;
-        Self::of(store, folder, None, None, true)
+        let store = Store::open_read_only(folder, options(Durability::default(), dialects))?;
+        Self::of(store, folder, dialects, None, None, true)
     }
 
     /// An engine that forgets everything with itself.
-    pub fn in_memory() -> Arc<Self> {
-        let store = Store::memory(Options { projection: Some(Arc::new(Rows)), ..Options::default() });
-        Self::of(store, FilePath::new(""), None, None, false).expect("an empty store can be read")
+    pub fn in_memory(dialects: Dialects) -> Arc<Self> {
+        let projection = Some(Arc::new(Rows { dialects }) as _);
+        let store = Store::memory(Options { projection, ..Options::default() });
+        Self::of(store, FilePath::new(""), dialects, None, None, false).expect("an empty store can be read")
     }
 
     /// Starts a run of a plan and follows it. It is durable when this returns.
@@ -378,7 +387,9 @@ impl Engine {
         mut start: Start,
         watch: Option<Watch>,
     ) -> Result<Begun, Error> {
-        start.host = self.equip(start.host.in_project_of(&plan.dialect).in_time(start.clock, start.patience));
+        start.host = self.equip(
+            start.host.in_project_of(self.dialects.named(&plan.dialect)).in_time(start.clock, start.patience),
+        );
         let about = about(plan, &start);
         let program = self.stored(plan, start.source, start.overrides).await?;
         let (id, is_new) = match start.run {
@@ -541,7 +552,7 @@ impl Engine {
     }
 
     pub(crate) fn policy(&self, host: &Host) -> Machine {
-        Machine { host: host.clone(), budgets: self.budgets.clone() }
+        Machine { host: host.clone(), budgets: self.budgets.clone(), dialects: self.dialects }
     }
 
     pub(crate) async fn exists(&self, id: &RunId) -> Result<bool, Error> {
@@ -600,7 +611,7 @@ impl Engine {
     }
 
     /// A job that is elsewhere has ended.
-    pub(crate) fn report(&self, job: JobKey, outcome: Outcome) {
+    pub(crate) fn reported(&self, job: JobKey, outcome: Outcome) {
         let mail = Mail::Input(Input::Reported { job: job.clone(), outcome });
         // A scheduler that has ended asks again after the next start.
         let _ = self.scheduler().send(Message::Send { run: job.run, mail, reply: None });
@@ -630,6 +641,7 @@ impl Engine {
     pub async fn serve_all(self: &Arc<Self>, host: Host) -> Result<Vec<(RunId, Error)>, Error> {
         self.set_house(host);
         let unfinished = self.unfinished().await?;
+        self.execute(Executed::AllBut(HashSet::new()));
         let (reply, answer) = oneshot::channel();
         // If it is gone the answer says so.
         let _ = self.scheduler().send(Message::ServeAll { unfinished, reply });
@@ -644,6 +656,7 @@ impl Engine {
         let left = unfinished.clone();
         self.looking(move |engine| left.iter().try_for_each(|run| engine.end_orphans(run))).await?;
         let count = unfinished.len();
+        self.execute(Executed::AllBut(unfinished.iter().cloned().collect()));
         // If it is gone, the next question says so.
         let _ = self.scheduler().send(Message::ServeAllBut(unfinished));
         Ok(count)
@@ -755,9 +768,30 @@ impl Engine {
 
     fn note_active(&self, id: &RunId) {
         lock(&self.active).insert(id.clone());
+        self.executed.iter().for_each(|executed| lock(executed).add(id));
+    }
+
+    /// Executes these runs from now on, and those that are started or resumed.
+    fn execute(&self, runs: Executed) {
+        if let Some(executed) = &self.executed {
+            *lock(executed) = runs;
+        }
+    }
+
+    /// The runs that a process executes: this one if it is the owner of the folder, or else the owner. Blocks.
+    pub fn executed(&self) -> Executed {
+        match &self.executed {
+            Some(executed) => lock(executed).clone(),
+            None => Executed::in_folder(&self.folder),
+        }
+    }
+
+    pub fn dialects(&self) -> Dialects {
+        self.dialects
     }
 
     pub(crate) fn note_ended(&self, id: &RunId) {
+        self.executed.iter().for_each(|executed| lock(executed).forget(id));
         lock(&self.active).remove(id);
         self.artefacts.release(id);
     }
@@ -785,6 +819,7 @@ impl Engine {
         // A scheduler that has ended does nothing any more.
         let _ = self.scheduler().send(Message::Stop(reply));
         let _ = answer.await;
+        self.execute(Executed::nothing());
     }
 
     /// Whether runs do something here.
@@ -847,7 +882,7 @@ impl Engine {
     /// A run that does nothing: its follower hears what the journal has, and nothing more.
     fn standing_still(self: &Arc<Self>, id: &RunId, view: &View, since: Since) -> Handle {
         let (sender, done) = oneshot::channel();
-        let _ = sender.send(Ok(crate::report::standing(view)));
+        let _ = sender.send(Ok(report::status(view, self.executed().contains(id))));
         let (follower, updates) = feed(self.clone(), id, since);
         follower.end();
         Handle { id: id.clone(), updates, done, engine: self.clone() }
@@ -954,8 +989,8 @@ const READERS: usize = 4;
 const BEFORE: &str = "limits";
 
 /// How a folder is opened.
-pub(crate) fn options(durability: Durability) -> Options {
-    let (projection, heads) = (Some(Arc::new(Rows) as _), crate::heads::folder());
+pub(crate) fn options(durability: Durability, dialects: Dialects) -> Options {
+    let (projection, heads) = (Some(Arc::new(Rows { dialects }) as _), crate::heads::folder());
     Options { durability, projection, heads, ..Options::default() }
 }
 
@@ -964,8 +999,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn finished(id: &RunId, view: &View) -> Error {
-    let result = crate::report::result(id, view);
-    Error::RunFinished { run: id.clone(), status: result["status"].as_str().unwrap_or_default().to_owned() }
+    Error::RunFinished { run: id.clone(), status: report::status(view, false) }
 }
 
 /// No change of inputs.

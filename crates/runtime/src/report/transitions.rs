@@ -1,14 +1,16 @@
-//! Every change of status that the steps of a run went through, in the words of its dialect.
+//! Every change of status that the steps of a run went through.
 
-use super::{Json, ids, shown, steps};
+use super::{Json, Report};
 use std::collections::HashMap;
 use std::sync::Arc;
-use windlass_engine::{Contradiction, Event, Path, Program, StepPhase, Timestamp, View, What};
+use windlass_engine::{Contradiction, Event, Path, Program, RunId, StepPhase, Timestamp, View, What};
+use windlass_ir::dialect::Dialects;
 
 /// A step got another status or began another attempt.
 #[derive(Clone, Debug)]
 pub(crate) struct Transition {
     pub step: String,
+    /// In the words of the dialect.
     pub status: &'static str,
     pub attempt: u32,
     /// The output of a step that is done, the error of one that failed; null before.
@@ -18,6 +20,8 @@ pub(crate) struct Transition {
 
 /// The run as its events tell it, and its transitions in order.
 pub(crate) fn transitions(
+    dialects: Dialects,
+    run: &RunId,
     program: Arc<Program>,
     events: &[Event],
 ) -> Result<(View, Vec<Transition>), Contradiction> {
@@ -29,18 +33,19 @@ pub(crate) fn transitions(
             let Some(step) = view.step(&path).filter(|step| step.phase != StepPhase::Dormant) else {
                 continue;
             };
-            let (id, now) = (ids::name(&view, &path).id, shown(&view, &path, &step));
+            let report = Report::in_passing(dialects, run, &view);
+            let (id, now) = (report.id(&path), report.shown(&path, &step));
             // An item shares its id with the step that does its work, which alone counts attempts.
             let before = last.get(&id).copied();
             let attempt = before.map_or(0, |(_, attempt)| attempt).max(now.attempts);
-            if before != Some((now.status, attempt)) {
-                last.insert(id.clone(), (now.status, attempt));
+            if before != Some((now.word, attempt)) {
+                last.insert(id.clone(), (now.word, attempt));
                 let result = if now.error.is_null() { now.output } else { now.error };
-                found.push(Transition { step: id, status: now.status, attempt, result, at: event.at });
+                found.push(Transition { step: id, status: now.word, attempt, result, at: event.at });
             }
         }
     }
-    let named = steps(&view);
+    let named = Report::new(dialects, run, &view, false).steps();
     found.retain(|transition| named.contains_key(&transition.step));
     Ok((view, found))
 }

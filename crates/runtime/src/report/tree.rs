@@ -1,16 +1,15 @@
 //! A run as a tree: scopes with what is inside of them, items and rounds in their order. What stands for a step in the plan
 //! and is none in the file (a guard around it, the body of a fan-out without a name) is one with the step.
 
-use super::{Shown, ids};
+use super::listing::NOT_TAKEN;
+use super::{Report, Shown};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::sync::Arc;
-use windlass_engine::{
-    CoordinatorState, Decision, Outcome, Path, RunId, StepPhase, StepView, Timestamp, View,
-};
-use windlass_ir::Duration;
+use windlass_engine::{Decision, Outcome, Path, StepPhase, StepView, Timestamp, View};
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
+use windlass_ir::{Duration, StepStatus};
 
 /// A step, or one item or round of it.
 #[derive(Clone, Debug)]
@@ -19,9 +18,7 @@ pub struct Node {
     pub id: String,
     /// What kind of step it is, in the words of its file.
     pub word: Arc<str>,
-    /// In the words of its dialect.
-    pub status: &'static str,
-    pub state: State,
+    pub status: StepStatus,
     pub attempts: u32,
     /// How often a loop or a task has begun.
     pub rounds: u32,
@@ -42,28 +39,15 @@ pub struct Node {
     pub inside: Vec<Node>,
 }
 
-/// How a step stands, whatever its dialect calls that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    Pending,
-    Running,
-    Waiting,
-    Done,
-    Failed,
-    /// Failed, and another step took over.
-    Recovered,
-    Skipped,
-    Cancelled,
-}
-
-/// The steps of a run, with their positions in queues.
-pub fn tree(run: &RunId, view: &View, coordinator: Option<&CoordinatorState>) -> Vec<Node> {
-    let mut inside: HashMap<Path, Vec<Shows<'_>>> = HashMap::new();
-    for (path, step) in view.steps() {
-        inside.entry(around(path)).or_default().push((path, step));
+impl Report<'_> {
+    /// The steps of the run as a tree.
+    pub fn tree(&self) -> Vec<Node> {
+        let mut inside: HashMap<Path, Vec<Shows<'_>>> = HashMap::new();
+        for (path, step) in self.view.steps() {
+            inside.entry(around(path)).or_default().push((path, step));
+        }
+        Tree { report: *self, view: self.view, inside }.nodes(&Path::default(), None)
     }
-    let place = |path: &Path| coordinator.and_then(|coordinator| super::position(coordinator, run, path));
-    Tree { view, inside, place: &place }.nodes(&Path::default(), None)
 }
 
 /// An item or a round stands in its step, everything else in its scope.
@@ -76,9 +60,9 @@ fn around(path: &Path) -> Path {
 type Shows<'v> = (&'v Path, StepView<'v>);
 
 struct Tree<'v> {
+    report: Report<'v>,
     view: &'v View,
     inside: HashMap<Path, Vec<Shows<'v>>>,
-    place: &'v dyn Fn(&Path) -> Option<usize>,
 }
 
 impl<'v> Tree<'v> {
@@ -97,18 +81,18 @@ impl<'v> Tree<'v> {
                 return Node { is_frame: true, ..inner };
             }
             let outer = self.own(path, step);
-            let (state, wait) = match outer.state {
-                State::Running | State::Pending => (inner.state, inner.wait),
-                State::Waiting
-                | State::Done
-                | State::Failed
-                | State::Recovered
-                | State::Skipped
-                | State::Cancelled => (outer.state, outer.wait),
+            let (status, wait) = match outer.status {
+                StepStatus::Running | StepStatus::Pending => (inner.status, inner.wait),
+                StepStatus::Waiting
+                | StepStatus::Success
+                | StepStatus::Failed
+                | StepStatus::Recovered
+                | StepStatus::Skipped
+                | StepStatus::Cancelled => (outer.status, outer.wait),
             };
             let others = self.nodes(path, Some(only.0));
             let inside = inner.inside.into_iter().chain(others).collect();
-            return Node { state, wait, inside, rounds: inner.rounds, ..outer };
+            return Node { status, wait, inside, rounds: inner.rounds, ..outer };
         }
         let mut node = self.own(path, step);
         node.inside = self.nodes(path, None);
@@ -143,11 +127,11 @@ impl<'v> Tree<'v> {
         (self.view.plan_step(&only.1).implicit && is_body(&only.1)).then_some(*only)
     }
 
-    fn own(&self, path: &Path, step: &StepView<'_>) -> Node {
+    fn own(&self, path: &Path, step: &StepView<'v>) -> Node {
         let view = self.view;
-        let Shown { status, attempts, delays, error, skipped, .. } = super::shown(view, path, step);
+        let Shown { status, attempts, delays, error, skipped, .. } = self.report.shown(path, step);
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-        let name = ids::name(view, path).id;
+        let name = self.report.id(path);
         Node {
             id: match step.frame {
                 Some(number) if !name.ends_with(']') => format!("{name}[{number}]"),
@@ -155,7 +139,6 @@ impl<'v> Tree<'v> {
             },
             word: view.plan_step(step).word.clone(),
             status,
-            state: state(step),
             attempts,
             rounds: step.rounds,
             delays,
@@ -163,7 +146,7 @@ impl<'v> Tree<'v> {
             ended_at: step.ended_at,
             error: error.is_object().then(|| (text(&error["code"]), text(&error["message"]))),
             because: skipped.or_else(|| cancelled(step)),
-            wait: super::wait(view, path, step, self.place),
+            wait: self.report.wait(path, step),
             abandoned: step.abandoned,
             is_frame: step.frame.is_some(),
             inside: Vec::new(),
@@ -190,38 +173,19 @@ impl<'v> Tree<'v> {
         Node {
             id: known.id.to_string(),
             word: known.word.clone(),
-            status: "skipped",
-            state: State::Skipped,
+            status: StepStatus::Skipped,
             attempts: 0,
             rounds: 0,
             delays: Vec::new(),
             started_at: None,
             ended_at: None,
             error: None,
-            because: Some("branch_not_taken".into()),
+            because: Some(NOT_TAKEN.into()),
             wait: None,
             abandoned: false,
             is_frame: false,
             inside: Vec::new(),
         }
-    }
-}
-
-fn state(step: &StepView<'_>) -> State {
-    match &step.phase {
-        StepPhase::Dormant | StepPhase::Pending => State::Pending,
-        StepPhase::Running | StepPhase::Inside | StepPhase::Joined => State::Running,
-        StepPhase::Queued { .. }
-        | StepPhase::Backoff { .. }
-        | StepPhase::Asking { .. }
-        | StepPhase::Waiting { .. } => State::Waiting,
-        StepPhase::Settled(outcome) => match outcome {
-            Outcome::Done(_) | Outcome::Continue(_) => State::Done,
-            Outcome::Failed(_) if step.recovered => State::Recovered,
-            Outcome::Failed(_) => State::Failed,
-            Outcome::Skipped(_) => State::Skipped,
-            Outcome::Cancelled(_) => State::Cancelled,
-        },
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Message, Scheduler};
 use crate::artefacts::Artefacts;
 use crate::clock::now;
-use crate::report::ids;
+use crate::ids;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Scheduler {
     fn prepare(&mut self, job: &mut Job) -> Option<(Arc<dyn Executor>, Context)> {
         let engine = self.engine()?;
         let live = self.runs.live(&job.key.run)?;
-        job.step = ids::name(live, &job.key.path).id.into();
+        job.step = ids::name(engine.dialects(), live, &job.key.path).id.into();
         let hosted = self.hosts.get(&job.key.run)?;
         let executor = hosted.host.executor(&engine, live, job);
         let environment = hosted.host.environment.clone();

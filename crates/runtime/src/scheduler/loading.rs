@@ -58,7 +58,8 @@ impl Scheduler {
         let Reading { found, host, error, decided } = reading;
         if let Some(host) = host {
             let player = self.hosts.remove(run).and_then(|hosted| hosted.player);
-            let player = player.or_else(|| host.script.clone().map(Player::new));
+            let player =
+                player.or_else(|| host.script.clone().map(|script| Player::new(script, self.dialects)));
             self.hosts.insert(run.clone(), Hosted { host, player });
         }
         if let Some(error) = error.filter(|_| self.recovery.waiting.contains(run)) {
@@ -100,7 +101,8 @@ impl Engine {
         })?;
         let execution = host.as_ref().map(|host| self.execution(host));
         let mocked = host.as_ref().is_some_and(|host| host.script.is_some());
-        let decided = if mocked { crate::mock::decided(&replayed, events) } else { HashMap::new() };
+        let decided =
+            if mocked { crate::mock::decided(self.dialects(), &replayed, events) } else { HashMap::new() };
         let loaded = Loaded {
             last_at: replayed.last_at(),
             run: replayed,

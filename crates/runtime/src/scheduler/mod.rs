@@ -26,6 +26,7 @@ use windlass_engine::{
     Begin, Coordinator, CoordinatorInput, Mail, Now, Reply, ReplyTo, Resume, RunId, Runs, Serves,
 };
 use windlass_executors::Recorded;
+use windlass_ir::dialect::Dialects;
 use writing::Writing;
 
 /// What the scheduler is asked, or told.
@@ -94,6 +95,7 @@ struct Hosted {
 
 pub(crate) struct Scheduler {
     engine: Weak<Engine>,
+    dialects: Dialects,
     runs: Runs,
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::WeakUnboundedSender<Message>,
@@ -127,12 +129,17 @@ const AT_ONCE: usize = 1_024;
 
 impl Scheduler {
     /// Starts the task. `found` is the coordinator as its stream tells it.
-    pub fn start(engine: Weak<Engine>, found: (Coordinator, Option<u64>, usize)) -> Sender {
+    pub fn start(
+        engine: Weak<Engine>,
+        dialects: Dialects,
+        found: (Coordinator, Option<u64>, usize),
+    ) -> Sender {
         let (sender, inbox) = mpsc::unbounded_channel();
         let (coordinator, tail, events) = found;
         let runs = Runs::new(coordinator, tail, events, Serves::Named(HashSet::new()), now());
         let scheduler = Self {
             engine,
+            dialects,
             runs,
             inbox,
             sender: sender.downgrade(),
@@ -276,7 +283,7 @@ impl Scheduler {
     /// A run that is executed already keeps its host.
     fn host(&mut self, run: &RunId, host: Host) {
         if self.runs.live(run).is_none() || !self.hosts.contains_key(run) {
-            let player = host.script.clone().map(Player::new);
+            let player = host.script.clone().map(|script| Player::new(script, self.dialects));
             self.hosts.insert(run.clone(), Hosted { host, player });
         }
     }

@@ -4,13 +4,12 @@ use super::Scheduler;
 use crate::clock::now;
 use crate::engine::Error;
 use crate::follow::{Followers, Since, Update, Updates, feed};
-use crate::report::Standing;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use windlass_engine::{Event, Outcome, Presence, Run, RunId, Still, Timestamp, What};
 use windlass_executors::Output;
-use windlass_ir::Duration;
+use windlass_ir::{Duration, RunStatus};
 
 /// How long a follower waits for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ pub(crate) struct Watch {
 pub(crate) struct Watching {
     pub updates: Updates,
     /// How the run stands when the follower has seen enough.
-    pub done: oneshot::Receiver<Result<Standing, Error>>,
+    pub done: oneshot::Receiver<Result<RunStatus, Error>>,
 }
 
 /// The followers of one run, and where its jobs print.
@@ -59,7 +58,7 @@ pub(super) struct Watched {
 struct Waiting {
     patience: Patience,
     follower: crate::follow::Follower,
-    done: oneshot::Sender<Result<Standing, Error>>,
+    done: oneshot::Sender<Result<RunStatus, Error>>,
 }
 
 impl Watched {
@@ -93,7 +92,7 @@ impl Watched {
     }
 
     /// Lets those go who have seen enough, once everything that was printed before has been shown.
-    fn let_go(&mut self, standing: Standing, enough: impl Fn(Patience) -> bool) {
+    fn let_go(&mut self, status: RunStatus, enough: impl Fn(Patience) -> bool) {
         let (leaving, staying) = std::mem::take(&mut self.waiting)
             .into_iter()
             .partition(|waiting: &Waiting| enough(waiting.patience));
@@ -108,7 +107,7 @@ impl Watched {
             for Waiting { follower, done, .. } in leaving {
                 followers.remove(&follower);
                 // It may have gone away.
-                let _ = done.send(Ok(standing));
+                let _ = done.send(Ok(status));
             }
         };
         match printing {
@@ -159,7 +158,7 @@ impl Scheduler {
         let resting: Vec<RunId> = self.watched.keys().filter(|run| resting(run)).cloned().collect();
         for run in resting {
             if let Some(watched) = self.watched.get_mut(&run) {
-                watched.let_go(Standing::Waiting, |_| true);
+                watched.let_go(RunStatus::Waiting, |_| true);
             }
             self.forget_unwatched(&run);
         }
@@ -190,10 +189,10 @@ impl Scheduler {
         let at = self.runs.time_of(run, now()).unwrap_or_default();
         let stopping = !self.stops.is_empty();
         let Some(watched) = self.watched.get_mut(run) else { return };
-        let standing = if still.by_itself { Standing::Going } else { Standing::Waiting };
+        let status = if still.by_itself { RunStatus::Running } else { RunStatus::Waiting };
         let reached = watched.reached;
         let soon = still.due.is_some_and(|due: Timestamp| due <= at.plus(SHORT));
-        watched.let_go(standing, |patience| match patience {
+        watched.let_go(status, |patience| match patience {
             _ if stopping || reached => true,
             Patience::Everything => false,
             Patience::Deadlines => still.due.is_none(),
@@ -203,10 +202,10 @@ impl Scheduler {
     }
 
     pub(super) fn concluded(&mut self, run: &RunId, outcome: &Outcome) {
-        let standing = match outcome {
-            Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => Standing::Success,
-            Outcome::Failed(_) => Standing::Failed,
-            Outcome::Cancelled(_) => Standing::Cancelled,
+        let status = match outcome {
+            Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => RunStatus::Success,
+            Outcome::Failed(_) => RunStatus::Failed,
+            Outcome::Cancelled(_) => RunStatus::Cancelled,
         };
         // Hooks are part of a run: its followers hear what becomes of them.
         if self.runs.live(run).is_some_and(Run::is_working) {
@@ -218,7 +217,7 @@ impl Scheduler {
             return;
         }
         if let Some(watched) = self.watched.get_mut(run) {
-            watched.let_go(standing, |_| true);
+            watched.let_go(status, |_| true);
         }
         self.forget_unwatched(run);
     }

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 use std::path::Path;
 use windlass_engine::{RunId, Timestamp};
+use windlass_ir::RunStatus;
 
 /// Created after the rows are filled. None of them contains a run before its row is filled, so starting a run touches
 /// no index except the one on names. The last two cover every column of their queries, so reading them does not touch
@@ -28,17 +29,17 @@ pub(super) const INDEXES: [(&str, &str); 5] = [
 
 const COLUMNS: &str =
     "run, tail, closed, broken, workflow, dialect, plan, status, started_at, ended_at, reason,
-    has_failures, waiting, inputs, failed_step, key";
+    has_failures, waiting, inputs, failed_step, key, dialect_status";
 
 pub(super) const UPDATE: &str =
     "UPDATE runs SET tail = ?2, closed = ?3, broken = ?4, workflow = ?5, dialect = ?6, plan = ?7,
     status = ?8, started_at = ?9, ended_at = ?10, reason = ?11, has_failures = ?12, waiting = ?13, inputs = ?14,
-    failed_step = ?15, wake = ?16 WHERE key = ?1";
+    failed_step = ?15, wake = ?16, dialect_status = ?17 WHERE key = ?1";
 
 /// A row exists from the run's first record on, and is filled when the rows reach that record.
 pub(super) const RESET: &str = "UPDATE runs SET tail = NULL, closed = NULL, broken = NULL, workflow = NULL, dialect = NULL,
     plan = NULL, status = NULL, started_at = NULL, ended_at = NULL, reason = NULL, has_failures = NULL, waiting = NULL,
-    inputs = NULL, failed_step = NULL, wake = NULL";
+    inputs = NULL, failed_step = NULL, wake = NULL, dialect_status = NULL";
 
 /// The last record in the rows.
 pub(super) struct Reach {
@@ -105,7 +106,7 @@ pub(super) fn write(
         row.workflow,
         row.dialect,
         row.plan,
-        row.status,
+        row.status.word(),
         row.started_at.map(|at| at.0),
         row.ended_at.map(|at| at.0),
         row.reason,
@@ -114,6 +115,7 @@ pub(super) fn write(
         row.inputs,
         row.failed_step,
         wake_number(tail.wake),
+        row.dialect_status,
     ])
 }
 
@@ -149,7 +151,8 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(i64, RunRow)>> 
             workflow: text(4)?,
             dialect: text(5)?,
             plan: text(6)?,
-            status: text(7)?,
+            status: RunStatus::by_word(&text(7)?).unwrap_or_default(),
+            dialect_status: text(16)?,
             started_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
             ended_at: row.get::<_, Option<i64>>(9)?.map(Timestamp),
             reason: row.get(10)?,
@@ -317,9 +320,9 @@ fn conditions(query: &Query) -> (String, Vec<rusqlite::types::Value>) {
         parts.push("run >= ? AND run < ?");
         values.extend([query.prefix.clone().into(), format!("{}\u{7f}", query.prefix).into()]);
     }
-    if let ([status], false) = (query.statuses.as_slice(), query.or_waiting) {
+    if let ([status], []) = (query.statuses.as_slice(), query.dialect_statuses.as_slice()) {
         parts.push("status = ?");
-        values.push(status.clone().into());
+        values.push(status.word().to_owned().into());
     }
     if let [workflow] = query.workflows.as_slice() {
         parts.push("workflow = ?");

@@ -19,7 +19,7 @@ const APPLICATION: i32 = 0x776e_646c;
 /// record, and is correct up to the record `rows.applied`; `tail` is the run's last record up to there, and `closed`
 /// is null before. `removed` has the runs whose records are to be deleted, and from which record on. `identity` has
 /// one row: the name of this journal, which copies of it share, and how many records were deleted.
-const MIGRATIONS: [&str; 3] = ["
+const MIGRATIONS: [&str; 4] = ["
     CREATE TABLE journal (lsn INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER, body BLOB NOT NULL);
     CREATE TABLE runs (key INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, tail INTEGER);
     CREATE TABLE idle (run INTEGER PRIMARY KEY, tail INTEGER NOT NULL);
@@ -52,6 +52,8 @@ const MIGRATIONS: [&str; 3] = ["
     CREATE TABLE rows (applied INTEGER NOT NULL, projection INTEGER NOT NULL, seal BLOB NOT NULL);
     INSERT INTO rows VALUES (0, 0, x'');
     CREATE TABLE removed (key INTEGER PRIMARY KEY, at INTEGER NOT NULL);
+", "
+    ALTER TABLE runs ADD COLUMN dialect_status TEXT;
 "];
 
 /// On macOS a plain flush leaves data in the cache of the disk; elsewhere these settings have no effect.

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use windlass_engine::{CoordinatorEvent, CoordinatorWhat, Event, RunId, Timestamp};
-use windlass_ir::Value;
+use windlass_ir::{RunStatus, Value};
 use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query, Record, Store, StoredPlan, Wake};
 
 type Check = fn(&mut dyn Backend);
@@ -482,7 +482,8 @@ fn view(backend: &mut dyn Backend) {
     let list = |store: &Store, limit, unfinished_only| {
         let rows =
             store.view.list(&Query { limit, unfinished_only, ..Query::default() }).wait().expect("rows");
-        let text = |row: &windlass_store::RunRow| format!("{}@{}:{}", row.run, row.tail, row.row.status);
+        let text =
+            |row: &windlass_store::RunRow| format!("{}@{}:{}", row.run, row.tail, row.row.dialect_status);
         rows.iter().map(text).collect::<Vec<_>>().join(" ")
     };
     let expect = |store: &Store| {
@@ -499,16 +500,19 @@ fn view(backend: &mut dyn Backend) {
         assert_eq!(found(Query { prefix: "t".into(), ..all() }), "twin");
         assert_eq!(found(Query { prefix: "twins".into(), ..all() }), "");
         assert_eq!(found(Query { going_only: true, ..all() }), "late twin again");
-        assert_eq!(found(Query { statuses: words(&["e"]), ..all() }), "twin");
-        assert_eq!(found(Query { statuses: words(&["e", "ad"]), ..all() }), "twin early");
+        assert_eq!(found(Query { dialect_statuses: words(&["e"]), ..all() }), "twin");
+        assert_eq!(found(Query { dialect_statuses: words(&["e", "ad"]), ..all() }), "twin early");
         assert_eq!(found(Query { workflows: words(&["workflow of late"]), ..all() }), "late");
         assert_eq!(found(Query { since: Some(Timestamp(20)), ..all() }), "late twin");
         assert_eq!(found(Query { before: Some(Timestamp(20)), ..all() }), "early again");
         assert_eq!(found(Query { search: Some("OF EARLY".into()), ..all() }), "early");
         assert_eq!(found(Query { search: Some("of".into()), limit: 3, ..all() }), "late twin early");
         assert_eq!(found(Query { dialect: Some("none".into()), ..all() }), "");
-        assert_eq!(found(Query { or_waiting: true, ..all() }), "");
-        assert_eq!(found(Query { or_waiting: true, statuses: words(&["ad"]), ..all() }), "early");
+        let success = || vec![RunStatus::Success];
+        assert_eq!(found(Query { statuses: success(), ..all() }), "early");
+        assert_eq!(found(Query { statuses: vec![RunStatus::Waiting], ..all() }), "");
+        let either = Query { statuses: success(), dialect_statuses: words(&["e"]), ..all() };
+        assert_eq!(found(either), "twin early");
         let early = store.view.get(&run("early")).wait().expect("an answer").expect("a row");
         assert_eq!((early.ended, early.row.ended_at), (true, Some(Timestamp(31))));
         assert_eq!(early.row.workflow, "workflow of early");
@@ -630,7 +634,10 @@ fn removal(backend: &mut dyn Backend) {
     let store = backend.open();
     assert_eq!(unfinished(&store), "old@15 reopened@13");
     // The row shows nothing of the run that had the id before.
-    assert_eq!(store.view.get(&old).wait().expect("a view").map(|row| row.row.status), Some("third".into()));
+    assert_eq!(
+        store.view.get(&old).wait().expect("a view").map(|row| row.row.dialect_status),
+        Some("third".into())
+    );
 }
 
 fn plan_removal(backend: &mut dyn Backend) {

@@ -119,7 +119,7 @@ fn damage_is_reported_in_scan_and_view() {
     let store = Store::open(temp.path(), busy()).expect("a store");
     store.view.rebuild().wait().expect("rebuilt");
     let rows = store.view.list(&Query { limit: 9, ..Query::default() }).wait().expect("rows");
-    let shown: Vec<_> = rows.iter().map(|row| (row.row.status.as_str(), row.broken)).collect();
+    let shown: Vec<_> = rows.iter().map(|row| (row.row.dialect_status.as_str(), row.broken)).collect();
     assert_eq!(shown, [("x", Some(Lsn(2))), ("x", None)]);
     push(&store, &run("b"), "y");
 }

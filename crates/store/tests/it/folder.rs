@@ -220,7 +220,7 @@ fn short_processes_do_not_leave_a_long_log() {
 fn unusable_rows_are_rebuilt() {
     let shown = |store: &Store| -> String {
         let rows = store.view.list(&Query { limit: 9, ..Query::default() }).wait().expect("rows");
-        rows.iter().map(|row| format!("{}:{} ", row.run, row.row.status)).collect()
+        rows.iter().map(|row| format!("{}:{} ", row.run, row.row.dialect_status)).collect()
     };
     let check = |spoil: &str, expected: &str| {
         let temp = Temp::new();
@@ -230,7 +230,7 @@ fn unusable_rows_are_rebuilt() {
         }
         store.close().expect("closed");
         let database = rusqlite::Connection::open(temp.file("journal.db")).expect("a database");
-        database.execute_batch(&format!("UPDATE runs SET status = 'lie'; {spoil}")).expect("SQL");
+        database.execute_batch(&format!("UPDATE runs SET dialect_status = 'lie'; {spoil}")).expect("SQL");
         drop(database);
         assert_eq!(
             shown(&Store::open_read_only(temp.path(), busy()).expect("a reader")),
@@ -333,7 +333,7 @@ fn rows_follow_by_themselves() {
         }
 
         fn apply(&self, _: &RunId, row: &mut Row, events: &[Event]) {
-            row.status.push('x');
+            row.dialect_status.push('x');
             self.0.send(events.len() as u64).expect("the test listens");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use windlass_engine::{Event, Path, RunId, Timestamp, What};
-use windlass_ir::Value;
+use windlass_ir::{RunStatus, Value};
 use windlass_store::{Append, Appended, Error, Lsn, Options, Projection, Record, Row, Store, StoredPlan};
 
 pub trait Backend {
@@ -135,11 +135,11 @@ impl Projection for Shown {
         row.workflow = format!("workflow of {run}");
         for Event { at, what } in events {
             row.started_at.get_or_insert(*at);
-            row.ended_at = None;
+            (row.ended_at, row.status) = (None, RunStatus::Running);
             match what {
-                What::Noted { key, .. } => row.status = format!("{}{key}", row.status),
+                What::Noted { key, .. } => row.dialect_status.push_str(key),
                 What::Paused { by, .. } => row.waiting.push(by.to_string()),
-                What::Closed => row.ended_at = Some(*at),
+                What::Closed => (row.ended_at, row.status) = (Some(*at), RunStatus::Success),
                 other => row.reason = Some(format!("{other:?}")),
             }
         }

@@ -114,14 +114,14 @@ fn second_waits(program: &Program, id: &str) -> Checked {
         program.run(&folder, &["run", file, "--detach", "--run-id", run]);
     }
     let before = [show(program, &folder, "first")?, show(program, &folder, "second")?];
-    let before = before.map(|shown| shown["status"].clone());
+    let before = before.map(|shown| shown["dialect_status"].clone());
     // Opening waits for the reader, which reads until the pipe is closed.
     for run in ["first", "second"] {
         drop(std::fs::OpenOptions::new().write(true).open(folder.join(format!("held-{run}"))));
     }
     let waited = program.run(&folder, &["wait", "first", "second"]);
     let after = [show(program, &folder, "first")?, show(program, &folder, "second")?];
-    let after = after.map(|shown| shown["status"].clone());
+    let after = after.map(|shown| shown["dialect_status"].clone());
     let seen = json!([before, waited.status.code(), after]);
     match seen == json!([["running", "pending"], 0, ["completed", "completed"]]) {
         true => Ok(()),
@@ -160,11 +160,11 @@ fn cancel_goes_down(program: &Program, id: &str) -> Checked {
     drop(std::fs::OpenOptions::new().write(true).open(folder.join("held")));
     program.run(&folder, &["wait", &notify]);
     let statuses = ["day", deliver.as_str(), notify.as_str()]
-        .map(|run| show(program, &folder, run).map(|shown| shown["status"].clone()));
+        .map(|run| show(program, &folder, run).map(|shown| shown["dialect_status"].clone()));
     let seen = json!([
         cancelled.status.code(),
-        before["steps"]["deliver"]["status"],
-        before["steps"]["notify"]["status"],
+        before["steps"]["deliver"]["dialect_status"],
+        before["steps"]["notify"]["dialect_status"],
         statuses
     ]);
     let expected =

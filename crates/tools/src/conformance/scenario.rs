@@ -271,7 +271,7 @@ impl Seen {
             problems.same("the exit status", &json!(self.status), &exit);
         }
         if let Some(status) = expect.get("run_status") {
-            problems.same("the status", &result["status"], status);
+            problems.same("the status", &result["dialect_status"], status);
         }
         self.each(expect, "said", |key, value| problems.same(key, &self.said[key], value));
         let kept = [("output", "outputs"), ("has_failures", "has_failures"), ("given", "inputs")];
@@ -281,7 +281,9 @@ impl Seen {
             }
         }
         for key in ["stages", "steps"] {
-            self.each(expect, key, |step, value| problems.same(step, &self.step(step)["status"], value));
+            self.each(expect, key, |step, value| {
+                problems.same(step, &self.step(step)["dialect_status"], value)
+            });
         }
         let fields = [("attempts", "attempts"), ("delays_seconds", "delays_seconds"), ("outputs", "output")];
         for (key, field) in fields.into_iter().chain([("duration_seconds", "duration_seconds")]) {
@@ -467,9 +469,10 @@ fn given(event: &Json) -> Json {
 /// The exit status that belongs to how a run stands.
 fn exit_of(result: &Json) -> i32 {
     match result["status"].as_str() {
-        Some("success" | "completed") => 0,
+        Some("success") => 0,
         Some("cancelled") => 4,
-        Some("running" | "pending") => 3,
+        Some("waiting" | "paused" | "pending") => 3,
+        Some("running" | "interrupted") => 5,
         _ => 1,
     }
 }

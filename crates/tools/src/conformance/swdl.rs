@@ -315,7 +315,7 @@ fn kept_overrides(program: &Program, file: &str, overrides: &str, name: &str) ->
     let events = program.run(&folder, &["events", "o", "--json"]);
     let events = String::from_utf8_lossy(&events.stdout).into_owned();
     let models = events.matches(r#""model":"sonnet""#).count();
-    let seen = json!([first["status"], first["inputs"]["branch"], second["status"], models]);
+    let seen = json!([first["dialect_status"], first["inputs"]["branch"], second["dialect_status"], models]);
     match seen == json!(["failed", "develop", "success", 2]) {
         true => Ok(()),
         false => Err(format!("seen {seen}: {second:#}")),

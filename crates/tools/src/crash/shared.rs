@@ -217,7 +217,9 @@ impl Folder {
     /// higher priority.
     fn check_limits(&self) -> Result<u64> {
         let failed = |error: windlass_runtime::Error| error.to_string();
-        let events = Engine::look(&self.data).and_then(|engine| engine.shared_events()).map_err(failed)?;
+        let events = Engine::look(&self.data, windlass_dialects::DIALECTS)
+            .and_then(|engine| engine.shared_events())
+            .map_err(failed)?;
         let (mut waiting, mut held) = (BTreeMap::new(), BTreeMap::new());
         let mut in_order = 0;
         for CoordinatorEvent { what, .. } in events {

@@ -3,7 +3,7 @@
 use super::played::{Worker, cases, done, failed, play};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
-use windlass::report::{self, Standing};
+use windlass::RunStatus;
 use windlass::{
     Choice, Clock, Engine, Environment, GateDecision, Input, Patience, RunId, Script, Since, Value, Workflow,
 };
@@ -39,7 +39,7 @@ impl Shelf {
 }
 
 fn result(engine: &Engine, id: &RunId) -> Json {
-    report::result(id, &engine.view(id).expect("a run"))
+    engine.result(id).expect("a run")
 }
 
 fn child(result: &Json, step: &str) -> RunId {
@@ -102,7 +102,7 @@ async fn a_run_that_waits_for_people_lets_its_caller_rest() {
     let worker = Worker::new(|_, _| done(&json!(1)));
     let engine = shelf.engine().with_executor(worker.clone());
     let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
-    assert_eq!(played.standing, Standing::Waiting, "{:#}", played.result);
+    assert_eq!(played.standing, RunStatus::Waiting, "{:#}", played.result);
     let inner = child(&played.result, "call");
     assert_eq!(
         played.result["waiting_on"],
@@ -118,10 +118,10 @@ async fn a_run_that_waits_for_people_lets_its_caller_rest() {
     let decision =
         GateDecision { choice: Choice::Approve, by: "ann".into(), reason: None, form: Value::Null };
     run.tell(Input::Decide { id: "d".into(), path: path.clone(), decision }).await.expect("it is taken");
-    assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
+    assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Success);
     // The caller continues by itself: it was started in this process.
     let run = engine.follow(&played.id, Since::Now).await.expect("a run");
-    assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
+    assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Success);
     assert_eq!(steps(&worker), ["before", "first", "last", "after"]);
 }
 
@@ -153,7 +153,7 @@ async fn a_failed_call_goes_on_where_it_was() {
         .resume(&played.id, Value::Null, Clock::starting_now(), Patience::Work)
         .await
         .expect("it goes on");
-    assert_eq!(run.outcome().await.expect("no trouble"), Standing::Success);
+    assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Success);
     assert_eq!(steps(&worker), ["before", "first", "last", "last", "after"]);
     assert_eq!(child(&result(engine, &played.id), "call"), inner);
 }
@@ -169,7 +169,7 @@ async fn cancel_goes_down() {
     let run =
         engine.resume(&played.id, Value::Null, Clock::Real, Patience::Everything).await.expect("it goes on");
     run.cancel("enough").await.expect("it is told");
-    assert_eq!(run.outcome().await.expect("no trouble"), Standing::Cancelled);
+    assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Cancelled);
     assert_eq!(result(engine, &inner)["status"], "cancelled");
 }
 

@@ -1,7 +1,7 @@
 //! The example of embedding is run as it stands; and what else a program can bring to its runs.
 
 use std::path::Path;
-use windlass::report::{self, Standing};
+use windlass::RunStatus;
 use windlass::{Engine, Value, Workflow};
 
 #[path = "../../examples/embed.rs"]
@@ -23,8 +23,8 @@ async fn a_config_names_commands_for_tasks() {
     let engine = Engine::in_memory().with_config(&file).expect("a good file");
     let run = engine.run(workflow.plan().expect("valid"), Value::Null).await.expect("it starts");
     let id = run.id.clone();
-    assert_eq!(run.outcome().await.expect("it ends"), Standing::Success);
-    assert_eq!(report::result(&id, &engine.view(&id).expect("a run"))["outputs"], "hello");
+    assert_eq!(run.outcome().await.expect("it ends"), RunStatus::Success);
+    assert_eq!(engine.result(&id).expect("a run")["outputs"], "hello");
 
     std::fs::write(&file, "task = 1").expect("a folder of our own");
     let error = Engine::in_memory().with_config(&file).expect_err("a wrong file");

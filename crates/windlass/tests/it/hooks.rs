@@ -1,7 +1,7 @@
 //! What is done around a run: commands are started, and the run is what it is without them.
 
 use std::path::Path;
-use windlass::report::Standing;
+use windlass::RunStatus;
 use windlass::{Engine, Environment, Script, Update, Value, Workflow};
 
 const WORKFLOW: &str = "
@@ -15,7 +15,7 @@ stages: [{ id: a, type: shell, run: 'test ! -e broken' }]
 ";
 
 /// How a run ends, and what was said about it.
-async fn lived(engine: Engine, folder: &Path) -> (Standing, Vec<String>) {
+async fn lived(engine: Engine, folder: &Path) -> (RunStatus, Vec<String>) {
     let environment = Environment { variables: std::env::vars_os().collect(), directory: folder.to_owned() };
     let engine = engine.with_environment(environment);
     let workflow = Workflow::read("wf.yaml", WORKFLOW.into());
@@ -42,7 +42,7 @@ async fn commands_are_run_at_the_beginning_and_at_the_end() {
     std::fs::create_dir_all(&folder).expect("a folder of our own");
 
     let (standing, said) = lived(Engine::in_memory(), &folder).await;
-    assert_eq!(standing, Standing::Success);
+    assert_eq!(standing, RunStatus::Success);
     assert_eq!(
         said,
         ["the hook `on_complete` failed: notify is not carried out yet; the run stays as it is"]
@@ -51,7 +51,7 @@ async fn commands_are_run_at_the_beginning_and_at_the_end() {
 
     std::fs::write(folder.join("broken"), "").expect("a folder of our own");
     let (standing, said) = lived(Engine::in_memory(), &folder).await;
-    assert_eq!(standing, Standing::Failed);
+    assert_eq!(standing, RunStatus::Failed);
     assert_eq!(said, ["the hook `on_failure` failed: exit status 3; the run stays as it is"]);
     assert_eq!(lines(&folder, "ended"), ["done", "failed"]);
 
@@ -59,6 +59,6 @@ async fn commands_are_run_at_the_beginning_and_at_the_end() {
         &serde_json::json!({"steps": {"on_start": [{"output": 1}], "on_failure": [{"output": 1}]}}),
     ));
     let (standing, said) = lived(Engine::in_memory().with_script(script.expect("a script")), &folder).await;
-    assert_eq!((standing, said.len()), (Standing::Failed, 0));
+    assert_eq!((standing, said.len()), (RunStatus::Failed, 0));
     assert_eq!((lines(&folder, "begun").len(), lines(&folder, "ended").len()), (2, 2));
 }

@@ -1,7 +1,7 @@
 //! A large value is written once, however many steps pass it on, and is whole again when the folder is opened anew.
 
 use std::path::{Path, PathBuf};
-use windlass::{BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Value, Workflow, report};
+use windlass::{BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Value, Workflow};
 
 const FILE: &str = r#"
 workflow: {id: large, name: Large}
@@ -35,7 +35,7 @@ async fn a_large_value_is_written_once() {
     drop(engine);
     assert_eq!(files(&folder.join("blobs")).len(), 1, "one value, one file");
     let engine = Engine::open(&folder).expect("the folder again");
-    let result = report::result(&id, &engine.view(&id).expect("the run"));
+    let result = engine.result(&id).expect("a run");
     for text in [&result["outputs"]["text"], &result["steps"]["make"]["output"]["text"]] {
         assert_eq!(text.as_str().map(str::len), Some(300_000));
     }
@@ -62,7 +62,7 @@ async fn a_view_keeps_items_that_are_done() {
     run.outcome().await.expect("an end");
     let whole = engine.view(&id).expect("the run");
     assert_eq!(whole.steps().len(), 1 + 2 * 3_000, "the step, its items, and a step in each");
-    let results = &report::result(&id, &whole)["steps"]["each"]["output"];
+    let results = &engine.result(&id).expect("a run")["steps"]["each"]["output"];
     assert_eq!(results.as_array().map(Vec::len), Some(3_000));
     assert_eq!(results[2_999]["n"], 2_999);
 }

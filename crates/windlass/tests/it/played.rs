@@ -3,10 +3,10 @@
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use windlass::report::Standing;
+use windlass::RunStatus;
 use windlass::{
     BoxFuture, Clock, Context, Engine, Executor, Failure, Job, Outcome, Patience, Returned, RunId, Value,
-    Work, Workflow, report,
+    Work, Workflow,
 };
 
 /// The folder of a dialect's cases.
@@ -77,7 +77,7 @@ fn given(work: &Work) -> Json {
 pub struct Played {
     pub engine: Engine,
     pub id: RunId,
-    pub standing: Standing,
+    pub standing: RunStatus,
     pub result: Json,
 }
 
@@ -103,6 +103,6 @@ pub async fn play(engine: Engine, workflow: &Workflow, inputs: &Json) -> Played 
     let run = run.unwrap_or_else(|error| panic!("{}: {error}", plan.header.id));
     let id = run.id.clone();
     let standing = run.outcome().await.expect("no trouble");
-    let result = report::result(&id, &engine.view(&id).expect("a run"));
+    let result = engine.result(&id).expect("a run");
     Played { engine, id, standing, result }
 }

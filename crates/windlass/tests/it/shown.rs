@@ -1,12 +1,12 @@
 //! What the house dialect shows of steps that have more than one instance, and how a script answers for each of them.
 
 use serde_json::{Value as Json, json};
-use windlass::report::Standing;
-use windlass::{Clock, Engine, Patience, RunId, Script, Update, Value, Workflow, report};
+use windlass::RunStatus;
+use windlass::{Clock, Engine, Patience, RunId, Script, Update, Value, Workflow};
 
 struct Shown {
     result: Json,
-    standing: Standing,
+    standing: RunStatus,
     notices: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ async fn play(stages: &str, script: &Json) -> Shown {
 }
 
 fn result(engine: &Engine, id: &RunId) -> Json {
-    report::result(id, &engine.view(id).expect("a run"))
+    engine.result(id).expect("a run")
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ stages:
         "charge": ["success", 7], "charge.compensate": ["success", "back"], "charge.finally": ["success", "logged"],
         "ship": ["failed", null], "rescue": ["success", "saved"], "bill": ["failed", null], "unused": ["skipped", null],
     }));
-    assert_eq!((&shown.result["status"], shown.standing), (&json!("failed"), Standing::Failed));
+    assert_eq!((&shown.result["status"], shown.standing), (&json!("failed"), RunStatus::Failed));
     assert_eq!(shown.result["steps"]["charge"]["attempts"], 2, "of what stands inside its guard");
     assert_eq!(shown.result["steps"]["charge"]["delays_seconds"], json!([1]));
 }
@@ -142,7 +142,7 @@ async fn a_gate_that_asks_anew_takes_the_next_decision() {
     let shown = play(stages, &json!({"gates": {"ask": [no, no, {"action": "approve", "by": "dana"}]}})).await;
     assert_eq!(shown.result["steps"]["ask"]["output"]["by"], "dana", "{:#}", shown.result);
     let shown = play(stages, &json!({"gates": {"ask": [no, no]}})).await;
-    assert_eq!(shown.standing, Standing::Waiting, "the decisions are used up");
+    assert_eq!(shown.standing, RunStatus::Waiting, "the decisions are used up");
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ stages:
     let shown = play(stages, &json!({"signals": signals})).await;
     shown.check(&json!({"paid": ["success", {"value": {"order": 7, "n": 1}}], "late": ["waiting", null]}));
     assert_eq!(shown.result["steps"]["nap"]["duration_seconds"], json!(10_800.0));
-    assert_eq!(shown.standing, Standing::Waiting);
+    assert_eq!(shown.standing, RunStatus::Waiting);
     let wait = &shown.result["waiting_on"][0];
     assert_eq!(
         (&wait["step"], &wait["kind"], &wait["message"]),

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use windlass::{
-    BoxFuture, Choice, Context, Environment, Executor, GateDecision, Host, Input, Job, Outcome, Returned,
-    RunId, Since, Value,
+    BoxFuture, Choice, Context, DIALECTS, Environment, Executor, GateDecision, Host, Input, Job, Outcome,
+    Returned, RunId, RunStatus, Since, Value,
 };
 use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::trigger::TriggerSource;
 use windlass_runtime::{
-    Clock, Durability, Engine, PastFiring, Patience, Query, Scheduled, StepPhase, Timestamp, Triggers, report,
+    Clock, Durability, Engine, PastFiring, Patience, Query, Scheduled, StepPhase, Timestamp, Triggers,
 };
 
 /// Ten past nine on a Sunday; the triggers here are due every hour.
@@ -48,7 +48,7 @@ impl World {
     }
 
     fn in_memory() -> Self {
-        Self::of(Engine::in_memory())
+        Self::of(Engine::in_memory(DIALECTS))
     }
 
     async fn load(&self, entries: Vec<Scheduled>, now: Timestamp) -> Triggers {
@@ -163,7 +163,10 @@ fn what_was_decided_and_not_started_is_started_once() {
     let process = |lives: &dyn Fn(World) -> Process| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
-            lives(World::of(Engine::open(&folder, Durability::Process).expect("a folder of our own"))).await;
+            lives(World::of(
+                Engine::open(&folder, Durability::Process, DIALECTS).expect("a folder of our own"),
+            ))
+            .await;
         });
     };
     process(&|world| {
@@ -247,7 +250,7 @@ async fn overlap_cancel_takes_the_place_of_what_is_under_way() {
     let second = world.began().await;
     assert_ne!(first, second);
     let view = world.engine.view(&first).expect("a run");
-    assert_eq!(report::result(&first, &view)["status"], "cancelled");
+    assert_eq!(world.engine.status(&first).expect("a run"), RunStatus::Cancelled);
     assert!(!view.steps().any(|(_, step)| matches!(step.phase, StepPhase::Asking { .. })));
 }
 

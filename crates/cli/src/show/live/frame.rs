@@ -6,9 +6,10 @@ use super::tree::{State, Tally, Tree};
 use crate::show::Screen;
 use crate::show::cells::{Cells, Tone, fit, width, wrap};
 use crate::show::words::one_line;
+use windlass_dialects::DIALECTS;
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Duration, Value};
-use windlass_runtime::report::ids;
+use windlass_runtime::ids;
 use windlass_runtime::{Decision, Outcome, Path, RunId, RunPhase, StepPhase, StepView, Timestamp, View};
 
 /// The cells of a screen.
@@ -378,7 +379,7 @@ impl Scene<'_> {
         match (step.frame, &self.view.plan_step(&step).kind) {
             (Some(number), Kind::Repeat(_)) => format!("round {}", number + 1),
             (Some(number), _) => format!("[{number}]{}", self.item(path, number)),
-            (None, _) => one_line(&ids::name(self.view, path).plain),
+            (None, _) => one_line(&ids::name(DIALECTS, self.view, path).plain),
         }
     }
 

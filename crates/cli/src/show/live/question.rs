@@ -4,11 +4,12 @@
 use crate::show::cells::{Cells, Tone, width};
 use crate::show::words::one_line;
 use std::sync::Arc;
+use windlass_dialects::DIALECTS;
 use windlass_ir::Value;
 use windlass_ir::expr::Semantics;
 use windlass_ir::plan::Given;
 use windlass_ir::workflow::{FormField, Gate, Kind, Parameter};
-use windlass_runtime::report::ids;
+use windlass_runtime::ids;
 use windlass_runtime::{Choice, Path, StepPhase, View};
 
 /// What a person pressed.
@@ -81,7 +82,7 @@ impl Question {
         };
         Some(Self {
             path: path.clone(),
-            step: ids::name(view, path).id,
+            step: ids::name(DIALECTS, view, path).id,
             message,
             problem: None,
             by: by.to_owned(),

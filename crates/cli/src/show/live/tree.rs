@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use windlass_ir::workflow::Kind;
-use windlass_runtime::report::ids;
+use windlass_runtime::ids;
 use windlass_runtime::{Decision, Event, Line, Outcome, Path, StepPhase, StepView, View, What};
 
 /// How a step stands, as far as a person wants to know at a glance.

@@ -16,10 +16,8 @@ use windlass_ir::trigger::{
     CatchUp, CronSyntax, CronTrigger, Debounce, HttpTrigger, Overlap, SigningSecret, Trigger, TriggerInput,
     TriggerSource,
 };
-use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, RunInput, Words, Workflow};
+use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, RunInput, Workflow};
 use windlass_ir::{Duration, Span, Spanned, Value};
-
-static SWDL: Words = WORDS;
 
 /// Pseudorandom numbers that are the same on every machine.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ pub fn workflow(seed: u64) -> Workflow {
     dice.parameters = parameters.keys().cloned().collect();
     let secrets: Vec<Arc<str>> = (0..dice.roll(3)).map(|_| dice.name()).collect();
     Workflow {
-        words: &SWDL,
+        words: &WORDS,
         semantics,
         header: dice.header(),
         parameters,

@@ -125,7 +125,7 @@ fn windlass(workshop: &Workshop, folder: &Path, resume: bool, inputs: &Json) -> 
     let shown = command().args(["show", "run", "--json"]).output().expect("windlass starts");
     let shown: Json = serde_json::from_slice(&shown.stdout).expect("windlass shows JSON");
     let steps = shown["steps"].as_object().into_iter().flatten().map(|(id, step)| {
-        let step = json!({"status": step["status"], "output": step["output"], "has_error": !step["error"].is_null()});
+        let step = json!({"status": step["dialect_status"], "output": step["output"], "has_error": !step["error"].is_null()});
         (id.clone(), step)
     });
     json!({

@@ -76,13 +76,13 @@ impl Differences {
     }
 
     fn kept(&mut self, phase: &Json, kept: &Json) {
-        self.check("status", &phase["status"], &kept["status"]);
+        self.check("status", &phase["status"], &kept["dialect_status"]);
         self.check("inputs", &phase["inputs"], &kept["inputs"]);
         self.check("current step", &phase["current_step_id"], &kept["current_step"]);
         self.check_error("error", &phase["error"], &kept["error"]);
         let (theirs, ours) = (phase["steps"].as_object().expect("steps"), &kept["steps"]);
         for (id, step) in theirs {
-            self.check(&format!("status of {id}"), &step["status"], &ours[id]["status"]);
+            self.check(&format!("status of {id}"), &step["status"], &ours[id]["dialect_status"]);
             self.output(id, &step["output"], &ours[id]["output"]);
             self.check_error(&format!("error of {id}"), &step["error"], &ours[id]["error"]);
         }

@@ -1,9 +1,9 @@
-//! The ids that a user sees: which step of the file an instance belongs to, and how its items, rounds and handlers are told apart
-//! in the words of its dialect. Reports, scripts and decisions at gates all go by these.
+//! The ids that users see: which step of the file an instance belongs to, and how its items, rounds and handlers are told apart.
+//! The dialect says what an id looks like; reports, mock files and decisions at gates all use it.
 
-use super::Dialect;
 use std::sync::Arc;
 use windlass_engine::{Path, Run, View};
+use windlass_ir::dialect::{Dialect, Dialects, Occurrence, Within};
 use windlass_ir::expr::StepId;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::workflow::{Action, Kind};
@@ -53,56 +53,68 @@ impl Steps for View {
 pub struct Name {
     /// The id that the user sees, such as `images[3]`.
     pub id: String,
-    /// The id as it stands in the file, whichever item, round or pass this is.
+    /// The id as it is in the file, whichever item, round or pass this is.
     pub plain: Arc<str>,
 }
 
-pub fn name(view: &(impl Steps + ?Sized), path: &Path) -> Name {
-    let plain: Arc<str> = label(view, path).into();
-    let id = match Dialect::named(view.dialect()) {
-        Dialect::Swdl => format!("{plain}{}", ordinals(path)),
-        Dialect::Speckit => qualified(view, path),
-        Dialect::Dagnats => match path.frames().last() {
-            Some((_, _, number)) => format!("{plain}.map.{number}"),
-            None => plain.to_string(),
-        },
-        Dialect::Dcc => plain.to_string(),
-    };
+pub fn name(dialects: Dialects, view: &(impl Steps + ?Sized), path: &Path) -> Name {
+    let id = within(dialects, view, path);
     let id = match call_around(view, path) {
-        Some(call) => format!("{}/{id}", name(view, &call).id),
+        Some(call) => format!("{}/{id}", name(dialects, view, &call).id),
         None => id,
     };
-    Name { id, plain }
+    Name { id, plain: label(view, path).into() }
 }
 
 /// What an instance is called in the workflow that it belongs to, without the call around it.
-pub fn within(view: &(impl Steps + ?Sized), path: &Path) -> String {
-    match Dialect::named(view.dialect()) {
-        Dialect::Speckit => qualified(view, path),
-        Dialect::Swdl | Dialect::Dagnats | Dialect::Dcc => name(view, path).id,
+pub fn within(dialects: Dialects, view: &(impl Steps + ?Sized), path: &Path) -> String {
+    with_occurrence(dialects, view, path, |dialect, occurrence| dialect.step_id(occurrence))
+}
+
+/// What a mock file calls an instance: it tells items and rounds apart even if they share an id.
+pub fn mocked(dialects: Dialects, view: &(impl Steps + ?Sized), path: &Path) -> Name {
+    let name = name(dialects, view, path);
+    match dialects.named(view.dialect()).shares_ids() {
+        true => {
+            let id = with_occurrence(dialects, view, path, |_, occurrence| occurrence.numbered());
+            Name { id, ..name }
+        }
+        false => name,
     }
 }
 
-/// What a script calls an instance. DCC-MCP shows a step once, whichever iteration this is; a script can tell them apart.
-pub fn scripted(view: &(impl Steps + ?Sized), path: &Path) -> Name {
-    let name = name(view, path);
-    match Dialect::named(view.dialect()) {
-        Dialect::Dcc => Name { id: format!("{}{}", name.plain, ordinals(path)), ..name },
-        Dialect::Swdl | Dialect::Speckit | Dialect::Dagnats => name,
-    }
+fn with_occurrence(
+    dialects: Dialects,
+    view: &(impl Steps + ?Sized),
+    path: &Path,
+    id: impl FnOnce(&dyn Dialect, &Occurrence<'_>) -> String,
+) -> String {
+    let (plain, numbers) = (label(view, path), numbers(path));
+    let frame = path.parent().and_then(|around| innermost(&around));
+    let frame = frame.and_then(|(frame, owner, number)| {
+        let is_item = matches!(view.step(&frame)?.1.kind, Kind::ForEach(_));
+        Some((within(dialects, view, &owner), number, is_item))
+    });
+    let within = frame.as_ref().map(|(owner, number, is_item)| Within {
+        owner: owner.as_str(),
+        number: *number,
+        is_item: *is_item,
+    });
+    id(dialects.named(view.dialect()), &Occurrence { plain: &plain, numbers: &numbers, within })
 }
 
 /// The name of the innermost step with the numbers of the items and rounds around it, without a plan.
 pub fn rough(path: &Path) -> String {
-    format!("{}{}", last(path), ordinals(path))
+    let (plain, numbers) = (last(path), numbers(path));
+    Occurrence { plain: &plain, numbers: &numbers, within: None }.numbered()
 }
 
 fn last(path: &Path) -> Arc<str> {
     path.segments().last().map_or_else(|| "".into(), |segment| segment.name.clone())
 }
 
-fn ordinals(path: &Path) -> String {
-    path.segments().iter().filter_map(|segment| segment.ordinal).map(|number| format!("[{number}]")).collect()
+fn numbers(path: &Path) -> Vec<u32> {
+    path.segments().iter().filter_map(|segment| segment.ordinal).collect()
 }
 
 fn outwards(path: &Path) -> impl Iterator<Item = Path> {
@@ -133,24 +145,6 @@ fn handler(view: &(impl Steps + ?Sized), around: &Path, step: StepId) -> Option<
 pub fn is_handler(view: &(impl Steps + ?Sized), path: &Path) -> bool {
     let around = path.parent().zip(view.step(path));
     around.is_some_and(|(around, (step, _))| handler(view, &around, step).is_some())
-}
-
-/// Spec Kit's ids: `loop:step:2` is `step` in the third round of `loop`. The first round has plain ids, and so has everything
-/// that does not stand in the loop directly.
-fn qualified(view: &(impl Steps + ?Sized), path: &Path) -> String {
-    let plain = || label(view, path);
-    let Some((frame, owner, number)) = path.parent().and_then(|around| innermost(&around)) else {
-        return plain();
-    };
-    let Some((_, around)) = view.step(&frame) else { return plain() };
-    let first = match around.kind {
-        Kind::ForEach(_) => 0,
-        _ => 1,
-    };
-    match number >= first {
-        true => format!("{}:{}:{number}", qualified(view, &owner), plain()),
-        false => plain(),
-    }
 }
 
 /// The item or round that this very path is, with the step that has it.
