@@ -109,9 +109,9 @@ impl<'de> Deserialize<'de> for Semantics {
 /// The rules as plans have stored them. A plan of format 1 has the name of a set in place of some rules.
 mod stored {
     use super::{
-        Comparison, ConditionText, Deserialize, FailureRule, FanOutRule, FunctionRules, GateRule, IndexRule,
-        Logic, MessageRule, NoInput, ParameterRules, ResultShapes, Semantics, SkipRule, StatusWords,
-        TextForm, Truthiness, Visibility,
+        Comparison, ConditionText, Deserialize, Duration, FailureRule, FanOutRule, FunctionRules, GateRule,
+        IndexRule, Logic, MessageRule, NoInput, ParameterRules, ResultShapes, Semantics, SkipRule,
+        StatusWords, TextForm, Truthiness, Visibility,
     };
 
     #[derive(Deserialize)]
