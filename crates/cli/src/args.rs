@@ -72,7 +72,7 @@ pub enum Command {
 #[derive(Debug, clap::Args)]
 pub struct Data {
     /// The data folder [default: the nearest .windlass, else in the project or here]
-    #[arg(id = "data", long = "data", env = "WINDLASS_DATA", value_name = "FOLDER")]
+    #[arg(id = "data", long = "data", env = "WINDLASS_DATA", value_name = "FOLDER", global = true)]
     pub folder: Option<PathBuf>,
 }
 

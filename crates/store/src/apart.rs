@@ -228,7 +228,7 @@ mod tests {
         };
         let record = json!([{"event": "noted", "value": {MARK: "0"}}]);
         let back = put_back_within(record, 1 << 20, &mut get);
-        assert!(back.is_err_and(|cause| cause.contains("fill the memory")));
+        assert!(back.is_err_and(|cause| cause.contains("too large for memory")));
         assert!(loads <= 2 * (1 << 20) / NODE_BYTES, "{loads}");
     }
 

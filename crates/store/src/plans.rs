@@ -84,6 +84,6 @@ mod tests {
         };
         assert!(nested(2_000).read::<serde_json::Value>(1).is_ok());
         let refused = nested(100_000).read::<serde_json::Value>(1).map_err(|error| error.to_string());
-        assert!(refused.expect_err("too deep").contains("nests 100000 levels"));
+        assert!(refused.expect_err("too deep").contains("nested 100000 levels deep"));
     }
 }

@@ -111,7 +111,7 @@ mod tests {
             &["small", "large"],
             "huge\nlarge",
             Some("large"),
-            "count (small | large): How\u{fffd}[2J many\n>   `huge` is none of `small`, `large`\n> ",
+            "count (small | large): How\u{fffd}[2J many\n>   `huge` is not one of `small`, `large`\n> ",
         );
     }
 

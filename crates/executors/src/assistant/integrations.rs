@@ -453,7 +453,7 @@ mod tests {
             assert!(problem.contains(expected), "{problem}");
         };
         check(&[], &[], "", "integration_args: [./agent.yaml]");
-        check(&[], &[], "--verbose", "begin SPECKIT_INTEGRATION_DOCKER_AGENT_EXTRA_ARGS with it");
+        check(&[], &[], "--verbose", "start SPECKIT_INTEGRATION_DOCKER_AGENT_EXTRA_ARGS with it");
         check(&[], &[], "'a", "a quote is not closed");
         check(&["--x"], &[], "", "integration_args: [./agent.yaml]");
         check(&["a", "b"], &[], "", "it is the only one");

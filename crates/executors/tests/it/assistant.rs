@@ -230,7 +230,9 @@ async fn variables_set_the_program_and_its_arguments() {
     case.variables = vec![("SPECKIT_INTEGRATION_CLAUDE_EXTRA_ARGS", "'open".into())];
     let (failure, outputs) = case.failed().await;
     assert_eq!(&*failure.class, class::CONTRACT_VIOLATION);
-    assert!(failure.message.starts_with("`SPECKIT_INTEGRATION_CLAUDE_EXTRA_ARGS` cannot be read as words"));
+    assert!(
+        failure.message.starts_with("`SPECKIT_INTEGRATION_CLAUDE_EXTRA_ARGS` cannot be split into words")
+    );
     assert_eq!(outputs.get("dispatched"), Some(&Value::Bool(false)));
 }
 
@@ -275,7 +277,7 @@ async fn invalid_requests_are_refused() {
     let with = |integration: Value| Case { integration: Some(integration), ..prompt("agent_refused", "hi") };
     let unknown = check(with(Value::text("nosuch")), "integration", "unknown integration `nosuch`").await;
     assert_eq!(unknown.get("dispatched"), Some(&Value::Bool(false)));
-    check(with(Value::text("zed")), "integration", "the integration `zed` lives in an editor").await;
+    check(with(Value::text("zed")), "integration", "the integration `zed` runs in an editor").await;
     check(with(Value::Null), "integration", "no agent is set").await;
     check(with(Value::text("")), "integration", "no agent is set").await;
     let listed =

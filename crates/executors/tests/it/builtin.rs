@@ -114,10 +114,10 @@ async fn failures_of_github_are_failures() {
     let pull = r#"{"number": 7, "pull_request": {}, "labels": []}"#;
     check("label_pull", pull, "", "o/r has no issue with the number 7").await;
     check("label_other", r#"{"number": 8, "labels": []}"#, "", "o/r has no issue with the number 7").await;
-    check("label_no_json", "<html>", "", "is not JSON").await;
+    check("label_no_json", "<html>", "", "is not valid JSON").await;
     check("label_no_list", r#"{"number": 7, "labels": [1]}"#, "", "has no list of labels").await;
     let issue = r#"{"number": 7, "labels": []}"#;
-    check("label_not_put", issue, "[]", "did not put the label `Ready` on number 7").await;
+    check("label_not_put", issue, "[]", "did not add the label `Ready` to number 7").await;
 
     let folder = github("label_refused", issue, "[]");
     std::fs::write(folder.join("fails"), "").expect("a new file");

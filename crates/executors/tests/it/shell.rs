@@ -308,7 +308,7 @@ async fn failed_starts_say_why() {
     let check = async |command: &str, expected: &str| {
         let failure = sh(command).failed().await;
         assert_eq!(&*failure.class, class::NOT_RUNNABLE);
-        assert!(failure.message.starts_with("/bin/sh cannot be started: "), "{}", failure.message);
+        assert!(failure.message.starts_with("cannot start /bin/sh: "), "{}", failure.message);
         assert!(failure.message.ends_with(expected), "{}", failure.message);
     };
     check("echo \0", ": commands and environments cannot contain NUL characters").await;

@@ -155,7 +155,7 @@ async fn an_error_is_reported_in_the_output() {
     let bad = async |script: &str, message: &str| {
         check(script, class::CONTRACT_VIOLATION, message, None).await;
     };
-    let shape = "`error` must be an object with `class`, `message` and `retry_after`, but it is text";
+    let shape = "`error` must be an object with `class`, `message` and `retry_after`, but it is string";
     bad(r#"echo '{"error": "no"}'"#, shape).await;
     bad(r#"echo '{"error": {"class": 4}}'"#, "error.class: expected a string, found integer").await;
     let wait = "error.retry_after: a wait must be at least zero seconds and at most ten years";

@@ -432,7 +432,7 @@ fn deep_plans(backend: &mut dyn Backend) {
     assert!(matches!(value, Value::List(_)));
     let cause = |error: Error| error.to_string();
     let hostile = stored(plan("hostile", nested(100_000))).map(drop).map_err(cause);
-    assert!(hostile.expect_err("too deep").contains("nests 100000 levels, more than 2000"));
+    assert!(hostile.expect_err("too deep").contains("nested 100000 levels deep, more than 2000"));
     let broken = stored(plan("broken", "{")).expect("text").read::<Value>(1).map_err(cause);
     assert!(broken.expect_err("no JSON").contains("`broken` cannot be read: EOF"));
     let newer = stored(StoredPlan { format: 2, ..plan("newer", "{}") }).expect("a plan");

@@ -282,7 +282,7 @@ impl Seen {
         }
         for key in ["stages", "steps"] {
             self.each(expect, key, |step, value| {
-                problems.same(step, &self.step(step)["dialect_status"], value)
+                problems.same(step, &self.step(step)["dialect_status"], value);
             });
         }
         let fields = [("attempts", "attempts"), ("delays_seconds", "delays_seconds"), ("outputs", "output")];
