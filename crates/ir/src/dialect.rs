@@ -63,6 +63,8 @@ impl Dialects {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunFacts {
     pub status: RunStatus,
+    /// A process marked it as interrupted instead of resuming it.
+    pub marked: bool,
     /// A person ended it at a gate.
     pub aborted: bool,
     pub undone: Option<Undone>,

@@ -38,7 +38,12 @@ impl Projection for Rows {
 
 fn facts(status: RunStatus, ended: Option<(&Outcome, Option<Undone>)>) -> RunFacts {
     let aborted = matches!(ended, Some((Outcome::Failed(failure), _)) if is_abort(failure));
-    RunFacts { status, aborted, undone: report::undone(ended.and_then(|(_, undone)| undone)) }
+    RunFacts {
+        status,
+        marked: status == RunStatus::Interrupted,
+        aborted,
+        undone: report::undone(ended.and_then(|(_, undone)| undone)),
+    }
 }
 
 /// What a list shows of a run of which only its row is known: no one executes a run that counts as running.

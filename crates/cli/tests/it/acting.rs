@@ -117,7 +117,7 @@ fn several_runs_are_cancelled_once_somebody_agrees() {
     let dry = check(&here, &["cancel", "--workflow", "waits", "--dry-run"], 0, "would be cancelled");
     assert_eq!(dry.stdout.lines().count(), 2, "{dry}");
     check(&here, &["cancel", "--workflow", "waits"], 2, "say `--yes`");
-    check(&here, &["show", "one"], 0, "running");
+    check(&here, &["show", "one"], 0, "waiting");
     check(&here, &["cancel", "--workflow", "waits", "--yes"], 0, "cancelled: one");
     check(&here, &["show", "two"], 0, "cancelled");
     check(&here, &["cancel", "one"], 2, "`one` is finished (cancelled)");

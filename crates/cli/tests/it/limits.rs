@@ -122,7 +122,7 @@ fn a_message_reaches_everybody_who_waits_for_it_once() {
     assert_eq!(publish("order.gone", r#"{"id": 9}"#, "m4"), 0);
     let all = windlass(folder, &["resume", "--all"]);
     assert_eq!(all.status, 3, "{all}");
-    for (run, status) in [("run-1", "completed"), ("run-2", "cancelled"), ("run-3", "running")] {
+    for (run, status) in [("run-1", "success"), ("run-2", "cancelled"), ("run-3", "waiting")] {
         let shown = json_of(&windlass(folder, &["show", run, "--json"]));
         assert_eq!(shown["status"], status, "{shown}");
     }

@@ -84,7 +84,7 @@ fn a_workflow_of_local_tasks_runs() {
         windlass(&shop.path().join("sub"), &["run", "../shop.json", "-p", "bed=north", "--json=final"]);
     assert_eq!(seen.status, 0, "{seen}");
     let result = seen.json();
-    assert_eq!(result["status"], "completed", "{seen}");
+    assert_eq!(result["status"], "success", "{seen}");
     let steps = &result["steps"];
     let loaded = json!({"args": "--all", "metadata": {"shelf": "a"}, "input": {"bed": "north"}});
     assert_eq!(steps["load"]["output"], loaded, "{seen}");

@@ -71,6 +71,12 @@ fn status(folder: &Path) -> String {
     shown["status"].as_str().expect("a status").to_owned()
 }
 
+/// Whether the new server has marked the run. Its status is `interrupted` as soon as no process executes it.
+fn is_marked(folder: &Path) -> bool {
+    let events = windlass_in(folder, &["events", "r", "--data", "data"]).see();
+    events.stdout.lines().any(|line| line.ends_with("interrupted"))
+}
+
 fn trace(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("trace")).expect("a trace")
 }
@@ -87,7 +93,8 @@ fn unfinished_runs_are_resumed() {
 fn unfinished_runs_are_marked_as_interrupted_and_wait_for_a_resume() {
     let scratch = Scratch::new("recover-interrupt");
     let (_server, pid) = killed_and_started_again(scratch.path(), "[runs]\nrecover = 'interrupt'\n");
-    until(scratch.path(), || status(scratch.path()) == "interrupted");
+    until(scratch.path(), || is_marked(scratch.path()));
+    assert_eq!(status(scratch.path()), "interrupted");
     // A process that has ended and was not waited for has no command line.
     let command = std::fs::read(Path::new("/proc").join(pid).join("cmdline")).unwrap_or_default();
     assert!(command.is_empty(), "what the killed server left running is ended");
@@ -104,7 +111,8 @@ fn unfinished_runs_are_marked_as_interrupted_and_wait_for_a_resume() {
 fn an_interrupted_run_can_be_cancelled() {
     let scratch = Scratch::new("recover-cancel");
     let (_server, _) = killed_and_started_again(scratch.path(), "[runs]\nrecover = 'interrupt'\n");
-    until(scratch.path(), || status(scratch.path()) == "interrupted");
+    until(scratch.path(), || is_marked(scratch.path()));
+    assert_eq!(status(scratch.path()), "interrupted");
     let cancelled = windlass_in(scratch.path(), &["cancel", "r", "--data", "data"]).see();
     assert_eq!(cancelled.status, 0, "{cancelled}");
     until(scratch.path(), || status(scratch.path()) == "cancelled");

@@ -276,18 +276,18 @@ fn a_gate_of_spec_kit_takes_an_option_or_an_input() {
     let trace = || std::fs::read_to_string(desk.file("trace")).expect("a step ran");
     desk.check("run w.yaml --run-id a", 3, "waiting at gate `review`");
     let result = desk.result("a");
-    assert_eq!((&result["status"], &result["current_step"]), (&"paused".into(), &"review".into()));
+    assert_eq!((&result["dialect_status"], &result["current_step"]), (&"paused".into(), &"review".into()));
     assert_eq!(result["waiting_on"][0]["options"], serde_json::json!(["approve", "later", "reject"]));
-    assert!(desk.check("runs", 0, "").stdout.contains("paused"));
+    assert!(desk.check("runs", 0, "").stdout.contains("waiting"));
     desk.check("approve a --choice never", 2, "error[no_such_option]");
     desk.check("approve a review --choice LATER", 0, "LATER: a");
-    desk.check("resume a", 0, "run a completed");
+    desk.check("resume a", 0, "run a success");
     assert_eq!(trace(), "d\nlater\n");
     desk.check("run w.yaml --run-id b", 3, "");
-    desk.check("resume b -p verdict=approve", 0, "run b completed");
+    desk.check("resume b -p verdict=approve", 0, "run b success");
     assert_eq!(trace(), "d\nlater\nd\napprove\n");
     assert_eq!(desk.result("b")["inputs"]["verdict"], "approve");
-    assert!(desk.check("runs", 0, "").stdout.contains("completed"));
+    assert!(desk.check("runs", 0, "").stdout.contains("success"));
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn artifacts_stay_as_long_as_a_run_refers_to_them() {
     std::fs::write(house.file("data/artefacts/unfinished-0-0"), "half").expect("a folder of our own");
     assert_eq!(house.json("gc", 0)["artifacts"], 1, "what a crash left behind");
     for run in ["first", "third"] {
-        house.check(&format!("approve {run} --by dana"), 0, "completed");
+        house.check(&format!("approve {run} --by dana"), 0, "success");
     }
     house.check("runs export third out", 0, "third");
     let would = house.json("gc --keep 0 --dry-run", 0);
@@ -274,7 +274,7 @@ fn the_plan_of_a_workflow_called_in_a_loop_is_stored_once() {
         let kept = house.json("gc", 0);
         assert_eq!((&kept["plans"], &kept["values"]), (&0.into(), &0.into()), "{kept}");
         house.check("approve looped --by dana", 0, "recorded");
-        house.check("resume looped", 0, "run looped completed");
+        house.check("resume looped", 0, "run looped success");
         let sum = "SELECT sum(length(body)) FROM journal";
         let database = rusqlite::Connection::open(house.file("data/journal.db")).expect("a database");
         let bytes: i64 = database.query_row(sum, [], |row| row.get(0)).expect("a sum");

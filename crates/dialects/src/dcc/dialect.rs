@@ -19,8 +19,8 @@ impl Dialect for Dcc {
     fn run_word(&self, run: &RunFacts) -> &'static str {
         match run.status {
             RunStatus::Pending => "pending",
-            RunStatus::Running | RunStatus::Waiting | RunStatus::Paused => "running",
-            RunStatus::Interrupted => "interrupted",
+            RunStatus::Interrupted if run.marked => "interrupted",
+            RunStatus::Running | RunStatus::Waiting | RunStatus::Paused | RunStatus::Interrupted => "running",
             RunStatus::Success => "completed",
             RunStatus::Failed => "failed",
             RunStatus::Cancelled => "cancelled",
@@ -35,7 +35,7 @@ impl Dialect for Dcc {
             StepPhase::Done => "completed",
             StepPhase::Failed => "failed",
             StepPhase::Cancelled => "cancelled",
-            _ if step.run.status == RunStatus::Interrupted => "interrupted",
+            _ if step.run.status == RunStatus::Interrupted && step.run.marked => "interrupted",
             StepPhase::Running
             | StepPhase::Backoff
             | StepPhase::Asking

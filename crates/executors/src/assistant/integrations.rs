@@ -456,8 +456,8 @@ mod tests {
         check(&[], &[], "--verbose", "start SPECKIT_INTEGRATION_DOCKER_AGENT_EXTRA_ARGS with it");
         check(&[], &[], "'a", "a quote is not closed");
         check(&["--x"], &[], "", "integration_args: [./agent.yaml]");
-        check(&["a", "b"], &[], "", "it is the only one");
-        check(&["a"], &[("model", "m")], "", "name the model with `model`");
+        check(&["a", "b"], &[], "", "only one is allowed");
+        check(&["a"], &[("model", "m")], "", "set the model with `model`");
         check(&["a"], &[("colour", "m")], "", "use `agent` or `safety`");
         check(&["a"], &[("safety", "none")], "", "one of autonomous, balanced");
         check(&["a"], &[("agent", " ")], "", "is empty");

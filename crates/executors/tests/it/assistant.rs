@@ -293,9 +293,9 @@ async fn invalid_requests_are_refused() {
         };
         Case { ask, ..prompt("agent_refused", "") }
     };
-    let takes_none = "the integration `claude` takes no `integration_args`";
+    let takes_none = "the integration `claude` does not accept `integration_args`";
     check(arguments(vec![Value::text("a")], "{}"), "integration_args", takes_none).await;
-    let takes_none = "the integration `claude` takes no `integration_options`";
+    let takes_none = "the integration `claude` does not accept `integration_options`";
     check(arguments(vec![], r#"{"a": "b"}"#), "integration_options", takes_none).await;
     let text = "`integration_args` must be a string, but it is integer";
     check(arguments(vec![Value::Int(1)], "{}"), "integration_args", text).await;

@@ -90,7 +90,7 @@ pub(crate) fn undone(undone: Option<Undoing>) -> Option<Undone> {
 
 pub(super) fn facts(view: &View, status: RunStatus) -> RunFacts {
     let aborted = matches!(view.phase(), RunPhase::Ended(Outcome::Failed(failure)) if is_abort(failure));
-    RunFacts { status, aborted, undone: undone(view.undone()) }
+    RunFacts { status, marked: view.is_interrupted(), aborted, undone: undone(view.undone()) }
 }
 
 impl Report<'_> {

@@ -150,7 +150,8 @@ impl Folder {
         let mut left: Vec<(bool, u64, String)> = Vec::new();
         for row in self.rows()? {
             let waits = row["status"] == "pending";
-            if waits || row["status"] == "running" {
+            let ended = ["success", "failed", "cancelled"].iter().any(|word| row["status"] == *word);
+            if !ended {
                 let id = row["run_id"].as_str().unwrap_or_default().to_owned();
                 let number = id.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
                 // The priorities alternate; see `start`.
@@ -198,7 +199,7 @@ impl Folder {
             return Err(format!("more than {TASKS_MAX} tasks at once: {jobs}"));
         }
         for row in self.rows()? {
-            if row["status"] != "completed" {
+            if row["status"] != "success" {
                 return Err(format!("a run has not completed: {row}"));
             }
             self.check_run(row["run_id"].as_str().unwrap_or_default())?;

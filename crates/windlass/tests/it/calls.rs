@@ -66,7 +66,7 @@ async fn one_is_waited_for_and_one_is_only_started() {
     played.check("completed", &json!({"deliver": "completed", "notify": "completed", "close": "completed"}));
     assert_eq!(played.step("deliver")["output"], json!({"sign": "sign", "photo": "photo"}));
     let round = result(&played.engine, &child(&played.result, "deliver"));
-    assert_eq!((&round["status"], &round["workflow"]), (&json!("completed"), &json!("parcel-round")));
+    assert_eq!((&round["dialect_status"], &round["workflow"]), (&json!("completed"), &json!("parcel-round")));
     assert_eq!(round["inputs"], json!({"n": 2}));
     let mail = &played.step("notify")["output"]["child_run_id"];
     assert_eq!(*mail, played.step("notify")["child_run_id"]);
@@ -170,7 +170,7 @@ async fn cancel_goes_down() {
         engine.resume(&played.id, Value::Null, Clock::Real, Patience::Everything).await.expect("it goes on");
     run.cancel("enough").await.expect("it is told");
     assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Cancelled);
-    assert_eq!(result(engine, &inner)["status"], "cancelled");
+    assert_eq!(result(engine, &inner)["dialect_status"], "cancelled");
 }
 
 /// What cannot be called fails the step with the reason, and starts nothing.

@@ -89,9 +89,9 @@ impl Played {
     }
 
     pub fn check(&self, status: &str, steps: &Json) {
-        assert_eq!(self.result["status"], status, "{:#}", self.result);
+        assert_eq!(self.result["dialect_status"], status, "{:#}", self.result);
         for (id, expected) in steps.as_object().expect("steps") {
-            assert_eq!(self.step(id)["status"], *expected, "{id} of {:#}", self.result);
+            assert_eq!(self.step(id)["dialect_status"], *expected, "{id} of {:#}", self.result);
         }
     }
 }

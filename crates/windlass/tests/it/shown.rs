@@ -16,7 +16,12 @@ impl Shown {
             expected.as_object().expect("steps").iter().map(|(id, step)| (id, (&step[0], &step[1])))
         {
             let step = &self.result["steps"][id];
-            assert_eq!((&step["status"], &step["output"]), (status, output), "{id} of {:#}", self.result);
+            assert_eq!(
+                (&step["dialect_status"], &step["output"]),
+                (status, output),
+                "{id} of {:#}",
+                self.result
+            );
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn fire(program: &Program, folder: &Path, file: &str, expected: &Json) -> Re
     };
     let run = watch::until(&[folder, &data], first).ok_or("nothing was fired")?;
     let result = json(&program.run(folder, &["wait", &run, "--json"]))?;
-    fits(&result, &expected["result"], "result")?;
+    fits(&super::life::in_own_words(result), &expected["result"], "result")?;
     let history = json(&program.run(folder, &["triggers", "history", "--json"]))?;
     let fired =
         list(&history).iter().find(|fire| fire["run_id"] == *run).ok_or("it is not in the history")?;

@@ -194,7 +194,7 @@ impl<'a> Life<'a> {
 }
 
 /// A result with the words of the dialect in place of the neutral ones: the cases are written in these.
-fn in_own_words(mut result: Json) -> Json {
+pub(super) fn in_own_words(mut result: Json) -> Json {
     let translate = |object: &mut Json| {
         if let Some(word) = object.get("dialect_status").cloned() {
             object["status"] = word;
