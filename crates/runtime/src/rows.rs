@@ -49,7 +49,8 @@ fn facts(status: RunStatus, ended: Option<(&Outcome, Option<Undone>)>) -> RunFac
 /// What a list shows of a run of which only its row is known: no one executes a run that counts as running.
 pub(crate) fn interrupt(row: &mut Row, dialects: Dialects) {
     row.status = RunStatus::Interrupted;
-    row.dialect_status = dialects.named(&row.dialect).run_word(&facts(row.status, None)).into();
+    let facts = RunFacts { marked: false, ..facts(row.status, None) };
+    row.dialect_status = dialects.named(&row.dialect).run_word(&facts).into();
 }
 
 fn apply(row: &mut Row, event: &Event) {
