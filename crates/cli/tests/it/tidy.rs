@@ -107,6 +107,48 @@ fn crossed<'a>(user: &str, used: impl Iterator<Item = &'a str>) -> Vec<String> {
         .collect()
 }
 
+/// The names of dialects.
+const DIALECTS: &[&str] = &["speckit", "dagnats", "dcc", "swdl"];
+
+/// Crates that follow the rules of a plan and ask a `Dialect` for everything else.
+const WITHOUT_DIALECTS: &[&str] = &["engine", "executors", "runtime"];
+
+/// Files that have such a name in them all the same, and the reason.
+const NAMES_A_DIALECT: &[(&str, &str)] = &[
+    ("crates/executors/src/assistant/docker_agent.rs", "the environment variable of an integration"),
+    ("crates/executors/src/assistant/integrations.rs", "commands and environment variables of agents"),
+    ("crates/executors/src/assistant/project.rs", "files in which agents find commands"),
+    ("crates/executors/src/builtin/init.rs", "an environment variable of the `specify` program"),
+];
+
+#[test]
+fn no_dialect_is_named_where_rules_and_words_are_data() {
+    let is_listed = |path: &Path| NAMES_A_DIALECT.iter().any(|(file, _)| root().join(file) == path);
+    let folders = WITHOUT_DIALECTS.iter().map(|name| root().join("crates").join(name).join("src"));
+    let files: Vec<PathBuf> = folders.flat_map(|folder| files(&folder, "rs")).collect();
+    assert!(files.len() > 50, "the sources are found");
+    none(files.iter().flat_map(|path| {
+        let named = dialects_in(&read(path));
+        match (is_listed(path), named.is_empty()) {
+            (true, true) => vec![format!("{}: names no dialect; remove it from the list", shown(path))],
+            (true, false) | (false, true) => Vec::new(),
+            (false, false) => named.iter().map(|name| format!("{}: names `{name}`", shown(path))).collect(),
+        }
+    }));
+}
+
+#[test]
+fn a_dialect_is_found_in_any_spelling() {
+    assert_eq!(dialects_in("ResultShapes::Speckit, DCC-MCP"), ["speckit", "dcc"]);
+    assert!(dialects_in("// Spec Kit succeeded").is_empty());
+}
+
+/// `dcc` is part of no English word that the sources have.
+fn dialects_in(text: &str) -> Vec<&'static str> {
+    let text = text.to_lowercase();
+    DIALECTS.iter().copied().filter(|name| text.contains(name)).collect()
+}
+
 /// Never on the network: what is being built is already here.
 fn cargo_metadata() -> serde_json::Value {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
