@@ -6,6 +6,7 @@ mod filter;
 mod going;
 mod look;
 mod shared;
+mod specify;
 mod test;
 mod triggers;
 mod upkeep;
@@ -16,6 +17,7 @@ pub use filter::Filter;
 pub use going::{Compat, Going};
 pub use look::{Diff, Events, Logs, Runs, RunsCommand, Show};
 pub use shared::{BudgetCommand, Budgets, Limits, Publish, Serve, Wait};
+pub use specify::{Specify, SpecifyCommand, WorkflowCommand, WorkflowStatus};
 pub use test::Test;
 pub use triggers::{Triggers, TriggersCheck, TriggersCommand, TriggersHistory, TriggersNext};
 pub use upkeep::{Backup, Doctor, Gc};
@@ -65,6 +67,7 @@ pub enum Command {
     Doctor(Doctor),
     Gc(Gc),
     Backup(Backup),
+    Specify(Specify),
     Completions(Completions),
 }
 

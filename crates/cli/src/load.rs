@@ -25,9 +25,24 @@ pub struct Opened {
     /// The file that was laid over the workflow, if one had a block for it.
     pub overrides: Option<String>,
     pub companions: Companions,
+    /// Sources that change nothing in it: overrides of the project, beside overlays.
+    unused: usize,
 }
 
 impl Opened {
+    /// The text of the file, and of what was laid over it.
+    pub fn texts(&self) -> (String, String) {
+        let mut texts = self.sources.iter().map(|source| &*source.text);
+        let file = texts.next().unwrap_or_default().to_owned();
+        let over: Vec<&str> = texts.skip(self.unused).collect();
+        let over = match over.as_slice() {
+            [] => String::new(),
+            [only] => (*only).to_owned(),
+            several => speckit::joined(several.iter().copied()),
+        };
+        (file, over)
+    }
+
     /// Says which overrides are in force, where nothing else shows them, and what else is worth knowing.
     pub fn note(&self, screen: &Screen) -> String {
         let overrides =
@@ -128,11 +143,20 @@ pub fn open(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
             words,
             sources,
             findings: diagnostics,
+            unused: usize::from(over_name.is_some() && dialect == Dialect::Speckit),
             overrides: over_name.filter(|_| !unused),
             companions: files::companions(&name),
         }),
         None => Err(Refusal { file: Some(name), sources, findings: diagnostics }),
     }
+}
+
+/// The text of a Spec Kit workflow and of the overlays of its project.
+pub fn texts(file: &Path) -> Result<(String, String), Refusal> {
+    let (file, options) = sources(file, &Reading::default(), None)?;
+    let text = |text: &Text| String::from_utf8_lossy(&text.bytes).into_owned();
+    let overlays: Vec<String> = options.overlays.iter().map(text).collect();
+    Ok((text(&file), speckit::joined(overlays.iter().map(String::as_str))))
 }
 
 /// Where a workflow that the user names is, whoever asks for it from wherever.
@@ -153,13 +177,13 @@ impl Reader for Files {
             let error = refusal.findings.iter().find(|finding| finding.is_error());
             error.map_or_else(String::new, |finding| finding.message.clone())
         })?;
-        let texts: Vec<String> = opened.sources.iter().map(|source| source.text.to_string()).collect();
+        let (source, overrides) = opened.texts();
         Ok(Definition {
             file: location(file).unwrap_or_else(|| file.to_owned()),
             plan: opened.plan,
             words: opened.words,
-            source: texts.first().cloned().unwrap_or_default(),
-            overrides: texts.get(1).cloned().unwrap_or_default(),
+            source,
+            overrides,
         })
     }
 }

@@ -14,6 +14,7 @@ mod load;
 mod named;
 mod replace;
 mod show;
+mod specify;
 mod terminal;
 mod triggers;
 
@@ -53,7 +54,7 @@ fn explain(usage: &clap::Error) -> Status {
     let _ = usage.print();
     match usage.exit_code() {
         0 => Status::Done,
-        _ if commands::compat::is_late(usage) => Status::Failed,
+        _ if specify::is_late(usage) => Status::Failed,
         _ => Status::Refused,
     }
 }

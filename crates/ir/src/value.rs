@@ -80,6 +80,20 @@ impl Value {
         }
     }
 
+    /// Whether it is null, false, zero, or a text, list or map without content: what Python calls false.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Bool(flag) => !flag,
+            Self::Int(int) => *int == 0,
+            Self::Float(float) => *float == 0.0,
+            Self::Text(text) => text.is_empty(),
+            Self::Sealed(_) => false,
+            Self::List(items) => items.is_empty(),
+            Self::Map(map) => map.is_empty(),
+        }
+    }
+
     /// The word for this kind of value in messages.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -150,8 +150,43 @@ pub struct Step {
     pub outputs: IndexMap<Arc<str>, Output>,
     pub env: Bindings,
     pub policy: Policy,
+    /// What its record shows where its output says nothing; none is [`Recorded::default`].
+    pub recorded: Option<Box<Recorded>>,
     pub kind: Kind<Vec<Step>>,
     pub span: Span,
+}
+
+/// Members of a step's record that the file gives, for dialects whose records have them. A member of the step's output with
+/// the same name comes first, unless it is empty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    pub integration: Value,
+    pub model: Value,
+    pub options: Value,
+    pub input: Value,
+}
+
+impl Default for Recorded {
+    fn default() -> Self {
+        let empty = || Value::map::<&str>([]);
+        Self { integration: Value::Null, model: Value::Null, options: empty(), input: empty() }
+    }
+}
+
+impl Recorded {
+    /// What the record of a step shows beside its output, whose members `own` gives.
+    pub fn beside(&self, own: impl Fn(&str) -> Option<Value>) -> [(&'static str, Value); 4] {
+        let member = |name: &'static str, given: &Value| {
+            let own = own(name).filter(|own| !own.is_empty());
+            (name, own.unwrap_or_else(|| given.clone()))
+        };
+        [
+            member("integration", &self.integration),
+            member("model", &self.model),
+            member("options", &self.options),
+            member("input", &self.input),
+        ]
+    }
 }
 
 /// What a step does. `B` is how the steps inside a scope are held.

@@ -67,7 +67,7 @@ pub const FAILURE_CLASSES: &[&str] = &windlass_engine::class::ALL;
 pub use windlass_engine::{
     Asker, Choice, Claim, CoordinatorEvent, CoordinatorState, CoordinatorWhat, Decision, Event, Failure,
     GateDecision, Input, Job, Kept, Lineage, Outcome, Path, Program, Reach, Refused, RunId, RunPhase,
-    StepPhase, StepView, Timestamp, View, What, Work, says_no,
+    StepPhase, StepView, Timestamp, View, What, Work, is_abort, is_raised, says_no,
 };
 pub use windlass_executors::{
     BoxFuture, Context, Environment, Executor, FINDS_ORPHANS, Line, Problem, Returned, Script, Stream, Traits,

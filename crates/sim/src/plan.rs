@@ -119,6 +119,7 @@ fn step(node: &Node) -> Step {
         outputs: produces,
         env: IndexMap::new(),
         policy: policy(&node.policy),
+        recorded: None,
         kind,
         span: Span::default(),
     };

@@ -1,10 +1,10 @@
 //! Following a run until nobody drives it any more: as a live view on a terminal, as lines elsewhere, as JSON for programs. Here a
 //! gate is answered in place, and Ctrl-C is heard.
 
-use super::ask::Asker;
+use super::face::Audience;
 use super::signals::{Signals, Stop};
 use crate::answer;
-use crate::args::{Compat, Json};
+use crate::args::Json;
 use crate::data;
 use crate::show::Screen;
 use crate::show::live::question::{Decided, Key, Question};
@@ -31,8 +31,6 @@ pub struct Watching<'a> {
     /// Who that is.
     pub by: &'a str,
     pub screen: &'a Screen,
-    /// It is shown as another program would show it.
-    pub compat: Option<Compat>,
 }
 
 /// Why a run is not followed any more.
@@ -52,9 +50,13 @@ pub async fn attend(
     door: &Door,
     signals: &mut Signals,
     watching: &Watching<'_>,
+    audience: Option<Box<dyn Audience>>,
 ) -> Result<End, Error> {
     let run = following.id.clone();
-    let mut show = Show::new(&run, door, watching)?;
+    let mut show = match audience {
+        Some(audience) => Show::To(audience),
+        None => Show::new(&run, door, watching)?,
+    };
     let (mut updates, mut stopping) = (Vec::new(), None);
     loop {
         tokio::select! {
@@ -98,26 +100,12 @@ enum Show {
     Json(Option<Json>),
     Lines(Progress),
     Live(Box<Live>),
-    /// Somebody is asked at gates line by line.
-    Asks(Box<Asks>),
-}
-
-/// A run at whose gates somebody is asked.
-struct Asks {
-    view: View,
-    asker: Asker,
-    /// None where a program reads what is printed.
-    progress: Option<Progress>,
+    /// In the manner of another program.
+    To(Box<dyn Audience>),
 }
 
 impl Show {
     fn new(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<Self, Error> {
-        if let (Some(Compat::Speckit), true) = (watching.compat, watching.attended) {
-            let view = view(run, door, watching)?;
-            let asker = Asker::new(run, &view, door, watching.by);
-            let progress = watching.json.is_none().then(Progress::default);
-            return Ok(Self::Asks(Box::new(Asks { view, asker, progress })));
-        }
         match watching.json {
             Some(Json::All) => return Ok(Self::Json(Some(Json::All))),
             Some(Json::Final) => return Ok(Self::Json(None)),
@@ -133,17 +121,7 @@ impl Show {
     fn tell(&mut self, run: &RunId, update: Update) -> Result<(), Error> {
         match (self, update) {
             (Self::Live(live), update) => return live.tell(update),
-            (Self::Asks(asks), Update::Event { seq, event }) => {
-                if seq > asks.view.events {
-                    asks.view.apply(&event).map_err(|cause| Error::contradictory(run, cause))?;
-                    asks.asker.hear(&event);
-                }
-                let line = asks.progress.as_mut().and_then(|progress| progress.line(&event));
-                line.iter().for_each(|line| answer::remark(line));
-            }
-            (Self::Asks(asks), Update::Line(line)) => {
-                asks.progress.iter().for_each(|_| answer::remark(&progress::output(&line)));
-            }
+            (Self::To(audience), update) => return audience.tell(update),
             (_, Update::Notice(text)) => answer::remark(&text),
             (Self::Json(Some(_)), Update::Event { seq, event }) => {
                 // Nobody may be reading any more, which is no reason to stop the work.
@@ -160,14 +138,15 @@ impl Show {
 
     fn stopping(&mut self) {
         match self {
-            Self::Json(_) | Self::Lines(_) | Self::Asks(_) => answer::remark(STOPPING),
+            Self::Json(_) | Self::Lines(_) => answer::remark(STOPPING),
+            Self::To(audience) => audience.stopping(),
             Self::Live(live) => live.stopping(),
         }
     }
 
     fn end(&mut self) {
         match self {
-            Self::Json(_) | Self::Lines(_) | Self::Asks(_) => {}
+            Self::Json(_) | Self::Lines(_) | Self::To(_) => {}
             Self::Live(live) => live.end(),
         }
     }
@@ -176,7 +155,7 @@ impl Show {
         match self {
             Self::Json(_) | Self::Lines(_) => std::future::pending().await,
             Self::Live(live) => live.next().await,
-            Self::Asks(asks) => asks.asker.next(&asks.view).await,
+            Self::To(audience) => audience.next().await,
         }
     }
 }
@@ -189,7 +168,7 @@ fn view(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<View, Error
     }
 }
 
-const STOPPING: &str = "stopping; Ctrl-C again ends it at once";
+pub const STOPPING: &str = "stopping; Ctrl-C again ends it at once";
 
 /// A frame follows a change no sooner than this.
 const FRAME: Duration = Duration::from_millis(50);

@@ -1,11 +1,9 @@
 //! One file per command.
 
-mod ask;
 mod backup;
 mod budgets;
 mod cancel;
 mod carry;
-pub mod compat;
 mod completions;
 mod convert;
 mod decide;
@@ -13,8 +11,9 @@ mod diff;
 mod doctor;
 mod eval;
 mod events;
+pub mod face;
 mod fmt;
-mod follow;
+pub mod follow;
 mod gc;
 mod graph;
 mod inputs;
@@ -23,7 +22,7 @@ mod logs;
 mod plan;
 mod publish;
 mod retry;
-mod run;
+pub mod run;
 mod runs;
 mod schema;
 mod serve;
@@ -73,6 +72,7 @@ pub fn run(command: Command, screens: Screens) -> Answer {
         Command::Doctor(args) => doctor::run(&args, &screens.stdout),
         Command::Gc(args) => gc::run(args, &screens.stdout),
         Command::Backup(args) => backup::run(&args),
+        Command::Specify(args) => crate::specify::run(args, &screens),
         Command::Completions(args) => completions::run(&args),
     }
 }

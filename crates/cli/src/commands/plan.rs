@@ -11,11 +11,14 @@ use serde_json::Value as Json;
 use windlass_ir::expr::Namespace;
 use windlass_ir::plan::{Batch, Given, InputOutline, Origin, Outline, Parameters, StepOutline};
 use windlass_ir::workflow::RunInput;
-use windlass_ir::{Code, Diagnostic, Duration, Value};
+use windlass_ir::{Code, Diagnostic, Duration, Plan, Value};
 
 pub fn run(args: args::PlanCommand, screens: &Screens) -> Answer {
     let json = args.json;
-    match prepare(args.what, None) {
+    let given = |_: &Plan, params: Vec<(String, String)>| {
+        params.into_iter().map(|(name, text)| (name, Given::Text(text))).collect()
+    };
+    match prepare(args.what, given) {
         Ok((opened, parameters)) if json => as_json(&opened, &parameters, &screens.stderr),
         Ok((opened, parameters)) => as_text(&opened, &parameters, screens),
         Err(refusal) if json => refusal.answer_with_json(&screens.stderr),
@@ -24,9 +27,12 @@ pub fn run(args: args::PlanCommand, screens: &Screens) -> Answer {
 }
 
 /// A workflow with the values it would start with.
-pub fn prepare(args: args::Plan, compat: Option<args::Compat>) -> Result<(Opened, Parameters), Refusal> {
+pub fn prepare(
+    args: args::Plan,
+    given: impl FnOnce(&Plan, Vec<(String, String)>) -> Vec<(String, Given)>,
+) -> Result<(Opened, Parameters), Refusal> {
     let opened = load::open(&args.file, &args.reading)?;
-    let texts = super::compat::given(compat, &opened.plan, args.params);
+    let texts = given(&opened.plan, args.params);
     let whole = match (&args.input_file, &opened.plan.input) {
         (Some(file), RunInput::Open(_)) => Some(load::value(file)?),
         (Some(file), RunInput::Declared) => Some(load::object(file)?),

@@ -1,12 +1,13 @@
 //! `windlass retry`: starts a run once more with what is kept of it, or says what that would do.
 
+use super::face::{Face, Own};
 use super::run::{Start, laid_over, launch, nobody_for, surroundings_of};
 use super::{refused, several};
 use crate::answer::{Answer, Status};
 use crate::load;
 use crate::show::words::one_line;
 use crate::show::{Screen, Screens};
-use crate::{args, data};
+use crate::{args, data, specify};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,6 +56,8 @@ fn all(args: &args::Retry, folder: &Path, engine: &Engine, screens: &Screens) ->
 
 fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: &Screens) -> Answer {
     let json = args.driving.json.is_some();
+    let (own, other) = (Own { json }, specify::Manner::starting(&args.driving));
+    let face: &dyn Face = if args.driving.compat.is_some() { &other } else { &own };
     let refuse = |error: &Error| super::run::refused_start(error, json);
     let view = match engine.view(&run) {
         Ok(view) => view,
@@ -74,9 +77,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
                 if !note.is_empty() {
                     crate::answer::remark(note.trim_end());
                 }
-                let mut texts = opened.sources.iter().map(|source| source.text.to_string());
-                let (source, overrides) =
-                    (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
+                let (source, overrides) = opened.texts();
                 (opened.plan, source, overrides)
             }
             Err(refusal) if json => return refusal.answer_with_json(&screens.stderr),
@@ -86,7 +87,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
     let same = args.params.is_empty() && plan.digest == view.program().plan.digest;
     let inputs = match same {
         true => view.inputs().clone(),
-        false => match laid_over(&plan, view.inputs(), args.params.clone(), None) {
+        false => match laid_over(&plan, view.inputs(), Own { json }.given(&plan, args.params.clone())) {
             Ok(inputs) => inputs.to_value(),
             Err(answer) => return *answer,
         },
@@ -98,7 +99,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
     if args.several.dry_run {
         return told(&run, &found, json, &screens.stdout);
     }
-    let mut from = match surroundings_of(&args.driving, screens) {
+    let mut from = match surroundings_of(&args.driving, face, screens) {
         Ok(from) => from,
         Err(answer) => return *answer,
     };
@@ -127,7 +128,7 @@ fn one(args: &args::Retry, folder: &Path, engine: &Engine, run: RunId, screens: 
         from,
         beginning: found.beginning,
     };
-    launch(folder, start, args.run_id.as_deref(), args.detach, &args.driving, &screens.stderr)
+    launch(folder, start, args.run_id.as_deref(), args.detach, (&args.driving, face), &screens.stderr)
 }
 
 /// A path that the run was started with.

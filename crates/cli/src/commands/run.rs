@@ -1,17 +1,17 @@
 //! `windlass run` and `windlass resume`: drives a run, or follows the owner that does, until it ends or waits for people.
 
+use super::face::{Face, Followed, Own};
 use super::follow::{self, End, Watching};
 use super::serve::listen;
 use super::signals::Signals;
-use super::{block_on, compat, inputs, plan, refused, remark_on_orphans};
+use super::{block_on, inputs, plan, refused, remark_on_orphans};
 use crate::answer::{self, Answer, Status};
-use crate::args::{self, Driving, Json};
+use crate::args::{self, Driving};
 use crate::load::{self, Opened, Refusal};
 use crate::show::{Screen, Screens};
-use crate::{data, files, show};
-use serde_json::{Value as Value_, json};
+use crate::{data, files, specify};
+use serde_json::json;
 use std::convert::Infallible;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -19,66 +19,55 @@ use windlass_dialects::DIALECTS;
 use windlass_dialects::Dialect;
 use windlass_ir::plan::{Given, Parameters, PlanStep};
 use windlass_ir::workflow::{Action, BuiltinKind, Kind, RunInput, Words};
-use windlass_ir::{Diagnostic, Plan, RunStatus, Value};
-use windlass_runtime::report;
+use windlass_ir::{Diagnostic, Plan, Value};
 use windlass_runtime::{
-    Beginning, Clock, Config, Door, Durability, Engine, Error, Following, Program, Query, Reach, Request,
-    RunId, Surroundings, View, new_id, private,
+    Beginning, Clock, Config, Door, Durability, Engine, Error, Following, Program, Reach, Request, RunId,
+    Surroundings, View, new_id, private,
 };
 
 pub fn run(mut args: args::Run, screens: &Screens) -> Answer {
-    let compat = args.driving.compat;
-    args.what.reading.raises_late = compat.is_some();
-    let found = match compat {
-        Some(args::Compat::Speckit) => files::by_installed_name(&args.what.file),
-        None => files::by_name(&args.what.file),
-    };
-    match found.and_then(|found| files::enabled(found.as_ref().unwrap_or(&args.what.file)).map(|()| found)) {
-        Ok(Some(found)) => args.what.file = found,
-        // There a file that is named by its path is what it is.
-        Ok(None) => args.what.reading.as_written |= compat.is_some(),
-        Err(unreadable) => {
-            return in_words_of(compat, refused_file(&unreadable.into(), &args.driving, screens));
-        }
+    if args.driving.compat.is_some() {
+        return specify::start(args, screens);
     }
-    in_words_of(compat, begin(args, screens))
+    let file = &args.what.file;
+    let found =
+        files::by_name(file).and_then(|found| files::enabled(found.as_ref().unwrap_or(file)).map(|()| found));
+    match found {
+        Ok(found) => args.what.file = found.unwrap_or(args.what.file),
+        Err(unreadable) => return refused_file(&unreadable.into(), &args.driving, screens),
+    }
+    let face = Own { json: args.driving.json.is_some() };
+    begin(args, &face, screens)
 }
 
-/// Keeps the ways of another program, where that was asked for.
-fn in_words_of(compat: Option<args::Compat>, answer: Answer) -> Answer {
-    match compat {
-        Some(compat) => compat::answer(compat, answer),
-        None => answer,
-    }
-}
-
-fn refused_file(refusal: &Refusal, driving: &Driving, screens: &Screens) -> Answer {
+pub fn refused_file(refusal: &Refusal, driving: &Driving, screens: &Screens) -> Answer {
     match driving.json.is_some() {
         true => refusal.answer_with_json(&screens.stderr),
         false => refusal.answer(&screens.stderr),
     }
 }
 
-fn begin(mut args: args::Run, screens: &Screens) -> Answer {
+/// Starts a run and follows it.
+pub fn begin(mut args: args::Run, face: &dyn Face, screens: &Screens) -> Answer {
     let file = args.what.file.clone();
     let json = args.driving.json.is_some();
     let folder = data::folder(&args.data, Some(&file));
-    let compat = args.driving.compat;
-    if !json && args.going.only.is_none() && compat.is_none() {
+    if face.asks_for_inputs() && args.going.only.is_none() {
         let asked = inputs::asked(&args.what, &screens.stderr);
         args.what.params.extend(asked);
     }
     let prepared = match &args.going.only {
         None => {
-            plan::prepare(args.what, compat).map_err(|refusal| refused_file(&refusal, &args.driving, screens))
+            let given = |plan: &Plan, params| face.given(plan, params);
+            plan::prepare(args.what, given).map_err(|refusal| refused_file(&refusal, &args.driving, screens))
         }
-        Some(_) => recorded(&folder, &args.what, &args.going, &args.driving, screens),
+        Some(_) => recorded(&folder, &args.what, &args.going, (&args.driving, face), screens),
     };
     let (opened, inputs) = match prepared {
         Ok(prepared) => prepared,
         Err(answer) => return answer,
     };
-    let mut from = match surroundings_of(&args.driving, screens) {
+    let mut from = match surroundings_of(&args.driving, face, screens) {
         Ok(from) => from,
         Err(answer) => return *answer,
     };
@@ -95,13 +84,11 @@ fn begin(mut args: args::Run, screens: &Screens) -> Answer {
     if !note.is_empty() {
         answer::remark(note.trim_end());
     }
-    let mut texts = opened.sources.iter().map(|source| source.text.to_string());
-    let (source, overrides) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
+    let (source, overrides) = opened.texts();
     let (file, inputs) = (load::location(&file), inputs.to_value());
     let by = data::login(args.by);
     let start = Start { plan: opened.plan, source, overrides, file, inputs, by, from, beginning };
-    let run_id = args.run_id.or_else(|| compat.and_then(compat::run_id));
-    launch(&folder, start, run_id.as_deref(), args.detach, &args.driving, &screens.stderr)
+    launch(&folder, start, args.run_id.as_deref(), args.detach, (&args.driving, face), &screens.stderr)
 }
 
 /// A workflow with what a run was started with, and the parameters laid over that.
@@ -109,7 +96,7 @@ fn recorded(
     folder: &Path,
     what: &args::Plan,
     going: &args::Going,
-    driving: &Driving,
+    (driving, face): (&Driving, &dyn Face),
     screens: &Screens,
 ) -> Result<(Opened, Parameters), Answer> {
     let opened =
@@ -119,8 +106,8 @@ fn recorded(
         engine.view(&engine.find(going.inputs_from.as_deref().unwrap_or_default())?)
     };
     let view = view().map_err(|error| refused_start(&error, driving.json.is_some()))?;
-    let inputs = laid_over(&opened.plan, view.inputs(), what.params.clone(), driving.compat)
-        .map_err(|answer| *answer)?;
+    let given = face.given(&opened.plan, what.params.clone());
+    let inputs = laid_over(&opened.plan, view.inputs(), given).map_err(|answer| *answer)?;
     Ok((opened, inputs))
 }
 
@@ -160,7 +147,7 @@ pub(super) fn launch(
     start: Start,
     id: Option<&str>,
     detach: bool,
-    driving: &Driving,
+    (driving, face): (&Driving, &dyn Face),
     screen: &Screen,
 ) -> Answer {
     let json = driving.json.is_some();
@@ -181,9 +168,7 @@ pub(super) fn launch(
     if let Err(error) = Program::new(start.plan.clone()) {
         return refused_start(&error.into(), json);
     }
-    if let (Some(compat), false) = (driving.compat, json) {
-        answer::line(&compat::beginning(compat, &start.plan));
-    }
+    face.begins(&start.plan);
     if let (Some(at), false) = (start.beginning.at, json || detach) {
         answer::remark(&format!("the run begins at {at}; Ctrl-C leaves it to `windlass serve`"));
     }
@@ -202,7 +187,7 @@ pub(super) fn launch(
     };
     match run.filter(|_| detach) {
         Some(run) => self::detach(folder, run, &request, json),
-        None => drive(folder, request, driving, &by, screen),
+        None => drive(folder, request, (driving, face), &by, screen),
     }
 }
 
@@ -337,10 +322,15 @@ fn is_for_others(step: &PlanStep, config: Option<&Config>) -> bool {
 }
 
 pub fn resume(args: args::Resume, screens: &Screens) -> Answer {
-    in_words_of(args.driving.compat, go_on(args, screens))
+    if args.driving.compat.is_some() {
+        return specify::resume(args, screens);
+    }
+    let face = Own { json: args.driving.json.is_some() };
+    go_on(args, &face, screens)
 }
 
-fn go_on(args: args::Resume, screens: &Screens) -> Answer {
+/// Resumes a run and follows it.
+pub fn go_on(args: args::Resume, face: &dyn Face, screens: &Screens) -> Answer {
     let json = args.driving.json.is_some();
     let Some(name) = &args.run else { return super::serve::resume_all(&args, &screens.stderr) };
     let (folder, engine, run) = match data::find(&args.data, name) {
@@ -351,32 +341,30 @@ fn go_on(args: args::Resume, screens: &Screens) -> Answer {
         Ok(view) => view,
         Err(error) => return refused_start(&error, json),
     };
-    let changes = match changed_inputs(&view, args.params, args.driving.compat) {
+    let changes = match changed_inputs(&view, args.params, face) {
         Ok(changes) => changes,
         Err(answer) => return *answer,
     };
     drop(engine);
-    let mut from = match surroundings_of(&args.driving, screens) {
+    let mut from = match surroundings_of(&args.driving, face, screens) {
         Ok(from) => from,
         Err(answer) => return *answer,
     };
     from.config = Config::recorded(view.about()).or_else(|| data::config(None, &folder));
     let by = data::login(args.by);
     let request = Request::Resume { run, changes, by: by.clone(), from };
-    drive(&folder, request, &args.driving, &by, &screens.stderr)
+    drive(&folder, request, (&args.driving, face), &by, &screens.stderr)
 }
 
-/// Parameters given anew, converted by the types that the run's plan declares.
-fn changed_inputs(
-    view: &View,
-    params: Vec<(String, String)>,
-    compat: Option<args::Compat>,
-) -> Result<Value, Box<Answer>> {
+/// The parameters that are given again, converted by the types that the run's plan declares.
+fn changed_inputs(view: &View, params: Vec<(String, String)>, face: &dyn Face) -> Result<Value, Box<Answer>> {
     if params.is_empty() {
         return Ok(Value::map::<&str>([]));
     }
-    let names: Vec<String> = params.iter().map(|(name, _)| name.clone()).collect();
-    let all = laid_over(&view.program().plan, view.inputs(), params, compat)?;
+    let plan = &view.program().plan;
+    let given = face.given(plan, params);
+    let names: Vec<String> = given.iter().map(|(name, _)| name.clone()).collect();
+    let all = laid_over(plan, view.inputs(), given)?;
     let changed = all.values.into_iter().filter(|(name, _)| names.iter().any(|changed| **changed == **name));
     Ok(Value::map(changed.map(|(name, (value, _))| (name, value))))
 }
@@ -385,8 +373,7 @@ fn changed_inputs(
 pub(super) fn laid_over(
     plan: &Plan,
     before: &Value,
-    params: Vec<(String, String)>,
-    compat: Option<args::Compat>,
+    params: Vec<(String, Given)>,
 ) -> Result<Parameters, Box<Answer>> {
     let declared = |name: &str| plan.input != RunInput::Declared || plan.parameters.contains_key(name);
     let mut given: indexmap::IndexMap<String, Given> = match before {
@@ -409,7 +396,7 @@ pub(super) fn laid_over(
             return Err(Box::new(Answer { stderr, ..Answer::new(Status::Refused) }));
         }
     };
-    given.extend(compat::given(compat, plan, params));
+    given.extend(params);
     plan.parameters(&given, words(&plan.dialect)).map_err(|findings| bad_parameters(&findings))
 }
 
@@ -426,18 +413,14 @@ fn words(dialect: &str) -> &'static Words {
 }
 
 /// Where a run is driven from, or why that is refused.
-pub(super) fn surroundings_of(driving: &Driving, screens: &Screens) -> Result<Surroundings, Box<Answer>> {
-    let from = surroundings(
-        driving.script.as_deref(),
-        driving.virtual_time,
-        driving.wait || is_attended(driving.compat),
-    );
+pub(super) fn surroundings_of(
+    driving: &Driving,
+    face: &dyn Face,
+    screens: &Screens,
+) -> Result<Surroundings, Box<Answer>> {
+    let wait = driving.wait || face.is_attended();
+    let from = surroundings(driving.script.as_deref(), driving.virtual_time, wait);
     from.map_err(|refusal| Box::new(refused_file(&refusal, driving, screens)))
-}
-
-/// Whoever sits at a terminal can decide there or in another one, or end this with Ctrl-C. Spec Kit asks whoever can type.
-pub(super) fn is_attended(compat: Option<args::Compat>) -> bool {
-    std::io::stdin().is_terminal() && (compat.is_some() || std::io::stdout().is_terminal())
 }
 
 /// Those of this process, with a script in place of what it cannot do.
@@ -461,7 +444,13 @@ pub(super) fn refused_start(error: &Error, json: bool) -> Answer {
     }
 }
 
-fn drive(folder: &Path, request: Request, driving: &Driving, by: &str, screen: &Screen) -> Answer {
+fn drive(
+    folder: &Path,
+    request: Request,
+    (driving, face): (&Driving, &dyn Face),
+    by: &str,
+    screen: &Screen,
+) -> Answer {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -471,7 +460,7 @@ fn drive(folder: &Path, request: Request, driving: &Driving, by: &str, screen: &
             };
         }
     };
-    let answer = runtime.block_on(follow_to_the_end(folder, request, driving, by, screen));
+    let answer = runtime.block_on(follow_to_the_end(folder, request, (driving, face), by, screen));
     // Whatever is still at work is ended with the runtime; the journal knows where to go on.
     drop(runtime);
     answer
@@ -483,7 +472,7 @@ const UNREACHABLE_MAX: u32 = 5;
 async fn follow_to_the_end(
     folder: &Path,
     request: Request,
-    driving: &Driving,
+    (driving, face): (&Driving, &dyn Face),
     by: &str,
     screen: &Screen,
 ) -> Answer {
@@ -520,15 +509,17 @@ async fn follow_to_the_end(
     let id = following.id.clone();
     let watching = Watching {
         folder,
-        // Another program prints nothing before the end.
-        json: if driving.compat.is_some() { driving.json.map(|_| Json::Final) } else { driving.json },
+        json: driving.json,
         virtual_time: driving.virtual_time,
-        attended: is_attended(driving.compat),
+        attended: face.is_attended(),
         by,
         screen,
-        compat: driving.compat,
     };
-    match follow::attend(following, &door, &mut signals, &watching).await {
+    let audience = match face.audience(&Followed { run: &id, door: &door, folder, by }) {
+        Ok(audience) => audience,
+        Err(error) => return refused(&error),
+    };
+    match follow::attend(following, &door, &mut signals, &watching, audience).await {
         // What is true stands on the disk, and another process has to read it.
         Err(Error::Store(error)) if error.is_fatal() => {
             let answer = refused(&error.into());
@@ -541,17 +532,9 @@ async fn follow_to_the_end(
             );
             Answer { stderr, ..Answer::new(Status::Stopped) }
         }
-        Ok(End::Stopped) => {
-            let stderr = format!("stopped; go on with `windlass resume {id}`\n");
-            let stdout = if json {
-                result(&door, folder, &id, RunStatus::Running, driving).stdout
-            } else {
-                String::new()
-            };
-            Answer { stdout, stderr, status: Status::Stopped }
-        }
-        Ok(End::Rests(status)) => {
-            let answer = result(&door, folder, &id, status, driving);
+        Ok(end @ End::Stopped) => result(&door, folder, &id, end, face),
+        Ok(end @ End::Rests(_)) => {
+            let answer = result(&door, folder, &id, end, face);
             if let Some((engine, listening)) = listening {
                 // Clients follow their runs in this process. Whoever comes after the last of them is not let in.
                 let left = async {
@@ -604,47 +587,13 @@ async fn begun(
     }
 }
 
-fn result(door: &Door, folder: &Path, id: &RunId, status: RunStatus, driving: &Driving) -> Answer {
-    let json = driving.json.is_some();
-    let looked;
+fn result(door: &Door, folder: &Path, run: &RunId, end: End, face: &dyn Face) -> Answer {
     let engine = match door {
-        Door::Owner(engine) => &**engine,
-        Door::Client(_) => match data::look(folder) {
-            Ok(engine) => {
-                looked = engine;
-                &looked
-            }
-            Err(error) => return refused(&error),
-        },
+        Door::Owner(engine) => Ok(engine.clone()),
+        Door::Client(_) => data::look(folder),
     };
-    let view = match engine.view(id) {
-        Ok(view) => view,
-        Err(error) => return refused(&error),
-    };
-    let result: Value_ = engine.result_of(id, &view);
-    let mut answer = Answer::new(status.into());
-    if let Some(compat) = driving.compat {
-        answer.stdout = compat::ending(compat, id, &engine.report(id, &view), json);
-    } else if json {
-        answer.stdout = format!("{result}\n");
-    } else {
-        answer.stderr = show::progress::ending(id, &result, report::is_resumable(&view));
-        answer.stderr += &others(engine, id);
-    }
-    answer
-}
-
-/// One line when other runs of the folder are waiting for somebody to go on with them.
-fn others(engine: &Engine, id: &RunId) -> String {
-    let unfinished =
-        engine.runs(&Query { limit: 1_000, unfinished_only: true, ..Query::default() }).unwrap_or_default();
-    let others = unfinished
-        .iter()
-        .filter(|row| row.run != *id && !engine.is_live(&row.run) && row.row.ended_at.is_none())
-        .count();
-    match others {
-        0 => String::new(),
-        1 => "one other run is not finished: see `windlass runs --unfinished`\n".to_owned(),
-        count => format!("{count} other runs are not finished: see `windlass runs --unfinished`\n"),
+    match engine.and_then(|engine| Ok((engine.view(run)?, engine))) {
+        Ok((view, engine)) => face.ended(&engine, run, &view, end),
+        Err(error) => refused(&error),
     }
 }

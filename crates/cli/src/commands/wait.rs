@@ -1,7 +1,7 @@
 //! `windlass wait`: until runs have ended, or wait for people.
 
+use super::face::{Face, Own};
 use super::follow::{self, End, Watching};
-use super::run::is_attended;
 use super::signals::Signals;
 use super::{block_on, refused};
 use crate::answer::{Answer, Status, remark};
@@ -57,12 +57,11 @@ async fn watched(folder: &Path, door: &Door, following: Following, screen: &Scre
         folder,
         json: None,
         virtual_time: false,
-        attended: is_attended(None),
+        attended: Own { json: false }.is_attended(),
         by: &by,
         screen,
-        compat: None,
     };
-    match follow::attend(following, door, &mut signals, &watching).await {
+    match follow::attend(following, door, &mut signals, &watching, None).await {
         Ok(End::Left | End::Stopped) => Ok(false),
         // Whether the owner has died meanwhile is seen in how the run stands.
         Ok(End::Rests(_)) | Err(Error::OwnerGone(_)) => Ok(true),

@@ -19,6 +19,7 @@ mod plan;
 mod programs;
 mod recover;
 mod schema;
+mod specify;
 mod support;
 mod terminals;
 mod tidy;

@@ -7,8 +7,8 @@ use super::yaml::{Map, Yaml};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::workflow::{
-    BranchFailure, Choose, ForEach, Guard, Input, ItemFailure, Items, Kind, Output, Parallel, Repeat,
-    RepeatTest, Step,
+    BranchFailure, Choose, ForEach, Guard, Input, ItemFailure, Items, Kind, Output, Parallel, Recorded,
+    Repeat, RepeatTest, Step,
 };
 use windlass_ir::{Type, Value};
 
@@ -40,6 +40,22 @@ fn handler(body: &[Step], shared: &Shared) -> Yaml {
     }
 }
 
+/// The members that are not as in every record.
+fn recorded(recorded: &Recorded) -> Yaml {
+    let plain = Recorded::default();
+    let mut map = Map::in_lines();
+    let members = [
+        ("integration", &recorded.integration, &plain.integration),
+        ("model", &recorded.model, &plain.model),
+        ("options", &recorded.options, &plain.options),
+        ("input", &recorded.input, &plain.input),
+    ];
+    for (name, value, _) in members.into_iter().filter(|(_, value, plain)| value != plain) {
+        map.put(name, value);
+    }
+    map.into()
+}
+
 /// `outer` provides the identity and the condition, `inner` the work; they differ only if the stage is guarded.
 fn parts(outer: &Step, inner: &Step, shared: &Shared) -> Map {
     let mut map = Map::in_lines();
@@ -61,6 +77,7 @@ fn parts(outer: &Step, inner: &Step, shared: &Shared) -> Map {
     map.put_filled("inputs", ports(&inner.inputs, input));
     map.put_filled("outputs", ports(&inner.outputs, output));
     map.put_filled("env", bindings(&outer.env));
+    map.put_some("recorded", outer.recorded.as_deref().map(recorded));
     map.put_filled("error_policy", shared.of_stage(outer, inner));
     map.put_some("compensate", outer.policy.compensate.as_ref().map(|target| &target.value));
     limits(&inner.policy, &mut map);

@@ -184,6 +184,7 @@ fn step(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, document: &Doc
         outputs: IndexMap::new(),
         env: IndexMap::new(),
         policy,
+        recorded: None,
         kind,
         span: table.span,
         needs,

@@ -173,6 +173,7 @@ fn for_item(draft: &Draft<'_>, policy: Policy) -> Step {
         outputs: IndexMap::new(),
         env: IndexMap::new(),
         policy,
+        recorded: None,
         kind: Kind::Action(Action::Task(task)),
         span,
     }

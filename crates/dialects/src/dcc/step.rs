@@ -175,6 +175,7 @@ pub fn plain(
         outputs: IndexMap::new(),
         env: IndexMap::new(),
         policy: Policy::once(),
+        recorded: None,
         kind,
         span,
     }

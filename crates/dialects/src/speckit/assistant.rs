@@ -25,6 +25,9 @@ pub struct Defaults {
     integration: Option<Bound>,
     model: Option<Bound>,
     options: IndexMap<Arc<str>, Value>,
+    /// As the file has them, for the records of steps.
+    pub said_integration: Option<Value>,
+    pub said_model: Option<Value>,
 }
 
 impl Defaults {
@@ -33,12 +36,18 @@ impl Defaults {
             integration: default_text(block, "integration", Code::WorkflowIntegrationType),
             model: default_text(block, "model", Code::WorkflowModelType),
             options: default_options(block),
+            said_integration: said(block, "integration"),
+            said_model: said(block, "model"),
         }
     }
 
     pub fn integration(&self) -> Option<&Bound> {
         self.integration.as_ref()
     }
+}
+
+fn said(block: &Table<'_>, key: &str) -> Option<Value> {
+    block.lookup(key).map(|entry| entry.value.to_value())
 }
 
 fn default_text(block: &Table<'_>, key: &'static str, code: Code) -> Option<Bound> {

@@ -1,13 +1,11 @@
 //! Gates: the question, the options, and the effect of a rejection.
 
 use super::bind::Binder;
-use super::document::python_text;
 use super::field::{self, bad, evaluated, evaluated_text, given, needed, present, text};
 use super::step::Around;
 use crate::table::Table;
 use crate::text::{Kind, Node};
 use std::sync::Arc;
-use windlass_ir::expr::Template;
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{Bound, Gate, OnReject};
 use windlass_ir::{Code, Spanned, Value};
@@ -37,10 +35,8 @@ fn message(table: &Table<'_>) -> Option<Bound> {
     let node = needed(table, "message", "write the question: `message: Ship it?`")?;
     let bound = evaluated(table, "message", node, Binder::default());
     match (&node.kind, node.to_value()) {
-        (Kind::Scalar(_), Value::Text(_)) => Some(bound),
-        (Kind::Scalar(_), value) if value != Value::Null => {
-            Some(Bound { template: Template::Constant(Value::text(python_text(&value))), ..bound })
-        }
+        // A number stays one in the record of the step.
+        (Kind::Scalar(_), value) if value != Value::Null => Some(bound),
         (_, _) => {
             bad(table, "message", node, "text");
             None

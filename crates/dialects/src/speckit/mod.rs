@@ -2,13 +2,16 @@
 //!
 //! `yaml11` gives the tree the meaning that Python would read, `overlays` edits its steps, `document` reads the top
 //! level, `inputs` the inputs of a run, `step` the common keys of steps, and one file per family of steps the rest.
-//! All of them read keys through `field`; `expr` parses expressions and `bind` resolves their names.
+//! All of them read keys through `field`; `expr` parses expressions and `bind` resolves their names. `definition` is
+//! a file as Spec Kit itself holds it, and `dump` writes it as Python would.
 
 mod assistant;
 mod bind;
 mod call;
+mod definition;
 mod dialect;
 mod document;
+mod dump;
 pub mod expr;
 mod fan;
 mod field;
@@ -22,6 +25,7 @@ mod shell;
 mod step;
 mod yaml11;
 
+pub use definition::{Definition, ascii, case, joined, member};
 pub use overlays::overlay_folder;
 pub(crate) use step::is_step_type;
 pub use step::type_of;

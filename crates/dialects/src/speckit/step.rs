@@ -11,7 +11,7 @@ use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::policy::{OnFailure, Policy};
 use windlass_ir::suggest::nearest;
-use windlass_ir::workflow::{Action, Ask, BuiltinKind, Choose, Kind, RepeatTest, Step};
+use windlass_ir::workflow::{Action, Ask, BuiltinKind, Choose, Kind, Recorded, RepeatTest, Step};
 use windlass_ir::{Code, Diagnostic, Duration, Span, Spanned, Value};
 
 /// The surroundings of a step: the file, the ids so far, and whether a fan-out repeats it.
@@ -292,10 +292,29 @@ fn build(table: &Table<'_>, id: Spanned<Arc<str>>, implicit: bool, around: &Arou
         outputs: IndexMap::new(),
         env: IndexMap::new(),
         policy: Policy { timeout, on_failure, ..Policy::once() },
+        recorded: ty.filter(|ty| *ty != StepType::Workflow).and_then(|_| recorded(table, around)),
         kind,
         span: table.span,
         id,
     }
+}
+
+/// What the file says about a step that its record shows. A call shows none of it: what it was given is private.
+fn recorded(table: &Table<'_>, around: &Around<'_>) -> Option<Box<Recorded>> {
+    let said = |key: &str| table.lookup(key).map(|entry| entry.value.to_value());
+    let defaults = &around.document.defaults;
+    let or_default = |key: &str, default: &Option<Value>| {
+        let own = said(key).filter(|own| !own.is_empty());
+        own.or_else(|| default.clone()).unwrap_or(Value::Null)
+    };
+    let plain = Recorded::default();
+    let recorded = Recorded {
+        integration: or_default("integration", &defaults.said_integration),
+        model: or_default("model", &defaults.said_model),
+        options: said("options").unwrap_or_else(|| plain.options.clone()),
+        input: said("input").unwrap_or_else(|| plain.input.clone()),
+    };
+    (recorded != plain).then(|| Box::new(recorded))
 }
 
 fn word(ty: StepType) -> &'static str {

@@ -100,7 +100,7 @@ fn drop_equal_keys(map: &mut Mapping, findings: &mut Vec<Diagnostic>) {
 }
 
 /// The meaning of a plain scalar.
-fn plain(text: &str) -> Value {
+pub fn plain(text: &str) -> Value {
     let number = || integer(text).or_else(|| float(text).map(Value::Float));
     let value = match text.as_bytes().first() {
         None | Some(b'~') => null(text),
@@ -253,7 +253,7 @@ fn fraction_of(digits: &str) -> Option<f64> {
 }
 
 /// `2027-01-31`, optionally followed by a time.
-fn is_date(text: &str) -> bool {
+pub fn is_date(text: &str) -> bool {
     let Some((date, time)) = split_date(text) else { return false };
     let padded = date.iter().skip(1).all(|part| part.len() == 2);
     match time {
@@ -274,18 +274,37 @@ fn split_date(text: &str) -> Option<([&str; 3], &str)> {
         .then_some(([year, month, day], time))
 }
 
-/// Hours, minutes and seconds after a `T` or blanks; an offset may follow.
+/// Hours, minutes and seconds after a `T` or blanks, then a fraction and an offset.
 fn is_time(text: &str) -> bool {
     let time = text.strip_prefix(['T', 't']).unwrap_or_else(|| text.trim_start_matches([' ', '\t']));
     let starts = text.starts_with(['T', 't', ' ', '\t']);
-    let mut parts = time.splitn(3, ':');
-    let two = |part: Option<&str>| {
-        part.is_some_and(|part| matches!(part.as_bytes(), [b'0'..=b'9', b'0'..=b'9', ..]))
-    };
-    let hour = parts
-        .next()
-        .is_some_and(|hour| matches!(hour.len(), 1 | 2) && hour.bytes().all(|byte| byte.is_ascii_digit()));
-    starts && hour && two(parts.next()) && two(parts.next())
+    let parts: Vec<&str> = time.splitn(3, ':').collect();
+    let [hour, minute, rest] = parts[..] else { return false };
+    let seconds = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (second, rest) = rest.split_at(seconds);
+    let rest =
+        rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    starts && is_number(hour, 2) && is_whole(minute) && is_whole(second) && is_offset(rest)
+}
+
+/// Nothing, `Z`, or hours and perhaps minutes after a sign.
+fn is_offset(text: &str) -> bool {
+    match text.trim_start_matches([' ', '\t']) {
+        "" => text.is_empty(),
+        "Z" => true,
+        offset => offset.strip_prefix(['+', '-']).is_some_and(|offset| match offset.split_once(':') {
+            Some((hour, minute)) => is_number(hour, 2) && is_whole(minute),
+            None => is_number(offset, 2),
+        }),
+    }
+}
+
+fn is_number(text: &str, digits_max: usize) -> bool {
+    (1..=digits_max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_whole(text: &str) -> bool {
+    text.len() == 2 && is_number(text, 2)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::expr::StepId;
 use windlass_ir::policy::{OnFailure, Policy};
-use windlass_ir::workflow::{Action, Condition, Guard, Kind, Step};
+use windlass_ir::workflow::{Action, Condition, Guard, Kind, Recorded, Step};
 use windlass_ir::{Code, Diagnostic, Duration, Span, Spanned, Value};
 
 /// The defaults at the top of the file.
@@ -69,7 +69,7 @@ const TYPES: [(&str, StageType); 18] = [
 ];
 
 /// Every key that has a meaning on some type of stage.
-const KEYS: [&str; 47] = [
+const KEYS: [&str; 48] = [
     "id",
     "name",
     "description",
@@ -83,6 +83,7 @@ const KEYS: [&str; 47] = [
     "error_policy",
     "handoff",
     "ui",
+    "recorded",
     "env",
     "compensate",
     "finally",
@@ -280,6 +281,7 @@ pub fn unnamed_block(stages: Vec<Step>, span: Span, around: &Table<'_>, document
         outputs: IndexMap::new(),
         env: IndexMap::new(),
         policy: policy::of_block(document.defaults, around.context.foreign),
+        recorded: None,
         kind: Kind::Block(stages),
         span,
         id: Spanned::new(id, span.head()),
@@ -318,6 +320,7 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, standing: Standing, document:
         outputs: ports::outputs(table, known.outputs()),
         env: table.bindings_named("env", is_variable, VARIABLE_RULE),
         policy,
+        recorded: recorded(table),
         kind,
         span: table.span,
         id,
@@ -336,12 +339,26 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, standing: Standing, document:
     table.finish(&others, |key| match key {
         "id" => ("on a stage inside another".into(), "remove it: such a stage has no id"),
         "depends_on" => ("on a stage inside another".into(), "remove it: there is no other stage next to it"),
+        "recorded" => ("without `config.semantics: speckit`".into(), "remove it"),
         "parallel_group" => {
             ("at all".into(), "remove it: stages that do not depend on each other always run in parallel")
         }
         _ => (format!("on a stage of type {}", known.word()), "remove it, or change `type`"),
     });
     step
+}
+
+/// Members of the stage's record in another dialect that its outputs need not have.
+fn recorded(table: &Table<'_>) -> Option<Box<Recorded>> {
+    let given = table.context.foreign.then(|| table.node("recorded")).flatten()?.to_value();
+    let plain = Recorded::default();
+    let member = |name: &str, otherwise: Value| given.get(name).cloned().unwrap_or(otherwise);
+    Some(Box::new(Recorded {
+        integration: member("integration", plain.integration),
+        model: member("model", plain.model),
+        options: member("options", plain.options),
+        input: member("input", plain.input),
+    }))
 }
 
 /// Keys that people write on the stage but belong one level deeper.
@@ -421,6 +438,7 @@ fn guarded(step: Step, table: &Table<'_>, document: &Document<'_>) -> Step {
         outputs: IndexMap::new(),
         env: step.env.clone(),
         policy: Policy { timeout: None, idempotency: None, ..step.policy.clone() },
+        recorded: step.recorded.clone(),
         span: step.span,
         kind: Kind::Guard(Guard {
             // The guard alone determines the effect of a failure, and the compensation.

@@ -12,6 +12,7 @@ mod generate;
 mod keys;
 mod shell;
 mod speckit;
+mod speckit_dump;
 mod speckit_expr;
 mod support;
 mod triggers;

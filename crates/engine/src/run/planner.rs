@@ -140,6 +140,7 @@ fn fragment(outer: &Plan, prefix: &str, wanted: &[Wanted], depths: &[u32], outpu
             outputs: IndexMap::new(),
             env: IndexMap::new(),
             policy: Policy::once(),
+            recorded: None,
             kind: Kind::Action(Action::Task(Task { input: Some(input), ..Task::named(step.task.clone()) })),
         }
     });

@@ -12,7 +12,7 @@ use windlass_ir::expr::{
 };
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::Map;
-use windlass_ir::workflow::{Gate, Kind, OnReject, RepeatTest};
+use windlass_ir::workflow::{Action, Ask, Gate, Kind, OnReject, Recorded, RepeatTest};
 
 /// The word for the status of a step.
 pub fn status(state: &State, place: Place) -> &'static str {
@@ -377,17 +377,22 @@ fn everything(state: &State, place: Place, instance: &Instance, output: &Value) 
         Some(Outcome::Failed(failure)) => Value::Text(failure.message.clone()),
         Some(_) | None => Value::Null,
     };
-    let part = |name: &str| output.get(name).cloned().unwrap_or(Value::Null);
-    Value::map([
-        ("type", Value::Text(step.word.clone())),
-        ("integration", part("integration")),
-        ("model", part("model")),
-        ("options", part("options")),
-        ("input", part("input")),
-        ("output", output.clone()),
-        ("status", Value::text(status(state, place))),
-        ("error", error),
-    ])
+    let plain = Recorded::default();
+    let beside = step.recorded.as_deref().unwrap_or(&plain).beside(|name| output.get(name).cloned());
+    let mut record = Map::from_iter([("type".into(), Value::Text(step.word.clone()))]);
+    record.extend(beside.map(|(name, value)| (name.into(), value)));
+    record.extend([
+        ("output".into(), output.clone()),
+        ("status".into(), Value::text(status(state, place))),
+        ("error".into(), error),
+    ]);
+    if let Kind::Action(Action::Assistant(assistant)) = &step.kind
+        && matches!(assistant.ask, Ask::Command { .. })
+    {
+        let runtime = ["integration_args", "integration_options"];
+        record.extend(runtime.into_iter().filter_map(|name| Some((name.into(), output.get(name)?.clone()))));
+    }
+    Value::Map(Arc::new(record))
 }
 
 /// All steps by name, each with all that is known of it; also rounds and items, where these have names of their own.

@@ -170,12 +170,16 @@ fn time_is_up(job: &Job) -> String {
 impl Asking {
     fn left(&self, exit_code: i64, printed: &Printed, capture: Option<Capture>) -> Map {
         let mut outputs = self.outputs.clone();
+        let dispatched = ("dispatched".into(), Value::Bool(true));
         outputs.insert("exit_code".into(), Value::Int(exit_code));
-        outputs.insert("dispatched".into(), Value::Bool(true));
         match capture {
-            None => outputs.extend(["stdout", "stderr"].map(|name| (name.into(), Value::text("")))),
+            None => {
+                outputs.extend(["stdout", "stderr"].map(|name| (name.into(), Value::text(""))));
+                outputs.extend([dispatched]);
+            }
             Some(_) => {
                 outputs.extend(unified(printed.cut()));
+                outputs.extend([dispatched]);
                 let cut = [
                     ("stdout_truncated", printed.stdout.is_cut()),
                     ("stderr_truncated", printed.stderr.is_cut()),
@@ -197,10 +201,16 @@ fn asking(work: &AssistantWork, rules: &Semantics, root: &Path) -> Result<Asking
     };
     let model = named("model", work.model.as_ref())?;
     let (mut arguments, mut settings, words) = (Vec::new(), Vec::new(), words_of(rules));
-    let (asked, mut outputs) = match &work.ask {
+    let agent = [("integration", &integration, &work.integration), ("model", &model, &work.model)];
+    let [by, with] = agent.map(|(name, resolved, given)| {
+        let given = || given.clone().unwrap_or(Value::Null);
+        (name.into(), resolved.as_ref().map_or_else(given, |name| Value::text(&**name)))
+    });
+    let (asked, outputs) = match &work.ask {
         AssistantAsk::Prompt(prompt) => {
             let prompt = said_text(prompt, rules)?;
-            let outputs = Map::from_iter([("prompt".into(), Value::text(&*prompt))]);
+            let said = ("prompt".into(), Value::text(&*prompt));
+            let outputs = Map::from_iter([said, by, with]);
             (Asked::Prompt(prompt), outputs)
         }
         AssistantAsk::Command { command, input, arguments: given, settings: set } => {
@@ -215,6 +225,8 @@ fn asking(work: &AssistantWork, rules: &Semantics, root: &Path) -> Result<Asking
             let args = input.get("args").map(|args| said_text(args, rules)).transpose()?;
             let outputs = Map::from_iter([
                 ("command".into(), Value::Text(command.clone())),
+                by,
+                with,
                 ("options".into(), Value::map(work.options.clone())),
                 ("input".into(), input.clone()),
                 ("integration_args".into(), Value::list(given.iter().cloned())),
@@ -223,12 +235,6 @@ fn asking(work: &AssistantWork, rules: &Semantics, root: &Path) -> Result<Asking
             (Asked::Command { name: command.to_string(), args: args.unwrap_or_default() }, outputs)
         }
     };
-    for (name, value, given) in
-        [("integration", &integration, &work.integration), ("model", &model, &work.model)]
-    {
-        let given = || given.clone().unwrap_or(Value::Null);
-        outputs.insert(name.into(), value.as_ref().map_or_else(given, |name| Value::text(&**name)));
-    }
     Ok(Asking { asked, integration, model, arguments, settings, outputs, words })
 }
 

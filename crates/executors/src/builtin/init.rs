@@ -142,13 +142,16 @@ impl Setup {
             argv.push("--ignore-agent-tools".to_owned());
         }
         let is_here = here || !holds(&project)? || shown(&project)? == ".";
+        // `argv` and `force` are known at the end; they are here for the order.
         let outputs = Map::from_iter([
+            ("argv".into(), Value::Null),
             ("project".into(), project),
             ("here".into(), Value::Bool(here)),
             ("integration".into(), integration),
             ("integration_options".into(), given("integration_options")),
             ("script".into(), given("script")),
             ("preset".into(), given("preset")),
+            ("force".into(), Value::Bool(force)),
             ("ignore_agent_tools".into(), Value::Bool(ignore_agent_tools)),
         ]);
         Ok(Self { argv, outputs, force, is_here })

@@ -80,6 +80,7 @@ impl Lowering {
             outputs: step.outputs,
             env: step.env,
             policy: step.policy,
+            recorded: step.recorded,
             kind,
         };
         if self.steps.len() <= number.index() {

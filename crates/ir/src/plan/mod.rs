@@ -15,7 +15,7 @@ pub use parameters::{Given, Origin, Parameters};
 
 use crate::expr::{Semantics, StepId};
 use crate::policy::{Bindings, Policy, RunPolicy};
-use crate::workflow::{Condition, Header, Hook, Input, Kind, Output, Parameter, RunInput, Words};
+use crate::workflow::{Condition, Header, Hook, Input, Kind, Output, Parameter, Recorded, RunInput, Words};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -70,6 +70,9 @@ pub struct PlanStep {
     pub outputs: IndexMap<Arc<str>, Output>,
     pub env: Bindings,
     pub policy: Policy,
+    /// What its record shows where its output says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Box<Recorded>>,
     pub kind: Kind<Vec<StepId>>,
 }
 

@@ -90,7 +90,7 @@ impl<'v> Report<'v> {
     }
 
     /// What the run was started with.
-    fn inputs(&self) -> Json {
+    pub fn inputs(&self) -> Json {
         let mut inputs = data(self.view.inputs());
         if let (true, Json::Object(inputs)) = (self.dialect().reporting().hides_missing_inputs, &mut inputs) {
             inputs.retain(|_, value| !value.is_null());

@@ -1,12 +1,11 @@
 //! The object that Spec Kit's own program prints about a run.
 
-use super::record::position;
+use super::record::{is_call, position};
 use super::{Report, ids};
 use serde_json::{Value as Json, json};
-use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, View, is_abort};
+use windlass_engine::{Outcome, Path, RunPhase, StepPhase, StepView, is_abort};
 use windlass_ir::Value;
 use windlass_ir::expr::text_form;
-use windlass_ir::workflow::{Action, Kind};
 
 impl<'v> Report<'v> {
     pub fn payload(&self) -> Json {
@@ -20,7 +19,7 @@ impl<'v> Report<'v> {
             "workflow_id": plan.header.id,
             "status": status,
             "current_step_id": current.map(|path| ids::within(self.dialects, view, path)),
-            "current_step_index": index,
+            "current_step_index": index.unwrap_or(0),
         });
         if let Some((path, step)) = current.and_then(|path| Some((path, view.step(path)?)))
             && matches!(status, "paused" | "aborted")
@@ -101,8 +100,4 @@ fn scope_path(path: &Path) -> Vec<String> {
         std::iter::once(segment.name.to_string()).chain(number)
     });
     parts.collect()
-}
-
-fn is_call(view: &View, step: &StepView<'_>) -> bool {
-    matches!(view.plan_step(step).kind, Kind::Action(Action::Call(_)))
 }

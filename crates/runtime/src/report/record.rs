@@ -3,15 +3,16 @@
 
 use super::{Report, Shown, data};
 use crate::ids;
-use serde_json::{Value as Json, json};
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 use windlass_engine::{
     AssistantAsk, Decision, Outcome, Path, Question, SkipReason, StepPhase, StepView, View, Work, class,
     is_raised,
 };
-use windlass_ir::Value;
 use windlass_ir::expr::{StepState, is_truthy};
-use windlass_ir::workflow::{Action, Choose, ForEach, Gate, Kind, OnReject, RepeatTest};
+use windlass_ir::workflow::{Action, Ask, Choose, ForEach, Gate, Kind, OnReject, Recorded, RepeatTest};
+use windlass_ir::{RunStatus, Value};
 
 impl<'v> Report<'v> {
     /// The steps on record, in the order in which they came into being: not those inside another workflow or deeper in an item.
@@ -20,8 +21,61 @@ impl<'v> Report<'v> {
         view.steps().filter(move |(path, step)| {
             let hidden = step.frame.is_some() || view.plan_step(step).implicit;
             let recorded = has_begun(step) && !report.has_raised(path, step);
-            !hidden && recorded && !ids::is_called(view, path) && !is_private(view, path)
+            !hidden && recorded && report.is_on_record(path)
         })
+    }
+
+    /// Whether a step can be on record: none inside another workflow or deeper in an item is.
+    pub fn is_on_record(&self, path: &Path) -> bool {
+        !ids::is_called(self.view, path) && !is_private(self.view, path)
+    }
+
+    /// The records of the steps that are over or wait for a decision, and of scopes from the moment they are entered.
+    pub fn records(&self) -> IndexMap<String, Json> {
+        let is_over = |step: &StepView<'_>| match step.phase {
+            StepPhase::Running | StepPhase::Backoff { .. } | StepPhase::Joined => false,
+            StepPhase::Inside => !is_call(self.view, step) || self.status() != RunStatus::Running,
+            StepPhase::Dormant
+            | StepPhase::Pending
+            | StepPhase::Queued { .. }
+            | StepPhase::Asking { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Settled(_) => true,
+        };
+        let mut all = IndexMap::new();
+        for (path, step) in self.recorded().filter(|(_, step)| is_over(step)) {
+            let (name, record) = (ids::name(self.dialects, self.view, path), self.record(path, &step));
+            if *name.id != *name.plain && !self.is_template(path) {
+                all.insert(name.plain.to_string(), record.clone());
+            }
+            all.insert(name.id, record);
+        }
+        all
+    }
+
+    /// Everything on record about a step.
+    pub fn record(&self, path: &Path, step: &StepView<'v>) -> Json {
+        let known = self.view.plan_step(step);
+        let Shown { word, output, error, .. } = self.shown(path, step);
+        let output = if output.is_null() { json!({}) } else { output };
+        let plain = Recorded::default();
+        let recorded = known.recorded.as_deref().unwrap_or(&plain);
+        let mut record = Map::from_iter([("type".to_owned(), json!(known.word))]);
+        let beside = recorded.beside(|name| output.get(name).map(Value::from));
+        record.extend(beside.map(|(name, value)| (name.to_owned(), data(&value))));
+        let runtime =
+            ["integration_args", "integration_options"].map(|name| (name, output.get(name).cloned()));
+        record.extend([
+            ("output".to_owned(), output),
+            ("status".to_owned(), json!(word)),
+            ("error".to_owned(), error["message"].clone()),
+        ]);
+        if let Kind::Action(Action::Assistant(assistant)) = &known.kind
+            && matches!(assistant.ask, Ask::Command { .. })
+        {
+            record.extend(runtime.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        }
+        Json::Object(record)
     }
 
     /// The step that failed, or else the one that began last, in whichever workflow that is. Steps follow each other in the
@@ -206,6 +260,10 @@ fn has_begun(step: &StepView<'_>) -> bool {
         | StepPhase::Joined
         | StepPhase::Inside => true,
     }
+}
+
+pub(super) fn is_call(view: &View, step: &StepView<'_>) -> bool {
+    matches!(view.plan_step(step).kind, Kind::Action(Action::Call(_)))
 }
 
 /// Whether a frame is an item of a fan-out, not a round of a loop.

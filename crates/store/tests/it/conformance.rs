@@ -437,7 +437,7 @@ fn deep_plans(backend: &mut dyn Backend) {
     assert!(broken.expect_err("no JSON").contains("`broken` cannot be read: EOF"));
     let newer = stored(StoredPlan { format: 2, ..plan("newer", "{}") }).expect("a plan");
     let refused = newer.read::<Value>(1).map_err(cause).expect_err("a newer format");
-    assert!(refused.contains("has format 2 and this version reads up to 1"), "{refused}");
+    assert!(refused.contains("has format 2, but this version reads up to 1"), "{refused}");
 }
 
 fn blobs(backend: &mut dyn Backend) {

@@ -145,6 +145,9 @@ pub(super) const STAGES: &[Block] = &[
                 .example(HANDLER_EXAMPLE)
                 .stands(Part::Rest),
             key("ui", Shape::Any, "data of editors; ignored").stands(Part::Rest),
+            key("recorded", Shape::Any, "integration, model, options and input as results contain them")
+                .warned("only workflows with `config.semantics: speckit` record it")
+                .stands(Part::Rest),
             key("parallel_group", Shape::Text, "")
                 .warned("stages without `depends_on` run in parallel")
                 .stands(Part::Rest),

@@ -164,6 +164,7 @@ impl Dice {
             outputs: if declares { self.map(2, |dice| dice.output(computed)) } else { IndexMap::new() },
             env: self.variables(),
             policy: self.policy(works, scope),
+            recorded: None,
             kind,
             span: Span::default(),
             id: Spanned::new(id, Span::default()),

@@ -17,7 +17,7 @@ os.dup2(NOTHING, 0)
 os.dup2(NOTHING, 1)
 
 from specify_cli.workflows.base import StepContext  # noqa: E402
-from specify_cli.workflows.engine import RunState, WorkflowEngine  # noqa: E402
+from specify_cli.workflows.engine import WorkflowEngine  # noqa: E402
 from specify_cli.workflows.expressions import evaluate_condition, evaluate_expression  # noqa: E402
 
 
@@ -51,25 +51,18 @@ def expressions(request):
 
 
 def seen(folder, run_id):
-    state = RunState.load(run_id, folder)
+    run = folder / ".specify/workflows/runs" / run_id
+    state = json.loads((run / "state.json").read_text(encoding="utf-8"))
     return {
-        "status": state.status.value,
-        "current_step": state.current_step_id,
-        "current_index": state.current_step_index,
-        "has_error": state.error is not None,
-        "error": state.error,
-        "inputs": tagged(state.inputs),
-        "steps": tagged(
-            {
-                name: {
-                    "type": record["type"],
-                    "status": record["status"],
-                    "output": record["output"],
-                    "has_error": record["error"] is not None,
-                }
-                for name, record in state.step_results.items()
-            }
-        ),
+        "status": state["status"],
+        "current_step": state["current_step_id"],
+        "current_index": state["current_step_index"],
+        "error": state["error"],
+        "inputs": tagged(state["inputs"]),
+        "steps": tagged(state["step_results"]),
+        "execution": tagged(state["execution"]),
+        "log": [tagged(json.loads(line)) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()],
+        "definition": (run / "workflow.yml").read_text(encoding="utf-8"),
     }
 
 

@@ -52,7 +52,13 @@ pub fn scene(dice: &mut Dice) -> Scene {
     let (failures, concurrent) = (growth.failures, growth.concurrent);
     let workflow = json!({
         "schema_version": "1.0",
-        "workflow": {"id": "random", "name": "Random", "version": "1.0.0"},
+        "workflow": {
+            "id": "random",
+            "name": "Random",
+            "version": "1.0.0",
+            "integration": *dice.pick(&[Some("claude"), Some(""), None]),
+            "model": *dice.pick(&[Some("large"), None]),
+        },
         "inputs": {
             "name": {"type": "string", "default": "Ada"},
             "n": {"type": "number", "default": dice.roll(4)},
@@ -339,7 +345,7 @@ impl Growth<'_> {
         let wanted: Vec<String> =
             (0..1 + self.dice.roll(3)).map(|_| self.dice.pick(&self.ids).clone()).collect();
         let mut output = Map::new();
-        let mut step = json!({"type": "fan-in", "wait_for": wanted});
+        let mut step = json!({"type": "fan-in", "wait_for": &wanted});
         self.paths.push(format!("steps.{id}.output.results"));
         for key in ["first", "all", "plain"] {
             let value = match (key, self.dice.roll(3)) {
@@ -351,6 +357,10 @@ impl Growth<'_> {
             };
             output.insert(key.to_owned(), value.into());
             self.paths.push(format!("steps.{id}.output.{key}"));
+        }
+        // Others do not read it: errors have words of their own in each program.
+        if self.dice.roll(2) == 0 {
+            output.insert("record".to_owned(), format!("{{{{ steps.{} }}}}", wanted[0]).into());
         }
         if !output.is_empty() {
             step["output"] = output.into();

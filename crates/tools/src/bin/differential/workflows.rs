@@ -1,5 +1,5 @@
-//! The same workflow in both programs, started and then resumed while it fails: status, place, inputs, the recorded steps with
-//! their ids, statuses and outputs, and the trace that the steps left.
+//! The same workflow in both programs, started and then resumed while it fails. Compared are the run folders that both write,
+//! without times and the words of errors, and the trace that the steps left.
 
 use super::decisions;
 use super::dice::Dice;
@@ -43,7 +43,7 @@ pub fn one(seed: u64, number: u64, workshop: &Workshop, oracle: &mut Oracle, rep
         report.phases += 1;
         *report.ended.entry(word(&phase.theirs)).or_default() += 1;
     }
-    match disagreement(&phases) {
+    match disagreement(&phases, scene.concurrent) {
         None => count(&phases, report),
         Some(_) => report.differ(number, || explain(&scene, number, workshop, oracle)),
     }
@@ -54,7 +54,7 @@ pub fn show(seed: u64, number: u64, workshop: &Workshop, oracle: &mut Oracle) ->
     let scene = scene(&mut Dice::of(seed, number));
     let mut text = format!("{}inputs: {}\n", yaml(&scene.workflow), scene.inputs);
     for phase in live(&scene, number, workshop, oracle) {
-        let found = difference(&phase).unwrap_or("agrees".into());
+        let found = difference(&phase, scene.concurrent).unwrap_or("agrees".into());
         text += &format!("ours:   {}\ntheirs: {}\n  {found}\n", phase.ours, phase.theirs);
     }
     text
@@ -81,7 +81,7 @@ fn live(scene: &Scene, number: u64, workshop: &Workshop, oracle: &mut Oracle) ->
             Phase { ours: windlass(workshop, &ours, resume, inputs), theirs: oracle.ask(&request) };
         phase.ours["trace"] = trace(&ours, scene.concurrent);
         phase.theirs["trace"] = trace(&theirs, scene.concurrent);
-        let more = word(&phase.theirs) == "failed" && difference(&phase).is_none();
+        let more = word(&phase.theirs) == "failed" && difference(&phase, scene.concurrent).is_none();
         phases.push(phase);
         more
     };
@@ -101,20 +101,16 @@ fn live(scene: &Scene, number: u64, workshop: &Workshop, oracle: &mut Oracle) ->
 }
 
 fn windlass(workshop: &Workshop, folder: &Path, resume: bool, inputs: &Json) -> Json {
-    let command = || {
-        let mut command = Command::new(&workshop.windlass);
-        command
-            .current_dir(folder)
-            .env("WINDLASS_DATA", folder.join(".data"))
-            .stdin(std::process::Stdio::null());
-        command
-    };
-    let mut run = command();
+    let mut run = Command::new(&workshop.windlass);
+    run.current_dir(folder)
+        .env("WINDLASS_DATA", folder.join(".data"))
+        .env("SPECKIT_WORKFLOW_RUN_ID", "run")
+        .stdin(std::process::Stdio::null())
+        .args(["specify", "workflow"]);
     match resume {
-        false => run.args(["run", "workflow.yml", "--run-id", "run"]),
-        true => run.args(["resume", "run"]),
+        false => run.args(["run", "workflow.yml", "--json"]),
+        true => run.args(["resume", "run", "--json"]),
     };
-    run.args(["--compat", "speckit", "--json"]);
     for (name, value) in inputs.as_object().into_iter().flatten() {
         run.arg("-i").arg(format!("{name}={}", value.as_str().unwrap_or_default()));
     }
@@ -122,21 +118,23 @@ fn windlass(workshop: &Workshop, folder: &Path, resume: bool, inputs: &Json) -> 
     let Ok(payload) = serde_json::from_slice::<Json>(&output.stdout) else {
         return json!({"refused": String::from_utf8_lossy(&output.stderr)});
     };
-    let shown = command().args(["show", "run", "--json"]).output().expect("windlass starts");
-    let shown: Json = serde_json::from_slice(&shown.stdout).expect("windlass shows JSON");
-    let steps = shown["steps"].as_object().into_iter().flatten().map(|(id, step)| {
-        let step = json!({"status": step["dialect_status"], "output": step["output"], "has_error": !step["error"].is_null()});
-        (id.clone(), step)
-    });
+    let file = |name: &str| {
+        let path = folder.join(".specify/workflows/runs/run").join(name);
+        std::fs::read_to_string(path).expect("windlass writes the run folder")
+    };
+    let read = |text: &str| serde_json::from_str::<Json>(text).expect("windlass writes JSON");
+    let state = read(&file("state.json"));
     json!({
         "status": payload["status"],
         "exit": output.status.code(),
         "current_step": payload["current_step_id"],
         "current_index": payload["current_step_index"],
-        "has_error": payload.get("error").is_some(),
-        "error": payload["error"],
-        "inputs": shown["inputs"],
-        "steps": Json::Object(steps.collect()),
+        "error": payload.get("error"),
+        "inputs": state["inputs"],
+        "steps": state["step_results"],
+        "execution": state["execution"],
+        "log": file("log.jsonl").lines().map(read).collect::<Vec<_>>(),
+        "definition": file("workflow.yml"),
     })
 }
 
@@ -149,27 +147,32 @@ fn trace(folder: &Path, sorted: bool) -> Json {
     json!(lines)
 }
 
-fn disagreement(phases: &[Phase]) -> Option<(usize, String)> {
-    phases.iter().enumerate().find_map(|(number, phase)| Some((number, difference(phase)?)))
+fn disagreement(phases: &[Phase], concurrent: bool) -> Option<(usize, String)> {
+    let differs = |phase| difference(phase, concurrent);
+    phases.iter().enumerate().find_map(|(number, phase)| Some((number, differs(phase)?)))
+}
+
+fn ids(side: &Json) -> Vec<String> {
+    side["steps"].as_object().into_iter().flat_map(|map| map.keys().cloned()).collect()
 }
 
 /// What the two programs see differently, one line each.
-fn difference(phase: &Phase) -> Option<String> {
+fn difference(phase: &Phase, concurrent: bool) -> Option<String> {
     let (ours, theirs) = (&phase.ours, &phase.theirs);
     let mut found = Vec::new();
-    for key in ["status", "current_step", "current_index", "has_error", "inputs", "trace"] {
+    for key in ["status", "current_step", "current_index", "inputs", "execution", "definition", "trace"] {
         compare(key, &ours[key], &theirs[key], &mut found);
     }
-    let ids = |side: &Json| {
-        side["steps"].as_object().into_iter().flat_map(|map| map.keys().cloned()).collect::<Vec<_>>()
-    };
+    let has_error = |side: &Json| json!(!side["error"].is_null());
+    compare("has_error", &has_error(ours), &has_error(theirs), &mut found);
+    // Items that run at the same time end in any order.
+    if !concurrent {
+        compare("log", &ours["log"], &theirs["log"], &mut found);
+        compare("the order of steps", &json!(ids(ours)), &json!(ids(theirs)), &mut found);
+    }
     for id in ids(ours).into_iter().chain(ids(theirs)).collect::<std::collections::BTreeSet<_>>() {
         match (ours["steps"].get(&id), theirs["steps"].get(&id)) {
-            (Some(ours), Some(theirs)) => {
-                for key in ["status", "output", "has_error"] {
-                    compare(&format!("steps.{id}.{key}"), &ours[key], &theirs[key], &mut found);
-                }
-            }
+            (Some(ours), Some(theirs)) => compare(&format!("steps.{id}"), ours, theirs, &mut found),
             (ours, _) => found.push(format!(
                 "steps.{id} is recorded only by {}",
                 if ours.is_some() { "us" } else { "them" }
@@ -189,7 +192,8 @@ fn compare(place: &str, ours: &Json, theirs: &Json, found: &mut Vec<String>) {
     }
 }
 
-/// Equal, with the oracle's marked floats; an integer is no float.
+/// Equal, with the oracle's marked floats; an integer is no float. Members stand in the same order, times are left out, and an
+/// error is there or not.
 fn same(ours: &Json, theirs: &Json) -> bool {
     match (ours, theirs) {
         (Json::Array(ours), Json::Array(theirs)) => {
@@ -201,9 +205,15 @@ fn same(ours: &Json, theirs: &Json) -> bool {
         }
         (Json::Null, Json::Object(theirs)) => decisions::is_no_json(theirs),
         (Json::Object(ours), Json::Object(theirs)) => {
-            let within =
-                |(key, ours): (&String, &Json)| theirs.get(key).is_some_and(|theirs| same(ours, theirs));
-            ours.len() == theirs.len() && ours.iter().all(within)
+            let alike = |(ours, theirs): ((&String, &Json), (&String, &Json))| {
+                ours.0 == theirs.0
+                    && match ours.0.as_str() {
+                        "timestamp" => true,
+                        "error" => ours.1.is_null() == theirs.1.is_null(),
+                        _ => same(ours.1, theirs.1),
+                    }
+            };
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(alike)
         }
         (ours, theirs) => ours == theirs,
     }
@@ -231,14 +241,15 @@ fn explain(scene: &Scene, number: u64, workshop: &Workshop, oracle: &mut Oracle)
         // A form that is only refused shows something else.
         let refused = |phase: &Phase| phase.theirs.get("refused").is_some();
         let alike = started(&phases) == begins && !phases.iter().any(refused);
-        alike && disagreement(&phases).is_some()
+        alike && disagreement(&phases, scene.concurrent).is_some()
     };
     let workflow = match differs(&scene.workflow) {
         true => shrink(scene.workflow.clone(), 600, smaller, |some| some.iter().position(&mut differs)),
         false => scene.workflow.clone(),
     };
     let phases = live(&with(&workflow), number, workshop, oracle);
-    let (phase, how) = disagreement(&phases).unwrap_or((0, "it agrees when tried again".into()));
+    let (phase, how) =
+        disagreement(&phases, scene.concurrent).unwrap_or((0, "it agrees when tried again".into()));
     let seen = phases.get(phase).map_or(Json::Null, |phase| {
         json!([phase.ours["error"], phase.theirs["error"], phase.ours["refused"], phase.theirs["refused"]])
     });
