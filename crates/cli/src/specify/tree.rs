@@ -58,9 +58,11 @@ impl<'a> Tree<'a> {
 
     fn node(&self, around: &Path, config: &Node) -> Json {
         let path = around.child(id_of(config).into(), None);
-        let found = self.view.step(&path).and_then(|step| Some((step, self.stage(&step)?)));
-        let Some((step, stage)) = found else { return json!({"phase": "ready"}) };
+        let Some(step) = self.view.step(&path) else { return json!({"phase": "ready"}) };
         let children = self.children(&path, &step, config);
+        // A branch, a loop or a fan-out never catches what failed inside.
+        let catches = children.is_empty() || is_call(self.view, &step);
+        let Some(stage) = self.stage(&step, catches) else { return json!({"phase": "ready"}) };
         match is_call(self.view, &step) && !children.is_empty() {
             true => self.call(&path, &step, &stage, children),
             false if children.is_empty() => self.leaf(&path, &step, &stage),
@@ -68,7 +70,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    fn stage(&self, step: &StepView<'_>) -> Option<Stage> {
+    fn stage(&self, step: &StepView<'_>, catches: bool) -> Option<Stage> {
         let at_work = || if self.rest == Rest::None { Stage::Active } else { Stage::Left };
         let ended = |outcome, error| Stage::Ended { outcome, error };
         Some(match &step.phase {
@@ -86,7 +88,7 @@ impl<'a> Tree<'a> {
             StepPhase::Settled(Outcome::Cancelled(_)) => step.started_at.map(|_| Stage::Left)?,
             StepPhase::Settled(Outcome::Failed(failure)) if is_raised(failure) => Stage::Left,
             StepPhase::Settled(Outcome::Failed(failure)) => {
-                let caught = self.view.plan_step(step).policy.on_failure == OnFailure::Continue;
+                let caught = catches && self.view.plan_step(step).policy.on_failure == OnFailure::Continue;
                 let outcome = match () {
                     () if is_abort(failure) => "aborted",
                     () if caught => "completed",

@@ -105,10 +105,13 @@ fn newer_and_foreign_files_are_refused_unchanged() {
         sql(temp, "PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)");
     };
     check(&newer, "has format 99, but this version of windlass reads up to 4");
-    check(&|temp| sql(temp, "CREATE TABLE theirs (x)"), "was not made by windlass");
-    check(&|temp| sql(temp, "PRAGMA user_version = 1; CREATE TABLE journal (x)"), "was not made by windlass");
+    check(&|temp| sql(temp, "CREATE TABLE theirs (x)"), "was not created by windlass");
+    check(
+        &|temp| sql(temp, "PRAGMA user_version = 1; CREATE TABLE journal (x)"),
+        "was not created by windlass",
+    );
     let text = |temp: &Temp| std::fs::write(temp.file("journal.db"), "x".repeat(5_000)).expect("written");
-    check(&text, "was not made by windlass");
+    check(&text, "was not created by windlass");
 }
 
 #[test]

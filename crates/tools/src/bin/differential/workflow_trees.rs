@@ -403,7 +403,9 @@ fn fails_for_good(run: &str) -> bool {
 pub fn yaml(workflow: &Json) -> String {
     let mut text = String::new();
     entries(&mut text, workflow.as_object().expect("a workflow is an object"), 0);
-    text
+    // YAML 1.1 folds these as line breaks, which would compare readers of YAML and not workflows.
+    let breaks = ['\u{85}', '\u{2028}', '\u{2029}'];
+    breaks.iter().fold(text, |text, mark| text.replace(*mark, &format!("\\u{:04x}", u32::from(*mark))))
 }
 
 fn entries(text: &mut String, map: &Map<String, Json>, indent: usize) {
