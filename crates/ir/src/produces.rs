@@ -1,7 +1,7 @@
 //! What a step is known to produce before it runs: its declared outputs and those of its kind.
 
 use crate::contract::Type;
-use crate::workflow::{Action, Kind, ShellOutput, Step};
+use crate::workflow::{Action, Kind, OUTPUT_FILE, ShellOutput, Step};
 use indexmap::IndexMap;
 use std::sync::Arc;
 
@@ -39,7 +39,12 @@ fn implied(kind: &Kind<Vec<Step>>) -> (IndexMap<Arc<str>, Type>, bool) {
     let fields =
         |list: &[(&str, Type)]| list.iter().map(|(name, ty)| (Arc::from(*name), ty.clone())).collect();
     let decision = ["decision", "by", "reason", "choice"].map(|name| (name, Type::String));
-    let streams = [("exit_code", Type::Integer), ("stdout", Type::String), ("stderr", Type::String)];
+    let streams = [
+        ("exit_code", Type::Integer),
+        ("stdout", Type::String),
+        ("stdout_raw", Type::String),
+        ("stderr", Type::String),
+    ];
     let response = [("status", Type::Integer), ("headers", Type::Object), ("body", Type::Any)];
     match kind {
         Kind::Action(Action::Shell(shell)) => {
@@ -47,7 +52,8 @@ fn implied(kind: &Kind<Vec<Step>>) -> (IndexMap<Arc<str>, Type>, bool) {
             if shell.output == ShellOutput::Json {
                 fields.insert("data".into(), Type::Any);
             }
-            (fields, false)
+            // A command that names the file of outputs may leave any in it.
+            (fields, shell.run.template.texts().any(|text| text.contains(OUTPUT_FILE)))
         }
         Kind::Action(Action::Http(_)) => (fields(&response), false),
         Kind::Action(

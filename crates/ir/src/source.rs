@@ -91,6 +91,17 @@ impl Source {
         Position { line: line + 1, column: (self.chars_until(end) - self.chars_until(start)) as usize + 1 }
     }
 
+    /// The byte offset of a position; the end of the line or of the text for a position beyond it.
+    pub fn offset(&self, position: Position) -> usize {
+        let line = position.line.saturating_sub(1);
+        let Some(start) = self.line_starts.get(line).map(|start| *start as usize) else {
+            return self.text.len();
+        };
+        let end = self.line_starts.get(line + 1).map_or(self.text.len(), |next| *next as usize);
+        let letters = self.text.get(start..end).unwrap_or_default().char_indices();
+        letters.map(|(at, _)| start + at).nth(position.column.saturating_sub(1)).unwrap_or(end)
+    }
+
     fn chars_until(&self, offset: usize) -> u32 {
         let block = offset / BLOCK;
         let before = self.chars_before.get(block).copied();
@@ -129,6 +140,12 @@ impl Sources {
         &self.files[id.0 as usize]
     }
 
+    /// The first file with this name.
+    pub fn named(&self, name: &str) -> Option<SourceId> {
+        let at = self.files.iter().position(|source| &*source.name == name)?;
+        u16::try_from(at).ok().map(SourceId)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.files.iter()
     }
@@ -154,6 +171,16 @@ mod tests {
         assert_eq!(source.position(3), Position { line: 2, column: 1 });
         assert_eq!(source.position(5), Position { line: 2, column: 2 }, "ç is one character in two bytes");
         assert_eq!(source.position(99), Position { line: 3, column: 1 }, "past the end is the end");
+    }
+
+    #[test]
+    fn offsets_are_the_reverse_of_positions() {
+        let source = Source::new("f", "ab\nçd\n");
+        for offset in [0, 1, 2, 3, 5, 6, 7] {
+            assert_eq!(source.offset(source.position(offset)), offset as usize, "{offset}");
+        }
+        assert_eq!(source.offset(Position { line: 1, column: 9 }), 3, "past the line is its end");
+        assert_eq!(source.offset(Position { line: 9, column: 1 }), 7, "past the end is the end");
     }
 
     #[test]

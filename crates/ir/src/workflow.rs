@@ -235,6 +235,7 @@ pub struct Agent {
 
 /// The memories that an agent is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Memory {
     pub project_scope: Arc<str>,
     pub min_confidence: f64,
@@ -265,6 +266,42 @@ pub struct Shell {
     pub cwd: Option<Bound>,
     pub stdin: Option<Bound>,
     pub output: ShellOutput,
+    #[serde(default, skip_serializing_if = "Interpreter::is_plain")]
+    pub shell: Interpreter,
+}
+
+/// The environment variable with the name of the file in which a command leaves outputs.
+pub const OUTPUT_FILE: &str = "WINDLASS_OUTPUT";
+
+/// The program that runs a command, with its arguments. The command follows as the last argument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Interpreter(pub Vec<Arc<str>>);
+
+impl Interpreter {
+    /// `sh -c`, which continues after a line that fails.
+    pub fn plain() -> Self {
+        Self::of(&["sh", "-c"])
+    }
+
+    /// `sh -e -c`, which stops at the first line that fails.
+    pub fn strict() -> Self {
+        Self::of(&["sh", "-e", "-c"])
+    }
+
+    pub fn of(words: &[&str]) -> Self {
+        Self(words.iter().map(|word| Arc::from(*word)).collect())
+    }
+
+    pub fn is_plain(&self) -> bool {
+        *self == Self::plain()
+    }
+}
+
+impl Default for Interpreter {
+    fn default() -> Self {
+        Self::plain()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -692,6 +729,9 @@ pub struct Guard<B> {
 pub struct Hook {
     pub on: HookMoment,
     pub action: HookAction,
+    /// Runs the command of the action, if it has one.
+    #[serde(default, skip_serializing_if = "Interpreter::is_plain")]
+    pub shell: Interpreter,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

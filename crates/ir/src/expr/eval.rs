@@ -3,6 +3,7 @@
 //! Evaluation has no loops and no side effects, and [`Limits`] bounds everything that could grow. The helpers at the
 //! end (truth, equality, text form) apply the same rules to values outside of expressions.
 
+use super::arithmetic;
 use super::functions::{Argument, Call, Function};
 use super::python;
 use super::semantics::{Comparison, ConditionText, IndexRule, Logic, Semantics, TextForm, Truthiness};
@@ -268,6 +269,14 @@ impl<'a> Evaluator<'a> {
             BinaryOp::LessOrEqual => self.ordered(left, right, span, Ordering::is_le),
             BinaryOp::Greater => self.ordered(left, right, span, Ordering::is_gt),
             BinaryOp::GreaterOrEqual => self.ordered(left, right, span, Ordering::is_ge),
+            BinaryOp::Add
+            | BinaryOp::Subtract
+            | BinaryOp::Multiply
+            | BinaryOp::Divide
+            | BinaryOp::Remainder => {
+                let (left, right) = (self.expr(left)?, self.expr(right)?);
+                arithmetic::compute(op, &left, &right).map_err(|e| e.at(span))
+            }
         }
     }
 

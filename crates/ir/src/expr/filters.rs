@@ -35,6 +35,9 @@ impl Call<'_> {
             | Function::Trim
             | Function::AsList
             | Function::Object
+            | Function::Range
+            | Function::Format
+            | Function::Replace
             | Function::Fail
             | Function::Raw
             | Function::ShellQuote => self.run_house(),

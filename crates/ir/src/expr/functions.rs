@@ -64,6 +64,12 @@ pub enum Function {
     AsList,
     /// An object built from alternating keys and values.
     Object,
+    /// The integers from 0, or from the first argument, up to but not including another one.
+    Range,
+    /// A string with `{0}`, `{1}` and so on replaced by the text forms of the other arguments.
+    Format,
+    /// A string with every occurrence of another one replaced by a third.
+    Replace,
     /// Always fails, with its argument as the message.
     Fail,
     /// Returns its argument. Inside a shell command, it disables quoting.
@@ -129,6 +135,9 @@ impl Function {
         Self::Trim,
         Self::AsList,
         Self::Object,
+        Self::Range,
+        Self::Format,
+        Self::Replace,
         Self::Fail,
         Self::Raw,
     ];
@@ -160,6 +169,9 @@ impl Function {
             Self::Trim => "trim",
             Self::AsList => "asList",
             Self::Object => "object",
+            Self::Range => "range",
+            Self::Format => "format",
+            Self::Replace => "replace",
             Self::Fail => "fail",
             Self::Raw => "raw",
             Self::ShellQuote => "shell_quote",
@@ -181,7 +193,9 @@ impl Function {
             | Self::In => Arity::exactly(2),
             Self::Object => Arity { min: 0, max: None },
             Self::Join | Self::ShellQuote => Arity { min: 1, max: Some(2) },
-            Self::Min | Self::Max => Arity { min: 1, max: None },
+            Self::Min | Self::Max | Self::Format => Arity { min: 1, max: None },
+            Self::Range => Arity { min: 1, max: Some(3) },
+            Self::Replace => Arity::exactly(3),
             Self::Length
             | Self::ToJson
             | Self::FromJson
@@ -227,6 +241,9 @@ impl Function {
             Self::Trim => "trim(text)",
             Self::AsList => "asList(value)",
             Self::Object => "object(key, value)",
+            Self::Range => "range(start, end, step)",
+            Self::Format => "format('{0} of {1}', a, b)",
+            Self::Replace => "replace(string, part, with)",
             Self::Fail => "fail(message)",
             Self::Raw => "raw(value)",
             Self::ShellQuote => "shell_quote(value)",
@@ -310,6 +327,9 @@ impl<'a> Call<'a> {
             Function::Trim => Ok(Value::text(python::strip(self.text(0)?))),
             Function::AsList => Ok(self.as_list()),
             Function::Object => self.object(),
+            Function::Range => self.range(),
+            Function::Format => self.format(),
+            Function::Replace => self.replace(),
             Function::Fail => Err(self.failure()?),
             Function::Raw => Ok(self.args[0].value.clone()),
             Function::ShellQuote => self.shell_quote(),
@@ -344,7 +364,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn usage_help(&self) -> String {
+    pub(super) fn usage_help(&self) -> String {
         match self.semantics.functions {
             FunctionRules::House => format!("write `{}`", self.function.usage()),
             FunctionRules::Python => format!("write `{}`", self.function.filter_usage()),

@@ -1,12 +1,14 @@
 //! Expressions: one syntax tree, one bounded evaluator, and the few rules in which dialects differ.
 //!
 //! A dialect provides a parser for its syntax and a [`Semantics`] value; everything else is shared. `tree` is the
-//! syntax tree, `template` text and data that contain expressions, `functions` the built-in functions, `eval` the
-//! evaluator, `query` and `search` JSONPath, and `print` turns a tree back into text. Nothing here reads a file, a
+//! syntax tree, `template` text and data that contain expressions, `functions` the built-in functions with `format`,
+//! `eval` the evaluator with `arithmetic`, `query` and `search` JSONPath, and `print` turns a tree back into text. Nothing here reads a file, a
 //! clock or a run: values come in through [`Scope`].
 
+mod arithmetic;
 mod eval;
 mod filters;
+mod format;
 mod functions;
 mod pattern;
 mod print;
@@ -19,6 +21,8 @@ mod shapes;
 mod template;
 mod tree;
 
+pub(crate) use arithmetic::JOIN_HELP;
+pub use arithmetic::RANGE_ELEMENTS_MAX;
 pub use eval::{EvalError, Limits, Scope, equals, evaluate, holds, is_truthy, text_form};
 pub use functions::{Arity, Function};
 pub use print::{Printer, is_name};

@@ -22,6 +22,8 @@ enum Binding {
     And,
     Equality,
     Ordering,
+    Sum,
+    Product,
     Not,
     Access,
 }
@@ -135,15 +137,17 @@ impl Printer<'_> {
         out.push_str(close);
     }
 
-    /// Comparisons do not chain, so both sides must bind more tightly; `&&` and `||` group from the left.
+    /// Comparisons do not chain, so both sides must bind more tightly; all other operators group from the left.
     fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr, out: &mut String) {
         let (on_left, on_right) = match op {
             BinaryOp::Or => (Binding::Or, Binding::And),
             BinaryOp::And => (Binding::And, Binding::Equality),
             BinaryOp::Equal | BinaryOp::NotEqual => (Binding::Ordering, Binding::Ordering),
             BinaryOp::Less | BinaryOp::LessOrEqual | BinaryOp::Greater | BinaryOp::GreaterOrEqual => {
-                (Binding::Not, Binding::Not)
+                (Binding::Sum, Binding::Sum)
             }
+            BinaryOp::Add | BinaryOp::Subtract => (Binding::Sum, Binding::Product),
+            BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => (Binding::Product, Binding::Not),
         };
         self.write(left, on_left, out);
         let _ = write!(out, " {} ", op.symbol());
@@ -173,9 +177,11 @@ impl Printer<'_> {
             Read::Namespace(namespace) => (self.words.namespace)(namespace).to_owned(),
             Read::StepOutputs(id) => format!("{steps}{}.{}", step(id), self.words.outputs),
             Read::StepStatus(id) => format!("{steps}{}.status", step(id)),
+            Read::StepOutcome(id) => format!("{steps}{}.outcome", step(id)),
             Read::StepRecord(id) => format!("{steps}{}", step(id)),
             Read::LoopItem(id) => format!("{loops}{}.item", step(id)),
             Read::LoopIndex(id) => format!("{loops}{}.index", step(id)),
+            Read::Now => "now()".to_owned(),
         }
     }
 }
@@ -186,6 +192,10 @@ fn binding(node: &Node) -> Binding {
         Node::Binary { op: BinaryOp::Or, .. } => Binding::Or,
         Node::Binary { op: BinaryOp::And, .. } => Binding::And,
         Node::Binary { op: BinaryOp::Equal | BinaryOp::NotEqual, .. } => Binding::Equality,
+        Node::Binary { op: BinaryOp::Add | BinaryOp::Subtract, .. } => Binding::Sum,
+        Node::Binary { op: BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder, .. } => {
+            Binding::Product
+        }
         Node::Binary { .. } => Binding::Ordering,
         Node::Not(_) => Binding::Not,
         Node::Literal(_)

@@ -95,6 +95,11 @@ impl Semantics {
         ..Self::HOUSE
     };
 
+    /// These rules as a plan of format 1 means them, which names their set.
+    pub const fn of_format_1(self) -> Self {
+        Self { results: self.results.of_format_1(), ..self }
+    }
+
     /// The named sets of rules.
     pub const NAMED: [(&'static str, Self); 4] =
         [("house", Self::HOUSE), ("speckit", Self::SPECKIT), ("dagnats", Self::DAGNATS), ("dcc", Self::DCC)];
@@ -157,7 +162,7 @@ mod stored {
             };
             let (results, wait_max, set) = match self.results {
                 Named::Choices(choices) => (choices, self.wait_max, Semantics::HOUSE),
-                Named::Set(name) => named(&name).map(|set| (set.results, set.wait_max, set))?,
+                Named::Set(name) => named(&name).map(|set| (set.of_format_1().results, set.wait_max, set))?,
             };
             Ok(Semantics {
                 comparison: self.comparison,
@@ -355,7 +360,11 @@ mod tests {
                 members.remove(later);
             }
             members.extend(["status", "results"].map(|key| (key.to_owned(), json!(name))));
-            assert_eq!(serde_json::from_value::<Semantics>(stored).expect(name), rules, "{name}");
+            assert_eq!(
+                serde_json::from_value::<Semantics>(stored).expect(name),
+                rules.of_format_1(),
+                "{name}"
+            );
         }
         let unknown = json!({"status": "klingon"});
         assert!(serde_json::from_value::<Semantics>(unknown).is_err());

@@ -25,7 +25,7 @@ pub struct ResultShapes {
 impl ResultShapes {
     pub const HOUSE: Self = Self {
         undone: UndoneShape::Defaults,
-        failed: FailedShape::AsUndone,
+        failed: FailedShape::Produced,
         branch: BranchShape::Name,
         repeat: RepeatShape::Count,
         items: ItemsShape::List,
@@ -35,7 +35,7 @@ impl ResultShapes {
         call: CallShape::Outputs,
         record: RecordShape::Outputs,
         occurrences: Occurrences::Last,
-        process: ProcessShape::Exact,
+        process: ProcessShape::Trimmed,
         failure_class: FailureClass::AsGiven,
         assistant: AssistantFields::Arguments,
     };
@@ -57,8 +57,10 @@ impl ResultShapes {
 
     pub const DAGNATS: Self = Self {
         undone: UndoneShape::Nothing,
+        failed: FailedShape::AsUndone,
         gate: GateShape::Description,
         wait: WaitShape::Plain,
+        process: ProcessShape::Exact,
         ..Self::HOUSE
     };
 
@@ -71,9 +73,22 @@ impl ResultShapes {
         gate: GateShape::Approval,
         wait: WaitShape::Plain,
         record: RecordShape::WithFiles,
+        process: ProcessShape::Exact,
         failure_class: FailureClass::FromMessage,
         ..Self::HOUSE
     };
+}
+
+impl ResultShapes {
+    /// The shapes of a set as plans of format 1 mean them by its name.
+    pub(super) const fn of_format_1(self) -> Self {
+        match self.process {
+            ProcessShape::Trimmed => {
+                Self { failed: FailedShape::AsUndone, process: ProcessShape::Exact, ..self }
+            }
+            ProcessShape::Exact | ProcessShape::Python => self,
+        }
+    }
 }
 
 /// What is read of a step that was skipped, cancelled or not reached.
@@ -92,6 +107,8 @@ pub enum UndoneShape {
 pub enum FailedShape {
     /// The same as of a step that was not reached.
     AsUndone,
+    /// The same, with the outputs that the failed work has left behind.
+    Produced,
     /// How far a scope has come.
     Progress,
     /// How far a scope has come, or all that the failed work has left behind.
@@ -204,6 +221,9 @@ pub enum Occurrences {
 pub enum ProcessShape {
     /// The bytes as they were printed, and the status that a shell would show.
     Exact,
+    /// The same, but `stdout` has no line breaks at its end, as in `$(…)`; `stdout_raw` is exact. A command can also leave
+    /// outputs in a file.
+    Trimmed,
     /// As Python reads it: one kind of line ends, text only, and a negative status if a signal ended it.
     Python,
 }
@@ -370,6 +390,9 @@ impl StatusWords {
             StepState::Cancelled => "cancelled",
         }
     }
+
+    /// The words for how a step ended, the same in all dialects.
+    pub const OUTCOMES: [&'static str; 4] = ["success", "failed", "skipped", "cancelled"];
 
     /// Every word, once.
     pub fn all(&self) -> Vec<&'static str> {

@@ -47,6 +47,35 @@ impl Template {
         }
     }
 
+    /// Whether a text has several lines, whatever the values in it.
+    pub fn has_lines(&self) -> bool {
+        let text: String = match self {
+            Self::Constant(Value::Text(text)) => text.to_string(),
+            Self::Text(pieces) => pieces
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Text(text) => text,
+                    Piece::Expression(_) => "value",
+                })
+                .collect(),
+            Self::Constant(_) | Self::Expression(_) | Self::List(_) | Self::Map(_) => return false,
+        };
+        text.trim().contains('\n')
+    }
+
+    /// The literal parts of a text.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let (whole, pieces) = match self {
+            Self::Constant(Value::Text(text)) => (Some(&**text), &[][..]),
+            Self::Text(pieces) => (None, pieces.as_slice()),
+            Self::Constant(_) | Self::Expression(_) | Self::List(_) | Self::Map(_) => (None, &[][..]),
+        };
+        whole.into_iter().chain(pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(&**text),
+            Piece::Expression(_) => None,
+        }))
+    }
+
     /// The location to report for the template as a whole; only its expressions have locations.
     fn place(&self) -> Span {
         self.expressions().first().map(|expr| expr.span).unwrap_or_default()

@@ -137,6 +137,11 @@ pub enum BinaryOp {
     GreaterOrEqual,
     And,
     Or,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
 }
 
 impl BinaryOp {
@@ -151,11 +156,20 @@ impl BinaryOp {
             Self::GreaterOrEqual => ">=",
             Self::And => "&&",
             Self::Or => "||",
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
         }
     }
 
     pub fn is_ordering(self) -> bool {
         matches!(self, Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
+    }
+
+    pub fn is_arithmetic(self) -> bool {
+        matches!(self, Self::Add | Self::Subtract | Self::Multiply | Self::Divide | Self::Remainder)
     }
 
     pub fn is_equality(self) -> bool {
@@ -171,12 +185,16 @@ pub enum Read {
     Namespace(Namespace),
     StepOutputs(StepId),
     StepStatus(StepId),
+    /// How a step ended, in four words that all dialects share; null before its end.
+    StepOutcome(StepId),
     /// The whole record of a step, in the shape of its dialect.
     StepRecord(StepId),
     /// The current item of the fan-out with this number.
     LoopItem(StepId),
     /// The index of that item, or of the round of that loop.
     LoopIndex(StepId),
+    /// The time of the decision that evaluates the expression.
+    Now,
 }
 
 /// The first word of a path. Each dialect has its own words (SWDL says `parameters` for `Inputs`).

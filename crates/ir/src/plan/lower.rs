@@ -132,7 +132,9 @@ fn reads(step: &mut Step) -> Vec<StepId> {
     let mut found = Vec::new();
     let mut note = |expr: &Expr| {
         expr.walk(&mut |part| {
-            if let Node::Read(Read::StepOutputs(id) | Read::StepStatus(id) | Read::StepRecord(id)) = part.node
+            if let Node::Read(
+                Read::StepOutputs(id) | Read::StepStatus(id) | Read::StepOutcome(id) | Read::StepRecord(id),
+            ) = part.node
             {
                 found.push(id);
             }

@@ -10,7 +10,7 @@ mod outline;
 mod parameters;
 
 pub use digest::Digest;
-pub use outline::{Batch, Estimate, InputOutline, Outline, StepContext, StepOutline};
+pub use outline::{AtOnce, Batch, Estimate, InputOutline, ItemsOutline, Outline, StepContext, StepOutline};
 pub use parameters::{Given, Origin, Parameters};
 
 use crate::expr::{Semantics, StepId};

@@ -3,18 +3,21 @@
 //! Programs read it as JSON; the command line shows it to people.
 
 use super::{Parameters, Plan, PlanStep};
-use crate::expr::{Printer, StepId, Template};
+use crate::diagnostic::Code;
+use crate::expr::{EvalError, Limits, Namespace, Printer, Read, Scope, StepId, Template, render};
 use crate::policy::RetryAfter;
 use crate::time::Duration;
+use crate::value::Value;
 use crate::workflow::{
     Action, Ask, Bound, Choose, Gate, Input, Items, Kind, Memory, OnReject, RepeatTest, WaitFor, Words,
 };
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outline {
     pub workflow: Json,
     pub dialect: String,
@@ -24,18 +27,28 @@ pub struct Outline {
     /// The timeout of the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
+    pub at_once: AtOnce,
     pub batches: Vec<Vec<String>>,
     /// Every named step, including steps inside scopes.
     pub steps: IndexMap<String, StepOutline>,
     pub estimate: Estimate,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepOutline {
     pub name: String,
     pub kind: String,
     /// A one-line summary of the work.
     pub runs: String,
+    /// The command of a shell step, or of the items of a fan-out, with its line breaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<ItemsOutline>,
+    /// The delay between the rounds of a loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_seconds: Option<f64>,
     pub model: Option<String>,
     pub tools: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +75,29 @@ pub struct StepOutline {
     pub bodies: IndexMap<String, Vec<Vec<String>>>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// How many steps of a run, and runs of a workflow, may be active at a time; null means no limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AtOnce {
+    pub agents: Option<u32>,
+    pub steps: Option<u32>,
+    pub runs: Option<u32>,
+}
+
+/// The items of a fan-out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ItemsOutline {
+    /// The list, or the axes of the matrix.
+    pub of: String,
+    /// Null if only the run can tell.
+    pub count: Option<usize>,
+    /// How many run at a time; null means all.
+    pub at_once: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputOutline {
     #[serde(rename = "type")]
     pub ty: String,
@@ -70,7 +105,8 @@ pub struct InputOutline {
     pub source: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepContext {
     pub modules: Vec<String>,
     pub memory_tokens: Option<u64>,
@@ -79,7 +115,8 @@ pub struct StepContext {
 }
 
 /// Upper bounds, not forecasts: a timeout is the most that one attempt may take.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
     pub agents_seconds: f64,
     pub gates_seconds: f64,
@@ -125,7 +162,9 @@ pub(super) fn of(plan: &Plan, words: &Words, parameters: &Parameters) -> Outline
     let mut steps = IndexMap::new();
     for (number, step) in (0u32..).map(StepId).zip(&plan.steps) {
         if !step.implicit {
-            steps.insert(names[number.index()].clone(), step_outline(plan, number, &printer, &ids));
+            let mut step = step_outline(plan, number, &printer, &ids);
+            step.items = items(plan, number, &printer, parameters);
+            steps.insert(names[number.index()].clone(), step);
         }
     }
     let time = time_of(plan, &plan.roots);
@@ -136,6 +175,14 @@ pub(super) fn of(plan: &Plan, words: &Words, parameters: &Parameters) -> Outline
         parameters: json!(parameters.to_value()),
         parameters_schema: plan.parameters_schema(),
         timeout_seconds: plan.policy.timeout.map(Duration::as_secs_f64),
+        at_once: {
+            let limits = &plan.policy.concurrency;
+            AtOnce {
+                agents: Some(limits.agents_per_run).filter(|agents| *agents != u32::MAX),
+                steps: limits.steps_per_run,
+                runs: limits.runs_per_workflow,
+            }
+        },
         batches: ids(&plan.roots),
         steps,
         estimate: Estimate {
@@ -171,6 +218,17 @@ fn step_outline(
         name: named.name.to_string(),
         kind: step.word.to_string(),
         runs: runs(plan, step, printer),
+        command: match attempted.map(|attempted| &attempted.kind) {
+            Some(Kind::Action(Action::Shell(shell))) => {
+                Some(printer.template(&shell.run.template).trim().to_owned())
+            }
+            Some(_) | None => None,
+        },
+        items: None,
+        delay_seconds: match &step.kind {
+            Kind::Repeat(repeat) => repeat.delay.map(Duration::as_secs_f64),
+            _ => None,
+        },
         model: agent.map(|agent| agent.model.to_string()),
         tools: agent.map_or_else(Vec::new, |agent| strings(&agent.tools)),
         instructions: agent.and_then(|agent| text(agent.instructions.as_ref())),
@@ -222,6 +280,41 @@ fn step_outline(
         finally: handlers(plan, named, printer, "finally"),
         inside: named.parent.map(|parent| visible(plan, parent)),
         bodies: bodies(plan, number, ids),
+    }
+}
+
+/// The items of a fan-out, and how many, if the parameters tell.
+fn items(
+    plan: &Plan,
+    number: StepId,
+    printer: &Printer<'_>,
+    parameters: &Parameters,
+) -> Option<ItemsOutline> {
+    let Kind::ForEach(each) = &plan.step(plan.unguarded(number)).kind else { return None };
+    let inputs = Inputs(parameters.to_value());
+    let count = |bound: &Bound| match render(&bound.template, &inputs, &plan.semantics, &Limits::default()) {
+        Ok(Value::List(items)) => Some(items.len()),
+        Ok(_) | Err(_) => None,
+    };
+    let (of, count) = match &each.items {
+        Items::List(list) => (printer.template(&list.template), count(list)),
+        Items::Matrix(axes) => (
+            axes.keys().map(|key| &**key).collect::<Vec<_>>().join(" × "),
+            axes.values().map(count).try_fold(1usize, |product, axis| product.checked_mul(axis?)),
+        ),
+    };
+    Some(ItemsOutline { of, count, at_once: each.concurrency })
+}
+
+/// Everything that is known before a run.
+struct Inputs(Value);
+
+impl Scope for Inputs {
+    fn read(&self, read: Read) -> Result<Value, EvalError> {
+        match read {
+            Read::Namespace(Namespace::Inputs) => Ok(self.0.clone()),
+            _ => Err(EvalError::new(Code::NotAvailableHere, "only the run can tell", "")),
+        }
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Card {
     /// Its position among the steps of its scope.
     pub place: u32,
     pub produces: Produces,
+    /// Whether declared outputs are added to those of its kind.
+    pub adds_outputs: bool,
     pub span: Span,
 }
 
@@ -146,6 +148,7 @@ impl Catalog {
                 space,
                 place,
                 produces: step.produces(),
+                adds_outputs: matches!(step.unguarded().kind, Kind::Action(_)),
                 span: step.id.span,
             });
             if !step.implicit {

@@ -133,6 +133,24 @@ impl Graph {
         answers
     }
 
+    /// For each step, the last of the marked steps that come before it, in the order of execution.
+    pub fn nearest_before(&self, is_marked: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
+        let mut rank = vec![0; self.before.len()];
+        for (at, step) in self.order.iter().enumerate() {
+            rank[*step as usize] = at;
+        }
+        let mut nearest: Vec<Option<u32>> = vec![None; self.before.len()];
+        for step in &self.order {
+            let needs = self.before[*step as usize].iter();
+            let marked = needs.filter_map(|need| match is_marked(*need as usize) {
+                true => Some(*need),
+                false => nearest[*need as usize],
+            });
+            nearest[*step as usize] = marked.max_by_key(|marked| rank[*marked as usize]);
+        }
+        nearest
+    }
+
     /// For each step, whether it lies between the two steps of one of these pairs, including the first of the pair.
     ///
     /// One pass down and one pass up the graph follow 64 pairs, as in [`Graph::are_ancestors`].

@@ -6,8 +6,8 @@ use super::fields::{Sight, Slot, Use};
 use crate::contract::{Contract, Type};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::expr::{
-    BinaryOp, Comparison, Expr, Function, FunctionRules, Namespace, Node, Piece, Read, Semantics, StepId,
-    Template, Visibility,
+    BinaryOp, Comparison, Expr, Function, FunctionRules, JOIN_HELP, Namespace, Node, Piece, Read, Semantics,
+    StatusWords, StepId, Template, Visibility,
 };
 use crate::policy::Bindings;
 use crate::produces::Produces;
@@ -17,6 +17,9 @@ use crate::value::Value;
 use crate::workflow::{Bound, RunInput, Words, Workflow};
 use indexmap::IndexMap;
 use std::sync::Arc;
+
+/// The field whose value is compared between starts.
+const START_KEY: &str = "config.start_key";
 
 /// The declarations of the file outside its steps.
 #[derive(Debug)]
@@ -168,6 +171,10 @@ impl<'a> Names<'a> {
         let span = expr.span;
         match &mut expr.node {
             Node::Literal(value) => Type::of(value),
+            Node::Read(Read::Now) => {
+                self.now(span, reader);
+                Type::String
+            }
             Node::Read(_) | Node::Member { .. } | Node::Index { .. } => self.path(expr, reader, whole),
             Node::List(items) => {
                 let types: Vec<Type> = items.iter_mut().map(|item| self.expr(item, reader, false)).collect();
@@ -192,7 +199,7 @@ impl<'a> Names<'a> {
             Node::Binary { op, left, right } => {
                 let types = [self.expr(left, reader, false), self.expr(right, reader, false)];
                 self.status_word(*op, left, right, reader);
-                self.binary(*op, &types, span, reader)
+                self.binary(*op, &types, right, span, reader)
             }
             Node::Choice { when, then, otherwise } => {
                 self.expr(when, reader, false);
@@ -201,12 +208,24 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, types: &[Type; 2], span: Span, reader: &Reader<'_>) -> Type {
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        types: &[Type; 2],
+        second: &Expr,
+        span: Span,
+        reader: &Reader<'_>,
+    ) -> Type {
         let [left, right] = types;
-        if self.declared.semantics.comparison != Comparison::Strict {
+        if self.declared.semantics.comparison != Comparison::Strict && !op.is_arithmetic() {
             return Type::Boolean;
         }
         match op {
+            BinaryOp::Add
+            | BinaryOp::Subtract
+            | BinaryOp::Multiply
+            | BinaryOp::Divide
+            | BinaryOp::Remainder => self.arithmetic(op, types, second, span, reader),
             BinaryOp::And | BinaryOp::Or => common(types),
             BinaryOp::Equal | BinaryOp::NotEqual => {
                 if !left.overlaps(right) {
@@ -229,17 +248,58 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The time is recorded by a run, so there is none where no run decides.
+    fn now(&mut self, span: Span, reader: &Reader<'_>) {
+        let (message, help) = match reader.place.sight {
+            Sight::Trigger => {
+                ("`now()` cannot be read by a trigger", "read the time of the firing: `item.time`")
+            }
+            Sight::Start if reader.field == START_KEY => {
+                ("`now()` would make every key different", "build the key from parameters")
+            }
+            _ => return,
+        };
+        self.report(Diagnostic::error(Code::NotAvailableHere, message).help(help), span, reader);
+    }
+
+    /// Both sides must be numbers, and a divisor must not be the number 0.
+    fn arithmetic(
+        &mut self,
+        op: BinaryOp,
+        types: &[Type; 2],
+        right: &Expr,
+        span: Span,
+        reader: &Reader<'_>,
+    ) -> Type {
+        let divides = matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
+        if types.iter().any(|ty| !ty.overlaps(&Type::Number)) {
+            let [left, right] = types;
+            let message = format!("`{}` needs two numbers, not {left} and {right}", op.symbol());
+            let joins = op == BinaryOp::Add && types.contains(&Type::String);
+            let help = if joins { JOIN_HELP } else { "calculate with numbers only" };
+            self.report(Diagnostic::error(Code::ExpressionType, message).help(help), span, reader);
+        } else if divides && matches!(right.node, Node::Literal(Value::Int(0))) {
+            let finding = Diagnostic::error(Code::ExpressionValue, "division by zero");
+            self.report(finding.help("divide by another number"), right.span, reader);
+        }
+        let integers = types.iter().all(|ty| *ty == Type::Integer) && op != BinaryOp::Divide;
+        if integers { Type::Integer } else { Type::Number }
+    }
+
     /// `stages.x.status == 'completed'` is never true if no status is spelled that way.
     fn status_word(&mut self, op: BinaryOp, left: &Expr, right: &Expr, reader: &Reader<'_>) {
-        let words = self.declared.semantics.status.all();
         let sides = [(left, right), (right, left)];
         let word = sides.into_iter().find_map(|(status, word)| match (&status.node, &word.node) {
             (Node::Read(Read::StepStatus(_)), Node::Literal(Value::Text(text))) => {
-                Some((text.clone(), word.span))
+                Some(("status", self.declared.semantics.status.all(), text.clone(), word.span))
+            }
+            (Node::Read(Read::StepOutcome(_)), Node::Literal(Value::Text(text))) => {
+                Some(("outcome", StatusWords::OUTCOMES.to_vec(), text.clone(), word.span))
             }
             _ => None,
         });
-        let Some((text, span)) = word.filter(|(text, _)| op.is_equality() && !words.contains(&&**text))
+        let Some((facet, words, text, span)) =
+            word.filter(|(_, words, text, _)| op.is_equality() && !words.contains(&&**text))
         else {
             return;
         };
@@ -247,10 +307,11 @@ impl<'a> Names<'a> {
             "completed" | "succeeded" | "success" | "done" => {
                 words.iter().copied().find(|word| matches!(*word, "success" | "completed"))
             }
-            "failure" | "error" => Some("failed"),
+            "failure" | "error" | "timed_out" => Some("failed"),
+            "canceled" => Some("cancelled"),
             other => nearest(other, words.iter().copied()),
         };
-        let message = format!("no {} ever has the status `{text}`", self.declared.words.step);
+        let message = format!("no {} ever has the {facet} `{text}`", self.declared.words.step);
         let finding = Diagnostic::warning(Code::NeverTrue, message)
             .reference(&*text)
             .suggest(suggest)
@@ -274,6 +335,8 @@ impl<'a> Names<'a> {
             | Function::Text
             | Function::Trim
             | Function::ShellQuote => Type::String,
+            Function::Format | Function::Replace => Type::String,
+            Function::Range => Type::Array(Box::new(Type::Integer)),
             Function::Object => Type::Object,
             Function::AsList | Function::Map => Type::Array(Box::new(Type::Any)),
             Function::Split | Function::Keys => Type::Array(Box::new(Type::String)),
@@ -557,9 +620,8 @@ impl<'a> Names<'a> {
             name.split_once('-').filter(|(before, _)| self.declared.parameters.contains_key(*before));
         let finding = Diagnostic::error(Code::UnknownParameter, format!("unknown {word} `{name}`"));
         let finding = match (hyphen, &suggest) {
-            (Some((before, _)), _) => finding.help(format!(
-                "hyphens are part of names, so this is not `{before}` minus something: expressions have no \
-                    arithmetic"
+            (Some((before, after)), _) => finding.help(format!(
+                "hyphens are part of names; to subtract, write spaces on both sides: `{before} - {after}`"
             )),
             (None, Some(_)) => finding,
             (None, None) => {
@@ -677,7 +739,9 @@ impl<'a> Names<'a> {
                 return Type::Any;
             }
             let message = format!("`{plural}` cannot be read as a whole");
-            let help = format!("name one {stage}: `{plural}.<id>.outputs` or `{plural}.<id>.status`");
+            let help = format!(
+                "name one {stage}: `{plural}.<id>.outputs`, `{plural}.<id>.status` or `{plural}.<id>.outcome`"
+            );
             self.report(Diagnostic::error(Code::NotAvailableHere, message).help(help), expr.span, reader);
             return Type::Any;
         };
@@ -703,6 +767,9 @@ impl<'a> Names<'a> {
         let rest = links.get(2..).unwrap_or_default();
         let (read, ty) = match links.get(1) {
             Some(Link::Name(word, _)) if &**word == "status" => (Read::StepStatus(step), Type::String),
+            Some(Link::Name(word, _)) if &**word == "outcome" && !flat => {
+                (Read::StepOutcome(step), Type::String)
+            }
             Some(Link::Name(word, _)) if &**word == "outputs" => {
                 let ty = if flat { Type::Any } else { self.outputs_type(step, rest, reader) };
                 (Read::StepOutputs(step), ty)
@@ -718,12 +785,15 @@ impl<'a> Names<'a> {
         };
         narrow(expr, rest.len(), read);
         match read {
-            Read::StepStatus(_) => rest.iter().fold(ty, |ty, link| self.member(&ty, link, reader)),
+            Read::StepStatus(_) | Read::StepOutcome(_) => {
+                rest.iter().fold(ty, |ty, link| self.member(&ty, link, reader))
+            }
             Read::StepOutputs(_)
             | Read::Namespace(_)
             | Read::StepRecord(_)
             | Read::LoopItem(_)
-            | Read::LoopIndex(_) => ty,
+            | Read::LoopIndex(_)
+            | Read::Now => ty,
         }
     }
 
@@ -736,10 +806,10 @@ impl<'a> Names<'a> {
 
     fn no_such_facet(&mut self, id: &str, link: Option<&Link>, span: Span, reader: &Reader<'_>) {
         let plural = (self.declared.words.namespace)(Namespace::Steps);
-        let help = format!("read `{plural}.{id}.outputs` or `{plural}.{id}.status`");
+        let help = format!("read `{plural}.{id}.outputs`, `{plural}.{id}.status` or `{plural}.{id}.outcome`");
         let (finding, span) = match link {
             Some(Link::Name(word, span)) => {
-                let known = ["outputs", "status"];
+                let known = ["outputs", "status", "outcome"];
                 let message = format!("a {} has no field `{word}`", self.declared.words.step);
                 let finding = Diagnostic::error(Code::UnknownField, message).reference(&**word);
                 (finding.suggest(nearest(word, known)), *span)
@@ -779,7 +849,11 @@ impl<'a> Names<'a> {
                     (true, true) => {
                         finding.help(format!("declare it under `outputs` of {word} `{}`", card.id))
                     }
-                    (true, false) => finding.help(format!("use one of its outputs: {}", names.join(", "))),
+                    (true, false) => finding.help(format!(
+                        "use one of its outputs: {}{}",
+                        names.join(", "),
+                        if card.adds_outputs { "; or declare it under `outputs`" } else { "" }
+                    )),
                     (false, _) => finding,
                 };
                 self.report(finding.label(card.span, format!("this {word}")), *span, reader);
@@ -997,7 +1071,8 @@ fn refusal(function: Function, first: &Type, rules: FunctionRules) -> Option<Str
         | Function::EndsWith
         | Function::Lower
         | Function::Upper => &[Type::String],
-        Function::Split | Function::Trim => &[Type::String],
+        Function::Split | Function::Trim | Function::Format | Function::Replace => &[Type::String],
+        Function::Range => &[Type::Integer],
         Function::Join | Function::First | Function::Last | Function::Flatten => {
             &[Type::Array(Box::new(Type::Any))]
         }
