@@ -243,7 +243,7 @@ impl Other<'_> {
         let (message, help) = match self {
             Self::Schedules => (
                 "this is a schedules file, not a workflow".to_owned(),
-                "check it with `windlass triggers check`; the workflows that it starts are in separate files",
+                "check it with `windlass validate`; the workflows that it starts are in separate files",
             ),
             Self::Overlay(of) => (
                 format!("this is an overlay, not a workflow: it edits the steps of `{of}`"),
@@ -256,8 +256,7 @@ impl Other<'_> {
 
 /// The same for a skill. It is not YAML, so only its name counts.
 pub fn skill_finding(span: Span) -> Diagnostic {
-    let help = "check its schedules with `windlass triggers check`; its workflows are in the files that its \
-        metadata names";
+    let help = "check it with `windlass validate`; its workflows are in the files that its metadata names";
     Diagnostic::error(Code::NotAWorkflow, "this is a skill, not a workflow").at(span).help(help)
 }
 

@@ -1,15 +1,18 @@
 //! Reads the text of workflow files into a [`Plan`] and diagnostics. Each dialect has a folder, which knows the
 //! syntax of its files and nothing about running them. `text` parses YAML and JSON into a tree with locations,
 //! `table` reads its mappings key by key, `detect` tells dialects apart, `fmt` formats files, `convert` converts
-//! workflows to the native dialect, and `cases` reads test cases.
+//! workflows to the native dialect, `cases` reads test cases, `beside` checks overrides and overlays on their own, and
+//! `evaluate` evaluates a single expression.
 //!
 //! This crate owns syntax. It opens no files: the caller of [`load`] provides the bytes.
 
+mod beside;
 pub mod cases;
 pub mod convert;
 pub mod dagnats;
 pub mod dcc;
 mod detect;
+mod evaluate;
 pub mod fmt;
 pub mod keys;
 pub mod speckit;
@@ -18,8 +21,10 @@ mod table;
 pub mod text;
 mod times;
 
+pub use beside::{Beside, is_overrides, read_overlay, read_overrides};
 pub use dcc::schedules::{Schedules, read_schedules};
 pub use detect::{Dialect, FileKind};
+pub use evaluate::{Evaluated, Question, evaluate};
 
 use std::collections::HashSet;
 use text::{Format, Limits};

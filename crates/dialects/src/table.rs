@@ -59,11 +59,13 @@ pub struct Table<'a> {
     pub span: Span,
     pub place: Place,
     asked: RefCell<Vec<&'static str>>,
+    /// Keys that have been reported already.
+    reported: RefCell<Vec<&'static str>>,
 }
 
 impl<'a> Table<'a> {
     pub fn new(context: &'a Context<'a>, map: &'a Mapping, span: Span, place: Place) -> Self {
-        Self { context, map, span, place, asked: RefCell::new(Vec::new()) }
+        Self { context, map, span, place, asked: RefCell::default(), reported: RefCell::default() }
     }
 
     /// A node that must be a mapping.
@@ -346,6 +348,8 @@ impl<'a> Table<'a> {
     /// explains why and what to do.
     pub fn finish(&self, others: &[&str], here: impl Fn(&str) -> (String, &'static str)) {
         let asked = self.asked.borrow();
+        // Keys that the table already has are of no use in a list of those it can have.
+        let free: Vec<&str> = unique(&asked).into_iter().filter(|key| self.lookup(key).is_none()).collect();
         let mut counting: HashMap<&str, &Entry> = HashMap::new();
         for entry in &self.map.entries {
             let key: &str = &entry.key.text;
@@ -367,12 +371,16 @@ impl<'a> Table<'a> {
                 self.report(finding.reference(key).help(help));
                 continue;
             }
+            if self.reported.borrow().contains(&key) {
+                continue;
+            }
             let suggest = nearest(key, asked.iter().chain(others).copied());
             let finding = self.warning(Code::UnknownKey, key, entry.key.span, format!("unknown key `{key}`"));
             let finding = finding.reference(key).suggest(suggest);
             self.report(match suggest {
                 Some(_) => finding,
-                None => finding.help(format!("use one of {}", unique(&asked).join(", "))),
+                None if free.is_empty() => finding.help("remove it"),
+                None => finding.help(format!("use one of {}", free.join(", "))),
             });
         }
     }
@@ -408,6 +416,16 @@ impl<'a> Table<'a> {
     /// Reports every key that was not read as unknown.
     pub fn finish_all(&self) {
         self.finish(&[], |_| (String::new(), ""));
+    }
+
+    /// Whether the table has a key that no reader has asked for.
+    pub fn is_unread(&self, key: &str) -> bool {
+        self.has(key) && !self.asked.borrow().contains(&key)
+    }
+
+    /// Remembers that a key has been reported, so that it is not reported again.
+    pub fn reported(&self, key: &'static str) {
+        self.reported.borrow_mut().push(key);
     }
 
     /// Marks keys as known that are reserved for other programs and have no effect on a run.

@@ -25,7 +25,14 @@ pub struct Shared {
 impl Shared {
     pub fn of(workflow: &Workflow) -> Self {
         let foreign = workflow.semantics != Semantics::HOUSE;
-        let mut found = Found::default();
+        let mut found = Found {
+            of_commands: defaults::retry_of_commands(foreign, false),
+            retries: Vec::new(),
+            agents: Vec::new(),
+            rolls_back: false,
+            all_continue: false,
+            steps: 0,
+        };
         found.look(&workflow.steps);
         Self {
             foreign,
@@ -48,14 +55,33 @@ impl Shared {
         map
     }
 
+    /// Whether `default_retry` is written.
+    fn writes_retry(&self) -> bool {
+        self.retry != defaults::retry(self.foreign)
+    }
+
     /// `error_policy` of a stage. `outer` determines the effect of a failure; it differs from the stage itself if
     /// that is guarded.
     pub fn of_stage(&self, outer: &Step, step: &Step) -> Map {
         let works = matches!(step.kind, Kind::Action(_));
         let policy = &step.policy;
         let mut map = Map::new();
-        let usual = if works { self.retry.clone() } else { defaults::no_retry(self.foreign) };
-        map.put_filled("retry", retry(&policy.retry, &usual));
+        let is_command = matches!(step.kind, Kind::Action(Action::Shell(_))) && !self.writes_retry();
+        let usual = match works {
+            true if is_command => defaults::retry_of_commands(self.foreign, false),
+            true => self.retry.clone(),
+            false => defaults::no_retry(self.foreign),
+        };
+        let mut written = retry(&policy.retry, &usual);
+        // With any policy of its own, a command no longer has one attempt by default.
+        if is_command
+            && !self.foreign
+            && !written.is_empty()
+            && policy.retry.attempts_max == usual.attempts_max
+        {
+            written.put("max_attempts", policy.retry.attempts_max);
+        }
+        map.put_filled("retry", written);
         let bounded = works && !matches!(step.kind, Kind::Action(Action::Call(_)));
         let timeout = (bounded && !self.foreign).then_some(defaults::TIMEOUT);
         if policy.timeout != timeout {
@@ -185,8 +211,9 @@ pub fn limits(policy: &Policy, stage: &mut Map) {
 }
 
 /// Collects what the stages have in common, in one pass.
-#[derive(Default)]
 struct Found<'a> {
+    /// The default of commands, which needs no mention.
+    of_commands: Retry,
     retries: Vec<(&'a Retry, usize)>,
     agents: Vec<&'a Agent>,
     rolls_back: bool,
@@ -211,7 +238,10 @@ impl<'a> Found<'a> {
 
     fn look_inside(&mut self, step: &'a Step) {
         if let Kind::Action(action) = &step.kind {
-            self.count(&step.policy.retry);
+            let usual = matches!(action, Action::Shell(_)) && step.policy.retry == self.of_commands;
+            if !usual {
+                self.count(&step.policy.retry);
+            }
             if let Action::Agent(agent) = action {
                 self.agents.push(agent);
             }

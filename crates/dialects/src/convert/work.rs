@@ -10,8 +10,8 @@ use std::sync::Arc;
 use windlass_ir::expr::Template;
 use windlass_ir::workflow::{
     Action, Agent, Ask, Assistant, Bound, Call, CallMode, Finish, FinishStatus, FormField, Gate,
-    HandoffFormat, Http, HttpAuth, HttpBody, Memory, OnReject, OnTimeout, Shell, ShellOutput, Task, Wait,
-    WaitFor, WaitTimeout,
+    HandoffFormat, Http, HttpAuth, HttpBody, Interpreter, Memory, OnReject, OnTimeout, Shell, ShellOutput,
+    Task, Wait, WaitFor, WaitTimeout,
 };
 use windlass_ir::{Value, workflow};
 
@@ -32,7 +32,7 @@ pub fn word(action: &Action) -> &'static str {
 pub fn action(action: &Action, shared: &Shared, map: &mut Map) {
     match action {
         Action::Agent(agent) => self::agent(agent, shared, map),
-        Action::Shell(shell) => self::shell(shell, map),
+        Action::Shell(shell) => self::shell(shell, shared.foreign, map),
         Action::Tool(tool) => {
             map.put("tool", &tool.tool);
             map.put_some("server", tool.server.as_ref());
@@ -92,8 +92,12 @@ fn handoff(handoff: &workflow::Handoff) -> Map {
     map
 }
 
-fn shell(shell: &Shell, map: &mut Map) {
+fn shell(shell: &Shell, foreign: bool, map: &mut Map) {
     map.put("run", command(&shell.run));
+    if shell.shell != defaults::usual_shell(&shell.run, foreign) {
+        let known = defaults::SHELLS.iter().find(|(_, words)| Interpreter::of(words) == shell.shell);
+        map.put("shell", known.map_or_else(|| texts(&shell.shell.0), |(word, _)| Yaml::from(*word)));
+    }
     map.put_some("cwd", shell.cwd.as_ref().map(text));
     map.put_some("stdin", shell.stdin.as_ref().map(any));
     if shell.output == ShellOutput::Json {

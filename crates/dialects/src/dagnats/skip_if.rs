@@ -191,6 +191,8 @@ impl Scope for Outputs {
             Read::Namespace(_)
             | Read::StepOutputs(_)
             | Read::StepStatus(_)
+            | Read::StepOutcome(_)
+            | Read::Now
             | Read::StepRecord(_)
             | Read::LoopItem(_)
             | Read::LoopIndex(_) => Value::Null,

@@ -75,6 +75,8 @@ impl Scope for Whole<'_> {
             Read::Namespace(namespace) => namespace_word(namespace),
             Read::StepOutputs(_)
             | Read::StepStatus(_)
+            | Read::StepOutcome(_)
+            | Read::Now
             | Read::StepRecord(_)
             | Read::LoopItem(_)
             | Read::LoopIndex(_) => return Ok(Value::Null),

@@ -23,6 +23,8 @@ pub struct Skill {
     pub name: Option<Arc<str>>,
     pub workflows: Vec<Pattern>,
     pub schedules: Vec<Pattern>,
+    /// Words to find its workflows by.
+    pub search_hint: Option<Arc<str>>,
     /// All findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -58,14 +60,14 @@ pub fn read_skill(file: &Text) -> Skill {
         }
     };
     let context = Context::new(&sources, Keys::Exact, "{{");
-    let mut found = Found { name: None, workflows: Vec::new(), schedules: Vec::new() };
+    let mut found = Found { name: None, workflows: Vec::new(), schedules: Vec::new(), search_hint: None };
     if let Some(root) = &root {
         found.read(root, &context);
     }
     diagnostics.extend(context.diagnostics.into_inner());
     sort_by_place(&mut diagnostics);
-    let Found { name, workflows, schedules } = found;
-    Skill { sources, name, workflows, schedules, diagnostics }
+    let Found { name, workflows, schedules, search_hint } = found;
+    Skill { sources, name, workflows, schedules, search_hint, diagnostics }
 }
 
 /// Reads the text between the first two `---` lines. The rest is blanked out, not cut off, so that locations stay
@@ -108,6 +110,7 @@ struct Found {
     name: Option<Arc<str>>,
     workflows: Vec<Pattern>,
     schedules: Vec<Pattern>,
+    search_hint: Option<Arc<str>>,
 }
 
 /// How the value of a key may be written.
@@ -132,7 +135,9 @@ impl Found {
         self.name = top.prose("name").filter(|name| !name.trim().is_empty());
         let Some(metadata) = top.table("metadata") else { return };
         self.read_flat(&metadata);
+        self.search_hint = metadata.prose("dcc-mcp.workflows.search-hint");
         if let Some(nested) = metadata.table(NAMESPACE) {
+            self.search_hint = nested.prose("workflows.search-hint").or_else(|| self.search_hint.take());
             self.add(&nested, "workflows", Shape::Text, |found| &mut found.workflows);
             report_near_misses(&nested, &NESTED_KEYS, &["workflow", "schedule"]);
             if let Some(workflow) = nested.table("workflow") {
@@ -172,7 +177,6 @@ const FLAT_KEYS: [&str; 4] = [
     "dcc-mcp.workflows",
     "dcc-mcp.workflow.specs",
     "dcc-mcp.workflow.schedules",
-    // Used by catalogs, not by Windlass.
     "dcc-mcp.workflows.search-hint",
 ];
 const NESTED_KEYS: [&str; 3] = ["workflows", "workflow", "workflows.search-hint"];

@@ -5,19 +5,24 @@
 //! A table describes a reader; the reader never uses it.
 
 mod cases;
+mod config;
 mod dagnats;
 mod dcc;
+mod mock;
 mod page;
 mod schedules;
 mod schema;
 mod speckit;
 mod swdl;
 
-pub use page::page;
+pub use page::{page, page_of};
 pub use schema::schema;
 
-/// The kinds of files, in the order of the page.
-pub const LANGUAGES: [&Language; 6] = [&SWDL, &SPECKIT, &DAGNATS, &DCC, &SCHEDULES, &CASES];
+/// The kinds of files that have a schema. Those that this crate reads come first, in the order of the page.
+pub const LANGUAGES: [&Language; 8] = [&SWDL, &SPECKIT, &DAGNATS, &DCC, &SCHEDULES, &CASES, &MOCK, &CONFIG];
+
+/// The kinds of files that other crates read. Each has its own page.
+pub const ELSEWHERE: [&Language; 2] = [&MOCK, &CONFIG];
 
 pub static SWDL: Language = swdl::LANGUAGE;
 pub static SPECKIT: Language = speckit::LANGUAGE;
@@ -25,6 +30,8 @@ pub static DAGNATS: Language = dagnats::LANGUAGE;
 pub static DCC: Language = dcc::LANGUAGE;
 pub static SCHEDULES: Language = schedules::LANGUAGE;
 pub static CASES: Language = cases::LANGUAGE;
+pub static MOCK: Language = mock::LANGUAGE;
+pub static CONFIG: Language = config::LANGUAGE;
 
 /// One kind of file. The first block is the file itself.
 #[derive(Debug)]

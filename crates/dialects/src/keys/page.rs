@@ -1,13 +1,15 @@
 //! Renders the tables as a page for people: every key of every dialect and its effect.
 
 use super::schema::sentence;
-use super::{Block, Default, Key, LANGUAGES, Language, Rule, Shape, Status, Subject, Unknown, not_yet};
+use super::{
+    Block, Default, ELSEWHERE, Key, LANGUAGES, Language, Rule, Shape, Status, Subject, Unknown, not_yet,
+};
 
 const HEAD: &str = "\
 # Every key of every dialect
 
-This page is generated from the same tables as the [schemas for editors](editors.md), and a test compares every row with the
-reader of its dialect. [swdl](swdl.md) explains how the keys of the native dialect work together.
+This page is generated from the same tables as the [schemas for editors](../guides/editors.md), and a test compares every row with the
+reader of its dialect. [swdl](../dialects/swdl.md) explains how the keys of the native dialect work together.
 
 | here | meaning |
 |---|---|
@@ -28,7 +30,7 @@ Windlass validates the following and keeps it in the plan, but does not act on i
 |---|---|---|
 ";
 
-/// The text of `docs/dialects.md`.
+/// The text of `docs/reference/keys.md`.
 pub fn page() -> String {
     let missing = not_yet().map(|(language, subject, note)| {
         let subject = match subject {
@@ -37,18 +39,29 @@ pub fn page() -> String {
         };
         format!("| {} | {subject} | {note} |\n", language.name)
     });
-    let sections = LANGUAGES.into_iter().map(language);
+    let is_here = |language: &&Language| ELSEWHERE.iter().all(|other| other.name != language.name);
+    let sections = LANGUAGES.into_iter().filter(is_here).map(language);
     std::iter::once(HEAD.to_owned()).chain(missing).chain(sections).collect()
+}
+
+/// The page of a kind of file that is not part of the dialects.
+pub fn page_of(language: &Language, about: &str) -> String {
+    let (title, name) = (language.title, language.name);
+    let head = format!(
+        "# {title}\n\n{about}\n\nThis page is generated, like the schema that `windlass schema {name}` prints.\n"
+    );
+    let blocks = language.blocks().map(|block| section(language, block, "##"));
+    std::iter::once(head).chain(blocks).collect()
 }
 
 fn language(language: &Language) -> String {
     let head = format!("\n## {}\n\n{}\n", language.name, sentence(language.about));
-    let blocks = language.blocks().map(|block| section(language, block));
+    let blocks = language.blocks().map(|block| section(language, block, "###"));
     std::iter::once(head).chain(blocks).collect()
 }
 
-fn section(language: &Language, block: &Block) -> String {
-    let mut text = format!("\n### {}\n\n{}", heading(language, block.name), sentence(block.about));
+fn section(language: &Language, block: &Block, level: &str) -> String {
+    let mut text = format!("\n{level} {}\n\n{}", heading(language, block.name), sentence(block.about));
     let includes: Vec<String> = block.includes.iter().map(|name| link(language, name)).collect();
     if !includes.is_empty() {
         text += &format!(" Also has the keys of {}.", listed(&includes, "and"));

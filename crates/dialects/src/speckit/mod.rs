@@ -71,3 +71,12 @@ pub fn read(root: Node, overlays: &[Node], sources: &Sources) -> (Option<Workflo
     let workflow = document::read(&root, &context);
     (workflow, context.diagnostics.into_inner())
 }
+
+/// Checks an overlay without its workflow: the workflow that it extends, the number of its edits, and all findings.
+pub(crate) fn check_overlay(root: &Node, sources: &Sources) -> (Vec<String>, usize, Vec<Diagnostic>) {
+    let context = Context::new(sources, Keys::Exact, field::OPENS);
+    let mut root = root.clone();
+    yaml11::resolve(&mut root, &mut context.diagnostics.borrow_mut());
+    let (extends, edits) = overlays::check(&root, &context);
+    (extends.into_iter().collect(), edits, context.diagnostics.into_inner())
+}

@@ -88,6 +88,18 @@ pub fn apply(mut root: Node, overlays: &[Node], context: &Context<'_>) -> Node {
     root
 }
 
+/// Checks an overlay without its workflow. Returns the workflow that it extends and the number of its edits.
+pub fn check(overlay: &Node, context: &Context<'_>) -> (Option<String>, usize) {
+    let extends =
+        as_map(overlay).and_then(|map| as_text(&map.get("extends")?.value).map(ToString::to_string));
+    let edits = as_map(overlay).and_then(|map| match &map.get("edits")?.value.kind {
+        Kind::List(edits) => Some(edits.len()),
+        Kind::Scalar(_) | Kind::Map(_) => None,
+    });
+    read(overlay, None, context);
+    (extends, edits.unwrap_or_default())
+}
+
 fn workflow_id(root: &Node) -> Option<Arc<str>> {
     let block = as_map(&as_map(root)?.get("workflow")?.value)?;
     as_text(&block.get("id")?.value).cloned()

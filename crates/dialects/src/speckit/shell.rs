@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use windlass_ir::Duration;
 use windlass_ir::Value;
 use windlass_ir::expr::{Expr, Function, Node, Piece, Template};
-use windlass_ir::workflow::{Action, Bound, Kind, Shell, ShellOutput};
+use windlass_ir::workflow::{Action, Bound, Interpreter, Kind, Shell, ShellOutput};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -20,6 +20,7 @@ pub fn read(table: &Table<'_>) -> Work {
         cwd: None,
         stdin: None,
         output: output(table),
+        shell: Interpreter::plain(),
     };
     (Kind::Action(Action::Shell(shell)), Some(seconds(table, "timeout").unwrap_or(TIMEOUT)))
 }

@@ -7,8 +7,8 @@ use super::policy::{self, Defaults};
 use super::ports::{self, Outputs};
 use super::stage::{self, Document};
 use super::table::{Context, Place, StepOf, Table, wrong_shape};
-use super::work::command;
-use super::{config, triggers};
+use super::work::{self, command};
+use super::{config, neighbors, triggers};
 use crate::speckit;
 use crate::text::{Kind, Node};
 use indexmap::IndexMap;
@@ -17,7 +17,7 @@ use windlass_ir::expr::{RecordShape, Semantics};
 use windlass_ir::policy::OnFailure;
 use windlass_ir::suggest::nearest;
 use windlass_ir::workflow::{
-    Header, Hook, HookAction, HookMoment, Kind as StepKind, RunInput, Step, Workflow,
+    Header, Hook, HookAction, HookMoment, Interpreter, Kind as StepKind, RunInput, Step, Workflow,
 };
 use windlass_ir::{Code, Diagnostic, Value};
 
@@ -63,6 +63,7 @@ pub fn read<'a>(root: &'a Node, context: &'a Context<'a>) -> Option<Workflow> {
         name_as_speckit(&mut workflow.steps);
     }
     config.iter().for_each(Table::finish_all);
+    neighbors::of_top(&top);
     top.finish_all();
     Some(workflow)
 }
@@ -167,6 +168,13 @@ fn check_verdicts(steps: &[Step], workflow: &Workflow, top: &Table<'_>) {
     }
 }
 
+fn usual_shell(top: &Table<'_>, action: &HookAction) -> Interpreter {
+    match action {
+        HookAction::Run(run) => work::usual_shell(run, top.context.foreign),
+        HookAction::Notify(_) | HookAction::Webhook(_) => Interpreter::plain(),
+    }
+}
+
 /// In a fixed order of moments and verbs, whatever the order in the file.
 fn read_hooks(top: &Table<'_>) -> Vec<Hook> {
     let Some(table) = top.table("hooks") else { return Vec::new() };
@@ -180,11 +188,14 @@ fn read_hooks(top: &Table<'_>) -> Vec<Hook> {
         let Some(moment) = table.table(key) else { continue };
         let actions = [
             moment.bound_text("notify").map(HookAction::Notify),
-            moment.bound_text("run").map(|run| command(&moment, "run", run)).map(HookAction::Run),
+            moment.bound_text("run").map(|run| command(&moment, "run", run, None)).map(HookAction::Run),
             moment.bound_text("webhook").map(HookAction::Webhook),
         ];
         moment.finish_all();
-        hooks.extend(actions.into_iter().flatten().map(|action| Hook { on, action }));
+        hooks.extend(actions.into_iter().flatten().map(|action| {
+            let shell = usual_shell(top, &action);
+            Hook { on, action, shell }
+        }));
     }
     table.finish_all();
     hooks

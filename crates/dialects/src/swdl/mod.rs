@@ -2,8 +2,8 @@
 //!
 //! `document` reads the top level of a file with `config` and `triggers`, `stage` the common keys of stages, `agent`,
 //! `assistant`, `gate`, `work`, `scope` and `leaf` the keys of each type; `ports` reads contracts, `policy` error
-//! policies with their inheritance, and `overrides` merges a project's overrides into the tree beforehand. All of
-//! them read keys through `table`.
+//! policies with their inheritance, `overrides` merges a project's overrides into the tree beforehand, and
+//! `neighbors` knows what other languages call our keys. All of them read keys through `table`.
 
 mod agent;
 mod assistant;
@@ -15,6 +15,7 @@ pub mod expr;
 mod gate;
 mod leaf;
 mod names;
+mod neighbors;
 mod overrides;
 mod policy;
 mod ports;
@@ -23,9 +24,13 @@ mod shell_text;
 mod stage;
 mod table;
 mod triggers;
+mod values;
 mod work;
 
 pub use dialect::Swdl;
+pub(crate) use overrides::check as check_overrides;
+pub use values::scope;
+pub(crate) use values::{subtractions, unused};
 
 use crate::table::Keys;
 use crate::text::Node;
@@ -38,7 +43,8 @@ pub(crate) mod defaults {
     pub(crate) use super::config::{AGENTS_PER_RUN, RUN_TIMEOUT};
     pub(crate) use super::document::VERSION;
     pub(crate) use super::gate::{TIMEOUT as GATE_TIMEOUT, TIMES_BACK};
-    pub(crate) use super::policy::{TIMEOUT, base_retry as retry, no_retry};
+    pub(crate) use super::policy::{TIMEOUT, base_retry as retry, no_retry, retry_of_commands};
+    pub(crate) use super::work::{SHELLS, usual_shell};
 }
 
 /// The file in a project that overrides parts of workflows.

@@ -17,34 +17,7 @@ const PROTECTED_IN_STAGE: [&str; 3] = ["id", "depends_on", "type"];
 pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
     let report = |finding: Diagnostic| context.diagnostics.borrow_mut().push(finding);
     let Some(id) = workflow_id(&root) else { return root };
-    let Some(blocks) =
-        as_map(overrides).and_then(|top| top.get("overrides")).and_then(|entry| as_map(&entry.value))
-    else {
-        report(
-            Diagnostic::error(
-                Code::MissingField,
-                "an overrides file needs a mapping `overrides` with a block for each workflow",
-            )
-            .at(overrides.span.head())
-            .field("overrides")
-            .help(format!("write `overrides: {{{id}: {{…}}}}`")),
-        );
-        return root;
-    };
-    for entry in as_map(overrides)
-        .into_iter()
-        .flat_map(|top| &top.entries)
-        .filter(|entry| &*entry.key.text != "overrides")
-    {
-        let key = &*entry.key.text;
-        report(
-            Diagnostic::error(Code::UnknownOverrideKey, format!("unknown key `{key}` in an overrides file"))
-                .at(entry.key.span)
-                .field(key)
-                .reference(key)
-                .help("move everything under `overrides`, into the block of its workflow"),
-        );
-    }
+    let Some(blocks) = blocks(overrides, &id, &report) else { return root };
     let Some(entry) = blocks.get(&id) else {
         report(
             Diagnostic::hint(
@@ -67,17 +40,87 @@ pub fn apply(mut root: Node, overrides: &Node, context: &Context<'_>) -> Node {
             "stages" => merge_stages(base, entry, &report),
             "workflow" => merge_protected(base, entry, &PROTECTED_IN_WORKFLOW, "workflow", &report),
             key if ALLOWED.contains(&key) => merge_entry(base, entry),
-            key => report(
-                Diagnostic::error(Code::UnknownOverrideKey, format!("`{key}` cannot be overridden"))
-                    .at(entry.key.span)
-                    .field(key)
-                    .reference(key)
-                    .suggest(nearest(key, ALLOWED))
-                    .help(format!("override one of {}", ALLOWED.join(", "))),
-            ),
+            key => report(not_overridable(key, entry)),
         }
     }
     root
+}
+
+/// The blocks of an overrides file, by the id of their workflow.
+fn blocks<'a>(overrides: &'a Node, id: &str, report: &impl Fn(Diagnostic)) -> Option<&'a Mapping> {
+    let top = as_map(overrides);
+    let blocks = top.and_then(|top| top.get("overrides")).and_then(|entry| as_map(&entry.value));
+    if blocks.is_none() {
+        report(
+            Diagnostic::error(
+                Code::MissingField,
+                "an overrides file needs a mapping `overrides` with a block for each workflow",
+            )
+            .at(overrides.span.head())
+            .field("overrides")
+            .help(format!("write `overrides: {{{id}: {{…}}}}`")),
+        );
+        return None;
+    }
+    for entry in top.into_iter().flat_map(|top| &top.entries).filter(|entry| &*entry.key.text != "overrides")
+    {
+        let key = &*entry.key.text;
+        report(
+            Diagnostic::error(Code::UnknownOverrideKey, format!("unknown key `{key}` in an overrides file"))
+                .at(entry.key.span)
+                .field(key)
+                .reference(key)
+                .help("move everything under `overrides`, into the block of its workflow"),
+        );
+    }
+    blocks
+}
+
+fn not_overridable(key: &str, entry: &Entry) -> Diagnostic {
+    Diagnostic::error(Code::UnknownOverrideKey, format!("`{key}` cannot be overridden"))
+        .at(entry.key.span)
+        .field(key)
+        .reference(key)
+        .suggest(nearest(key, ALLOWED))
+        .help(format!("override one of {}", ALLOWED.join(", ")))
+}
+
+/// Checks everything in an overrides file that does not depend on a workflow. Returns the workflows that it overrides.
+pub fn check(overrides: &Node, context: &Context<'_>) -> Vec<String> {
+    let report = |finding: Diagnostic| context.diagnostics.borrow_mut().push(finding);
+    let Some(blocks) = blocks(overrides, "ID", &report) else { return Vec::new() };
+    for block in &blocks.entries {
+        let id = &*block.key.text;
+        let Some(parts) = as_map(&block.value) else {
+            report(wrong_shape(&block.value, "a mapping").field(format!("overrides.{id}")));
+            continue;
+        };
+        for part in &parts.entries {
+            match (&*part.key.text, as_map(&part.value)) {
+                ("stages", None) => {
+                    report(wrong_shape(&part.value, "a mapping from stage ids to changes").field("stages"));
+                }
+                ("stages", Some(stages)) => stages.entries.iter().for_each(|stage| {
+                    let field = format!("stages.{}", stage.key.text);
+                    check_protected(stage, &PROTECTED_IN_STAGE, &field, &report);
+                }),
+                ("workflow", _) => check_protected(part, &PROTECTED_IN_WORKFLOW, "workflow", &report),
+                (key, _) if ALLOWED.contains(&key) => {}
+                (key, _) => report(not_overridable(key, part)),
+            }
+        }
+    }
+    blocks.entries.iter().map(|block| block.key.text.to_string()).collect()
+}
+
+fn check_protected(entry: &Entry, protected: &[&str], field: &str, report: &impl Fn(Diagnostic)) {
+    match as_map(&entry.value) {
+        None => report(wrong_shape(&entry.value, "a mapping").field(field)),
+        Some(fields) => {
+            let entries = fields.entries.iter().filter(|entry| protected.contains(&&*entry.key.text));
+            entries.for_each(|entry| report(protected_key(entry, field)));
+        }
+    }
 }
 
 /// Someone relies on an override, so a key without effect is an error here.
@@ -175,22 +218,22 @@ fn merge_fields(
     for entry in &fields.entries {
         let key = &*entry.key.text;
         if protected.contains(&key) {
-            report(
-                Diagnostic::error(
-                    Code::ProtectedKey,
-                    format!(
-                        "`{field}.{key}` cannot be overridden because it is part of the workflow's identity"
-                    ),
-                )
-                .at(entry.key.span)
-                .field(format!("{field}.{key}"))
-                .reference(key)
-                .help("remove it, or change the workflow itself"),
-            );
+            report(protected_key(entry, field));
         } else {
             merge_entry(base, entry);
         }
     }
+}
+
+fn protected_key(entry: &Entry, field: &str) -> Diagnostic {
+    let key = &*entry.key.text;
+    let message =
+        format!("`{field}.{key}` cannot be overridden because it is part of the workflow's identity");
+    Diagnostic::error(Code::ProtectedKey, message)
+        .at(entry.key.span)
+        .field(format!("{field}.{key}"))
+        .reference(key)
+        .help("remove it, or change the workflow itself")
 }
 
 /// Mappings merge key by key; lists and scalars are replaced.

@@ -21,6 +21,8 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 /// The written retry settings; missing ones are inherited.
 #[derive(Clone, Debug, Default)]
 pub struct RetryDraft {
+    /// A policy was written, here or further out.
+    is_written: bool,
     attempts_max: Option<u32>,
     initial: Option<Duration>,
     growth: Option<GrowthWord>,
@@ -49,6 +51,7 @@ impl RetryDraft {
         let multiplier =
             table.number("backoff_multiplier", "a number above 0", |factor| free || factor > 0.0);
         let draft = Self {
+            is_written: true,
             attempts_max: table.integer("max_attempts", 1, attempts_max).map(|count| count as u32),
             initial: table.pause("initial_interval"),
             growth: read_growth(table, multiplier),
@@ -70,6 +73,7 @@ impl RetryDraft {
     /// This draft, with missing settings taken from `outer`.
     pub fn or(self, outer: &Self) -> Self {
         Self {
+            is_written: self.is_written || outer.is_written,
             attempts_max: self.attempts_max.or(outer.attempts_max),
             initial: self.initial.or(outer.initial),
             growth: self.growth.or(outer.growth),
@@ -157,7 +161,7 @@ fn read_bounds(table: &Table<'_>) -> RetryAfter {
     RetryAfter::Instead { min, max }
 }
 
-/// The default retry policy: two attempts, or one under the rules of another dialect.
+/// The default retry policy of other work: two attempts, or one under the rules of another dialect.
 pub fn base_retry(foreign: bool) -> Retry {
     if foreign {
         return Retry::once();
@@ -171,6 +175,11 @@ pub fn base_retry(foreign: bool) -> Retry {
         spread: Spread::Above,
     };
     Retry { attempts_max: 2, backoff, ..Retry::once() }
+}
+
+/// The default retry policy of commands, whose authors expect one attempt: only a written policy brings more.
+pub fn retry_of_commands(foreign: bool, is_written: bool) -> Retry {
+    if is_written { base_retry(foreign) } else { no_retry(foreign) }
 }
 
 /// The policy of stages that are never retried.
@@ -208,7 +217,9 @@ impl Defaults {
 pub enum Applies {
     /// With attempts: everything.
     Attempts,
-    /// The same, but without a default timeout, because the called workflow has its own.
+    /// The same, but with one attempt unless a policy is written.
+    Commands,
+    /// The same as attempts, but without a default timeout, because the called workflow has its own.
     Calls,
     /// A scope whose body makes the attempts and inherits the retry policy.
     RetryInside,
@@ -222,10 +233,11 @@ pub enum Applies {
 /// every part applies to every stage, and nothing is inherited.
 pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Policy, RetryDraft) {
     let foreign = stage.context.foreign;
-    let attempts = matches!(applies, Applies::Attempts | Applies::Calls);
+    let attempts = matches!(applies, Applies::Attempts | Applies::Commands | Applies::Calls);
+    let limited = matches!(applies, Applies::Attempts | Applies::Commands);
     let written = stage.table("error_policy");
     let mut draft = RetryDraft::default();
-    let mut timeout = (applies == Applies::Attempts && !foreign).then_some(TIMEOUT);
+    let mut timeout = (limited && !foreign).then_some(TIMEOUT);
     let mut on_failure = None;
     if let Some(table) = &written {
         if foreign || attempts || applies == Applies::RetryInside {
@@ -240,6 +252,9 @@ pub fn of_stage(stage: &Table<'_>, defaults: &Defaults, applies: Applies) -> (Po
     let inherits = attempts || (applies == Applies::RetryInside && !foreign);
     let draft = if inherits { draft.or(&defaults.retry) } else { draft };
     let retry = match attempts || foreign {
+        true if applies == Applies::Commands => {
+            draft.clone().finish(retry_of_commands(foreign, draft.is_written))
+        }
         true => draft.clone().finish(base_retry(foreign)),
         false => no_retry(foreign),
     };

@@ -2,7 +2,7 @@
 
 use super::names::{NAME_RULE, is_name};
 use super::table::Table;
-use crate::text::{Entry, Kind, Node};
+use crate::text::{Entry, Kind, Node, Scalar};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::contract::Contract;
@@ -26,7 +26,7 @@ fn each<T>(
         }
         if let Kind::Scalar(scalar) = &entry.value.kind {
             let finding = ports.error(Code::WrongShape, name, entry.value.span, "this must be a mapping");
-            ports.report(finding.help(format!("write `{name}: {{type: {}}}`", scalar.text)));
+            ports.report(finding.help(format!("write `{name}: {{{}}}`", spelled_out(key, scalar))));
             continue;
         }
         if let Some(port) = Table::of(table.context, &entry.value, ports.place.child(name)) {
@@ -34,6 +34,24 @@ fn each<T>(
         }
     }
     found
+}
+
+/// The keys that a value in the place of a mapping stands for: its type, if it names one, or a value.
+fn spelled_out(key: &str, scalar: &Scalar) -> String {
+    let text = &*scalar.text;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let quoted = || match scalar.to_value() {
+        Value::Text(text) if text.is_empty() || !text.chars().all(plain) => format!("{:?}", &*text),
+        _ => text.to_owned(),
+    };
+    let value = scalar.to_value();
+    match (key, Type::parse(text)) {
+        (_, Some(_)) => format!("type: {text}"),
+        (_, None) if value == Value::Null => "type: string".to_owned(),
+        ("inputs", None) => format!("source: {}", quoted()),
+        ("outputs", None) => "type: string".to_owned(),
+        (_, None) => format!("type: {}, default: {}", Type::of(&value), quoted()),
+    }
 }
 
 pub fn parameters(config: &Table<'_>) -> IndexMap<Arc<str>, Parameter> {

@@ -18,6 +18,8 @@ pub enum Around {
     Backslash,
     /// After something that this scanner does not follow.
     Tangled,
+    /// The command is not for a shell.
+    OtherLanguage,
 }
 
 /// Follows a command through its pieces of text; expressions are between two pieces.

@@ -5,7 +5,7 @@ use super::names::{VARIABLE_RULE, check_id, is_variable};
 use super::policy::{self, Applies, Defaults};
 use super::ports::{self, Outputs};
 use super::table::{Context, Place, StepOf, Table, is_null, wrong_shape};
-use super::{agent, assistant, gate, leaf, scope, work};
+use super::{agent, assistant, gate, leaf, neighbors, scope, work};
 use crate::text::{Kind as NodeKind, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ const TYPES: [(&str, StageType); 18] = [
 ];
 
 /// Every key that has a meaning on some type of stage.
-const KEYS: [&str; 48] = [
+const KEYS: [&str; 49] = [
     "id",
     "name",
     "description",
@@ -91,6 +91,7 @@ const KEYS: [&str; 48] = [
     "gate",
     "fan_out",
     "run",
+    "shell",
     "cwd",
     "stdin",
     "output_format",
@@ -140,13 +141,10 @@ impl StageType {
 
     fn applies(self) -> Applies {
         match self {
-            Self::Agent
-            | Self::Shell
-            | Self::Tool
-            | Self::Task
-            | Self::Http
-            | Self::Assistant
-            | Self::Builtin => Applies::Attempts,
+            Self::Agent | Self::Tool | Self::Task | Self::Http | Self::Assistant | Self::Builtin => {
+                Applies::Attempts
+            }
+            Self::Shell => Applies::Commands,
             Self::Workflow => Applies::Calls,
             Self::FanOut => Applies::RetryInside,
             Self::Loop | Self::Branch | Self::Block | Self::Parallel => Applies::Whole,
@@ -334,7 +332,7 @@ fn stage(table: &Table<'_>, id: Spanned<Arc<str>>, standing: Standing, document:
         None if table.has("type") => table.known(&KEYS),
         _ => {}
     }
-    misplaced(table);
+    neighbors::of_stage(table);
     let others: Vec<&str> = KEYS.iter().chain(&MORE_KEYS).copied().collect();
     table.finish(&others, |key| match key {
         "id" => ("on a stage inside another".into(), "remove it: such a stage has no id"),
@@ -359,25 +357,6 @@ fn recorded(table: &Table<'_>) -> Option<Box<Recorded>> {
         options: member("options", plain.options),
         input: member("input", plain.input),
     }))
-}
-
-/// Keys that people write on the stage but belong one level deeper.
-fn misplaced(table: &Table<'_>) {
-    const HOMES: [(&str, &str); 6] = [
-        ("timeout", "error_policy.timeout"),
-        ("retry", "error_policy.retry"),
-        ("on_failure", "error_policy.on_failure"),
-        ("max_attempts", "error_policy.retry.max_attempts"),
-        ("retries", "error_policy.retry.max_attempts"),
-        ("artifact", "roles.primary.artifact"),
-    ];
-    for (key, home) in HOMES.into_iter().filter(|(key, _)| table.has(key)) {
-        let span = table.key_span(key);
-        let finding =
-            table.warning(Code::UnknownKey, key, span, format!("`{key}` has no effect on the stage itself"));
-        table.report(finding.reference(key).suggest(Some(home)));
-        table.known(&[key]);
-    }
 }
 
 /// A stage of an unknown type may still have parts worth checking.

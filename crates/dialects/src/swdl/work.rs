@@ -4,10 +4,11 @@ use super::gate;
 use super::shell_text::{Around, ShellText};
 use super::table::{StepOf, Table, wrong_shape};
 use crate::text::Kind;
+use std::sync::Arc;
 use windlass_ir::expr::{Expr, Function, Node, Piece, Template};
 use windlass_ir::workflow::{
-    Bound, Builtin, BuiltinKind, Call, CallMode, Http, HttpAuth, HttpBody, Planner, Rounds, Shell,
-    ShellOutput, Task, Tool,
+    Bound, Builtin, BuiltinKind, Call, CallMode, Http, HttpAuth, HttpBody, Interpreter, Planner, Rounds,
+    Shell, ShellOutput, Task, Tool,
 };
 use windlass_ir::{Code, Diagnostic, Span, Value};
 
@@ -22,8 +23,10 @@ pub fn shell(stage: &Table<'_>) -> Shell {
         stage.demand("run", "write the command: `run: \"make test\"`");
         nothing(stage, "run")
     });
+    let shell = interpreter(stage).unwrap_or_else(|| usual_shell(&run, stage.context.foreign));
     Shell {
-        run: command(stage, "run", run),
+        run: command(stage, "run", run, shell.0.first().filter(|program| !is_posix(program))),
+        shell,
         cwd: stage.bound_text("cwd"),
         stdin: stage.bound("stdin"),
         output: stage
@@ -32,8 +35,47 @@ pub fn shell(stage: &Table<'_>) -> Shell {
     }
 }
 
-/// A command: values are quoted for the shell, unless the author writes `raw(…)` around them.
-pub fn command(table: &Table<'_>, key: &str, run: Bound) -> Bound {
+/// The programs with a name of their own. Each stops at the first error, as far as it can.
+pub const SHELLS: [(&str, &[&str]); 4] = [
+    ("sh", &["sh", "-e", "-c"]),
+    ("bash", &["bash", "-eo", "pipefail", "-c"]),
+    ("python", &["python3", "-c"]),
+    ("pwsh", &["pwsh", "-NoProfile", "-NonInteractive", "-Command"]),
+];
+
+/// Without a `shell`, a command of several lines stops at the first line that fails.
+pub fn usual_shell(run: &Bound, foreign: bool) -> Interpreter {
+    let strict = !foreign && run.template.has_lines();
+    if strict { Interpreter::strict() } else { Interpreter::plain() }
+}
+
+/// A word, or a program with its arguments.
+fn interpreter(stage: &Table<'_>) -> Option<Interpreter> {
+    let node = stage.node("shell")?;
+    match &node.kind {
+        Kind::Scalar(_) => {
+            let words = stage.word_or("shell", &SHELLS, &["[PROGRAM, ARGUMENT]"])?;
+            Some(Interpreter::of(words))
+        }
+        Kind::List(items) if !items.is_empty() => Some(Interpreter(stage.plain_texts("shell"))),
+        Kind::List(_) | Kind::Map(_) => {
+            let finding =
+                wrong_shape(node, "the name of a shell, or a list with a program and its arguments");
+            stage.report(finding.step_of(&stage.place).field(stage.place.field("shell")));
+            None
+        }
+    }
+}
+
+/// Whether a program reads its command as a POSIX shell does.
+fn is_posix(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    ["sh", "bash", "dash", "ash", "ksh", "zsh"].contains(&name)
+}
+
+/// A command: values are quoted for the shell, unless the author writes `raw(…)` around them. For another program, which
+/// reads its own language, nothing can be quoted.
+pub fn command(table: &Table<'_>, key: &str, run: Bound, program: Option<&Arc<str>>) -> Bound {
     let pieces = match run.template {
         Template::Text(pieces) => pieces,
         Template::Expression(expr) => vec![Piece::Expression(expr)],
@@ -46,7 +88,7 @@ pub fn command(table: &Table<'_>, key: &str, run: Bound) -> Bound {
             Piece::Text(part)
         }
         Piece::Expression(expr) => {
-            let around = text.around();
+            let around = if program.is_some() { Around::OtherLanguage } else { text.around() };
             text.expression();
             Piece::Expression(shell_quoted(expr, around).unwrap_or_else(|(expr, cause, help)| {
                 table.report(table.error(Code::UnsafeQuoting, key, expr.span, cause).help(help));
@@ -93,6 +135,14 @@ fn shell_quoted(expr: Expr, around: Around) -> Result<Expr, (Expr, &'static str,
                 expr,
                 cause,
                 "assign it to a variable at the start of the command, or pass it through `env`",
+            ));
+        }
+        Around::OtherLanguage => {
+            let cause = "this expression is in a script whose language has other quotes than a shell";
+            return Err((
+                expr,
+                cause,
+                "pass the value through `env` and read it there, or write `raw(…)` to insert it without quoting",
             ));
         }
         Around::HereDocument => {

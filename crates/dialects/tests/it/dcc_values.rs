@@ -57,7 +57,11 @@ impl Scope for Run<'_> {
             Read::Namespace(Namespace::Steps) => &self.context["steps"],
             Read::Namespace(Namespace::Item) => &self.context["item"],
             Read::Namespace(Namespace::Host) => &self.context["env"],
-            Read::StepStatus(_) | Read::LoopIndex(_) | Read::Namespace(_) => &Json::Null,
+            Read::StepStatus(_)
+            | Read::StepOutcome(_)
+            | Read::LoopIndex(_)
+            | Read::Now
+            | Read::Namespace(_) => &Json::Null,
         }))
     }
 }

@@ -15,4 +15,5 @@ mod speckit;
 mod speckit_dump;
 mod speckit_expr;
 mod support;
+mod swdl_expr;
 mod triggers;

@@ -101,8 +101,9 @@ fn outline(schedule: &Schedule) -> Json {
 #[test]
 fn each_skill_produces_its_snapshot() {
     snapshots("skills", |text| {
-        let Skill { sources, name, workflows, schedules, diagnostics } = read_skill(&text);
+        let Skill { sources, name, workflows, schedules, search_hint, diagnostics } = read_skill(&text);
         let mut shown: String = diagnostics.iter().map(|found| show_finding(found, &sources)).collect();
+        shown.extend(search_hint.map(|hint| format!("search hint {hint:?}\n")));
         let globs = |patterns: &[windlass_dialects::dcc::skill::Pattern]| {
             patterns.iter().map(|pattern| pattern.glob.value.to_string()).collect::<Vec<_>>()
         };
@@ -348,7 +349,7 @@ fn files_that_are_not_workflows_are_explained() {
 fn the_examples_on_pages_are_correct() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut pages = files(&docs.join("errors"));
-    pages.push(docs.join("triggers.md"));
+    pages.push(docs.join("guides/triggers.md"));
     let mut checked = 0;
     for page in pages {
         let text = std::fs::read_to_string(&page).expect("a page is text");

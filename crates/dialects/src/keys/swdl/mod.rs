@@ -332,8 +332,12 @@ const POLICIES: &[Block] = &[
         "retry",
         "a retry policy",
         &[
-            key("max_attempts", Shape::Integer { min: 1, max: 1000 }, "total number of attempts")
-                .default("2"),
+            key(
+                "max_attempts",
+                Shape::Integer { min: 1, max: 1000 },
+                "total number of attempts; without any retry policy, a `shell` stage makes one",
+            )
+            .default("2"),
             key("initial_interval", PAUSE, "delay after the first attempt").default("30s"),
             key("backoff", Shape::Words(&["fixed", "linear", "exponential"]), "how delays grow")
                 .default("exponential"),

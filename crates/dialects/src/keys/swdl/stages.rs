@@ -163,6 +163,7 @@ pub(super) const STAGES: &[Block] = &[
                 .warned("move it to `error_policy.retry.max_attempts`")
                 .stands(Part::Rest),
             key("artifact", ARTIFACT, "").warned("move it to `roles.primary.artifact`").stands(Part::Rest),
+            key("approvers", TEXTS, "").warned("move it to `gate.approvers`").stands(Part::Rest),
         ],
     )
     .part(),
@@ -301,6 +302,15 @@ pub(super) const STAGES: &[Block] = &[
             key("run", Shape::TextTemplate, "the command; values are quoted for the shell")
                 .required()
                 .example("make"),
+            key(
+                "shell",
+                Shape::Either(&[
+                    Shape::Words(&["sh", "bash", "python", "pwsh"]),
+                    Shape::Several(&Shape::Text),
+                ]),
+                "what runs the command: a name, or a program and its arguments, before the command",
+            )
+            .otherwise("`sh`; a command of one line continues after an error"),
             key("cwd", Shape::TextTemplate, "working folder")
                 .otherwise("the folder where the run was started"),
             key("stdin", Shape::Template, "standard input").otherwise("nothing"),

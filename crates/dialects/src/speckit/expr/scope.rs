@@ -40,6 +40,8 @@ impl Scope for Alone {
             Read::Namespace(_)
             | Read::StepOutputs(_)
             | Read::StepStatus(_)
+            | Read::StepOutcome(_)
+            | Read::Now
             | Read::StepRecord(_)
             | Read::LoopItem(_)
             | Read::LoopIndex(_) => Value::Null,

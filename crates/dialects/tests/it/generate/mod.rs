@@ -16,7 +16,7 @@ use windlass_ir::trigger::{
     CatchUp, CronSyntax, CronTrigger, Debounce, HttpTrigger, Overlap, SigningSecret, Trigger, TriggerInput,
     TriggerSource,
 };
-use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, RunInput, Workflow};
+use windlass_ir::workflow::{Header, Hook, HookAction, HookMoment, Interpreter, RunInput, Workflow};
 use windlass_ir::{Duration, Span, Spanned, Value};
 
 /// Pseudorandom numbers that are the same on every machine.
@@ -203,7 +203,17 @@ impl Dice {
                 self.some(Self::command).map(HookAction::Run),
                 self.some(Self::words).map(HookAction::Webhook),
             ];
-            hooks.extend(actions.into_iter().flatten().map(|action| Hook { on, action }));
+            // Hooks cannot choose their shell.
+            let foreign = self.foreign;
+            let shell = |action: &HookAction| match action {
+                HookAction::Run(run) if !foreign && run.template.has_lines() => Interpreter::strict(),
+                HookAction::Run(_) | HookAction::Notify(_) | HookAction::Webhook(_) => Interpreter::plain(),
+            };
+            hooks.extend(actions.into_iter().flatten().map(|action| Hook {
+                on,
+                shell: shell(&action),
+                action,
+            }));
         }
         hooks
     }

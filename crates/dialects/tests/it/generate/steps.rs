@@ -12,8 +12,8 @@ use windlass_ir::policy::{
 use windlass_ir::workflow::{
     Action, Agent, Ask, Assistant, BranchFailure, Builtin, BuiltinKind, Call, CallMode, Capture, Choose,
     Finish, FinishStatus, ForEach, FormField, Gate, Guard, Handoff, HandoffFormat, Http, HttpAuth, HttpBody,
-    ItemFailure, Items, Kind, Memory, OnReject, OnTimeout, Parallel, Planner, Repeat, RepeatTest, Rounds,
-    Shell, ShellOutput, Step, Task, Tool, Wait, WaitFor, WaitTimeout,
+    Interpreter, ItemFailure, Items, Kind, Memory, OnReject, OnTimeout, Parallel, Planner, Repeat,
+    RepeatTest, Rounds, Shell, ShellOutput, Step, Task, Tool, Wait, WaitFor, WaitTimeout,
 };
 use windlass_ir::{Duration, Span, Spanned, Type, Value};
 
@@ -298,6 +298,12 @@ impl Dice {
             5 => Kind::Action(Action::Agent(self.agent())),
             6 => Kind::Action(Action::Shell(Shell {
                 run: self.command(),
+                shell: Interpreter::of(self.pick::<&[&str]>(&[
+                    &["sh", "-c"],
+                    &["sh", "-e", "-c"],
+                    &["bash", "-eo", "pipefail", "-c"],
+                    &["/bin/dash", "-c"],
+                ])),
                 cwd: self.some(Self::words),
                 stdin: self.some(Self::any),
                 output: *self.pick(&[ShellOutput::Text, ShellOutput::Json]),

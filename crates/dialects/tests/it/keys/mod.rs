@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use subjects::{NO_KEY, Subject, subjects};
-use windlass_dialects::keys::{Key, LANGUAGES, Shape, Status, page, schema};
+use windlass_dialects::keys::{CONFIG, Key, LANGUAGES, MOCK, Shape, Status, page, page_of, schema};
 use windlass_dialects::text::{Format, Limits};
 use windlass_dialects::{Text, text};
 use windlass_ir::{Code, Diagnostic, Severity, Source, SourceId};
@@ -293,8 +293,42 @@ fn the_committed_schemas_are_up_to_date() {
 }
 
 #[test]
-fn the_committed_page_is_up_to_date() {
-    check_copy("docs/dialects.md", &page(), "UPDATE_DOCS");
+fn the_committed_pages_are_up_to_date() {
+    const OF_MOCK: &str = "\
+A mock file responds for agents, tools, tasks, requests and people, so that a workflow runs without them: `windlass run
+WORKFLOW.yaml --mock FILE`. It is YAML or JSON. A [test case](../guides/testing.md) has the same content under `script`.
+
+```yaml
+steps:
+  review:
+    - error: { class: rate_limit, message: try again, retry_after: 5s }
+    - { takes: 3m, outputs: { verdict: approved } }
+  each[2]: [{ output: 7 }]
+gates:
+  sign-off: [{ action: approve, by: dana, after: 1h }]
+signals:
+  - { name: build-finished, value: { ok: true }, at: 5m }
+```
+
+A step that the file does not mention fails with [no_mock_response](../errors/no_mock_response.md), unless it is a command,
+a task with a command, or a call of another workflow: those run for real.";
+    const OF_CONFIG: &str = "\
+The settings of a project on this machine. [Configuration](../guides/configuration.md) explains which file applies and how
+the commands of tasks are called. `windlass validate windlass.toml` checks a file.
+
+```toml
+[tasks.\"lint.run\"]
+command = [\"./tools/lint.sh\"]
+
+[limits]
+processes = 4
+
+[runs]
+recover = \"interrupt\"
+```";
+    check_copy("docs/reference/keys.md", &page(), "UPDATE_DOCS");
+    check_copy("docs/reference/mock-file.md", &page_of(&MOCK, OF_MOCK), "UPDATE_DOCS");
+    check_copy("docs/reference/windlass-toml.md", &page_of(&CONFIG, OF_CONFIG), "UPDATE_DOCS");
 }
 
 /// The examples of the tables match their own shapes.
