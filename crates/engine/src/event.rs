@@ -1,5 +1,5 @@
-//! What has happened: the only thing that is ever remembered about a run. Every decision is in its event, so that
-//! applying one needs no expression, no policy and no clock.
+//! The events of a run, the only record of it. Each event contains its decision, so applying one needs no expression,
+//! policy or clock.
 
 use crate::coordinator::{Amount, Claim, Subscription};
 use crate::input::Lineage;
@@ -54,40 +54,40 @@ pub enum What {
     Started {
         inputs: Value,
         env: Sealable,
-        /// From which every random choice of this run is drawn.
+        /// The seed of every random choice in this run.
         seed: u64,
-        /// What whoever drives the run wants to know when it is taken up again; the engine never looks at it.
+        /// Data of the caller, returned when the run is loaded. The engine reads only `folder`.
         about: Value,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Arc<str>>,
         #[serde(default, skip_serializing_if = "Lineage::is_root")]
         lineage: Lineage,
-        /// What it has to share with other runs.
+        /// Slots, budgets and messages that it shares with other runs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shares: Option<Box<Shares>>,
-        /// How far it goes, where that is not to its end.
+        /// Where to stop, if not at the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reach: Option<Reach>,
     },
-    /// An earlier run has done this step, and it is not done again.
+    /// An earlier run completed this step, so this run does not repeat it.
     Kept(Box<Kept>),
-    /// A step that takes more than an attempt went on, with what was decided about it.
+    /// A step with several parts advanced.
     Entered {
         path: Path,
         decision: Decision,
     },
-    /// An attempt was decided. Later attempts and deliveries of the same step leave out what has not changed.
+    /// An attempt was dispatched. Later attempts and deliveries of the same step omit unchanged fields.
     Scheduled {
         path: Path,
         attempt: u32,
         delivery: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         assignment: Option<Arc<Assignment>>,
-        /// When the attempt will have taken too long.
+        /// When the attempt times out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
-    /// An attempt needs what runs share. Later attempts leave out what has not changed.
+    /// An attempt asked for shared resources. Later attempts omit unchanged fields.
     Asked {
         path: Path,
         attempt: u32,
@@ -95,12 +95,12 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         assignment: Option<Arc<Assignment>>,
     },
-    /// What was asked for is there; for the path of the run, the run may begin.
+    /// The coordinator granted the request. At the path of the run, the run may begin.
     Admitted {
         path: Path,
         attempt: u32,
     },
-    /// What an attempt has cost so far.
+    /// The cost of an attempt so far.
     Spent {
         path: Path,
         used: Amount,
@@ -110,27 +110,27 @@ pub enum What {
         key: Arc<str>,
         value: Value,
     },
-    /// An attempt failed and another one will be made after `delay`.
+    /// An attempt failed, and the next one starts after `delay`.
     AttemptFailed {
         path: Path,
         attempt: u32,
         failure: Failure,
         delay: Duration,
     },
-    /// A job is gone. The same attempt is handed out again.
+    /// A job was lost. The engine dispatches the same attempt again.
     Lost {
         path: Path,
         attempt: u32,
         delivery: u32,
-        /// It is charged to budgets that its claims do not name, those of all runs or of its workflow, so that the next
-        /// delivery asks anew.
+        /// The loss is charged to budgets that the claims do not name (those of all runs or of the workflow), so the
+        /// next delivery must ask again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         charged: bool,
         /// Whether an executor may have started it.
         #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
         started: bool,
     },
-    /// The step has the key of another one, and takes over what becomes of it.
+    /// The step has the same key as another one and uses its result.
     Joined {
         path: Path,
         key: Arc<str>,
@@ -144,14 +144,14 @@ pub enum What {
         path: Path,
         reason: Reason,
     },
-    /// Somebody decided at a gate.
+    /// Someone decided at a gate.
     Decided {
         id: Arc<str>,
         path: Path,
         by: Arc<str>,
         value: Value,
     },
-    /// A signal came: for the wait at `path`, or to be kept until a wait takes it.
+    /// A signal arrived, for the wait at `path` or to be stored until a wait takes it.
     Signalled {
         id: Arc<str>,
         name: Arc<str>,
@@ -160,64 +160,64 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<Path>,
     },
-    /// A step and everything in it is told to stop; the path of the run itself is the whole of it.
+    /// A step and everything in it must stop. The path of the run stops the whole run.
     CancelRequested {
         path: Path,
         why: Arc<str>,
         by: Arc<str>,
-        /// Only what is in it is, because a part of it failed.
+        /// Only the steps inside stop, because one of them failed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         inside: bool,
     },
     Paused {
         by: Arc<str>,
-        /// Because the step has settled that the run was to go to.
+        /// The run paused because it reached the step it was to stop after.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reached: bool,
     },
     Resumed {
         by: Arc<str>,
     },
-    /// The process that executed the run is gone, and the next one did not continue it.
+    /// The process that executed the run is gone, and its successor did not continue the run.
     Interrupted,
     /// A process executes the interrupted run again.
     Continued,
-    /// What the run was started with is different from here on.
+    /// The inputs of the run changed.
     InputsChanged {
         inputs: Value,
         by: Arc<str>,
     },
-    /// What a workflow that was called is given is different from here on.
+    /// The inputs of a called workflow changed.
     Rebound {
         path: Path,
         inputs: Value,
     },
-    /// The failed leaves and what was cancelled because of them are open again.
+    /// The failed steps, and those canceled because of them, are open again.
     Reopened {
         paths: Vec<Path>,
         inputs: Value,
         by: Arc<str>,
     },
-    /// A no at a gate: these steps, from the one it goes back to up to the gate itself, are done once more.
+    /// A gate rejected: the steps from its target up to the gate run again.
     SentBack {
         gate: Path,
         steps: Vec<Repeated>,
         because: Value,
     },
     Settled(Box<Settled>),
-    /// The result is fixed.
+    /// The result is final.
     Concluded {
         outcome: Outcome,
         has_failures: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         undone: Option<Undone>,
     },
-    /// Nothing more will be written.
+    /// No more events follow.
     Closed,
 }
 
 impl What {
-    /// The name of the event, as the journal writes it.
+    /// The name of the event in the journal.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Started { .. } => "started",
@@ -250,7 +250,7 @@ impl What {
         }
     }
 
-    /// The path that the event is about; none if it is about the run as a whole.
+    /// The path of the event, or `None` if it concerns the whole run.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Entered { path, .. }
@@ -284,125 +284,140 @@ impl What {
     }
 }
 
-/// How far a run goes.
+/// Where a run stops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
-    /// It pauses when the first instance of this step has settled.
+    /// Pause when the first instance of this step settles.
     Until(Arc<str>),
-    /// Only what is at this path is done. Everything else is as an earlier run has left it, or skipped.
+    /// Run only the step at this path. Other steps are taken from an earlier run or skipped.
     Only(Path),
 }
 
-/// What a run has to share with others from its start on.
+/// Slots, messages and budgets that a run shares from its start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shares {
-    /// What it needs before it may begin.
+    /// Granted before the run begins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
-    /// It is taken for older by so many seconds than it is.
+    /// The run counts as this many seconds older.
     pub ahead: i32,
-    /// The messages that cancel it.
+    /// Messages that cancel the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cancelled_by: Vec<Subscription>,
-    /// The runs that wait for it, the outermost first.
+    /// The runs that wait for it, outermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<RunId>,
-    /// The budgets of those runs, which it draws on, too.
+    /// The budgets of those runs. This run draws on them, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<RunBudget>,
 }
 
-/// What a run and all that it calls may spend.
+/// The most that a run and the runs it calls may spend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunBudget {
     pub run: RunId,
     pub cap: Budget,
 }
 
-/// A step that is done once more, and which time that is, from 2.
+/// A step that runs again, and the number of the pass, starting at 2.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeated {
     pub path: Path,
     pub pass: u32,
 }
 
-/// The end of a step, and what it means for the steps around it.
+/// The outcome of a step, and its consequences for the enclosing scope.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
     pub path: Path,
     pub outcome: Outcome,
-    /// Nothing new is started in its scope because of this failure.
+    /// The scope starts no more steps because of this failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub halts: bool,
-    /// Its scope has failed because of this failure, even if the rest of it goes on.
+    /// The scope has failed because of this failure, even if its other steps continue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fails: bool,
-    /// Another step took over its failure.
+    /// Another step handled its failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recovered: bool,
-    /// The attempt did not answer within its grace and is not waited for.
+    /// The attempt did not stop within its grace period, and the run no longer waits for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub abandoned: bool,
-    /// What it does can be undone, and now there is something to undo.
+    /// The step can be undone, and now there is something to undo.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undoable: bool,
-    /// The signal that it took from those that were kept.
+    /// The id of the stored signal that it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took: Option<Arc<str>>,
 }
 
-/// A step that an earlier run has done.
+impl Settled {
+    /// An end without consequences for the enclosing scope.
+    pub(crate) fn new(path: Path, outcome: Outcome) -> Self {
+        Self {
+            path,
+            outcome,
+            halts: false,
+            fails: false,
+            recovered: false,
+            abandoned: false,
+            undoable: false,
+            took: None,
+        }
+    }
+}
+
+/// A step that an earlier run completed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     pub path: Path,
     pub outcome: Outcome,
-    /// Its place in the order of completion.
+    /// Its number in the order of completion.
     pub order: u64,
-    /// Digest of the step and of what it was given: it is kept only as long as that has not changed.
+    /// The digest of the step and its input. The result is kept only if it is unchanged.
     pub seen: u64,
     /// Neither the plan nor the inputs changed, so the step is kept without comparing digests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
 }
 
-/// Whether what was done has been undone.
+/// Whether the run undid its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Undone {
-    /// All of it.
     Wholly,
-    /// Some of it could not be, or a step that was to take over a failure failed itself.
+    /// Undoing a step failed, or a step that was to handle a failure failed itself.
     Partly,
 }
 
-/// What was decided about a step that takes more than an attempt.
+/// A decision about a step with several parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// All steps of the scope.
+    /// Run all steps of the scope.
     Steps,
-    /// The arm that was taken, and the value that decided.
+    /// The chosen arm and the value that decided.
     Arm {
         arm: Arc<str>,
         value: Value,
     },
-    /// The items of a fan-out, and how many are worked on at once.
+    /// The items of a fan-out, and how many run at once.
     Items {
         items: Value,
         at_once: Option<u32>,
-        /// Whether an item that is done early keeps its slot until all items before it are done. Journals of earlier versions
-        /// leave it out: then the plan says so.
+        /// Whether a finished item keeps its slot until all items before it are finished. Journals of earlier
+        /// versions omit it, and the plan decides.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         in_order: Option<bool>,
     },
-    /// Another round of a loop, from 0.
+    /// The next round of a loop, starting at 0.
     Round {
         number: u32,
         value: Value,
     },
-    /// Another round of a task that asked for one, from 1, with its input.
+    /// The next round that a task asked for, starting at 1, with its input.
     Again {
         number: u32,
         input: Value,
@@ -416,22 +431,22 @@ pub enum Decision {
         inputs: Value,
         env: Sealable,
     },
-    /// Steps that a worker added, to run beside the one that added them.
+    /// Steps that a worker added next to its own step.
     Planned {
         plan: AddedPlan,
         output: Value,
     },
-    /// Another step takes over this failure.
+    /// Another step handles this failure.
     TakenOver {
         by: Arc<str>,
         failure: Failure,
     },
-    /// What is done whatever became of the body.
+    /// The steps that run regardless of how the body ended.
     Finally,
-    /// What was done is undone, because of the failure or the cancel that is told here.
+    /// Undo completed steps because of this failure or cancellation.
     Undo {
         because: Value,
-        /// The step was lost, so it may have had its effect or not.
+        /// The step was lost, so whether it took effect is unknown.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uncertain: bool,
     },
@@ -442,7 +457,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Whether a step starts with it.
     pub(crate) fn starts(&self) -> bool {
         match self {
             Self::Steps | Self::Arm { .. } | Self::Items { .. } | Self::Gate(_) | Self::Wait(_) => true,
@@ -462,8 +476,7 @@ impl Decision {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AddedPlan {
-    /// The journal stores the plan once and refers to it. Only events read without what is stored beside their record have
-    /// this.
+    /// A reference to a plan that the journal stores once. Present only if the record was read without its blobs.
     Apart {
         #[serde(rename = "$blob")]
         id: Arc<str>,
@@ -480,7 +493,7 @@ impl AddedPlan {
     }
 }
 
-/// What a gate asks, rendered.
+/// The rendered question of a gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     pub message: Option<Value>,
@@ -488,55 +501,55 @@ pub struct Question {
     pub show_file: Option<Value>,
     pub input: Value,
     pub on_timeout: OnTimeout,
-    /// An input that held the last answer and is empty from now on.
+    /// An input that contained the last decision and is now empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empties: Option<Arc<str>>,
 }
 
-/// What a step waits for, rendered.
+/// The rendered condition of a wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// In the time of the run.
+    /// By the clock of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// The instant on the wall clock that `until` stands for. If that clock is set, the timer is set again.
+    /// The wall-clock time of `until`. If someone sets the wall clock, the engine resets the timer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_wall: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<Listening>,
 }
 
-/// A signal or a message that is waited for.
+/// A signal or a message that a step waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Listening {
     pub name: Arc<str>,
-    /// Dotted paths into the value, and what must stand there.
+    /// Dotted paths into the value, and the expected values.
     pub matching: Map,
-    /// Whether it is published to nobody in particular, so that one that came earlier is gone.
+    /// Whether it is a published message, which is not stored if no step waits for it.
     pub message: bool,
-    /// Whether values are the same when they read the same: `7` and `"7"`.
+    /// Whether values that print alike are equal, such as `7` and `"7"`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_text: bool,
 }
 
-/// What an attempt is given, rendered once.
+/// The input of an attempt, rendered once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// The inputs of the step's contract, by name.
     pub input: Value,
     pub work: Work,
-    /// Added to the environment of whatever is started; may hold secrets.
+    /// Added to the environment of the process. Can contain secrets.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<Arc<str>, Sealable>,
-    /// Serialized as in the first version: digests of work contain it.
+    /// The serialized name is that of the first version, because digests of work contain it.
     #[serde(default, rename = "promise", skip_serializing_if = "Option::is_none")]
     pub key: Option<IdempotencyKey>,
-    /// What it needs that runs share.
+    /// The shared resources that it needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
 }
 
-/// While the outcome under this key is fresh, no other step with the key is done.
+/// No other step with this key runs while the outcome under the key is fresh.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyKey {
     pub key: Arc<str>,

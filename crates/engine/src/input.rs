@@ -1,4 +1,4 @@
-//! What the world says to a run, and what a run asks of the world.
+//! The inputs and the effects of a run.
 
 use crate::coordinator::{Address, Amount, Ask, Asker, Claim, CoordinatorAnswer, End, Subscription};
 use crate::event::{Kept, Reach, RunBudget};
@@ -13,15 +13,15 @@ use windlass_ir::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     Start(Box<Start>),
-    /// An executor is done with a job.
+    /// An executor finished a job.
     Reported {
         job: JobKey,
         outcome: Outcome,
     },
-    /// A job is gone and will not report: its process or its machine has ended.
+    /// A job will never report, because its process or machine is gone.
     Lost {
         job: JobKey,
-        /// Whether an executor may have started it. If not, it uses up none of its deliveries.
+        /// Whether an executor may have started it. If not, the loss does not count as a delivery.
         started: bool,
     },
     /// The coordinator answers an ask.
@@ -29,12 +29,12 @@ pub enum Input {
         asker: Asker,
         answer: CoordinatorAnswer,
     },
-    /// A job has cost this, beside what it said before.
+    /// The cost of a job since its last report of this kind.
     Spent {
         job: JobKey,
         used: Amount,
     },
-    /// A job wants something remembered before it goes on.
+    /// A job stores a note before it continues.
     Noted {
         job: JobKey,
         key: Arc<str>,
@@ -46,7 +46,7 @@ pub enum Input {
         path: Path,
         decision: GateDecision,
     },
-    /// Something that was sent to this run; `to` is the wait that it was delivered to, where somebody else has matched it.
+    /// A signal to this run. `to` is the wait to deliver it to, if the caller has already matched it.
     Signal {
         id: Arc<str>,
         name: Arc<str>,
@@ -54,17 +54,18 @@ pub enum Input {
         value: Value,
         to: Option<Path>,
     },
-    /// A process executes the run again after none did: the time in between does not count as its own.
+    /// A process loaded the run. The time since its last event does not count against its timeout.
     TakenUp,
-    /// The wall clock was set, and [`crate::Run::follow_wall`] says to what.
+    /// The wall clock was set; see [`crate::Run::follow_wall`].
     ClockSet,
-    /// The process that executed the run is gone, and the next one leaves it alone until someone resumes it.
+    /// The process that executed the run is gone, and its successor does not continue the run until someone resumes
+    /// it.
     Interrupt,
     /// Continue a run that was interrupted.
     Continue,
     /// Time has passed.
     Tick,
-    /// Stop what is below a path; that of the run itself is all of it.
+    /// Stop everything at or below a path. The path of the run stops the whole run.
     Cancel {
         path: Path,
         why: Arc<str>,
@@ -76,17 +77,17 @@ pub enum Input {
     Resume {
         by: Arc<str>,
     },
-    /// Lay these over what the run was started with, for whatever has not been evaluated yet.
+    /// Merge these values into the inputs. Only expressions evaluated from now on see them.
     Change {
         inputs: Value,
         by: Arc<str>,
     },
-    /// Go on with a failed run, with these inputs laid over the first ones.
+    /// Continue a failed run, with these values merged into its inputs.
     Reopen {
         inputs: Value,
         by: Arc<str>,
     },
-    /// Give up the option to reopen a failed run, so that it can be removed.
+    /// End a failed run for good, so that it can be removed.
     Close,
 }
 
@@ -94,28 +95,28 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     pub inputs: Value,
-    /// What every random choice of the run is drawn from.
+    /// The seed of every random choice in the run.
     pub seed: u64,
-    /// Kept for whoever drives the run. Its `folder` is where the file of the workflow stands.
+    /// Data of the caller. Its `folder` is the folder of the workflow file.
     pub about: Value,
     pub by: Option<Arc<str>>,
     pub lineage: Lineage,
-    /// What an earlier run has done already.
+    /// Steps that an earlier run completed.
     pub keep: Vec<Kept>,
-    /// What it needs before it may begin, beside what its plan says.
+    /// Granted before the run begins, in addition to the limits in its plan.
     pub claims: Vec<Claim>,
-    /// The runs that wait for it, the outermost first.
+    /// The runs that wait for it, outermost first.
     pub parents: Vec<RunId>,
     /// The budgets of those runs.
     pub budgets: Vec<RunBudget>,
-    /// It does not begin before.
+    /// The earliest time to begin.
     pub at: Option<Timestamp>,
-    /// How far it goes, where that is not to its end.
+    /// Where to stop, if not at the end.
     pub reach: Option<Reach>,
 }
 
 impl Start {
-    /// A run that nobody called and that takes nothing over.
+    /// A run without a caller or an earlier run.
     pub fn with(inputs: Value) -> Self {
         Self {
             inputs,
@@ -133,7 +134,7 @@ impl Start {
     }
 }
 
-/// The runs that a run was called by: the ids of their workflows, the outermost first.
+/// The workflow ids of the callers, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Lineage(pub Vec<Arc<str>>);
@@ -149,42 +150,42 @@ pub struct GateDecision {
     pub choice: Choice,
     pub by: Arc<str>,
     pub reason: Option<Arc<str>>,
-    /// What was filled into the form.
+    /// The submitted form.
     pub form: Value,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// The first option that says yes.
+    /// The first option that approves.
     Approve,
-    /// The first option that says no.
+    /// The first option that rejects.
     Reject,
-    /// One of the options, in any case.
+    /// One of the options, ignoring case.
     Option(Arc<str>),
 }
 
-/// What must be done because of what was decided. Carried out only once its record is durable.
+/// An action that the caller carries out once the events of the same answer are durable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Dispatch(Box<Job>),
-    /// Ask the coordinator; `job` is dispatched once it is granted.
+    /// Ask the coordinator, which grants the request before `job` is dispatched.
     Ask {
         ask: Box<Ask>,
         job: Option<Box<Job>>,
     },
-    /// What was asked for is not needed any more.
+    /// Release the resources of an asker.
     Release {
         asker: Asker,
         used: Amount,
         end: End,
     },
-    /// Wait for a message that names no run.
+    /// Wait for a message that is not addressed to a run.
     Subscribe(Box<Subscription>),
     Unsubscribe(Address),
-    /// Stop this job; its report is still waited for.
+    /// Stop this job. The run still waits for its report.
     Abort(JobKey),
-    /// The result is known: tell whoever waits for it.
+    /// The result is final: notify those who wait for it.
     Conclude(Outcome),
 }
 
@@ -203,38 +204,38 @@ impl Effect {
     }
 }
 
-/// An input that changes nothing, and why.
+/// Why an input was refused. A refused input changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("the run has already been started")]
     AlreadyStarted,
-    #[error("the environment of the run cannot be made: {0}")]
+    #[error("cannot evaluate the environment of the run: {0}")]
     BadEnvironment(Arc<str>),
-    #[error("the input of the run is refused: {0}")]
+    #[error("invalid input for the run: {0}")]
     BadInput(String),
     #[error("the run has not been started")]
     NotStarted,
     #[error("the run is finished")]
     Finished,
-    #[error("job {0} is not outstanding: it was reported, replaced or given up")]
+    #[error("job {0} is not outstanding: it was reported, replaced or abandoned")]
     StaleJob(JobKey),
     #[error("{0} does not wait for anything")]
     NotAsked(Asker),
     #[error("no gate waits at {0}")]
     NoGate(Path),
-    #[error("nothing waits for this at {0}")]
+    #[error("no step waits for this signal at {0}")]
     NoWait(Path),
     #[error("gate {path} was already decided by {by}")]
     AlreadyDecided { path: Path, by: Arc<str> },
     #[error("{by} is not an approver of {path}: {}", approvers.join(", "))]
     NotAnApprover { path: Path, by: Arc<str>, approvers: Vec<Arc<str>> },
-    #[error("{by} started this run, and gate {path} is for somebody else to decide")]
+    #[error("{by} started this run, so someone else must decide at gate {path}")]
     OwnRun { path: Path, by: Arc<str> },
-    #[error("`{choice}` is none of the options of gate {path}: {}", options.join(", "))]
+    #[error("`{choice}` is not an option of gate {path}: {}", options.join(", "))]
     NoSuchOption { path: Path, choice: Arc<str>, options: Vec<Arc<str>> },
-    #[error("the form of gate {path} is not filled in: {problem}")]
+    #[error("invalid form for gate {path}: {problem}")]
     BadForm { path: Path, problem: String },
-    #[error("nothing is under way at {0}")]
+    #[error("no step is open at {0}")]
     NothingThere(Path),
     #[error("the run is not paused")]
     NotPaused,
@@ -242,11 +243,11 @@ pub enum Refused {
     AlreadyPaused,
     #[error("the run has no result yet, so it cannot be closed")]
     NotEnded,
-    #[error("the run has not failed, so there is nothing to open again")]
+    #[error("the run has not failed, so it cannot be reopened")]
     NotFailed,
-    #[error("the run has begun to undo what it did, so it cannot be opened again")]
+    #[error("the run has begun to undo its steps, so it cannot be reopened")]
     Undoing,
-    /// The engine has decided something that cannot be: drop the run.
+    /// The engine made an impossible decision: drop the run.
     #[error("bug in the engine: {0}")]
     Broken(Box<Contradiction>),
 }

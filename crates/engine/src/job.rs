@@ -1,4 +1,4 @@
-//! One attempt of one step, handed to an executor: everything it needs and nothing about the run around it.
+//! A job: one attempt of one step, with everything that an executor needs.
 
 use crate::event::Assignment;
 use crate::input::Lineage;
@@ -8,38 +8,37 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use windlass_ir::expr::Semantics;
 use windlass_ir::value::Sealable;
-use windlass_ir::workflow::{BuiltinKind, CallMode, Capture, HandoffFormat, ShellOutput};
+use windlass_ir::workflow::{BuiltinKind, CallMode, Capture, HandoffFormat, Interpreter, ShellOutput};
 use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     pub key: JobKey,
-    /// The id that the user knows the step by.
+    /// The id of the step in the workflow file.
     pub step: Arc<str>,
-    /// What to do, with what input and environment.
     pub work: Arc<Assignment>,
-    /// The secrets that the run declares. They are taken out of the environment before `env` is added, and out of all output.
+    /// The declared secrets. Executors remove them from the environment before adding `env`, and from all output.
     pub secrets: Arc<[Arc<str>]>,
     pub timeout: Option<Duration>,
-    /// What earlier deliveries, attempts and rounds of this step noted, by key.
+    /// Notes from earlier deliveries, attempts and rounds of this step.
     pub notes: IndexMap<Arc<str>, Value>,
-    /// There for a task that may ask for another round.
+    /// Present for a task that may ask for another round.
     pub round: Option<Round>,
-    /// Why the step is done again, after a no at a gate.
+    /// Why a gate sent the step back.
     pub feedback: Option<Value>,
-    /// The rules of its workflow: how values read as text, and the shape of what it leaves behind.
+    /// The rules of its workflow for text conversion and result shapes.
     pub rules: Semantics,
 }
 
-/// Where a task that may ask for another round stands.
+/// The current round of a task that may ask for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// From 0.
+    /// Starts at 0.
     pub number: u32,
     pub rounds_max: u32,
     /// Few rounds are left.
     pub warn: bool,
-    /// It must come to an end.
+    /// The worker must finish in this round.
     pub force: bool,
 }
 
@@ -66,6 +65,8 @@ pub enum Work {
         cwd: Option<Value>,
         stdin: Option<Sealable>,
         output: ShellOutput,
+        #[serde(default, skip_serializing_if = "Interpreter::is_plain")]
+        shell: Interpreter,
     },
     Tool {
         tool: Arc<str>,
@@ -83,7 +84,7 @@ pub enum Work {
         capabilities: Vec<Arc<str>>,
     },
     Http(Box<Request>),
-    /// Another workflow. One that runs inside this run is answered with an object of `plan` and `inputs`.
+    /// Call another workflow. If it runs inside this run, the answer is an object with `plan` and `inputs`.
     Call {
         workflow: Value,
         input: Value,
@@ -95,13 +96,13 @@ pub enum Work {
         what: BuiltinKind,
         args: Value,
     },
-    /// Tell somebody; only done around a run.
+    /// Notify someone; used only by hooks.
     Notify {
         whom: Value,
     },
 }
 
-/// A request with every expression rendered.
+/// An HTTP request with all expressions rendered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     pub method: Arc<str>,
@@ -129,7 +130,7 @@ pub enum RequestAuth {
     Basic { user: Sealable, password: Sealable },
 }
 
-/// A prompt or a command for a command line agent, with every expression rendered.
+/// A prompt or a command for a command-line agent, with all expressions rendered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AssistantWork {
     pub ask: AssistantAsk,
@@ -147,7 +148,7 @@ pub enum AssistantAsk {
 }
 
 impl Work {
-    /// The task or tool name, by which a script may answer for many steps at once.
+    /// The task or tool name, which a mock can match for many steps at once.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Tool { tool, .. } => Some(tool),

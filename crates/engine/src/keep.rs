@@ -1,6 +1,8 @@
-//! What a new run keeps of an earlier one: everything that is settled and does not come after the steps it starts again from.
-//! When the plan or the inputs are others, scopes are entered again and only what was really done is kept, each as long as the
-//! step itself and what it is given have not changed.
+//! Selects the results that a new run keeps from an earlier one: everything that settled and does not depend on the
+//! steps to repeat.
+//!
+//! If the plan or the inputs changed, the new run enters scopes again and keeps only actions, gates and waits whose
+//! definition and input are unchanged.
 
 use crate::event::{Assignment, Decision, Event, Kept, Question, Repeated, Settled, What};
 use crate::keys::{Path, Segment};
@@ -15,27 +17,28 @@ use windlass_ir::expr::StepId;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::workflow::Kind;
 
-/// Digest of a step: the same in another plan, wherever the step stands there and whatever its title is.
+/// The digest of a step. It does not depend on the position of the step in the plan or on how the step is presented.
 ///
 /// Journals contain it, so it must stay the same in every version of Windlass: leave a new field out of the serialized form
 /// while it has its default.
 pub fn of_step(plan: &Plan, step: &PlanStep) -> u64 {
     let mut json = serde_json::to_value(step).unwrap_or_default();
     if let Json::Object(fields) = &mut json {
-        for about in ["parent", "batch", "reads", "name", "description"] {
-            fields.remove(about);
+        // `recorded` first: removing a field can reorder the fields after it, and not every step has this one.
+        for excluded in ["recorded", "parent", "batch", "reads", "name", "description"] {
+            fields.remove(excluded);
         }
     }
     name_steps(plan, &mut json);
     hashed(0xcbf2_9ce4_8422_2325, &json)
 }
 
-/// What an action is and what it was given, as a number.
+/// The digest of an action and its input.
 pub fn of_action(plan: &Plan, step: &PlanStep, assignment: &Assignment) -> u64 {
     hashed(of_step(plan, step), assignment)
 }
 
-/// What a gate is and what it has asked, as a number.
+/// The digest of a gate and its question.
 pub fn of_gate(plan: &Plan, step: &PlanStep, question: &Question) -> u64 {
     hashed(of_step(plan, step), &(&question.message, &question.show_file, &question.input))
 }
@@ -46,7 +49,7 @@ fn hashed(seed: u64, what: &impl serde::Serialize) -> u64 {
     hasher.finish()
 }
 
-/// Where the numbers of steps stand, which mean nothing in another plan.
+/// Fields that contain step numbers, which mean nothing in another plan.
 const NUMBERED: [&str; 6] =
     ["needs", "step_outputs", "step_status", "step_record", "loop_item", "loop_index"];
 
@@ -80,11 +83,21 @@ fn name_numbers(plan: &Plan, json: &mut Json) {
     }
 }
 
-/// What is kept of the run that these events describe when it is started again from these steps. `changed` when the new run has
-/// another plan or other inputs.
-pub fn kept(program: &Program, events: &[Event], from: &[Path], changed: bool) -> Vec<Kept> {
+/// The new run of which an earlier one is part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// It has the same plan and the same inputs.
+    Same,
+    /// It has another plan or other inputs, so it enters scopes and assigns values again.
+    Changed,
+    /// It runs a single step, and never enters the scopes beside that step.
+    Only,
+}
+
+/// Selects what to keep from the run with these events if it restarts at the steps in `from`.
+pub fn kept(program: &Program, events: &[Event], from: &[Path], renewed: Renewed) -> Vec<Kept> {
     let from: Vec<_> = from.iter().map(|from| (from, steps_again(program, from))).collect();
-    let mut past = Past::default();
+    let mut past = Past { read_into: read_into(&program.plan), ..Past::default() };
     for event in events {
         match &event.what {
             What::Kept(kept) => drop(past.before.insert(kept.path.clone(), kept.seen)),
@@ -107,44 +120,46 @@ pub fn kept(program: &Program, events: &[Event], from: &[Path], changed: bool) -
             What::Settled(settled) => {
                 let path = past.plain(&settled.path);
                 let again = from.iter().any(|(from, names)| is_again(names, from, &path));
-                past.settled(program, settled, path, changed, again);
+                past.settled(program, settled, path, renewed, again);
             }
             _ => {}
         }
     }
-    past.kept(!changed)
+    past.kept(renewed == Renewed::Same)
 }
 
-/// What has happened so far, as far as it matters for what is kept.
+/// The relevant history while reading events in order.
 #[derive(Default)]
 struct Past {
-    /// What the run itself has taken over of an earlier one.
+    /// Scopes that are entered again, because steps outside read steps inside.
+    read_into: HashSet<StepId>,
+    /// Digests of results that the run itself kept from an earlier one.
     before: HashMap<Path, u64>,
     given: HashMap<Path, Arc<Assignment>>,
     asked: HashMap<Path, Question>,
-    /// The steps that a step has added.
+    /// Steps added by a planner.
     planned: HashMap<Path, Vec<Path>>,
     done: HashSet<Path>,
     undone: HashSet<Path>,
-    /// Steps that a gate has sent back are other instances; these are the paths of the first ones.
+    /// A gate that sends steps back creates new instances. This maps them to the paths of the first instances.
     first: HashMap<Path, Path>,
     kept: Vec<Kept>,
 }
 
 impl Past {
-    fn settled(&mut self, program: &Program, settled: &Settled, path: Path, changed: bool, again: bool) {
+    fn settled(&mut self, program: &Program, settled: &Settled, path: Path, renewed: Renewed, again: bool) {
         if matches!(settled.outcome, Outcome::Done(_)) {
             self.done.insert(settled.path.clone());
         }
-        // A failure that ended something is what one starts again for.
+        // A failure that ended its scope is the reason for the restart, so it is not kept.
         let is_end = match settled.outcome {
             Outcome::Done(_) => true,
             Outcome::Failed(_) => !settled.halts && !settled.fails,
             Outcome::Continue(_) | Outcome::Skipped(_) | Outcome::Cancelled(_) => false,
         };
         let undone = self.undone.iter().any(|undone| is_below(&path, undone));
-        let Some(step) = step_at(program, &path).filter(|_| is_end && !again && !undone) else { return };
-        let (plan, step) = (&program.plan, program.step(step));
+        let Some(id) = step_at(program, &path).filter(|_| is_end && !again && !undone) else { return };
+        let (plan, step) = (&program.plan, program.step(id));
         let before = self.before.get(&settled.path).copied();
         let seen = match &step.kind {
             Kind::Action(_) => {
@@ -152,28 +167,34 @@ impl Past {
             }
             Kind::Gate(_) => self.asked.get(&settled.path).map(|asked| of_gate(plan, step, asked)).or(before),
             Kind::Wait(_) => Some(of_step(plan, step)),
-            // They cost nothing, and the end of a run has to be decided again.
+            Kind::Assign(_) if renewed == Renewed::Only => Some(of_step(plan, step)),
+            // Assignments are cheap to repeat, and the new run must decide its end again.
             Kind::Assign(_) | Kind::Finish(_) | Kind::Slot(_) => return,
             Kind::Block(_)
             | Kind::Parallel(_)
             | Kind::ForEach(_)
             | Kind::Repeat(_)
             | Kind::Choose(_)
-            | Kind::Guard(_) => (!changed).then(|| of_step(plan, step)),
+            | Kind::Guard(_) => match renewed {
+                Renewed::Same => !self.read_into.contains(&id),
+                Renewed::Changed => false,
+                Renewed::Only => true,
+            }
+            .then(|| of_step(plan, step)),
         };
-        // What failed before it was given anything has not been done.
+        // A step that failed before it received its input did not run.
         let Some(seen) = seen else { return };
         self.kept.push(Kept { path, outcome: settled.outcome.clone(), order: 0, seen, unchanged: false });
     }
 
-    /// What was undone is done again, and undone again when it comes to that.
+    /// A step that was undone must run again.
     fn undone(&mut self, path: &Path) {
         let path = self.plain(path);
         self.kept.retain(|kept| !is_below(&kept.path, &path));
         self.undone.insert(path);
     }
 
-    /// What comes now is the one that counts.
+    /// Only the last pass counts.
     fn sent_back(&mut self, program: &Program, steps: &[Repeated]) {
         for Repeated { path, pass } in steps {
             let first = self.plain(path);
@@ -185,7 +206,7 @@ impl Past {
         }
     }
 
-    /// The path that an instance would have if nothing had been sent back.
+    /// The path of the instance without the passes that gates added.
     fn plain(&self, path: &Path) -> Path {
         let mut seen = Path::default();
         let mut plain = Path::default();
@@ -201,7 +222,7 @@ impl Past {
         plain
     }
 
-    /// A step that has added others is kept only with all of them.
+    /// A planner is kept only together with all steps it added.
     fn kept(self, unchanged: bool) -> Vec<Kept> {
         let Self { mut kept, planned, done, .. } = self;
         kept.retain(|kept| {
@@ -214,11 +235,25 @@ impl Past {
     }
 }
 
+/// The scopes whose steps are read by steps outside. A scope that is kept as a whole has no steps inside.
+fn read_into(plan: &Plan) -> HashSet<StepId> {
+    let outwards = |step: StepId| std::iter::successors(Some(step), |step| plan.step(*step).parent);
+    let mut found = HashSet::new();
+    for (reader, step) in (0u32..).map(StepId).zip(&plan.steps) {
+        for read in &step.reads {
+            let scopes = outwards(*read).skip(1);
+            let scopes = scopes.filter(|scope| !matches!(plan.step(*scope).kind, Kind::Guard(_)));
+            found.extend(scopes.filter(|scope| outwards(reader).all(|around| around != *scope)));
+        }
+    }
+    found
+}
+
 fn is_below(path: &Path, top: &Path) -> bool {
     path.segments().starts_with(top.segments())
 }
 
-/// The step that a path stands for; none inside other workflows and for what was added while running.
+/// The step at a path. `None` inside called workflows and for steps added at run time.
 pub fn step_at(program: &Program, path: &Path) -> Option<StepId> {
     let plan = &program.plan;
     let mut list: Vec<StepId> = plan.roots.clone();
@@ -226,7 +261,7 @@ pub fn step_at(program: &Program, path: &Path) -> Option<StepId> {
     for segment in path.segments() {
         let named = |step: &StepId| plan.step(*step).id == segment.name;
         let inner = found.map_or_else(|| list.clone(), |step| inside(plan, step));
-        // What takes over or undoes stands beside the step that it becomes a part of.
+        // A step that handles a failure or undoes another is next to that step in the plan, but inside it in a path.
         let beside = || list.iter().copied().filter(|step| plan.step(*step).takes_over).find(named);
         let step = inner.iter().copied().find(named).or_else(beside)?;
         (list, found) = (inner, Some(step));
@@ -234,7 +269,7 @@ pub fn step_at(program: &Program, path: &Path) -> Option<StepId> {
     found
 }
 
-/// The steps inside a step. What a guard does in the end belongs to that end: it is never kept alone.
+/// The steps inside a step. The `finally` steps of a guard are never kept on their own.
 fn inside(plan: &Plan, step: StepId) -> Vec<StepId> {
     match &plan.step(step).kind {
         Kind::Guard(guard) => guard.body.clone(),
@@ -242,8 +277,8 @@ fn inside(plan: &Plan, step: StepId) -> Vec<StepId> {
     }
 }
 
-/// For each list on the way to a step: the names of those that are done again, which are the one on the way and all that wait
-/// for it.
+/// For each list on the way to a step: the names of the steps to repeat, which are the step itself and its
+/// dependents.
 fn steps_again(program: &Program, from: &Path) -> Vec<HashSet<Arc<str>>> {
     let plan = &program.plan;
     let mut list: Vec<StepId> = plan.roots.clone();
@@ -261,7 +296,7 @@ fn steps_again(program: &Program, from: &Path) -> Vec<HashSet<Arc<str>>> {
     levels
 }
 
-/// Whether what is at a path is done again. Inside a loop or a fan-out only whole rounds before that of the step are kept.
+/// Whether the step at a path must repeat. In a loop or a fan-out, earlier rounds and items are kept.
 fn is_again(again: &[HashSet<Arc<str>>], from: &Path, path: &Path) -> bool {
     let pairs = path.segments().iter().zip(from.segments()).zip(again);
     for ((segment, start), names) in pairs {

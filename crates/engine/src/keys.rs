@@ -1,4 +1,4 @@
-//! Identities. Each is an address computed from the plan and recorded decisions; none is generated while running.
+//! Identities. Each is computed from the plan and recorded decisions; none is random.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
@@ -9,13 +9,13 @@ use std::sync::Arc;
 pub struct RunId(Arc<str>);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no run id: use 1 to 64 letters, digits, dots, underscores and hyphens")]
+#[error("invalid run id `{0}`: use 1 to 64 letters, digits, dots, underscores and hyphens")]
 pub struct BadRunId(pub String);
 
 impl RunId {
     pub fn new(text: &str) -> Result<Self, BadRunId> {
         let is_good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-        // A leading dot would make a hidden file of whatever is named after the run.
+        // A leading dot would hide files named after the run.
         let good = (1..=64).contains(&text.len()) && text.bytes().all(is_good) && !text.starts_with('.');
         if good { Ok(Self(text.into())) } else { Err(BadRunId(text.into())) }
     }
@@ -24,7 +24,8 @@ impl RunId {
         &self.0
     }
 
-    /// The name of the coordinator's stream, which no run can have. It is the name of the first version: journals contain it.
+    /// The name of the coordinator's stream, which no run can have. Journals contain it, so it keeps its original
+    /// spelling.
     pub fn coordinator() -> Self {
         Self(".desk".into())
     }
@@ -33,7 +34,7 @@ impl RunId {
         &*self.0 == ".desk"
     }
 
-    /// The name of a stream as it is stored: that of a run, or of the coordinator.
+    /// Parses the stored name of a stream: that of a run or of the coordinator.
     pub fn written(text: &str) -> Option<Self> {
         let coordinator = Self::coordinator();
         if text == coordinator.as_str() { Some(coordinator) } else { Self::new(text).ok() }
@@ -58,7 +59,7 @@ impl<'de> Deserialize<'de> for RunId {
     }
 }
 
-/// One level of a [`Path`]: the step, and which instance of it when there can be several.
+/// One level of a [`Path`]: the step, and the number of the instance if there can be several.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Segment {
     pub name: Arc<str>,
@@ -94,15 +95,15 @@ impl<'de> Deserialize<'de> for Segment {
     }
 }
 
-/// Where a step instance is in its run, from the outermost scope inwards. Shown as `/images[3]/resize`; never read back
-/// from that text.
+/// The position of a step instance in its run, outermost scope first, displayed as `/images[3]/resize`. The display
+/// form is never parsed.
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(transparent)]
 pub struct Path(Arc<[Segment]>);
 
-/// What no id of a step begins with.
+/// A prefix that no step id can have.
 const HOOK: &str = "hook:";
 
 impl Path {
@@ -117,13 +118,14 @@ impl Path {
         Self(around.iter().cloned().chain([last]).collect())
     }
 
-    /// The path of a step in the scope at this path, in the given pass: a gate that sends steps back starts another pass of them.
+    /// The path of a step in the scope at this path, in the given pass. A gate that sends steps back starts another
+    /// pass.
     pub fn pass(&self, step: &Arc<str>, pass: u32) -> Self {
         self.child(if pass == 1 { step.clone() } else { format!("{step}#{pass}").into() }, None)
     }
 
-    /// The items and rounds on the way to this path, itself included, the outermost first: the path of each, and of the step that
-    /// has it.
+    /// The items and rounds on this path, including itself, outermost first: the path of each, and of the step it
+    /// belongs to.
     pub fn frames(&self) -> impl Iterator<Item = (Self, Self, u32)> {
         let numbered = self.0.iter().enumerate().filter_map(|(end, segment)| Some((end, segment.ordinal?)));
         numbered.map(|(end, number)| {
@@ -134,7 +136,7 @@ impl Path {
         })
     }
 
-    /// The path of something that is done around the run, not in it.
+    /// The path of a hook, which runs outside the steps.
     pub fn hook(moment: &str, number: u32) -> Self {
         Self(Arc::new([Segment { name: format!("{HOOK}{moment}").into(), ordinal: Some(number) }]))
     }
@@ -143,12 +145,11 @@ impl Path {
         self.0.first().is_some_and(|first| first.name.starts_with(HOOK))
     }
 
-    /// Whether this is the path of the run itself.
     pub fn is_run(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The path of the scope around; none for the run itself.
+    /// The path of the enclosing scope, or `None` for the run itself.
     pub fn parent(&self) -> Option<Self> {
         self.0.split_last().map(|(_, around)| Self(around.into()))
     }
@@ -173,10 +174,10 @@ impl std::fmt::Display for Path {
     }
 }
 
-/// One handing-out of one attempt of one step. Two reports with different keys are never about the same doing.
+/// One delivery of one attempt of one step.
 ///
-/// `attempt` counts from 1 and is what retry policies count. `delivery` counts from 1 and grows when the same attempt is
-/// handed out again after a loss or a crash, so that a report about an older delivery is recognised and refused.
+/// `attempt` starts at 1; retry policies count it. `delivery` starts at 1 and grows when the same attempt is
+/// dispatched again after a loss or a crash, so that the engine can refuse reports of older deliveries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct JobKey {
     pub run: RunId,
@@ -191,7 +192,8 @@ impl std::fmt::Display for JobKey {
     }
 }
 
-/// What executors pass to the outside as idempotency key: the same for all attempts and deliveries of a step.
+/// The idempotency key that executors pass to other systems. It is the same for all attempts and deliveries of a
+/// step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperationKey {
     pub run: RunId,
@@ -204,7 +206,7 @@ impl std::fmt::Display for OperationKey {
     }
 }
 
-/// Why something will happen at an instant. A path has at most one timer for each reason.
+/// The reason for a timer. A path has at most one timer per reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -214,11 +216,11 @@ pub enum Reason {
     Timeout,
     /// A gate or a wait is over.
     Wait,
-    /// What was told to stop has had its time.
+    /// The grace period of a job that must stop is over.
     Grace,
 }
 
-/// An instant in microseconds since the Unix epoch: the core has no other time.
+/// An instant in microseconds since the Unix epoch.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -226,7 +228,7 @@ pub enum Reason {
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// After everything.
+    /// Later than any other instant.
     pub const NEVER: Self = Self(i64::MAX);
 
     #[must_use]
@@ -234,44 +236,24 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::try_from(length.0).unwrap_or(i64::MAX)))
     }
 
-    /// The time from an earlier instant to this one; zero when it is not earlier.
+    /// The time since an earlier instant; zero if that one is later.
     pub fn since(self, earlier: Self) -> windlass_ir::Duration {
         windlass_ir::Duration(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
-/// As RFC 3339 writes it, in UTC: `2026-02-06T10:00:05.250Z`.
+/// Displayed as RFC 3339 in UTC: `2026-02-06T10:00:05.250Z`.
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (days, micros) = (self.0.div_euclid(86_400_000_000), self.0.rem_euclid(86_400_000_000));
-        let (year, month, day) = civil(days);
-        let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
-            seconds / 3600,
-            seconds / 60 % 60,
-            seconds % 60
-        )?;
-        match fraction {
-            0 => f.write_str("Z"),
-            _ if fraction % 1000 == 0 => write!(f, ".{:03}Z", fraction / 1000),
-            _ => write!(f, ".{fraction:06}Z"),
+        // Instants beyond the year 9999 are shown as its end.
+        let last = if self.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        let instant = jiff::Timestamp::from_microsecond(self.0).unwrap_or(last);
+        match self.0.rem_euclid(1_000_000) {
+            0 => write!(f, "{instant:.0}"),
+            micros if micros % 1000 == 0 => write!(f, "{instant:.3}"),
+            _ => write!(f, "{instant:.6}"),
         }
     }
-}
-
-/// Year, month and day of a day counted from 1970-01-01. Years are taken to begin in March, so that the leap day is the
-/// last one, and counted in eras of 400 of them, which all have the same length.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
@@ -296,6 +278,7 @@ mod tests {
         check(1_770_372_005_250_000, "2026-02-06T10:00:05.250Z");
         check(-1, "1969-12-31T23:59:59.999999Z");
         check(4_102_444_799_000_001, "2099-12-31T23:59:59.000001Z");
+        check(Timestamp::NEVER.0, "9999-12-30T22:00:00.999999Z");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! What happens NEXT in a run: a function from inputs to events and effects.
+//! Decides what happens next in a run: a function from inputs to events and effects.
 //!
-//! This crate owns decisions. It has no clock, no randomness, no threads and no files: time and answers come in through
-//! [`Run::handle`], everything it wants done goes out as [`Effect`]s, and its whole memory is a list of [`Event`]s.
+//! This crate has no clock, randomness, threads or files. Time and answers come in through [`Run::handle`], requests
+//! go out as [`Effect`]s, and the only state that must be stored is a list of [`Event`]s.
 
 mod coordinator;
 mod event;
@@ -25,12 +25,12 @@ pub use event::{
 };
 pub use input::{Choice, Effect, GateDecision, Input, Lineage, Refused, Start};
 pub use job::{AssistantAsk, AssistantWork, Job, Request, RequestAuth, RequestBody, Round, Work};
-pub use keep::{kept, of_action, of_gate, of_step, step_at};
+pub use keep::{Renewed, kept, of_action, of_gate, of_step, step_at};
 pub use keys::{BadRunId, JobKey, OperationKey, Path, Reason, RunId, Segment, Timestamp};
 pub use outcome::{Failure, Outcome, Skip, SkipReason, class};
 pub use run::{
-    Answer, CHILD, Contradiction, Program, Run, RunPhase, StepPhase, StepView, Unrunnable, View, budget_of,
-    fits, is_abort, is_raised, says_no,
+    Answer, CHILD, CancelRequest, Contradiction, FailedAttempt, GateVote, HookTrace, Program, Run, RunPhase,
+    StepPhase, StepView, Unrunnable, View, budget_of, fits, is_abort, is_raised, says_no,
 };
 #[cfg(feature = "planted-bugs")]
 pub use runs::plant;

@@ -1,4 +1,4 @@
-//! What became of a step, of an attempt, or of a run.
+//! Outcomes of attempts, steps and runs.
 
 use crate::keys::RunId;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use windlass_ir::{Duration, Value};
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Done(Value),
-    /// Done for now: a loop goes on with this.
+    /// Done for now: the loop continues with this value.
     Continue(Value),
     Failed(Failure),
     Skipped(Skip),
@@ -17,14 +17,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What the result of a called run means for the step that called it.
+    /// The outcome of a calling step for the result of the called run.
     #[must_use]
     pub fn of_called(self, run: &RunId, workflow: &str) -> Self {
         match self {
             Self::Done(value) | Self::Continue(value) => Self::Done(value),
             Self::Skipped(_) => Self::Done(Value::Null),
             Self::Cancelled(why) => {
-                let message = format!("the run {run} of `{workflow}` was cancelled: {why}");
+                let message = format!("the run {run} of `{workflow}` was canceled: {why}");
                 Self::Failed(Failure::new(class::CANCELLED, message))
             }
             Self::Failed(failure) => {
@@ -35,12 +35,12 @@ impl Outcome {
     }
 }
 
-/// Why an attempt or a step failed. `class` is one word of the list in the documentation, or the executor's own.
+/// Why an attempt or a step failed. `class` is one of the documented classes or one of the executor's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     pub class: Arc<str>,
     pub message: Arc<str>,
-    /// Where in the step, in the words of its file: `outputs.count`.
+    /// The field of the step in the workflow file: `outputs.count`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ impl Failure {
     }
 }
 
-/// The failure classes that the engine and its executors use themselves.
+/// The failure classes of the engine and its executors.
 pub mod class {
     pub const TIMEOUT: &str = "timeout";
     pub const TRANSIENT: &str = "transient";
@@ -72,12 +72,12 @@ pub mod class {
     pub const CANCELLED: &str = "cancelled";
     pub const FAN_OUT_SOURCE: &str = "fan_out_source";
     pub const LOST: &str = "lost";
-    pub const NO_SCRIPTED_ANSWER: &str = "no_scripted_answer";
-    /// Trying again cannot change it: a program, a file or a folder is missing, or the command cannot be started as it is.
+    pub const NO_MOCK_RESPONSE: &str = "no_mock_response";
+    /// Retrying cannot help: a program, file or folder is missing, or the command is malformed.
     pub const NOT_RUNNABLE: &str = "not_runnable";
     pub const ERROR: &str = "error";
 
-    /// All of the above, each of which has a page.
+    /// All of the above. Each has a page in the documentation.
     pub const ALL: [&str; 13] = [
         TIMEOUT,
         TRANSIENT,
@@ -89,33 +89,33 @@ pub mod class {
         CANCELLED,
         FAN_OUT_SOURCE,
         LOST,
-        NO_SCRIPTED_ANSWER,
+        NO_MOCK_RESPONSE,
         NOT_RUNNABLE,
         ERROR,
     ];
 
-    /// The class whose name is part of a message, for failures that name none.
-    pub fn told_by(message: &str) -> &'static str {
+    /// The class named in a message, for failures without one of their own.
+    pub fn named_in(message: &str) -> &'static str {
         [TIMEOUT, TRANSIENT].into_iter().find(|class| message.contains(class)).unwrap_or(ERROR)
     }
 
-    /// Never tried again unless a policy names them.
+    /// Not retried unless a policy names them.
     pub const NOT_RETRIED: [&str; 7] = [
         AUTH_FAILURE,
         EXPRESSION_ERROR,
         GATE_REJECTED,
         BUDGET_EXCEEDED,
         CANCELLED,
-        NO_SCRIPTED_ANSWER,
+        NO_MOCK_RESPONSE,
         NOT_RUNNABLE,
     ];
 }
 
-/// Why a step did not have to run.
+/// Why a step was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {
     pub reason: SkipReason,
-    /// The step that is the cause, where another one is.
+    /// The step that caused it, if another one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because_of: Option<Arc<str>>,
 }
@@ -128,9 +128,9 @@ pub enum SkipReason {
     DependencyFailed,
     BranchNotTaken,
     RunCancelled,
-    /// A place where others put steps, and nobody did.
+    /// A slot that no overlay filled.
     EmptySlot,
-    /// The run is about another step only.
+    /// The run was limited to another step.
     NotAsked,
 }
 

@@ -1,4 +1,4 @@
-//! Budgets: what may be spent, what was, and what is reserved for jobs at work.
+//! Budgets: caps, costs, and amounts reserved for running jobs.
 
 use super::claim::{Ask, Claim, Key};
 use super::event::{CoordinatorWhat, Day};
@@ -31,7 +31,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// A budget whose day is over begins a new one before anything is reserved.
+    /// Starts a new day of a budget before anything is reserved.
     pub(super) fn renew_budgets(&mut self, ask: &Ask) {
         for claim in &ask.claims {
             let Claim::Spend { budget, .. } = claim else { continue };

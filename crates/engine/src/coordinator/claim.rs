@@ -1,4 +1,4 @@
-//! What runs ask the coordinator for, and what it can answer.
+//! Requests to the coordinator and their answers.
 
 use crate::keys::{Path, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Value};
 
-/// The name of something that runs share.
+/// The name of a shared resource.
 pub type Key = Arc<str>;
 
-/// A key as this version writes it: the limits of the machine began with `house:` before.
+/// Reads a key. Earlier versions wrote the limits of the machine with the prefix `house:`.
 pub(super) fn current_key<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
     let key = Key::deserialize(deserializer)?;
     Ok(key.strip_prefix("house:").map_or(key.clone(), |rest| format!("machine:{rest}").into()))
 }
 
-/// Who asks: a step, or a run that wants to begin. Each attempt asks for itself, and ignores the answer to an earlier one.
+/// A step, or a run that wants to begin. Each attempt asks for itself, and ignores answers to earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asker {
     pub run: RunId,
@@ -29,7 +29,7 @@ impl Asker {
         Self { run, path: Path::default(), attempt: time }
     }
 
-    /// The step that asks, whichever attempt it is.
+    /// The step that asks, regardless of the attempt.
     pub(super) fn step(&self) -> (RunId, Path) {
         (self.run.clone(), self.path.clone())
     }
@@ -41,14 +41,15 @@ impl std::fmt::Display for Asker {
     }
 }
 
-/// All that one attempt needs. It is granted together or not at all, so that no attempt holds one thing while it waits for another.
+/// Everything that one attempt needs. The coordinator grants all of it or nothing, so no attempt holds one resource
+/// while it waits for another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
     pub asker: Asker,
     pub claims: Vec<Claim>,
-    /// When it was asked for first, which decides its position in a queue. An ask that is repeated keeps its position.
+    /// When it was first asked for, which determines its position in a queue. A repeated request keeps its position.
     pub since: Timestamp,
-    /// It counts as older by so many seconds.
+    /// The request counts as this many seconds older.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ahead: i32,
     /// The runs that wait for this one to end.
@@ -60,7 +61,8 @@ fn is_zero(number: &i32) -> bool {
     *number == 0
 }
 
-/// A step's claims are part of the digest of its work, which must never change: the serialized words are those of the first version.
+/// The digest of a step's work contains its claims and must never change, so the serialized names are those of the
+/// first version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
@@ -74,10 +76,10 @@ pub enum Claim {
     },
     /// At most `limit` units in each `period`.
     Rate { key: Key, limit: u32, period: Duration, units: u32 },
-    /// An idempotency key: the first that asks does the work, and all others use its result.
+    /// An idempotency key: the first asker does the work, and all others use its result.
     #[serde(rename = "promise")]
     Key { key: Key, ttl: Option<Duration> },
-    /// `most` is reserved, and the real cost is charged in the end. `cap` applies to a budget without a cap of its own.
+    /// Reserves `most` and charges the real cost at the end. `cap` applies to a budget without a cap of its own.
     Spend {
         #[serde(rename = "account")]
         budget: Key,
@@ -95,15 +97,15 @@ impl Claim {
     }
 }
 
-/// What happens when a slot is not free.
+/// What happens if no slot is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Full {
     #[default]
     Wait,
-    /// The newcomer is refused.
+    /// Deny the request.
     Deny,
-    /// The holders are canceled, and the newcomer waits until they have stopped.
+    /// Cancel the holders, and wait until they have stopped.
     Replace,
 }
 
@@ -113,7 +115,7 @@ impl Full {
     }
 }
 
-/// What work costs.
+/// The cost of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Amount {
@@ -142,7 +144,7 @@ impl Amount {
         }
     }
 
-    /// What of it is above a cap.
+    /// The first unit that exceeds a cap, if any.
     pub fn beyond(&self, cap: &Budget) -> Option<&'static str> {
         let over = |amount: u64, cap: Option<u64>| cap.is_some_and(|cap| amount > cap);
         let beyond = [
@@ -160,12 +162,12 @@ impl Amount {
 #[serde(rename_all = "snake_case")]
 pub enum CoordinatorAnswer {
     Granted,
-    /// Another step has done the work, with this result.
+    /// Another step did the work, with this result.
     Found(Value),
     Denied(Denial),
 }
 
-/// Why an ask is refused.
+/// Why a request was denied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Denial {
@@ -178,7 +180,7 @@ pub enum Denial {
         budget: Key,
         what: Arc<str>,
     },
-    /// It asks for more than the limit allows.
+    /// The request exceeds the limit.
     TooMuch { key: Key },
 }
 
@@ -197,11 +199,11 @@ impl std::fmt::Display for Denial {
     }
 }
 
-/// How an asker returns what it was granted.
+/// How the work of an asker ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The attempt is over and the step is not: it stays the owner of its keys.
+    /// The attempt is over, but the step is not: it keeps its keys.
     Attempt,
     /// The same, at an unknown cost: the reserved amount is charged.
     Lost,

@@ -1,6 +1,6 @@
-//! What has happened at the coordinator. As with runs, each decision is in its event.
+//! The events of the coordinator. Each event contains its decision.
 //!
-//! Aliases are the words of earlier versions, whose journals stay readable.
+//! Aliases are names from journals of earlier versions.
 
 use super::claim::{Amount, Ask, Asker, Claim, End, Key, current_key};
 use crate::keys::{Path, RunId, Timestamp};
@@ -20,10 +20,10 @@ pub struct CoordinatorEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum CoordinatorWhat {
-    /// The events that follow describe the whole state again, and the earlier ones are not needed.
+    /// The following events describe the whole state, so earlier events are not needed.
     #[serde(alias = "begun")]
     Snapshot,
-    /// An ask waits in the queue of `on`.
+    /// A request waits in the queue of `on`.
     Queued {
         ask: Box<Ask>,
         #[serde(deserialize_with = "current_key")]
@@ -37,17 +37,17 @@ pub enum CoordinatorWhat {
         #[serde(deserialize_with = "current_key")]
         on: Key,
     },
-    /// An ask that was queued is not repeated.
+    /// A request that was queued before is not repeated.
     Granted {
         asker: Asker,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<Box<Ask>>,
     },
-    /// It does not wait any more, and got nothing.
+    /// It left the queue without a grant.
     Withdrawn {
         asker: Asker,
     },
-    /// A newer run takes its slot once it has stopped.
+    /// A newer run gets its slot once it has stopped.
     #[serde(alias = "evicted")]
     Replaced {
         asker: Asker,
@@ -57,7 +57,7 @@ pub enum CoordinatorWhat {
         used: Amount,
         end: End,
     },
-    /// A step will not do the work under the keys that it owns.
+    /// A step gave up the keys that it owned.
     #[serde(alias = "broken")]
     KeysFreed {
         run: RunId,
@@ -77,7 +77,7 @@ pub enum CoordinatorWhat {
         path: Path,
         ttl: Option<Duration>,
     },
-    /// When all that was taken of a rate will have come back.
+    /// When a rate is unused again.
     RateIs {
         key: Key,
         whole_at: Timestamp,
@@ -98,7 +98,7 @@ pub enum CoordinatorWhat {
         run: RunId,
         path: Path,
     },
-    /// A message came, and is to be delivered to these.
+    /// A message arrived for these subscribers.
     Published {
         id: Arc<str>,
         name: Arc<str>,
@@ -112,25 +112,25 @@ pub enum CoordinatorWhat {
         id: Arc<str>,
         to: Address,
     },
-    /// What a trigger was due for at an instant.
+    /// What a trigger did when it was due.
     Fired(Box<Fired>),
     /// The run that a trigger started has begun.
     Arrived {
         run: RunId,
     },
-    /// Events of earlier versions about the order of a queue. They change nothing.
+    /// Events of earlier versions about the order of a queue. They have no effect.
     #[serde(rename = "insisted", alias = "turns_are")]
     Retired,
 }
 
-/// The position of an ask in its queue: the oldest first, `ahead` included, then the first that came.
+/// The position of a request in its queue: oldest first, including `ahead`, then by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
     pub since: Timestamp,
     pub number: u64,
 }
 
-/// The day that a budget is for.
+/// The day of a budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Day {
     pub zone: Arc<str>,
@@ -140,33 +140,33 @@ pub struct Day {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Address {
     pub run: RunId,
-    /// The step that waits for it; the run itself for a message that cancels it.
+    /// The step that waits for it, or the run itself for a message that cancels it.
     pub path: Path,
 }
 
-/// A step or run that waits for a message that names no run.
+/// A step or run that waits for a message that is not addressed to a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subscription {
     pub address: Address,
     pub name: Arc<str>,
-    /// Dotted paths into the message, and what must stand there.
+    /// Dotted paths into the message, and the expected values.
     pub matching: Map,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Tells apart the subscriptions that a run has at one path.
+    /// Distinguishes the subscriptions of a run at one path.
     #[serde(default)]
     pub number: u32,
-    /// Whether values are the same when they read the same: `7` and `"7"`.
+    /// Whether values that print alike are equal, such as `7` and `"7"`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_text: bool,
 }
 
-/// One instant at which a trigger was due, and what came of it.
+/// One instant at which a trigger was due, and the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fired {
     pub trigger: Key,
     pub due: Timestamp,
-    /// When it will fire next, as far as was known then.
+    /// When it will fire next, as known at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
     #[serde(flatten)]
@@ -176,21 +176,21 @@ pub struct Fired {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Came {
-    /// This run is to be started.
+    /// Start this run.
     Started(Order),
     Skipped {
         because: Arc<str>,
     },
 }
 
-/// A run that is to be started: all that is needed for it, whatever has become of the file since.
+/// A run to start, with everything it needs, even if the file has changed since.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     pub run: RunId,
     /// The digest of its plan.
     pub plan: Arc<str>,
     pub inputs: Value,
-    /// What the run asks for beside what its plan says.
+    /// The claims of the run in addition to those of its plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
 }

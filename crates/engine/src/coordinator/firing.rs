@@ -1,4 +1,4 @@
-//! Firings of triggers: each instant at which a trigger was due is decided once, despite crashes.
+//! Trigger firings. The coordinator decides each due instant once, despite crashes.
 
 use super::claim::{Ask, Asker, Claim, Full, Key};
 use super::event::{Came, CoordinatorWhat, Fired, Order};
@@ -16,24 +16,24 @@ pub struct Firing {
     /// When it will fire next.
     pub next: Option<Timestamp>,
     pub run: RunId,
-    /// The digest of the plan, and what the run is given.
+    /// The digest of the plan and the inputs of the run.
     pub plan: Arc<str>,
     pub inputs: Value,
-    /// How many runs of this trigger there may be at once.
+    /// The most runs of this trigger at once.
     pub runs_max: Option<u32>,
     pub overlap: Overlap,
-    /// The reason why this firing starts nothing.
+    /// Why this firing starts no run.
     pub skip: Option<Arc<str>>,
 }
 
-/// What a firing does while as many runs of its trigger as allowed are at work.
+/// The policy for a firing when the trigger has as many runs as allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
     #[default]
     Skip,
     Queue,
-    /// Cancels the runs at work.
+    /// Cancels the active runs.
     Cancel,
 }
 
@@ -45,7 +45,7 @@ impl Turn<'_> {
         }
         let key: Key = format!("trigger:{trigger}").into();
         let held = self.state.slots.get(&key).map_or(0, BTreeSet::len);
-        // A firing does not overtake the runs that wait, whatever limit they asked with.
+        // A firing does not overtake waiting runs, even if they asked with another limit.
         let waited_for = self.state.wanted.contains_key(&key);
         let full = runs_max.filter(|limit| held >= *limit as usize || waited_for);
         let because = match (skip, full, overlap) {
@@ -62,7 +62,7 @@ impl Turn<'_> {
             return self.emit(CoordinatorWhat::Fired(Box::new(fired)));
         }
         let claim = runs_max.map(|limit| Claim::Slot { key: key.clone(), limit, full: Full::Wait });
-        // A run that may have to wait asks for its slot itself; one that was not skipped holds it from now on.
+        // A run that may have to wait asks for its slot itself; any other run holds it from now on.
         let (held, claims) = match overlap {
             Overlap::Skip => (claim, Vec::new()),
             Overlap::Queue | Overlap::Cancel => (None, claim.into_iter().collect()),

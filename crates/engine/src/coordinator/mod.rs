@@ -1,13 +1,15 @@
-//! What runs share: slots, rates, idempotency keys, budgets, messages and the firings of triggers.
+//! Resources that runs share: slots, rates, idempotency keys, budgets, messages and trigger firings.
 //!
-//! A run knows only itself. The coordinator decides what two runs compete for or must agree on. It is a state machine of the same
-//! shape as a run: [`Coordinator::handle`] takes an input and returns events and effects, [`Coordinator::replay`] restores it from
-//! its events. It knows keys, numbers and instants, and not what they stand for.
+//! A run knows only itself. The coordinator decides everything that runs compete for or must agree on. It is a state
+//! machine like a run: [`Coordinator::handle`] takes an input and returns events and effects, and
+//! [`Coordinator::replay`] restores it from its events. To the coordinator, keys are opaque.
 //!
-//! `claim` is what a run can ask for, `event` what is remembered, `state` the memory and the one function that changes it. `queue`
-//! decides who gets what and who waits; `budget`, `subscription` and `firing` are about budgets, messages and triggers.
+//! `claim` defines requests, `event` the events, and `state` the state and the only function that changes it. `check`
+//! finds events that contradict the state. `queue` grants requests or makes them wait. `budget`, `subscription` and
+//! `firing` handle budgets, messages and triggers.
 
 mod budget;
+mod check;
 mod claim;
 mod event;
 mod firing;
@@ -18,6 +20,7 @@ mod subscription;
 mod tests;
 
 use crate::keys::{Path, RunId, Timestamp};
+use crate::run::Contradiction;
 pub use claim::{Amount, Ask, Asker, Claim, CoordinatorAnswer, Denial, End, Full, Key};
 pub use event::{
     Address, Came, CoordinatorEvent, CoordinatorWhat, Day, Fired, Order, Position, Subscription,
@@ -38,20 +41,20 @@ pub enum CoordinatorInput {
         used: Amount,
         end: End,
     },
-    /// A run has ended, and with it all that it holds, waits for and subscribes to.
+    /// A run ended: release everything it holds, waits for or subscribes to.
     Gone {
         run: RunId,
     },
     Subscribe(Box<Subscription>),
     Unsubscribe(Address),
-    /// A message that names no run.
+    /// A message that is not addressed to a run.
     Published {
         id: Arc<str>,
         name: Arc<str>,
         by: Arc<str>,
         value: Value,
     },
-    /// A run has received a message, or never will.
+    /// A run received a message, or never will.
     Acknowledge {
         id: Arc<str>,
         to: Address,
@@ -59,22 +62,22 @@ pub enum CoordinatorInput {
     Cap {
         budget: Key,
         cap: Budget,
-        /// The zone in which its days begin, for a budget that starts over every day.
+        /// The time zone of a budget that is renewed every day.
         zone: Option<Arc<str>>,
     },
-    /// Forgets what was spent.
+    /// Sets the cost so far to zero.
     Reset {
         budget: Key,
     },
     Fire(Box<Firing>),
-    /// A run that was ordered has begun.
+    /// A run that a trigger ordered has begun.
     Arrived {
         run: RunId,
     },
     Tick,
 }
 
-/// What must be done because of what was decided. Carried out only once its record is durable.
+/// An action that the caller carries out once the events of the same turn are durable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CoordinatorEffect {
     Answer {
@@ -106,7 +109,7 @@ pub struct Coordinator {
     state: State,
 }
 
-/// What one input led to.
+/// The result of one input.
 #[derive(Debug, Default)]
 pub struct CoordinatorTurn {
     pub events: Vec<CoordinatorEvent>,
@@ -114,16 +117,19 @@ pub struct CoordinatorTurn {
 }
 
 impl Coordinator {
-    /// Restores the coordinator that these events describe.
-    pub fn replay<'e>(events: impl IntoIterator<Item = &'e CoordinatorEvent>) -> Self {
+    /// Restores the coordinator from its events.
+    pub fn replay<'e>(events: impl IntoIterator<Item = &'e CoordinatorEvent>) -> Result<Self, Contradiction> {
         let mut coordinator = Self::default();
-        events.into_iter().for_each(|event| coordinator.apply(event));
-        coordinator
+        for event in events {
+            coordinator.state.check(&event.what)?;
+            coordinator.apply(event);
+        }
+        Ok(coordinator)
     }
 
-    /// Applies a decision that was made before.
+    /// Applies an event.
     pub fn apply(&mut self, event: &CoordinatorEvent) {
-        // A grant of what came free is an event of its own.
+        // The freed keys are not needed, because each grant has an event of its own.
         drop(evolve(&mut self.state, event));
     }
 
@@ -144,14 +150,14 @@ impl Coordinator {
         Ok(turn.turn)
     }
 
-    /// The earliest instant at which time alone changes something.
+    /// The earliest instant at which a timer fires.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let rate = self.state.timed.iter().filter_map(|key| queue::moves_at(&self.state, key));
-        // A rate of which nothing is taken has had room for ever.
+        // An unused rate has room at any time.
         rate.min().map(|at| at.max(self.state.last_at))
     }
 
-    /// The effects that a run has not acknowledged. Answers are not among them: a run that waits for one asks again.
+    /// The effects that a run has not acknowledged, except answers: a run that waits for one asks again.
     pub fn outstanding(&self) -> Vec<CoordinatorEffect> {
         let deliveries = self.state.deliveries.iter().flat_map(|(to, deliveries)| {
             deliveries
@@ -168,20 +174,21 @@ impl Coordinator {
         deliveries.chain(cancels).chain(orders).collect()
     }
 
-    /// The events that describe its present state without all that led to it. From now on it is that state, without what has
-    /// expired.
+    /// Drops expired entries, and returns events that describe the current state.
     pub fn snapshot(&mut self, now: Timestamp) -> Vec<CoordinatorEvent> {
         let events = self.state.snapshot(now.max(self.state.last_at));
-        *self = Self::replay(&events);
+        *self = Self::default();
+        events.iter().for_each(|event| self.apply(event));
         events
     }
 
-    /// Every asker that holds something or waits for it. After a restart, what is no longer needed can be released.
+    /// Every asker that holds or waits for a resource. After a restart, the caller can release the resources that are
+    /// no longer needed.
     pub fn askers(&self) -> impl Iterator<Item = &Asker> {
         self.state.holds.keys().chain(self.state.waiting.keys())
     }
 
-    /// Every step that owns a key and is not among the askers, for the same reason: between two attempts it neither holds nor waits.
+    /// Every step that owns a key and is not among the askers, because it is between two attempts.
     pub fn key_owners(&self) -> impl Iterator<Item = &(RunId, Path)> {
         self.state.key_owners.keys().filter(|(run, path)| {
             let first = Asker { run: run.clone(), path: path.clone(), attempt: 0 };
@@ -192,17 +199,18 @@ impl Coordinator {
     }
 }
 
-/// One call of `handle` under way.
+/// One call of `handle`.
 struct Turn<'d> {
     state: &'d mut State,
     now: Timestamp,
-    /// The keys whose queues may move now.
+    /// The keys whose queues can advance.
     freed: VecDeque<Key>,
     turn: CoordinatorTurn,
 }
 
 impl Turn<'_> {
     fn emit(&mut self, what: CoordinatorWhat) {
+        debug_assert_eq!(self.state.check(&what), Ok(()), "an event that could not be replayed");
         let event = CoordinatorEvent { at: self.now, what };
         self.freed.extend(evolve(self.state, &event));
         self.turn.events.push(event);
@@ -234,7 +242,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Gives up everything of a run.
+    /// Releases everything of a run.
     fn gone(&mut self, run: &RunId) {
         let first = Asker { run: run.clone(), path: Path::default(), attempt: 0 };
         let of_run = |asker: &&Asker| asker.run == *run;

@@ -1,13 +1,14 @@
-//! Who gets what, and who waits for it.
+//! Grants and queues.
 //!
-//! An ask that cannot have everything it needs waits in one queue: that of the first thing that it cannot have. When that comes
-//! free it is looked at again, and is granted or moves to the queue of the next thing. So what comes free costs no more than those
-//! who wait for it. Each slot that the first of a queue needs is reserved for it, so that asks for fewer things cannot overtake it
-//! forever: the oldest of all asks is the first of its queue and gets everything in the end.
+//! A request that cannot get everything it needs waits in one queue: that of the first missing resource. When the
+//! resource is released, the request is checked again and is either granted or moves to the queue of the next missing
+//! resource. So a release costs no more than the number of requests in its queue. All slots that the first request of
+//! a queue needs are reserved for it, so smaller requests cannot overtake it forever: the oldest request of all is
+//! the first of its queue and eventually gets everything.
 //!
-//! An asker holds nothing for the same attempt while it waits, but a run that holds a slot waits for its steps and for the runs
-//! that it calls. They are refused what it holds itself. Two runs cannot wait for each other with their steps, because no ask
-//! combines the slots of runs with those of steps.
+//! An asker holds nothing for the same attempt while it waits. But a run that holds a slot waits for its steps and
+//! for the runs that it calls, so these are denied the slots it holds. Two runs cannot wait for each other through
+//! their steps, because no request combines slots of runs with slots of steps.
 
 use super::claim::{Amount, Ask, Asker, Claim, CoordinatorAnswer, Denial, End, Full, Key};
 use super::event::{CoordinatorWhat, Position};
@@ -17,10 +18,10 @@ use crate::keys::{Path, RunId, Timestamp};
 use std::collections::BTreeSet;
 use windlass_ir::Value;
 
-/// Why a run that must make room is canceled.
+/// Why a run that was replaced is canceled.
 pub(super) const REPLACED: &str = "replaced by a newer run";
 
-/// What stands between an asker and what it asks for.
+/// What an asker can get now.
 enum Found {
     Nothing,
     Value(Value),
@@ -55,7 +56,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a later attempt of the same step is known: then the answer is not needed.
+    /// Whether a later attempt of the same step has asked, so that this one needs no answer.
     fn is_past(&self, asker: &Asker) -> bool {
         let holds = self.state.holds.range(asker..).next().map(|(later, _)| later);
         let waits = self.state.waiting.range(asker..).next().map(|(later, _)| later);
@@ -68,7 +69,7 @@ impl Turn<'_> {
         let is_same = |other: &&Asker| other.run == asker.run && other.path == asker.path;
         let held = self.state.holds.range(&first..).map(|(other, _)| other).take_while(is_same);
         let waits = self.state.waiting.range(&first..).map(|(other, _)| other).take_while(is_same);
-        // What a trigger holds for its run belongs to no attempt.
+        // A slot that a trigger holds for its run belongs to no attempt.
         let others = held.chain(waits).filter(|other| *other != asker && other.attempt > 0);
         for other in others.cloned().collect::<Vec<_>>() {
             self.release(other, Amount::default(), End::Lost);
@@ -95,7 +96,7 @@ impl Turn<'_> {
         self.replace(others);
     }
 
-    /// Cancels the runs of those who were not canceled before.
+    /// Cancels the runs of these askers, unless they were canceled before.
     pub(super) fn replace(&mut self, askers: BTreeSet<Asker>) {
         let mut runs: BTreeSet<RunId> = BTreeSet::new();
         for asker in askers.into_iter().filter(|asker| !self.state.is_replaced(asker)).collect::<Vec<_>>() {
@@ -125,21 +126,21 @@ impl Turn<'_> {
         }
     }
 
-    /// A step will not do the work under its keys: the next that waits for a key does.
+    /// Gives up the keys of a step, so that the next step in each queue does the work.
     pub(super) fn free_keys(&mut self, run: RunId, path: Path) {
         if self.state.key_owners.contains_key(&(run.clone(), path.clone())) {
             self.emit(CoordinatorWhat::KeysFreed { run, path });
         }
     }
 
-    /// Looks again at the asks that wait for what has come free.
+    /// Checks the requests that wait for a released resource.
     pub(super) fn serve(&mut self) {
         while let Some(key) = self.freed.pop_front() {
             self.serve_queue(&key);
         }
     }
 
-    /// Grants the asks in the queue of a key, in their order, until one must still wait.
+    /// Grants the requests in the queue of a key, in order, until one must still wait.
     fn serve_queue(&mut self, key: &Key) {
         while let Some((position, ask)) = self.state.first_in_queue(key) {
             let asker = ask.asker.clone();
@@ -191,10 +192,10 @@ impl State {
     }
 }
 
-/// What an ask would get now. `position` is that of an ask that waits already.
+/// What a request would get now. `position` is that of a request that is already queued.
 fn look(state: &State, ask: &Ask, position: Option<Position>, now: Timestamp) -> Found {
     for claim in &ask.claims {
-        // A result that is known needs nothing else.
+        // A known result needs nothing else.
         if let Claim::Key { key, .. } = claim
             && let Some(KeyState::Kept { value, until }) = state.keys.get(key)
             && until.is_none_or(|until| until > now)
@@ -219,9 +220,9 @@ fn look(state: &State, ask: &Ask, position: Option<Position>, now: Timestamp) ->
 
 fn obstacle(state: &State, ask: &Ask, claim: &Claim, position: Option<Position>, now: Timestamp) -> Found {
     let key = claim.key();
-    // A run that waits for the asker releases nothing before the asker is done: the asker overtakes all others.
+    // A run that waits for the asker releases nothing until the asker is done, so the asker overtakes all others.
     let urgent = holding_ancestor(state, ask, claim).is_some();
-    // A newcomer does not overtake those who wait for the same.
+    // A new request does not overtake those that wait for the same resource.
     let is_before = |other: &Position| !urgent && position.is_none_or(|position| *other < position);
     let first = state.queues.get(key).and_then(|queue| queue.first_key_value());
     let overtakes = first.is_some_and(|(first, _)| is_before(first));
@@ -233,7 +234,7 @@ fn obstacle(state: &State, ask: &Ask, claim: &Claim, position: Option<Position>,
             let reserved = state.reserved.get(key).into_iter().flatten();
             let reserved: Vec<&Ask> =
                 reserved.take_while(|(position, _)| is_before(position)).map(|(_, other)| &**other).collect();
-            // Each has one slot reserved, under the limit that it asks with.
+            // Each has one slot reserved, under the limit that it asked with.
             let theirs = reserved.iter().flat_map(|other| slots(other)).filter(|(slot, _)| *slot == key);
             let limit = theirs.map(|(_, limit)| limit).fold(*limit, u32::min);
             if held + reserved.len() < limit as usize && !overtakes {
@@ -280,7 +281,7 @@ fn obstacle(state: &State, ask: &Ask, claim: &Claim, position: Option<Position>,
     }
 }
 
-/// A run that waits for the asker and holds what it needs: one that called it, or its own, which waits for its steps.
+/// A run that waits for the asker and holds what it needs: a caller, or its own run, which waits for its steps.
 fn holding_ancestor(state: &State, ask: &Ask, claim: &Claim) -> Option<RunId> {
     let own_run =
         |run: &RunId, path: &Path| *run == ask.asker.run && path.is_run() && !ask.asker.path.is_run();
@@ -298,7 +299,7 @@ fn holding_ancestor(state: &State, ask: &Ask, claim: &Claim) -> Option<RunId> {
     }
 }
 
-/// When a rate has room for an ask; none for other keys.
+/// When a rate has room for a request; `None` for other keys.
 fn room_at(state: &State, ask: &Ask, key: &Key) -> Option<Timestamp> {
     ask.claims.iter().find_map(|claim| match claim {
         Claim::Rate { key: own, limit, period, units } if own == key => {
@@ -310,7 +311,7 @@ fn room_at(state: &State, ask: &Ask, key: &Key) -> Option<Timestamp> {
     })
 }
 
-/// When time moves a queue.
+/// When a queue can advance because of time.
 pub(super) fn moves_at(state: &State, key: &Key) -> Option<Timestamp> {
     let (_, first) = state.queues.get(key)?.first_key_value()?;
     room_at(state, first, key)

@@ -1,4 +1,4 @@
-//! What the coordinator knows, and the one function that changes it.
+//! The state of the coordinator, and the only function that changes it.
 
 use super::claim::{Amount, Ask, Asker, Claim, End, Key};
 use super::event::{Address, Came, CoordinatorEvent, CoordinatorWhat, Day, Order, Position, Subscription};
@@ -8,30 +8,30 @@ use std::sync::Arc;
 use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Value};
 
-/// A message that is sent again under the same id is recognised among this many.
+/// The number of message ids to remember, to recognize repeated messages.
 const MESSAGES_KNOWN: usize = 10_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     pub last_at: Timestamp,
-    /// The number of the next ask that is queued.
+    /// The number of the next queued request.
     pub next: u64,
     pub slots: BTreeMap<Key, BTreeSet<Asker>>,
-    /// When all that was taken of a rate will have come back.
+    /// When each rate is unused again.
     pub rates: BTreeMap<Key, Timestamp>,
     pub keys: BTreeMap<Key, KeyState>,
-    /// The keys that each step does the work of.
+    /// The keys that each step owns.
     pub key_owners: BTreeMap<(RunId, Path), BTreeSet<Key>>,
     pub budgets: BTreeMap<Key, BudgetState>,
     pub holds: BTreeMap<Asker, Hold>,
     pub waiting: BTreeMap<Asker, Waiting>,
-    /// The asks that wait for each key, in order.
+    /// The queued requests for each key, in order.
     pub queues: BTreeMap<Key, BTreeMap<Position, Arc<Ask>>>,
-    /// The queues that time moves on.
+    /// The queues that can advance because of time.
     pub timed: BTreeSet<Key>,
-    /// The askers that wait, in whichever queue, by the slots that they need.
+    /// The waiting askers of any queue, by the slots that they need.
     pub wanted: BTreeMap<Key, BTreeSet<Asker>>,
-    /// The asks that a slot is reserved for: the first of each queue, by every slot that it needs.
+    /// The requests with reserved slots: the first of each queue, by every slot that it needs.
     pub reserved: BTreeMap<Key, BTreeMap<Position, Arc<Ask>>>,
     pub subscriptions: BTreeMap<Arc<str>, Vec<Subscription>>,
     /// The names of the messages that each address waits for.
@@ -39,11 +39,11 @@ pub struct State {
     pub deliveries: BTreeMap<Address, VecDeque<Message>>,
     known: VecDeque<Arc<str>>,
     pub messages: HashSet<Arc<str>>,
-    /// The last instant that each trigger was due at.
+    /// The last due instant of each trigger.
     pub firings: BTreeMap<Key, Timestamp>,
     /// When each will fire next.
     pub next_firings: BTreeMap<Key, Timestamp>,
-    /// Runs that triggers have ordered and that have not begun.
+    /// Runs that triggers ordered and that have not begun.
     pub orders: BTreeMap<RunId, (Key, Order)>,
 }
 
@@ -55,7 +55,7 @@ pub enum KeyState {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BudgetState {
-    /// None if no cap is set.
+    /// `None` if no cap is set.
     pub cap: Option<Budget>,
     pub spent: Amount,
     pub reserved: BTreeMap<Asker, Amount>,
@@ -92,7 +92,7 @@ pub struct Message {
     pub value: Value,
 }
 
-/// Applies one event. Returns the keys whose queues may move now; a replay has no use for them.
+/// Applies one event. Returns the keys whose queues can advance; replay ignores them.
 pub fn evolve(state: &mut State, event: &CoordinatorEvent) -> Vec<Key> {
     let at = event.at;
     state.last_at = state.last_at.max(at);
@@ -192,7 +192,7 @@ impl State {
         self.change_queue(on, |queue| drop(queue.insert(position, ask)))
     }
 
-    /// Changes a queue, and with it what is reserved for the first in it. Returns the keys of reservations that ended.
+    /// Changes a queue and the reservations of its first request. Returns the keys of reservations that ended.
     fn change_queue(&mut self, on: &Key, change: impl FnOnce(&mut BTreeMap<Position, Arc<Ask>>)) -> Vec<Key> {
         let before = self.first_in_queue(on);
         let queue = self.queues.entry(on.clone()).or_default();
@@ -354,7 +354,7 @@ impl State {
         }
     }
 
-    /// The events that describe this state, and nothing of how it came about.
+    /// The events that describe this state, without its history.
     pub fn snapshot(&self, now: Timestamp) -> Vec<CoordinatorEvent> {
         let mut events = vec![CoordinatorEvent { at: now, what: CoordinatorWhat::Snapshot }];
         let mut tell = |at: Timestamp, what: CoordinatorWhat| events.push(CoordinatorEvent { at, what });
@@ -390,7 +390,7 @@ impl State {
                 }
             }
         }
-        // The events above take from a rate in another order than it was taken in.
+        // The events above use rates in a different order than the original requests.
         let taken: BTreeSet<&Key> = self.holds.values().flat_map(|hold| rates(&hold.ask)).collect();
         for (key, whole_at) in self.rates.iter().filter(|(key, until)| **until > now || taken.contains(key)) {
             tell(now, CoordinatorWhat::RateIs { key: key.clone(), whole_at: *whole_at });
@@ -402,7 +402,7 @@ impl State {
         for subscription in self.subscriptions.values().flatten() {
             tell(now, CoordinatorWhat::Subscribed(Box::new(subscription.clone())));
         }
-        // First all ids, so that messages are forgotten in the same order; then what is not delivered.
+        // First all ids, so that messages are forgotten in the same order; then the undelivered messages.
         for id in &self.known {
             let to: Vec<Address> = Vec::new();
             let (name, by) = ("".into(), "".into());
@@ -429,13 +429,13 @@ impl State {
     }
 }
 
-/// The time that so many of `limit` units take, rounded up.
+/// The time that this many of `limit` units take, rounded up.
 pub fn share(period: Duration, units: u32, limit: u32) -> Duration {
     let whole = u128::from(period.0) * u128::from(units);
     Duration(u64::try_from(whole.div_ceil(u128::from(limit.max(1)))).unwrap_or(u64::MAX))
 }
 
-/// The slots that an ask needs, with the limit that it asks with.
+/// The slots that a request needs, with its limits.
 pub fn slots(ask: &Ask) -> impl Iterator<Item = (&Key, u32)> {
     ask.claims.iter().filter_map(|claim| match claim {
         Claim::Slot { key, limit, .. } => Some((key, *limit)),
@@ -443,8 +443,8 @@ pub fn slots(ask: &Ask) -> impl Iterator<Item = (&Key, u32)> {
     })
 }
 
-/// The slots that are reserved for the first in the queue of `on`. An ask that waits for the work under a key reserves none: that
-/// work may need them.
+/// The slots that are reserved for the first request in the queue of `on`. A request that waits for an idempotency
+/// key reserves none, because the work under the key may need them.
 fn reserved<'a>(ask: &'a Ask, on: &Key) -> impl Iterator<Item = &'a Key> {
     let waits_for_work =
         ask.claims.iter().any(|claim| claim.key() == on && matches!(claim, Claim::Key { .. }));

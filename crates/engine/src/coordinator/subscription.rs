@@ -1,4 +1,4 @@
-//! Messages that name no run: each subscription of that moment receives one once.
+//! Messages that are not addressed to a run. Each current subscription receives a message once.
 
 use super::CoordinatorEffect;
 use super::Turn;

@@ -1,9 +1,9 @@
-//! Single rules of the coordinator. The simulator covers all of them together.
+//! Tests of single rules of the coordinator. The simulator covers their combinations.
 
 use super::*;
 use windlass_ir::Duration;
 
-/// A coordinator and runs that are named by a letter and ask once.
+/// A coordinator and runs with one-letter names that ask once.
 #[derive(Default)]
 struct Scene {
     coordinator: Coordinator,
@@ -29,7 +29,7 @@ impl Scene {
         self.tell(CoordinatorInput::Release { asker: asker(run, "step", 1), used: Amount::default(), end })
     }
 
-    /// So many seconds pass.
+    /// Lets this many seconds pass.
     fn pass(&mut self, seconds: i64) -> Vec<String> {
         self.now += seconds * 1_000_000;
         self.tell(CoordinatorInput::Tick)
@@ -72,7 +72,7 @@ fn key(key: &str) -> Claim {
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn leaving_a_queue_wakes_those_behind() {
+fn leaving_a_queue_wakes_later_requests() {
     let mut scene = Scene::default();
     assert_eq!(scene.ask("a", vec![slot("k", 2)]), ["a granted"]);
     assert_eq!(scene.ask("b", vec![slot("k", 1)]), NOTHING);
@@ -98,7 +98,7 @@ fn one_slot_is_reserved_for_the_first_of_a_queue() {
 
 /// Otherwise the step that owns the key could not try again.
 #[test]
-fn nothing_is_reserved_for_one_who_waits_for_the_work_of_another() {
+fn a_request_that_waits_for_a_key_reserves_nothing() {
     let mut scene = Scene::default();
     scene.ask("a", vec![key("work"), slot("k", 1)]);
     assert_eq!(scene.ask("b", vec![key("work"), slot("k", 1)]), NOTHING);
@@ -107,7 +107,7 @@ fn nothing_is_reserved_for_one_who_waits_for_the_work_of_another() {
 }
 
 #[test]
-fn a_step_is_refused_what_its_own_run_holds() {
+fn a_step_cannot_wait_for_a_slot_of_its_own_run() {
     let mut scene = Scene::default();
     scene.ask_as(asker("a", "", 1), vec![slot("k", 1)]);
     let answer = "a denied: `k` is held by run a, which waits for this one: a deadlock";
@@ -115,7 +115,7 @@ fn a_step_is_refused_what_its_own_run_holds() {
 }
 
 #[test]
-fn an_attempt_that_is_past_gets_no_answer() {
+fn an_outdated_attempt_gets_no_answer() {
     let mut scene = Scene::default();
     scene.ask_as(asker("a", "step", 2), vec![slot("k", 2)]);
     assert_eq!(scene.ask("a", vec![slot("k", 2)]), NOTHING);
@@ -123,7 +123,7 @@ fn an_attempt_that_is_past_gets_no_answer() {
 }
 
 #[test]
-fn a_step_that_fails_frees_all_its_keys() {
+fn a_failed_step_releases_all_its_keys() {
     let mut scene = Scene::default();
     scene.ask("a", vec![key("one"), key("two")]);
     scene.ask("b", vec![key("one")]);
@@ -132,7 +132,7 @@ fn a_step_that_fails_frees_all_its_keys() {
 }
 
 #[test]
-fn a_step_that_is_over_has_no_other_attempt() {
+fn ending_a_step_releases_its_earlier_attempts() {
     let mut scene = Scene::default();
     scene.ask("a", vec![key("work"), slot("k", 1)]);
     let asker = asker("a", "step", 2);
@@ -142,7 +142,7 @@ fn a_step_that_is_over_has_no_other_attempt() {
 }
 
 #[test]
-fn only_a_slot_that_is_taken_is_cleared() {
+fn only_full_slots_cancel_their_holders() {
     let mut scene = Scene::default();
     scene.ask("a", vec![slot("busy", 1)]);
     scene.ask("b", vec![slot("free", 2)]);
@@ -151,7 +151,7 @@ fn only_a_slot_that_is_taken_is_cleared() {
 }
 
 #[test]
-fn a_snapshot_has_the_rates_as_they_were() {
+fn a_snapshot_keeps_the_rates() {
     let rate = || Claim::Rate { key: "r".into(), limit: 1, period: Duration::from_secs(10), units: 1 };
     let mut scene = Scene::default();
     scene.ask("b", vec![rate()]);
@@ -197,11 +197,38 @@ fn journals_of_earlier_versions_are_read() {
         r#"{"at":14,"event":"deaf","run":"d","path":["w"]}"#,
     ];
     let events = old.map(|line| serde_json::from_str::<CoordinatorEvent>(line).expect("an old event"));
-    let state = Coordinator::replay(&events).state;
+    let state = Coordinator::replay(&events).expect("a journal without contradictions").state;
     assert_eq!(state.slots.keys().map(|key| &**key).collect::<Vec<_>>(), ["machine:runs"]);
     assert!(state.waiting.is_empty() && state.holds[&asker("a", "", 1)].replaced);
     assert_eq!(state.keys.keys().map(|key| &**key).collect::<Vec<_>>(), ["key:x"]);
     assert_eq!(state.budgets["all"].spent.calls, 1);
     assert_eq!(state.budgets["day"].reserved.len(), 1);
     assert!(state.deliveries.is_empty() && state.subscriptions.is_empty() && state.messages.contains("m"));
+}
+
+#[test]
+fn a_journal_that_contradicts_itself_is_refused() {
+    let check = |lines: &[&str], expected: Option<&str>| {
+        let parse = |line: &&str| serde_json::from_str::<CoordinatorEvent>(line).expect("an event");
+        let events: Vec<CoordinatorEvent> = lines.iter().map(parse).collect();
+        let found = Coordinator::replay(&events).err().map(|contradiction| contradiction.to_string());
+        assert_eq!(found.as_deref(), expected);
+    };
+    let asker = r#""asker":{"run":"a","path":["s"],"attempt":1}"#;
+    let ask = format!(r#""ask":{{{asker},"since":1,"claims":[{{"slot":{{"key":"k","limit":1}}}}]}}"#);
+    let queued = format!(r#"{{"at":1,"event":"queued",{ask},"on":"k","position":{{"since":1,"number":0}}}}"#);
+    let granted = format!(r#"{{"at":2,"event":"granted",{asker}}}"#);
+    let released = format!(r#"{{"at":3,"event":"released",{asker},"used":{{}},"end":"over"}}"#);
+    check(&[&queued, &granted, &released], None);
+    check(&[&queued, &granted, &released, &queued], None);
+    let contradicts = |event: &str, expected: &str| {
+        format!("event `{event}` at /s contradicts the events before it: expected {expected}, found none")
+    };
+    check(&[&granted], Some(&contradicts("granted", "an open request")));
+    check(&[&queued, &queued], Some(&contradicts("queued", "a new request")));
+    check(&[&queued, &released], Some(&contradicts("released", "a granted request")));
+    let freed = r#"{"at":1,"event":"keys_freed","run":"a","path":["s"]}"#;
+    check(&[freed], Some(&contradicts("keys_freed", "a step that owns keys")));
+    let acknowledged = r#"{"at":1,"event":"acknowledged","id":"m","to":{"run":"a","path":["s"]}}"#;
+    check(&[acknowledged], Some(&contradicts("acknowledged", "an undelivered message")));
 }

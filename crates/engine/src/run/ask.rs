@@ -1,4 +1,4 @@
-//! What a run shares with others: what it asks the coordinator for, what the answer leads to, and when it is released.
+//! Requests to the coordinator, its answers, and the release of resources.
 
 use super::state::{Attempt, Phase, Place, State};
 use super::values::Sight;
@@ -34,7 +34,7 @@ impl Run {
         Effect::Ask { ask, job: Some(Box::new(self.job(place, attempt))) }
     }
 
-    /// What the run asks for before it begins, while it has not got it.
+    /// The run's request for admission, until it is granted.
     pub(super) fn application(&self) -> Option<Effect> {
         let time = self.state.admission.request.filter(|_| self.outcome().is_none())?;
         let asker = Asker::start(self.id.clone(), time);
@@ -52,20 +52,20 @@ impl Run {
         start.into_iter().chain(steps)
     }
 
-    /// What was asked for and not answered.
+    /// The unanswered requests.
     pub fn owed_asks(&self) -> Vec<Effect> {
         let steps = self.state.index.waiting.iter();
         let steps = steps.filter_map(|place| Some(self.ask_of(*place, self.state.at(*place).attempt()?)));
         self.application().into_iter().chain(steps).collect()
     }
 
-    /// Whether the run still needs what it asked for under this name.
+    /// Whether the run still needs what it asked for as this asker.
     pub fn needs(&self, asker: &Asker) -> bool {
         if self.outcome().is_some() {
             return false;
         }
         if asker.path.is_run() {
-            // What a trigger holds for its run has the number 0.
+            // A slot that a trigger reserved for its run has the number 0.
             return asker.attempt == 0 || asker.attempt == self.state.admission.requests;
         }
         let place = self.state.find(&asker.path);
@@ -73,7 +73,13 @@ impl Run {
         asked.is_some_and(|asked| asked.number == asker.attempt)
     }
 
-    /// How something that was asked for and is not needed any more came to its end, and what it cost.
+    /// Whether a step needs nothing any more.
+    pub fn is_over(&self, path: &Path) -> bool {
+        let place = self.state.find(path);
+        place.is_none_or(|place| matches!(self.state.at(place).phase, Phase::Settled(_)))
+    }
+
+    /// How the work of an asker ended, and its cost.
     pub fn ended(&self, asker: &Asker) -> (Amount, End) {
         let Some(place) = self.state.find(&asker.path) else { return (Amount::default(), End::Over) };
         let instance = self.state.at(place);
@@ -85,7 +91,7 @@ impl Run {
         }
     }
 
-    /// The messages that the run waits for and that name no run.
+    /// The messages that the run waits for and that are not addressed to a run.
     pub fn subscriptions(&self) -> Vec<Subscription> {
         if self.outcome().is_some() {
             return Vec::new();
@@ -101,7 +107,7 @@ impl Run {
         self.state.shares.cancelled_by.iter().cloned().chain(waits).collect()
     }
 
-    /// The key by which starts of this workflow with these inputs are the same run.
+    /// The key that identifies repeated starts of this workflow with these inputs as one run.
     pub fn start_key(&self, inputs: &Value) -> Result<Option<Arc<str>>, Refused> {
         let Some(key) = &self.program.plan.policy.start_key else { return Ok(None) };
         let mut state = State::new(self.program.clone());
@@ -117,7 +123,7 @@ impl Run {
 }
 
 impl Turn<'_> {
-    /// What an attempt of a step needs that runs share.
+    /// The shared resources that an attempt of a step needs.
     pub(super) fn claims(
         &self,
         step: &PlanStep,
@@ -156,11 +162,11 @@ impl Turn<'_> {
         Ok(claims)
     }
 
-    /// What the run as a whole shares.
+    /// The shared resources of the run as a whole.
     pub(super) fn shares(&self, state: &State, start: &Start) -> Result<Option<Box<Shares>>, Failure> {
         let plan = &self.run.program.plan;
         let (id, policy) = (&plan.header.id, &plan.policy);
-        let sight = Sight::at_start(&self.run.id, state);
+        let sight = Sight { now: Some(self.now), ..Sight::at_start(&self.run.id, state) };
         let named = |kind: &str, key: Option<&windlass_ir::workflow::Bound>| -> Result<Arc<str>, Failure> {
             Ok(match key {
                 Some(key) => format!("{kind}:{id}:{}", render::text(&sight, key)?).into(),
@@ -201,7 +207,7 @@ impl Turn<'_> {
         Ok((shares != Shares::default()).then(|| Box::new(shares)))
     }
 
-    /// The run has begun or was reopened: it asks for its slots, and subscribes to the messages that cancel it.
+    /// Asks for the slots of a new or reopened run, and subscribes to the messages that cancel it.
     pub(super) fn apply(&mut self) {
         self.answer.effects.extend(self.run.application());
         let subscriptions = self.state().shares.cancelled_by.iter().cloned();
@@ -210,7 +216,7 @@ impl Turn<'_> {
         self.answer.effects.extend(subscribe);
     }
 
-    /// Hands an attempt out, once it has what runs share.
+    /// Dispatches an attempt, or first asks the coordinator if the attempt needs shared resources.
     pub(super) fn ask_or_schedule(
         &mut self,
         place: Place,
@@ -220,7 +226,7 @@ impl Turn<'_> {
     ) {
         let known = self.at(place).attempt().map(|before| before.assignment.clone());
         let shares = assignment.clone().or(known).is_some_and(|assignment| !assignment.claims.is_empty());
-        // A call is no work of its own: the runs that it starts ask for themselves.
+        // A call does no work of its own: the runs that it starts ask for themselves.
         let is_call = matches!(self.state().kind(place), Kind::Action(Action::Call(_)));
         if !shares && (!self.run.asks_always || is_call) {
             return self.schedule(place, attempt, delivery, assignment);
@@ -263,7 +269,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The instance that waits for an answer to this.
+    /// The instance that waits for this answer.
     fn waiting_for(&self, asker: &Asker) -> Option<Place> {
         let place = self.state().find(&asker.path)?;
         let attempt = self.at(place).attempt()?;
@@ -272,7 +278,7 @@ impl Turn<'_> {
         (waits && number == asker.attempt && asker.run == self.run.id).then_some(place)
     }
 
-    /// An attempt is over, and with an outcome its step: it releases what it held, and unsubscribes.
+    /// Releases the resources of an attempt. With an outcome, the step is over, so it also unsubscribes.
     pub(super) fn give_back(&mut self, place: Place, outcome: Option<&Outcome>) {
         if let (Phase::Wait(sleep), Some(_)) = (&self.at(place).phase, outcome)
             && sleep.signal.as_ref().is_some_and(|signal| signal.message)
@@ -280,14 +286,21 @@ impl Turn<'_> {
             let address = Address { run: self.run.id.clone(), path: self.path(place) };
             self.answer.effects.push(Effect::Unsubscribe(address));
         }
-        let Some(asked) = &self.at(place).asked else { return };
-        let used = asked.used(self.now);
-        let asker = self.run.asker(place, asked.number);
+        let instance = self.at(place);
+        let (number, used) = match (&instance.asked, outcome) {
+            (Some(asked), _) => (asked.number, asked.used(self.now)),
+            // Between two attempts a step holds nothing, but still owns its idempotency key.
+            (None, Some(_)) if instance.attempt().is_some_and(Attempt::has_shared_key) => {
+                (instance.asks, Amount::default())
+            }
+            (None, _) => return,
+        };
+        let asker = self.run.asker(place, number);
         self.answer.effects.push(Effect::Release { asker, used, end: end_of(outcome) });
     }
 
-    /// A job that may have cost something is lost: it is taken to have cost the most that it could. Returns whether that is charged
-    /// to budgets which its claims do not name: if every job is asked for, whoever answers adds those that all runs share.
+    /// Charges the maximum cost of a lost job. Returns whether the charge also goes to budgets outside its claims,
+    /// which the coordinator adds if every job is asked for.
     pub(super) fn charge_lost(&mut self, place: Place) -> bool {
         let Some(asked) = &self.at(place).asked else { return false };
         let named = self.at(place).attempt().is_some_and(Attempt::spends);
@@ -301,10 +314,10 @@ impl Turn<'_> {
     }
 }
 
-/// Who cancels a run that is refused its slots.
+/// The actor that cancels a run if its request for slots is denied.
 const LIMITS: &str = "limits";
 
-/// What has no cost of its own draws on no budget.
+/// Whether an action has a cost that counts against budgets.
 fn spends(action: &Action) -> bool {
     match action {
         Action::Agent(_) | Action::Tool(_) | Action::Task(_) | Action::Http(_) | Action::Assistant(_) => true,
@@ -330,7 +343,7 @@ fn refusal(denial: &Denial) -> Failure {
     Failure::new(class, denial.to_string())
 }
 
-/// The key of the budget that a tree of runs shares.
+/// The key of the budget that a run shares with the runs it calls.
 pub fn budget_of(root: &RunId) -> Arc<str> {
     format!("run:{root}").into()
 }

@@ -1,4 +1,4 @@
-//! Attempts: what the answer of an executor leads to, and whether another attempt is made.
+//! Attempts: reports of executors, and retries.
 
 use super::Turn;
 use super::state::{Abort, Doing, Place};
@@ -10,15 +10,16 @@ use crate::keys::{JobKey, Path};
 use crate::outcome::{Failure, Outcome, class};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
+use windlass_ir::expr::FailedShape;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::policy::{Backoff, RetryAfter, Spread};
 use windlass_ir::workflow::{Action, CallMode, Kind};
 use windlass_ir::{Duration, Value};
 
-/// The same attempt is handed out at most this often; then it counts as lost.
+/// An attempt fails as lost after this many deliveries.
 const DELIVERIES_MAX: u32 = 5;
 
-/// What a job that was told to stop says it has come to.
+/// The partial result of a job that was stopped.
 fn left(outcome: Outcome) -> Option<Value> {
     match outcome {
         Outcome::Failed(failure) => failure.detail,
@@ -27,7 +28,7 @@ fn left(outcome: Outcome) -> Option<Value> {
 }
 
 impl Turn<'_> {
-    /// The instance that a job belongs to, if its answer is still waited for.
+    /// The instance of a job, if the run still waits for its report.
     pub(super) fn outstanding(&self, job: &JobKey) -> Result<Place, Refused> {
         let place = self.state().find(&job.path).filter(|_| job.run == self.run.id);
         let current = place.filter(|place| {
@@ -41,7 +42,7 @@ impl Turn<'_> {
 
     pub(super) fn reported(&mut self, job: &JobKey, outcome: Outcome) -> Result<(), Refused> {
         if self.hook_of(job) {
-            self.hook_reported(job.path.clone());
+            self.hook_reported(job.path.clone(), outcome);
             return Ok(());
         }
         let place = self.outstanding(job)?;
@@ -56,11 +57,11 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// A job is gone. It used up no attempt, so it is handed out again, a few times. One that never started is always handed
-    /// out again.
+    /// Dispatches a lost job again, without counting an attempt. A job that may have started is dispatched only a few
+    /// times.
     pub(super) fn lost(&mut self, job: &JobKey, started: bool) -> Result<(), Refused> {
         if self.hook_of(job) {
-            self.hook_reported(job.path.clone());
+            self.hook_lost(job.path.clone());
             return Ok(());
         }
         let place = self.outstanding(job)?;
@@ -87,7 +88,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Renders what is to be done and hands it out, unless somebody does it already or an earlier run has done it.
+    /// Renders and dispatches an action, unless its result is kept from an earlier run or another step does the same
+    /// work.
     pub(super) fn start_action(
         &mut self,
         place: Place,
@@ -111,13 +113,13 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The attempt after a failed one, the first one of another round, or the one that was lost once more.
+    /// Starts a retry, the first attempt of another round, or another delivery of a lost attempt.
     pub(super) fn next_attempt(&mut self, place: Place) {
         let Some(before) = self.at(place).attempt() else { return };
         let (attempt, delivery) = (before.attempt, before.delivery);
         match before.doing {
             Doing::Asking { .. } => return self.schedule(place, attempt, delivery, None),
-            // What a lost call has cost is not known, so that the next one is asked for anew.
+            // The cost of the lost job was charged, so the next delivery needs a new grant.
             Doing::Between { lost: true, .. } if self.at(place).asked.is_none() => {
                 return self.ask_or_schedule(place, attempt, delivery + 1, None);
             }
@@ -159,7 +161,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The work is done: its outputs are held against the contract of the step.
+    /// Checks the result of an action against the contract of the step.
     fn produced(&mut self, place: Place, value: Value) {
         let program = self.program(place);
         let step = program.step(self.at(place).step);
@@ -174,13 +176,17 @@ impl Turn<'_> {
             }
             _ => {}
         }
-        match contracted(&program, &step.outputs, value) {
+        match contracted(&program, &step.outputs, value.clone()) {
             Ok(outputs) => self.settle(place, Outcome::Done(outputs)),
+            // Where outputs of failed steps can be read, those that are valid are not lost.
+            Err(failure) if program.shapes().failed == FailedShape::Produced => {
+                self.failed(place, Failure { detail: Some(value), ..failure });
+            }
             Err(failure) => self.failed(place, failure),
         }
     }
 
-    /// An attempt took too long. When it is the time of all rounds that is up, there is no other attempt.
+    /// Handles a timed-out attempt. If the time for all rounds is up, there is no retry.
     pub(super) fn timed_out(&mut self, place: Place, failure: Failure) {
         let program = self.program(place);
         let over = self.rounds_deadline(place, program.step(self.at(place).step));
@@ -193,7 +199,7 @@ impl Turn<'_> {
         }
     }
 
-    /// An attempt failed: another one is made, or the step has failed.
+    /// Handles a failed attempt: retries it, or fails the step.
     pub(super) fn failed(&mut self, place: Place, failure: Failure) {
         match self.retry_delay(place, &failure) {
             Ok(Some(delay)) => {
@@ -206,7 +212,7 @@ impl Turn<'_> {
         }
     }
 
-    /// How long to wait before the next attempt; none when there is none.
+    /// The delay before the next attempt, or `None` if there is none.
     fn retry_delay(&self, place: Place, failure: &Failure) -> Result<Option<Duration>, Failure> {
         let instance = self.at(place);
         let retry = &self.state().program(place).step(instance.step).policy.retry;
@@ -234,18 +240,18 @@ impl Turn<'_> {
         }))
     }
 
-    /// A random share from 0 to 1 that is the same whenever it is drawn again.
+    /// A random number from 0 to 1 that is reproducible for the same attempt.
     fn draw(&self, path: &Path, attempt: u32) -> f64 {
         let mut hasher = Fnv(self.state().seed ^ 0xcbf2_9ce4_8422_2325);
         path.to_string().hash(&mut hasher);
         attempt.hash(&mut hasher);
-        // Spread over all bits, since the last bytes of a hash like this are the least mixed.
+        // Spread the entropy over all bits: the last bytes of an FNV hash are the least mixed.
         let mixed = (hasher.finish() ^ (hasher.finish() >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (mixed >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// The delay after a failed attempt, changed at random by up to its share.
+/// The delay after a failed attempt, with random jitter.
 fn jittered(backoff: &Backoff, attempt: u32, share: f64) -> Duration {
     let delay = backoff.delay_after(attempt);
     if backoff.jitter <= 0.0 {
@@ -262,7 +268,7 @@ fn jittered(backoff: &Backoff, attempt: u32, share: f64) -> Duration {
     }
 }
 
-/// FNV-1a: small, and the same on every machine and for ever.
+/// FNV-1a: small, and the same on all machines and in all versions.
 #[derive(Debug)]
 pub struct Fnv(pub u64);
 

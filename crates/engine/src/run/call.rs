@@ -1,4 +1,4 @@
-//! Calls of other workflows that run inside this run: they see nothing of the caller but their inputs.
+//! Workflows that run inside the calling run. They can read only their inputs.
 
 use super::Turn;
 use super::end::is_abort;
@@ -16,7 +16,7 @@ use windlass_ir::value::{Map, Sealable};
 use windlass_ir::workflow::{Action, Kind};
 
 impl Turn<'_> {
-    /// The ids of the workflows around an instance: of the runs that called this one, and of those that run inside it.
+    /// The ids of the workflows around an instance: the callers of this run, and the workflows called inside it.
     pub(super) fn lineage(&self, place: Place) -> Vec<Arc<str>> {
         let mut inner = Vec::new();
         let mut here = Some(place);
@@ -32,10 +32,10 @@ impl Turn<'_> {
         self.state().lineage.0.iter().cloned().chain(inner.into_iter().rev()).collect()
     }
 
-    /// The workflow that is called was found: its steps become steps of this run.
+    /// Adds the steps of the called workflow to this run.
     pub(super) fn enter_call(&mut self, place: Place, found: &Value) {
         match self.fragment(place, found) {
-            // The program lives until the state has it, so that it is compiled once.
+            // Keep the program alive until the state holds it, so that it is compiled only once.
             Ok((decision, _program)) => self.emit(What::Entered { path: self.path(place), decision }),
             Err(failure) => {
                 let failure = self.as_called(place, failure);
@@ -44,7 +44,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What a caller sees of how a workflow ended badly that it has called.
+    /// The outcome of a called workflow as its caller sees it.
     pub(super) fn seen_by_caller(&self, place: Place, outcome: Outcome) -> Outcome {
         match (outcome, self.state().kind(place)) {
             (Outcome::Failed(failure), Kind::Action(Action::Call(_))) => {
@@ -54,7 +54,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A report about a failed call says which workflow failed and why, and nothing of what its steps left behind.
+    /// A report about a failed call contains the workflow and the error, but no results of its steps.
     fn as_called(&self, place: Place, failure: Failure) -> Failure {
         let program = self.state().program(place);
         let Kind::Action(Action::Call(call)) = self.state().kind(place) else { return failure };
@@ -68,15 +68,15 @@ impl Turn<'_> {
             }
         };
         let aborted = is_abort(&failure);
-        let mut told = Map::from_iter([
+        let mut report = Map::from_iter([
             ("workflow".into(), name),
             ("status".into(), Value::text(if aborted { "aborted" } else { "failed" })),
         ]);
         if aborted {
-            told.insert("aborted".into(), Value::Bool(true));
+            report.insert("aborted".into(), Value::Bool(true));
         }
-        told.insert("error".into(), Value::Text(failure.message.clone()));
-        Failure { detail: Some(Value::Map(Arc::new(told))), ..failure }
+        report.insert("error".into(), Value::Text(failure.message.clone()));
+        Failure { detail: Some(Value::Map(Arc::new(report))), ..failure }
     }
 
     fn fragment(&self, place: Place, found: &Value) -> Result<(Decision, Arc<Program>), Failure> {
@@ -88,8 +88,9 @@ impl Turn<'_> {
             None => {
                 let plan = found.get("plan").and_then(Value::to_json);
                 let plan = plan.and_then(|json| serde_json::from_value(json).ok());
-                let plan = plan
-                    .ok_or_else(|| wrong("the answer to a call must hold the plan of the workflow".into()))?;
+                let plan = plan.ok_or_else(|| {
+                    wrong("the answer to a call must contain the plan of the workflow".into())
+                })?;
                 let added = self.run.program.added(&AddedPlan::Whole(plan));
                 added.map_err(|error| wrong(error.to_string()))?
             }
@@ -104,29 +105,29 @@ impl Turn<'_> {
             return Err(endless(format!("workflows call each other more than {depth_max} deep")));
         }
         let inputs = found.get("inputs").cloned().unwrap_or(Value::Null);
-        // The environment of the other workflow is evaluated as that of a run is, before its first step.
+        // As for a run, evaluate the environment before the first step.
         let mut state = super::state::State::new(program.clone());
         state.units[0].inputs = inputs.clone();
         state.started_at = self.state().started_at;
-        let sight = Sight::at_start(&self.run.id, &state);
+        let sight = Sight { now: Some(self.now), ..Sight::at_start(&self.run.id, &state) };
         let env = Sealable(Value::Map(Arc::new(render::bindings(&sight, &program.plan.env)?)));
         let plan = AddedPlan::Whole(program.plan.clone());
         Ok((Decision::Fragment { plan, inputs, env }, program))
     }
 
-    /// Inputs have changed: workflows that were called, and are not done, are given what the call gives them now. What cannot
-    /// be rendered or taken leaves them as they were.
-    pub(super) fn bind_calls_anew(&mut self) {
+    /// Updates the inputs of called workflows that are still open. If the new inputs cannot be rendered or are
+    /// invalid, the old ones remain.
+    pub(super) fn rebind_calls(&mut self) {
         let calls: Vec<Place> = self.state().units.iter().filter_map(|unit| unit.call).collect();
         for place in calls {
             let open = !self.at(place).is_settled();
-            if let Some(inputs) = self.bound_anew(place).filter(|_| open) {
+            if let Some(inputs) = self.rebound_inputs(place).filter(|_| open) {
                 self.emit(What::Rebound { path: self.path(place), inputs });
             }
         }
     }
 
-    fn bound_anew(&self, place: Place) -> Option<Value> {
+    fn rebound_inputs(&self, place: Place) -> Option<Value> {
         let program = self.state().program(place);
         let Kind::Action(Action::Call(call)) = &program.step(self.at(place).step).kind else { return None };
         let given = self.sight(Some(place)).and_then(|sight| sight.optional(call.input.as_ref())).ok()??;
@@ -141,20 +142,20 @@ impl Turn<'_> {
         (inputs != unit.inputs).then_some(inputs)
     }
 
-    /// The workflow that a call has found. `None` if it has no steps.
+    /// The called workflow. `None` if it has no steps.
     fn inside(&self, place: Place) -> Option<&Unit> {
         let first = self.state().list(Some(place), Role::Body)?.places().next()?;
         Some(self.state().unit(Some(first)))
     }
 
-    /// What a call leaves behind once its steps are done.
+    /// The result of a call after its steps are done.
     pub(super) fn called(&self, place: Place) -> Result<Outcome, Failure> {
         let list = self.state().list(Some(place), Role::Body);
         let first = list.and_then(|list| list.places().next());
         let Some(first) = first else { return Ok(Outcome::Done(Value::Null)) };
         let program = self.program(first);
         let plan = &program.plan;
-        // Seen from beside the first step, so that the list of the call is in sight.
+        // Evaluated at the first step, where the steps of the called workflow are in scope.
         let sight = self.sight(Some(first))?;
         if let Some(result) = &plan.result {
             let value = sight.optional(result.source.as_ref())?.unwrap_or(Value::Null);

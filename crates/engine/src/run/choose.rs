@@ -1,4 +1,4 @@
-//! Branches: which arm is taken.
+//! Branches: choosing an arm.
 
 use super::Turn;
 use super::state::Place;
@@ -42,7 +42,7 @@ impl Turn<'_> {
     }
 }
 
-/// What is on record is the value itself, not the text without blanks that is made of it to find the arm.
+/// Records contain the value itself, not the trimmed text that selects the arm.
 fn before_text(expr: &Expr) -> &Expr {
     match &expr.node {
         Node::Call { function: Function::Trim | Function::Text, args } if args.len() == 1 => {

@@ -1,18 +1,18 @@
-//! The time of the run as a whole: how long it may take, counted only while something other than a person can move it.
+//! The timeout of the run. The time counts only while the run does not wait for people alone.
 
 use super::Turn;
 use super::state::{Place, Role, RunClock};
 use crate::event::{Reach, What};
 use crate::keys::{Path, Reason, Timestamp};
 
-/// Who pauses a run that has come as far as it was to go.
+/// The actor that pauses a run at the step it was to stop after.
 const UNTIL: &str = "until";
 
 impl Turn<'_> {
-    /// The time has come that the run was to begin at: now it asks for what it shares.
+    /// Asks for admission when the start time of the run has come.
     pub(super) fn begin(&mut self) -> bool {
         let Some(at) = self.state().admission.begins_at else { return false };
-        if at > self.now || !self.ticking || self.state().stands_still() || self.state().stop.is_some() {
+        if at > self.now || !self.ticking || self.state().is_suspended() || self.state().stop.is_some() {
             return false;
         }
         self.emit(What::TimerFired { path: Path::default(), reason: Reason::Wait });
@@ -20,7 +20,7 @@ impl Turn<'_> {
         true
     }
 
-    /// Pauses the run once the step has settled that it was to go to.
+    /// Pauses the run after the step it was to stop after.
     pub(super) fn reached(&mut self, place: Place) {
         let Some(Reach::Until(step)) = &self.state().reach else { return };
         let instance = self.at(place);
@@ -31,21 +31,21 @@ impl Turn<'_> {
         }
     }
 
-    /// The run has taken too long: everything at work is told to stop.
+    /// Stops all steps when the run times out.
     pub(super) fn run_out(&mut self) -> bool {
         let RunClock::Until(until) = self.state().clock else { return false };
         if self.state().timers.next().is_some_and(|(other, ..)| other < until) {
             return false;
         }
-        if until > self.now || !self.ticking || self.state().stands_still() || self.state().stop.is_some() {
+        if until > self.now || !self.ticking || self.state().is_suspended() || self.state().stop.is_some() {
             return false;
         }
         self.emit(What::TimerFired { path: Path::default(), reason: Reason::Timeout });
         true
     }
 
-    /// The clock goes on from where it was when the run was last heard of.
-    pub(super) fn taken_up(&mut self) {
+    /// Does not count the time since the last event of the run.
+    pub(super) fn skip_downtime(&mut self) {
         if let RunClock::Until(until) = self.state().clock {
             let left = until.since(self.state().last_at);
             let until = self.now.plus(left);
@@ -53,18 +53,18 @@ impl Turn<'_> {
         }
     }
 
-    /// Starts the clock of the run, stops it while only people can move the run, and lets it go on after that.
+    /// Starts the timeout of the run, suspends it while only people can continue the run, and resumes it afterward.
     pub(super) fn set_clock(&mut self) -> bool {
         let Some(limit) = self.run.program.plan.policy.timeout else { return false };
         let state = self.state();
-        // A gate alone stops the time, and so do a pause and the undoing of what was done.
+        // A pause, undoing, and gates without other work suspend the timeout.
         let only_people =
             state.index.jobs.is_empty() && state.index.sleeping.is_empty() && state.index.delayed.is_empty();
-        let still = state.stands_still() || only_people || state.undo.has_begun;
+        let still = state.is_suspended() || only_people || state.undo.has_begun;
         let until = match (state.clock, still) {
             (RunClock::None, false) => self.now.plus(limit),
             (RunClock::Still { left }, false) => self.now.plus(left),
-            // Time that is up already does not stand still any more.
+            // A timeout that has already passed is not suspended.
             (RunClock::Until(until), true) if until > self.now => Timestamp::NEVER,
             (RunClock::None | RunClock::Still { .. }, true)
             | (RunClock::Until(_), _)

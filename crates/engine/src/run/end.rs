@@ -1,4 +1,4 @@
-//! Ends: of scopes, of what will not be started any more, and of the run.
+//! The end of steps, scopes and the run.
 
 use super::records;
 use super::state::{Abort, Doing, Phase, Place, Role, RunClock, Within};
@@ -18,8 +18,7 @@ use windlass_ir::value::{COLLECTED_BYTES_MAX, Map, VALUE_BYTES_MAX};
 use windlass_ir::workflow::{Action, BranchFailure, ItemFailure, Kind, Output};
 
 impl Turn<'_> {
-    /// Writes the end of a step down, with what a failure means for the steps around it. A failure that another step takes
-    /// over is no end yet.
+    /// Settles a step, unless another step handles its failure.
     pub(super) fn settle(&mut self, place: Place, outcome: Outcome) {
         let outcome = self.checked_size(place, outcome).unwrap_or_else(Outcome::Failed);
         if let Outcome::Failed(failure) = &outcome
@@ -30,21 +29,12 @@ impl Turn<'_> {
         self.settle_as(place, outcome, |_| {});
     }
 
-    /// The same, with something more to be said about it.
+    /// Settles a step, with further fields of the event set by `more`.
     pub(super) fn settle_as(&mut self, place: Place, outcome: Outcome, more: impl FnOnce(&mut Settled)) {
         let (halts, fails) = self.weight(place, &outcome);
         let has_effect = matches!(outcome, Outcome::Done(_)) || is_lost(&outcome) && self.is_one_job(place);
         let undoable = has_effect && self.can_be_undone(place);
-        let mut settled = Settled {
-            path: self.path(place),
-            outcome,
-            halts,
-            fails,
-            recovered: false,
-            abandoned: false,
-            undoable,
-            took: None,
-        };
+        let mut settled = Settled { halts, fails, undoable, ..Settled::new(self.path(place), outcome) };
         more(&mut settled);
         self.give_back(place, Some(&settled.outcome));
         self.emit(What::Settled(Box::new(settled)));
@@ -52,7 +42,7 @@ impl Turn<'_> {
         self.reached(place);
     }
 
-    /// What a step has come to, unless that is too large to be kept and passed on.
+    /// The outcome, or a failure if its value is too large to store.
     fn checked_size(&self, place: Place, outcome: Outcome) -> Result<Outcome, Failure> {
         if let Outcome::Done(value) | Outcome::Continue(value) = &outcome {
             let instance = self.at(place);
@@ -64,7 +54,7 @@ impl Turn<'_> {
         Ok(outcome)
     }
 
-    /// Whether a failure halts its list, and whether its list has failed because of it.
+    /// Whether a failure halts its list, and whether it fails the list.
     fn weight(&self, place: Place, outcome: &Outcome) -> (bool, bool) {
         let Outcome::Failed(failure) = outcome else { return (false, false) };
         if self.is_beyond_policy(place, failure) {
@@ -86,7 +76,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a failure halts the run whatever the policy of its step says.
+    /// Whether a failure halts the run regardless of the step's policy.
     fn is_beyond_policy(&self, place: Place, failure: &Failure) -> bool {
         let from_inside = || {
             let entered = self.at(place).within.is_some();
@@ -98,8 +88,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a step is a single action, in a guard or not. A scope that failed because something inside it was lost is not
-    /// undone as a whole.
+    /// Whether a step is a single action, with or without a guard. A scope that failed because a step inside it was
+    /// lost is not undone as a whole.
     fn is_one_job(&self, place: Place) -> bool {
         let program = self.state().program(place);
         let inner = program.plan.unguarded(self.at(place).step);
@@ -112,7 +102,7 @@ impl Turn<'_> {
         own && self.state().program(place).compensation(instance.step).is_some()
     }
 
-    /// Looks at one instance that something happened to.
+    /// Handles one instance whose timer fired or whose steps have all settled.
     pub(super) fn attend(&mut self) -> bool {
         let Some(place) = self.state().index.attention.first().copied() else { return false };
         match &self.at(place).phase {
@@ -130,7 +120,7 @@ impl Turn<'_> {
         true
     }
 
-    /// Every step of a scope has settled.
+    /// Handles a scope in which every step has settled.
     fn scope_ends(&mut self, place: Place) {
         if let Some(Within::TakenOver(failure)) = self.at(place).within.as_deref() {
             let failure = failure.clone();
@@ -155,9 +145,9 @@ impl Turn<'_> {
         self.settle(place, outcome);
     }
 
-    /// What went wrong inside a scope, if that is why it ends.
+    /// The failure or cancellation inside a scope that determines its outcome, if any.
     pub(super) fn ended_badly(&self, place: Place) -> Option<Outcome> {
-        if let Some(outcome) = self.told_to_stop(place) {
+        if let Some(outcome) = self.stop_outcome(place) {
             return Some(outcome);
         }
         let instance = self.at(place);
@@ -187,8 +177,8 @@ impl Turn<'_> {
         failed.or(cancelled).or_else(|| stopped.map(|stop| Outcome::Cancelled(stop.why.clone())))
     }
 
-    /// What becomes of a step that was told to stop, whatever happened in it: it ran out of time, or it is cancelled.
-    pub(super) fn told_to_stop(&self, place: Place) -> Option<Outcome> {
+    /// The outcome of a step that was stopped: a timeout or a cancellation.
+    pub(super) fn stop_outcome(&self, place: Place) -> Option<Outcome> {
         let instance = self.at(place);
         let stop = instance.stop.as_ref().filter(|stop| stop.unwind)?;
         if !stop.timed_out {
@@ -202,7 +192,7 @@ impl Turn<'_> {
         let state = self.state();
         if self.at(place).frame.is_some() {
             if matches!(step.kind, Kind::Repeat(_)) {
-                // A round leaves nothing behind but its steps.
+                // A round has no result of its own.
                 return Ok(Outcome::Done(Value::Null));
             }
             let sight = self.inner_sight(Some(place))?;
@@ -220,7 +210,7 @@ impl Turn<'_> {
         self.with_outputs(place, step, &left, None)
     }
 
-    /// The declared outputs of a scope, and what it leaves behind beside them. A loop looks from its last round.
+    /// The declared outputs of a scope, together with its own result. A loop evaluates them in its last round.
     pub(super) fn with_outputs(
         &self,
         place: Place,
@@ -235,7 +225,7 @@ impl Turn<'_> {
         Ok(Outcome::Done(Value::Map(Arc::new(outputs))))
     }
 
-    /// Outputs that are computed by expressions, as those of scopes and workflows are.
+    /// Evaluates the output expressions of a scope or a workflow.
     pub(super) fn computed(
         &self,
         from: Option<Place>,
@@ -248,14 +238,14 @@ impl Turn<'_> {
             values.insert(name.clone(), value);
         }
         let values = Value::Map(Arc::new(values));
-        check_size(|| "what the outputs come to".into(), &values, VALUE_BYTES_MAX)?;
+        check_size(|| "the outputs".into(), &values, VALUE_BYTES_MAX)?;
         match contracted(sight.program(), outputs, values)? {
             Value::Map(map) => Ok((*map).clone()),
             _ => Ok(Map::new()),
         }
     }
 
-    /// Settles one thing that will not go on.
+    /// Settles one step that was canceled before it started.
     pub(super) fn stop_one(&mut self) -> bool {
         let Some(place) = self.state().index.stopping.first().copied() else { return false };
         let why = self.state().stop_of(place).map_or_else(|| "stopped".into(), |stop| stop.why.clone());
@@ -263,7 +253,7 @@ impl Turn<'_> {
         true
     }
 
-    /// An attempt that was told to stop has stopped, or was given up. `left` is what it has come to until then.
+    /// Settles an attempt that was stopped or abandoned. `left` is its partial result.
     pub(super) fn stopped(&mut self, place: Place, abort: Abort, abandoned: bool, left: Option<Value>) {
         match abort {
             Abort::Cancel => {
@@ -280,7 +270,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Fixes the result once every step has settled and what had to be undone is undone.
+    /// Fixes the result after every step has settled and undoing is finished.
     pub(super) fn conclude(&mut self) -> bool {
         if self.state().roots.open > 0 || self.state().undo.under_way.contains_key(&None) {
             return false;
@@ -345,7 +335,7 @@ impl Turn<'_> {
 }
 
 impl Run {
-    /// Whether a failed run can be opened again: not after a person has ended it for good, nor once it began to undo.
+    /// Whether a failed run can be reopened: not if a person aborted it, nor after it began to undo steps.
     pub(super) fn is_reopenable(&self, outcome: &Outcome) -> bool {
         let Outcome::Failed(failure) = outcome else { return false };
         let undoes = self.state.undo.has_begun || self.state.undo.is_partial;
@@ -353,14 +343,14 @@ impl Run {
     }
 }
 
-/// Whether Spec Kit would have raised an error: an expression has no value, or what a command printed is no text. The step has
-/// not failed, it never came to anything.
+/// Whether the original program would have raised an error instead of failing the step: an expression has no value,
+/// or the output of a command is not text.
 pub fn is_raised(failure: &Failure) -> bool {
     let no_text = matches!(failure.field.as_deref(), Some("stdout" | "stderr"));
     &*failure.class == class::EXPRESSION_ERROR || &*failure.class == class::CONTRACT_VIOLATION && no_text
 }
 
-/// Whether a no at a gate has ended the run for good.
+/// Whether a rejection at a gate ended the run for good.
 pub fn is_abort(failure: &Failure) -> bool {
     let aborted = failure.detail.as_ref().and_then(|detail| detail.get("aborted"));
     &*failure.class == class::GATE_REJECTED && aborted == Some(&Value::Bool(true))

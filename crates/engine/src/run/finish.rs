@@ -1,4 +1,4 @@
-//! An early end of the run.
+//! The early end of a run.
 
 use super::Turn;
 use super::render;
@@ -11,7 +11,7 @@ use windlass_ir::value::Map;
 use windlass_ir::workflow::{Finish, FinishStatus};
 
 impl Turn<'_> {
-    /// The step is done; after that nothing new is started, and the run ends as it says.
+    /// Completes the step, starts no others, and ends the run with the outcome it names.
     pub(super) fn finish(&mut self, place: Place, finish: &Finish) -> Result<(), Failure> {
         let given = render::bindings(&self.sight(Some(place))?, &finish.outputs)?;
         let id = self.state().program(place).step(self.at(place).step).id.clone();
@@ -32,7 +32,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// What is given, held against the outputs that the workflow declares; what is not given has its default.
+    /// Checks the given outputs against those that the workflow declares, and fills in defaults.
     fn finished_with(&self, given: &Map) -> Result<Value, Failure> {
         let plan = &self.run.program.plan;
         let mut all = given.clone();

@@ -1,4 +1,4 @@
-//! Fan-outs: the items, and how many of them are worked on at once.
+//! Fan-outs: the items, and how many run at once.
 
 use super::Turn;
 use super::state::Place;
@@ -13,7 +13,7 @@ use windlass_ir::policy::Bindings;
 use windlass_ir::value::Map;
 use windlass_ir::workflow::{Bound, ForEach, Items};
 
-/// Unless the file says less.
+/// The limit if the workflow sets no lower one.
 const ITEMS_MAX: u64 = 1_000_000;
 
 impl Turn<'_> {
@@ -53,7 +53,7 @@ fn list(sight: &Sight<'_>, bound: &Bound) -> Result<Arc<[Value]>, Failure> {
     }
 }
 
-/// All combinations, the last axis fastest.
+/// All combinations; the last axis varies fastest.
 fn matrix(sight: &Sight<'_>, axes: &Bindings, limit: u64) -> Result<Arc<[Value]>, Failure> {
     let mut rows: Vec<Map> = vec![Map::new()];
     for (name, bound) in axes {

@@ -1,4 +1,4 @@
-//! Gates: who may decide, what a decision leads to, and what happens when nobody decides in time.
+//! Gates: who may decide, the effect of a decision, and timeouts.
 
 use super::Turn;
 use super::program::{option_of, says_no};
@@ -14,13 +14,13 @@ use windlass_ir::Value;
 use windlass_ir::expr::{GateRule, GateShape, StepId};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::Map;
-use windlass_ir::workflow::{Gate, Kind, OnReject, OnTimeout};
+use windlass_ir::workflow::{FormField, Gate, Kind, OnReject, OnTimeout};
 
-/// Who decides when an input holds the decision, and when time does.
+/// The actors of decisions made by an input and by a timeout.
 const BY_INPUT: &str = "input";
 const BY_TIMEOUT: &str = "timeout";
 
-/// A decision that may be made.
+/// A valid decision.
 struct Made {
     id: Arc<str>,
     choice: Arc<str>,
@@ -37,7 +37,7 @@ impl Turn<'_> {
         let same =
             |kept: &Arc<Kept>| kept.unchanged || kept.seen == crate::keep::of_gate(plan, step, &question);
         if let Some(kept) = kept.filter(same).filter(|_| !self.has_verdict(place, gate)) {
-            // The same was asked in an earlier run, and answered.
+            // An earlier run asked the same question and received a decision.
             self.settle(place, kept.outcome.clone());
             return Ok(());
         }
@@ -45,7 +45,7 @@ impl Turn<'_> {
         self.take_verdict(place, gate)
     }
 
-    /// Whether there is something in the input that a gate looks at.
+    /// Whether the gate's decision input has a value.
     fn has_verdict(&self, place: Place, gate: &Gate) -> bool {
         let Some(name) = &gate.verdict_input else { return false };
         match self.state().unit(Some(place)).inputs.get(&name.value) {
@@ -87,7 +87,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Lets the input that a gate looks at decide, if there is something in it.
+    /// Decides with the value of the gate's decision input, if it has one.
     fn take_verdict(&mut self, place: Place, gate: &Gate) -> Result<(), Failure> {
         let Some(name) = &gate.verdict_input else { return Ok(()) };
         let given = self.state().unit(Some(place)).inputs.get(&name.value).cloned().unwrap_or(Value::Null);
@@ -107,8 +107,8 @@ impl Turn<'_> {
         };
         let path = self.path(place);
         let id = format!("{BY_INPUT}:{path}").into();
-        let (by, form) = (BY_INPUT.into(), Map::new());
-        self.decide(place, gate, Made { id, choice, by, reason: None, form });
+        let form = if says_no(&choice) { Map::new() } else { defaults(gate) };
+        self.decide(place, gate, Made { id, choice, by: BY_INPUT.into(), reason: None, form });
         Ok(())
     }
 
@@ -117,21 +117,22 @@ impl Turn<'_> {
         Failure { detail, ..Failure::new(class::CONTRACT_VIOLATION, message).in_field("verdict_input") }
     }
 
-    /// Inputs have changed: gates that look at one look again.
+    /// Checks the decision inputs of open gates after the inputs changed.
     pub(super) fn look_at_verdicts(&mut self) {
         for place in self.state().index.asking.clone() {
             let Some(gate) = self.gate_at(place).filter(|_| !self.state().index.stopping.contains(&place))
             else {
                 continue;
             };
-            if let Err(failure) = self.ask_anew(place, &gate).and_then(|()| self.take_verdict(place, &gate)) {
+            if let Err(failure) = self.ask_again(place, &gate).and_then(|()| self.take_verdict(place, &gate))
+            {
                 self.settle(place, Outcome::Failed(failure));
             }
         }
     }
 
-    /// Where the rules say so, an open gate asks again when the run is resumed.
-    fn ask_anew(&mut self, place: Place, gate: &Gate) -> Result<(), Failure> {
+    /// Asks again at an open gate when the run resumes, if the dialect requires it.
+    fn ask_again(&mut self, place: Place, gate: &Gate) -> Result<(), Failure> {
         let program = self.program(place);
         if program.plan.semantics.gates == GateRule::AskAgain {
             let question = self.question(place, program.step(self.at(place).step), gate, None)?;
@@ -140,13 +141,13 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The answer to a decision that is known already: the first answer got lost on its way back, or somebody was faster.
+    /// The reply to a decision that is already recorded: the first reply got lost, or someone else decided first.
     pub(super) fn known_decision(&self, id: &Arc<str>, path: &Path) -> Result<Option<()>, Refused> {
         let Some(known) = self.state().decisions.get(path) else { return Ok(None) };
         if known.iter().any(|(known, _)| known == id) {
             return Ok(Some(()));
         }
-        // A gate that was reopened asks again, but a decision that it has heard does not count twice.
+        // A reopened gate asks again, but a decision with a known id does not count twice.
         let open = self.state().find(path).is_some_and(|place| !self.at(place).is_settled());
         match known.last() {
             Some((_, by)) if !open => Err(Refused::AlreadyDecided { path: path.clone(), by: by.clone() }),
@@ -195,7 +196,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Writes a decision down and does what follows from it.
+    /// Records a decision and its consequences.
     fn decide(&mut self, place: Place, gate: &Gate, made: Made) {
         let Made { id, choice, by, reason, form } = made;
         let approved = !says_no(&choice);
@@ -251,9 +252,9 @@ impl Turn<'_> {
                 match self.way_back(place, &to.value).filter(|_| may) {
                     Some(steps) => {
                         let gate_id = self.state().program(place).step(self.at(place).step).id.clone();
-                        let told =
+                        let rejection =
                             Failure { detail: Some(value), ..Failure::new(class::GATE_REJECTED, message) };
-                        let because = super::state::failure_value(&gate_id, &told);
+                        let because = super::state::failure_value(&gate_id, &rejection);
                         let gate = self.path(place);
                         self.emit(What::SentBack { gate, steps, because });
                     }
@@ -263,7 +264,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The steps from one that a gate waits for up to the gate itself, in the order of the file.
+    /// The steps from a dependency of the gate up to the gate itself, in file order.
     fn way_back(&self, gate: Place, to: &str) -> Option<Vec<Repeated>> {
         let program = self.state().program(gate);
         let own = self.at(gate).step;
@@ -286,14 +287,14 @@ impl Turn<'_> {
             .collect()
     }
 
-    /// The fields of the form, with defaults, each of its type and one of its choices.
+    /// The fields of the form with defaults filled in, each checked against its type and its choices.
     fn filled_in(&self, gate: &Gate, path: &Path, place: Place, given: &Value) -> Result<Map, Refused> {
         let bad = |problem: String| Refused::BadForm { path: path.clone(), problem };
         if let Value::Map(given) = given
             && let Some(strange) = given.keys().find(|name| !gate.form.contains_key(*name))
         {
             let known: Vec<&str> = gate.form.keys().map(|name| &**name).collect();
-            return Err(bad(format!("it has no field `{strange}`, only {}", known.join(", "))));
+            return Err(bad(format!("unknown field `{strange}`, use {}", known.join(", "))));
         }
         let program = self.state().program(place);
         let mut fields = Map::new();
@@ -306,14 +307,14 @@ impl Turn<'_> {
             } else if let Err(violation) = program.check(&field.ty, &value) {
                 return Err(bad(format!("`{name}`: {}", violation.message)));
             } else if !field.choices.is_empty() && !field.choices.contains(&value) {
-                return Err(bad(format!("`{name}` is none of the choices")));
+                return Err(bad(format!("`{name}` is not one of the choices")));
             }
             fields.insert(name.clone(), value);
         }
         Ok(fields)
     }
 
-    /// Nobody decided in time.
+    /// Handles a gate that timed out without a decision.
     pub(super) fn gate_timed_out(&mut self, place: Place) {
         let Phase::Gate(asking) = &self.at(place).phase else { return };
         let on_timeout = asking.question.on_timeout;
@@ -329,7 +330,7 @@ impl Turn<'_> {
         let outcome = match on_timeout {
             OnTimeout::AutoApprove => {
                 let choice = option_of(&gate, &Choice::Approve).unwrap_or_else(|| "approve".into());
-                let form = Map::new();
+                let form = defaults(&gate);
                 let verdict =
                     Verdict { choice: &choice, approved: true, by: BY_TIMEOUT, reason: None, form: &form };
                 Outcome::Done(records::decided(self.state(), place, &gate, verdict))
@@ -339,4 +340,10 @@ impl Turn<'_> {
         };
         self.settle(place, outcome);
     }
+}
+
+/// The fields of a form that no one fills in.
+fn defaults(gate: &Gate) -> Map {
+    let default = |field: &FormField| field.default.clone().unwrap_or(Value::Null);
+    gate.form.iter().map(|(name, field)| (name.clone(), default(field))).collect()
 }

@@ -1,4 +1,4 @@
-//! Guards: a body, what is undone of it, and what is done whatever became of it.
+//! Guards: a body, its compensation, and the steps that always run after it.
 
 use super::Turn;
 use super::state::{Place, Role};
@@ -22,8 +22,8 @@ impl Turn<'_> {
         let outcome_of = |place: Place| self.at(place).outcome().cloned();
         let failed = finally.and_then(|list| list.halted.or(list.failed)).and_then(outcome_of);
         let outcome = match (self.ended_badly(place), failed) {
-            // A failure in the end says more than a body that was cancelled, unless all of it was told to stop.
-            (Some(Outcome::Cancelled(_)), Some(failed)) if self.told_to_stop(place).is_none() => failed,
+            // A failure in `finally` is more useful than a canceled body, unless the whole guard was stopped.
+            (Some(Outcome::Cancelled(_)), Some(failed)) if self.stop_outcome(place).is_none() => failed,
             (Some(outcome), _) | (None, Some(outcome)) => outcome,
             (None, None) => self.body_outcome(place),
         };

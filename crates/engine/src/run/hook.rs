@@ -1,4 +1,4 @@
-//! What is done around a run and cannot change it: after its start, and after its end.
+//! Hooks, which run after the start and after the end of a run and cannot change it.
 
 use super::state::{Attempt, Stage};
 use super::{Run, Turn, render};
@@ -6,7 +6,7 @@ use crate::event::{Assignment, Settled, What};
 use crate::input::{Effect, Refused};
 use crate::job::{Job, Request, RequestBody, Work};
 use crate::keys::{JobKey, Path};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::Value;
@@ -30,36 +30,32 @@ impl Run {
 }
 
 impl Turn<'_> {
-    /// Whether a job is one of those around the run, and still waited for.
+    /// Whether a job belongs to a hook that is still open.
     pub(super) fn hook_of(&self, job: &JobKey) -> bool {
         let current = self.state().hooks.open.get(&job.path);
         job.run == self.run.id && current.is_some_and(|hook| hook.delivery == job.delivery)
     }
 
-    /// Whatever came of it, the run goes on as it was.
-    pub(super) fn hook_reported(&mut self, path: Path) {
-        self.settle_hook(path, Outcome::Done(Value::Null));
+    /// Settles a hook. Its outcome is recorded and does not affect the run.
+    pub(super) fn hook_reported(&mut self, path: Path, outcome: Outcome) {
+        let outcome = match outcome {
+            Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => Outcome::Done(Value::Null),
+            Outcome::Failed(_) | Outcome::Cancelled(_) => outcome,
+        };
+        self.settle_hook(path, outcome);
+    }
+
+    /// A hook is dispatched only once.
+    pub(super) fn hook_lost(&mut self, path: Path) {
+        let failure = Failure::new(class::LOST, "the process that ran the hook has ended");
+        self.settle_hook(path, Outcome::Failed(failure));
     }
 
     fn settle_hook(&mut self, path: Path, outcome: Outcome) {
-        let settled = Settled {
-            path,
-            outcome,
-            halts: false,
-            fails: false,
-            recovered: false,
-            abandoned: false,
-            undoable: false,
-            took: None,
-        };
-        self.emit(What::Settled(Box::new(settled)));
+        self.emit(What::Settled(Box::new(Settled::new(path, outcome))));
     }
 
-    pub(super) fn start_hooks(&mut self) {
-        self.hooks_at(HookMoment::Start);
-    }
-
-    /// The result is fixed: what is to be done after it is done, and then nothing more is written.
+    /// Runs the hooks for the outcome of the run, then closes the journal.
     pub(super) fn end_hooks(&mut self) -> bool {
         let Stage::Concluded(outcome) = &self.state().stage else { return false };
         let outcome = outcome.clone();
@@ -94,7 +90,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn hooks_at(&mut self, moment: HookMoment) {
+    pub(super) fn hooks_at(&mut self, moment: HookMoment) {
         let program = self.run.program.clone();
         let word = match moment {
             HookMoment::Start => "on_start",
@@ -105,7 +101,7 @@ impl Turn<'_> {
             let path = Path::hook(word, self.state().hooks.begun);
             let assignment = match self.hook_work(hook) {
                 Ok(assignment) => Some(Arc::new(assignment)),
-                // It cannot change the run, but whoever wrote it has to know.
+                // The failure cannot change the run, but its record tells the author about it.
                 Err(failure) => {
                     self.settle_hook(path, Outcome::Failed(failure));
                     continue;
@@ -134,6 +130,7 @@ impl Turn<'_> {
                 cwd: None,
                 stdin: None,
                 output: ShellOutput::Text,
+                shell: hook.shell.clone(),
             },
             HookAction::Webhook(url) => {
                 let about = Value::map([

@@ -1,4 +1,4 @@
-//! Steps that share a key: one does the work, the others take over what comes of it.
+//! Steps with the same idempotency key: one does the work, the others use its result.
 
 use super::Turn;
 use super::state::{Held, Phase, Place};
@@ -7,13 +7,13 @@ use crate::outcome::Outcome;
 use windlass_ir::Value;
 
 impl Turn<'_> {
-    /// Whether the key of this work is held already, so that it is not done here.
+    /// Whether another step has done or is doing the work under this key, so that this step waits for its result.
     pub(super) fn joins(&mut self, place: Place, assignment: &Assignment) -> bool {
         let Some(idempotency) = &assignment.key else { return false };
         let key = idempotency.key.clone();
         let answered = match self.state().keys.get(&key) {
             Some(Held::Pending { owner: Some(_), .. }) => None,
-            // Nobody does it at the moment: the first that waits will.
+            // The owner of the key is gone: the first waiting step takes over.
             Some(Held::Pending { waiting, .. }) if waiting.front().is_some_and(|first| *first != place) => {
                 None
             }
@@ -30,7 +30,7 @@ impl Turn<'_> {
         true
     }
 
-    /// What has come of the work that this step waits for, if it was done.
+    /// The result under the key that this step waits for, if it is known.
     fn answer(&self, place: Place) -> Option<Value> {
         let Phase::Joined(key) = &self.at(place).phase else { return None };
         match self.state().keys.get(key) {
@@ -39,7 +39,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Lets one step take over what was done under its key.
+    /// Settles one step with the result under its key.
     pub(super) fn answer_one(&mut self) -> bool {
         let Some(place) = self.state().answered.front().copied() else { return false };
         let Some(value) = self.answer(place) else { return false };

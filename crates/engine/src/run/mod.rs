@@ -1,10 +1,10 @@
-//! One run: what it knows, what it decides, and what it still owes.
+//! One run: its state and its decisions.
 //!
-//! `program` is the plan made ready, `state` the memory and the one function that changes it. The rest decides, one file for each
-//! thing that there is to decide about: `start` what becomes of a step that can begin, `attempt` of the answers of executors, `end`
-//! of scopes and of the run, and a file for each kind of step that is more than an attempt. `values` is what expressions see on
-//! the way, `records` the shape in which steps are seen, `render` the work that is handed out. `view` is the state for
-//! readers.
+//! `program` prepares a plan for execution. `state` holds the state of a run and the only function that changes it.
+//! The other modules make decisions: `start` about steps that are ready, `attempt` about reports of executors, `end`
+//! about finished scopes and the finished run, and one module for each kind of step with several parts. `values` is
+//! what expressions can read, `records` builds the results of steps, and `render` prepares jobs. `view` presents the
+//! state to readers.
 
 mod ask;
 mod attempt;
@@ -43,8 +43,8 @@ pub use ask::budget_of;
 pub use attempt::Fnv;
 pub use end::{is_abort, is_raised};
 pub use program::{Program, Unrunnable, says_no};
-pub use state::Contradiction;
 use state::{Abort, Attempt, Doing, Instance, Phase, Place, RunClock, Stage, State, evolve};
+pub use state::{CancelRequest, Contradiction, FailedAttempt, GateVote, HookTrace};
 use std::sync::Arc;
 use values::{Sight, check_size};
 pub use view::{CHILD, RunPhase, StepPhase, StepView, View};
@@ -52,47 +52,47 @@ pub use wait::fits;
 use windlass_ir::expr::{GateRule, StepId};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::{Sealable, VALUE_BYTES_MAX};
-use windlass_ir::workflow::RunInput;
+use windlass_ir::workflow::{HookMoment, RunInput};
 use windlass_ir::{Duration, Value};
 
-/// More events than this in one answer are cut; the caller is asked to tick again at once.
+/// The most events in one answer. Beyond that, the caller must tick again at once.
 const EVENTS_MAX: usize = 1_000;
 
-/// How long something that was told to stop may take before it is given up.
+/// How long a job may take to stop before the run abandons it.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A run of a program: a state machine that the world talks to through [`Run::handle`].
+/// A run of a program, as a state machine that takes its inputs through [`Run::handle`].
 ///
-/// It decides, writes each decision down as an event, and applies the event to itself before it decides further. What it
-/// returns must be made durable before any of the effects are carried out. If that fails, drop the run and replay it: the
-/// state in memory is ahead of what is remembered.
+/// It records each decision as an event and applies the event to its own state before it decides further. The caller
+/// must make the returned events durable before it carries out any effect. If that fails, drop the run and replay it,
+/// because the state in memory is ahead of the journal.
 ///
-/// Whatever was dispatched and not reported is owed: [`Run::outstanding`] lists it, so a queue may lose or repeat
-/// anything. There is no other way to change a run than `handle`, and no other way to get one back than [`Run::replay`].
+/// [`Run::outstanding`] lists every job that was dispatched and has not reported, so a queue may lose or repeat jobs.
+/// Only `handle` changes a run, and only [`Run::replay`] restores one.
 #[derive(Clone, Debug)]
 pub struct Run {
     id: RunId,
     program: Arc<Program>,
     state: State,
-    /// Whether every job is asked for, because whoever drives the run has limits of its own.
+    /// Whether to ask the coordinator for every job, because the caller has limits of its own.
     asks_always: bool,
-    /// How far the wall clock is ahead of its time, in microseconds.
+    /// How far the wall clock is ahead of the run's clock, in microseconds.
     wall_ahead: i64,
 }
 
-/// Two runs are equal when they know the same.
+/// Two runs are equal if their state is equal.
 impl PartialEq for Run {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id && self.state == other.state
     }
 }
 
-/// What one input led to.
+/// The result of one input.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub events: Vec<Event>,
     pub effects: Vec<Effect>,
-    /// There is more to decide: tick again once this is durable.
+    /// There is more to decide: tick again once the events are durable.
     pub again: bool,
 }
 
@@ -101,7 +101,7 @@ impl Run {
         Self { id, state: State::new(program.clone()), program, asks_always: false, wall_ahead: 0 }
     }
 
-    /// The run that these events describe.
+    /// Restores the run from its events.
     pub fn replay<'e>(
         id: RunId,
         program: Arc<Program>,
@@ -120,7 +120,7 @@ impl Run {
         &self.program
     }
 
-    /// The result, once it is fixed.
+    /// The result, once it is final.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.state.stage {
             Stage::New | Stage::Running => None,
@@ -128,12 +128,12 @@ impl Run {
         }
     }
 
-    /// From now on the run asks the coordinator for every job, also for those whose plan names no limit.
+    /// Makes the run ask the coordinator for every job, even if its plan names no limit.
     pub fn ask_always(&mut self, always: bool) {
         self.asks_always = always;
     }
 
-    /// Whether an attempt is under way, or one that failed will be followed by another.
+    /// Whether an attempt is running, or a failed one will be retried.
     pub fn is_working(&self) -> bool {
         !self.state.index.jobs.is_empty() || !self.state.hooks.open.is_empty()
     }
@@ -142,13 +142,18 @@ impl Run {
         self.state.paused
     }
 
+    /// Whether the whole run was canceled or has timed out, and has not ended yet.
+    pub fn is_stopping(&self) -> bool {
+        self.state.stop.is_some() && self.outcome().is_none()
+    }
+
     pub fn is_interrupted(&self) -> bool {
         self.state.interrupted
     }
 
-    /// The earliest instant at which time alone changes something.
+    /// The earliest instant at which a timer fires.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        if self.state.stands_still() {
+        if self.state.is_suspended() {
             return None;
         }
         let run = match self.state.clock {
@@ -159,12 +164,12 @@ impl Run {
         self.state.timers.next().map(|(until, ..)| until).into_iter().chain(run).chain(begins).min()
     }
 
-    /// The paths that time will do something to.
+    /// The paths with timers.
     pub fn timers(&self) -> impl Iterator<Item = &Path> {
         self.state.timers.places().map(|place| &self.state.at(place).path)
     }
 
-    /// Effects that were decided and not answered yet.
+    /// Effects that are still unanswered.
     pub fn outstanding(&self) -> Vec<Effect> {
         let steps = self.state.index.jobs.iter().filter_map(|place| {
             let attempt = self.state.at(*place).attempt()?;
@@ -181,7 +186,7 @@ impl Run {
         self.application().into_iter().chain(steps).chain(hooks).collect()
     }
 
-    /// Whether something is outstanding, or would be if the run were executed.
+    /// Whether effects are outstanding, or would be if a process executed the run.
     pub fn owes(&self) -> bool {
         let state = &self.state;
         let held = |place: &Place| {
@@ -197,11 +202,11 @@ impl Run {
         ];
         self.application().is_some()
             || !state.hooks.open.is_empty()
-            || ready.iter().any(|ready| !ready.is_empty()) && !state.stands_still()
+            || ready.iter().any(|ready| !ready.is_empty()) && !state.is_suspended()
             || state.index.jobs.iter().any(held)
     }
 
-    /// Whether time alone moves it on: a sleep, a retry, the next round of a loop, a later start.
+    /// Whether the run continues without outside input after a sleep, a retry delay, a loop delay or a delayed start.
     pub fn moves_by_itself(&self) -> bool {
         let state = &self.state;
         let sleeps =
@@ -214,22 +219,21 @@ impl Run {
             || !state.index.delayed.is_empty()
             || state.index.sleeping.iter().any(sleeps)
             || state.index.jobs.iter().any(retries);
-        moves && !state.stands_still() && self.outcome().is_none()
+        moves && !state.is_suspended() && self.outcome().is_none()
     }
 
-    /// The time of its last event.
     pub fn last_at(&self) -> Timestamp {
         self.state.last_at
     }
 
-    /// The run that the step at this path has called.
+    /// The run that the step at this path called.
     pub fn called(&self, path: &Path) -> Option<RunId> {
         let place = self.state.find(path)?;
         let instance = self.state.at(place);
         view::called(instance, &instance.attempt()?.assignment)
     }
 
-    /// What was recorded about the run when it was started.
+    /// The caller's data from the start of the run.
     pub fn about(&self) -> &Value {
         &self.state.about
     }
@@ -238,14 +242,13 @@ impl Run {
         self.state.started_at
     }
 
-    /// The step of the plan at a path.
     pub fn plan_step(&self, path: &Path) -> Option<(StepId, &PlanStep)> {
         let place = self.state.find(path)?;
         let id = self.state.at(place).step;
         Some((id, self.state.program(place).step(id)))
     }
 
-    /// How many attempts were made at the same step before a gate sent it back.
+    /// The number of attempts at the same step before a gate sent it back.
     pub fn attempts_in_earlier_passes(&self, path: &Path) -> u32 {
         self.state.attempts_in_earlier_passes(path)
     }
@@ -260,7 +263,7 @@ impl Run {
         self.program.plan.semantics.gates == GateRule::AskAgain
     }
 
-    /// The job with this key, if its report is waited for.
+    /// The job with this key, if the run waits for its report.
     pub fn job_at(&self, key: &JobKey) -> Option<Job> {
         if let Some(hook) = self.state.hooks.open.get(&key.path) {
             return Some(self.hook_job(&key.path, hook));
@@ -271,43 +274,35 @@ impl Run {
         (waits && self.job_key(&key.path, attempt) == *key).then(|| self.job(place, attempt))
     }
 
-    /// The job with this key, if somebody is at work on it.
-    pub fn dispatched(&self, key: &JobKey) -> Option<Job> {
-        let place = self.state.find(&key.path)?;
-        let attempt = self.state.at(place).attempt()?;
-        let same = matches!(attempt.doing, Doing::Running) && self.job_key(&key.path, attempt) == *key;
-        same.then(|| self.job(place, attempt))
-    }
-
-    /// Whether this is the first attempt since a failed step was opened again.
+    /// Whether this is the first attempt since a failed step was reopened.
     pub fn is_reopened(&self, job: &JobKey) -> bool {
         let before = self.state.find(&job.path).map_or(0, |place| self.state.at(place).attempts_before);
         before > 0 && job.attempt == before + 1
     }
 
-    /// The runs that wait for this one, the outermost first.
+    /// The runs that wait for this one, outermost first.
     pub fn parents(&self) -> &[RunId] {
         &self.state.shares.parents
     }
 
-    /// The budgets that it draws on: those of the runs that wait for it, and its own.
+    /// The budgets that it draws on: those of its callers and its own.
     pub fn budgets(&self) -> impl Iterator<Item = RunBudget> {
         let cap = &self.program.plan.policy.budget;
         let own = (!cap.is_unlimited()).then(|| RunBudget { run: self.id.clone(), cap: cap.clone() });
         self.state.shares.budgets.iter().cloned().chain(own)
     }
 
-    /// Who has started it.
+    /// Who started it.
     pub fn by(&self) -> Option<&Arc<str>> {
         self.state.by.as_ref()
     }
 
-    /// Takes an input and decides everything that can be decided because of it.
+    /// Handles an input and makes all decisions that follow from it.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Result<Answer, Refused> {
         self.turn(now, input, false)
     }
 
-    /// Takes an input and starts nothing because of it: for whoever only writes it down. The next input goes on.
+    /// Handles an input without starting any steps, for a process that only records. The next input continues.
     pub fn record(&mut self, now: Timestamp, input: Input) -> Result<Answer, Refused> {
         self.turn(now, input, true)
     }
@@ -326,7 +321,7 @@ impl Run {
         }
     }
 
-    /// Whether a job is told to stop because its time is up.
+    /// Whether a job must stop because it timed out.
     pub fn is_overdue(&self, job: &JobKey) -> bool {
         let place = self.state.find(&job.path).filter(|_| job.run == self.id);
         let attempt = place.and_then(|place| self.state.at(place).attempt());
@@ -357,13 +352,13 @@ impl Run {
             secrets: self.secrets_of(program),
             timeout: step.policy.timeout,
             notes: instance.notes.clone(),
-            round: rounds::standing(step, instance.rounds),
+            round: rounds::current(step, instance.rounds),
             feedback: feedback.map(|because| because.failure.clone()),
             rules: program.plan.semantics,
         }
     }
 
-    /// The secrets that a step must not print: those of its own workflow, and those of the workflow that the run is about.
+    /// The secrets that a step must not print: those of its own workflow and of the run's workflow.
     fn secrets_of(&self, program: &Arc<Program>) -> Arc<[Arc<str>]> {
         let own = &program.plan.secrets;
         let run = self.program.plan.secrets.iter().filter(|name| !own.contains(name));
@@ -371,16 +366,17 @@ impl Run {
     }
 }
 
-/// One call of `handle` under way.
+/// One call of `handle`.
 struct Turn<'a> {
     run: &'a mut Run,
     now: Timestamp,
-    /// Timers fire only when time is what came in, so that a run that is taken up again hears first what was lost.
+    /// Timers fire only on a tick, so that a run loaded after a crash first learns which jobs were lost.
     ticking: bool,
-    /// Nothing is started.
+    /// Start no steps.
     quiet: bool,
     answer: Answer,
-    /// A decision that contradicts the run: a bug of the engine. Nothing is decided after it, and the run must be dropped.
+    /// The first decision that contradicts the state, which is a bug in the engine. No decision follows, and the
+    /// caller must drop the run.
     broken: Option<Box<Contradiction>>,
 }
 
@@ -397,12 +393,12 @@ impl Turn<'_> {
         self.at(place).path.clone()
     }
 
-    /// The program of an instance, to be held while the run changes.
+    /// The program of an instance, as an owned reference.
     fn program(&self, place: Place) -> Arc<Program> {
         self.state().program(place).clone()
     }
 
-    /// Writes a decision down and lives by it.
+    /// Records a decision and applies it.
     fn emit(&mut self, what: What) {
         if self.broken.is_some() {
             return;
@@ -443,7 +439,7 @@ impl Turn<'_> {
             Input::Decide { id, path, decision } => self.decided(&id, &path, decision),
             Input::Signal { id, name, by, value, to } => self.signalled(id, name, by, value, to),
             Input::TakenUp => {
-                self.taken_up();
+                self.skip_downtime();
                 Ok(())
             }
             Input::Tick => Ok(()),
@@ -480,11 +476,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Once the result is fixed, only what is done around the run can report, and a failed run can be opened again.
+    /// After the result is final, only hooks can report, and a failed run can be reopened.
     fn accept_after_end(&mut self, input: Input) -> Result<(), Refused> {
         match input {
-            Input::Reported { job, .. } | Input::Lost { job, .. } if self.hook_of(&job) => {
-                self.hook_reported(job.path);
+            Input::Reported { job, outcome } if self.hook_of(&job) => {
+                self.hook_reported(job.path, outcome);
+                Ok(())
+            }
+            Input::Lost { job, .. } if self.hook_of(&job) => {
+                self.hook_lost(job.path);
                 Ok(())
             }
             Input::Noted { job, .. } if self.hook_of(&job) => Ok(()),
@@ -507,7 +507,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The environment is evaluated once, before the first step.
+    /// Starts the run. The environment is evaluated once, before the first step.
     fn start_run(&mut self, start: Start) -> Result<(), Refused> {
         let program = self.run.program.clone();
         let plan = &program.plan;
@@ -531,7 +531,8 @@ impl Turn<'_> {
         state.units[0].inputs = start.inputs.clone();
         state.units[0].folder = state::folder_in(&start.about);
         state.started_at = self.now;
-        let env = render::bindings(&Sight::at_start(&self.run.id, &state), &plan.env)
+        let sight = Sight { now: Some(self.now), ..Sight::at_start(&self.run.id, &state) };
+        let env = render::bindings(&sight, &plan.env)
             .map_err(|failure| Refused::BadEnvironment(failure.message))?;
         let shares =
             self.shares(&state, &start).map_err(|failure| Refused::BadInput(failure.message.to_string()))?;
@@ -551,11 +552,11 @@ impl Turn<'_> {
         }
         self.apply();
         keep.into_iter().for_each(|kept| self.emit(What::Kept(Box::new(kept))));
-        self.start_hooks();
+        self.hooks_at(HookMoment::Start);
         Ok(())
     }
 
-    /// Goes on until nothing can happen without the outside.
+    /// Makes decisions until the run needs outside input.
     fn advance(&mut self) {
         loop {
             let before = self.answer.events.len();
@@ -582,19 +583,19 @@ impl Turn<'_> {
             if !moved || self.broken.is_some() {
                 return;
             }
-            // Whatever moves is written down; what moves and writes nothing would move for ever.
+            // A decision without an event would repeat forever.
             let written = self.answer.events.len();
-            debug_assert!(written > before, "something was decided and not written down");
+            debug_assert!(written > before, "a decision without an event");
             if written == before {
                 return;
             }
         }
     }
 
-    /// Fires one timer that is due, once nothing is left to do about the one before. While the run is paused none does; they act when it goes on.
+    /// Fires one due timer, after the consequences of the previous one. Timers of a paused run fire when it resumes.
     fn fire_timer(&mut self) -> bool {
         let Some((until, place, reason)) = self.state().timers.next() else { return false };
-        if until > self.now || !self.ticking || self.state().stands_still() {
+        if until > self.now || !self.ticking || self.state().is_suspended() {
             return false;
         }
         let path = self.path(place);
@@ -602,7 +603,7 @@ impl Turn<'_> {
         true
     }
 
-    /// Tells an attempt to stop, and sets the time it may take to do so.
+    /// Aborts one attempt and starts its grace period.
     fn grace_one(&mut self) -> bool {
         let Some(place) = self.state().index.ungraced.first().copied() else { return false };
         if let Some(attempt) = self.at(place).attempt() {
@@ -626,30 +627,30 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Lays other inputs over those of the run; gates that look at one of them look again.
+    /// Merges values into the inputs of the run. Gates that read their decision from an input check it again.
     fn change(&mut self, changes: &Value, by: Arc<str>) -> Result<(), Refused> {
         let inputs = merged(&self.state().units[0].inputs, changes);
         self.emit(What::InputsChanged { inputs, by });
-        self.bind_calls_anew();
+        self.rebind_calls();
         self.look_at_verdicts();
         Ok(())
     }
 
-    /// The eyes of a step, with the environment that it and the scopes around it add.
+    /// What the expressions of a step can read, including the environment of the step and its scopes.
     fn sight(&self, from: Option<Place>) -> Result<Sight<'_>, Failure> {
         Ok(self.bare_sight(from, self.environment(from)?))
     }
 
     fn bare_sight(&self, from: Option<Place>, env: Value) -> Sight<'_> {
-        Sight { from, env, ..Sight::at_start(&self.run.id, self.state()) }
+        Sight { from, env, now: Some(self.now), ..Sight::at_start(&self.run.id, self.state()) }
     }
 
-    /// The eyes of a scope, which sees the steps of its own list.
+    /// What the expressions of a scope can read: also the steps of its own list.
     fn inner_sight(&self, from: Option<Place>) -> Result<Sight<'_>, Failure> {
         Ok(Sight { inside: true, ..self.sight(from)? })
     }
 
-    /// The environment of the workflow with what a step and the scopes around it add, outermost first.
+    /// The environment of the workflow, extended by that of each scope and of the step, outermost first.
     fn environment(&self, of: Option<Place>) -> Result<Value, Failure> {
         let unit = of.map_or(0, |place| self.at(place).unit);
         let outwards = std::iter::successors(of, |place| self.at(*place).parent);
@@ -668,7 +669,7 @@ impl Turn<'_> {
     }
 }
 
-/// A map with others laid over it.
+/// A map with the entries of another one added or replaced.
 pub(crate) fn merged(under: &Value, over: &Value) -> Value {
     match (under, over) {
         (Value::Map(under), Value::Map(over)) => {

@@ -1,10 +1,10 @@
-//! Names of rounds and items that expressions can read: `loop:step:2` is `step` in the third round of `loop`.
+//! Names of rounds and items in expressions: `loop:step:2` is `step` in the third round of `loop`.
 
 use super::state::{Place, State};
 use std::sync::Arc;
 use windlass_ir::workflow::Kind;
 
-/// The steps inside loops of one workflow that have a name of their own.
+/// The steps inside loops and fan-outs of one workflow, with their names.
 pub fn all(state: &State, from: Option<Place>) -> Vec<(Place, Arc<str>)> {
     let unit = from.map_or(0, |from| state.at(from).unit);
     let places = (0..state.instances.count()).map(Place);
@@ -12,7 +12,7 @@ pub fn all(state: &State, from: Option<Place>) -> Vec<(Place, Arc<str>)> {
     own.filter_map(|place| Some((place, name(state, place)?.into()))).collect()
 }
 
-/// The name of a step in a later round of the loop it stands in, or in an item. What is deeper inside has none.
+/// The name of a step in an item, or in a round after the first. Steps nested deeper have none.
 fn name(state: &State, place: Place) -> Option<String> {
     let instance = state.at(place);
     let frame = instance.parent.filter(|_| instance.frame.is_none())?;

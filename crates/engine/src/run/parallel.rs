@@ -1,4 +1,4 @@
-//! Branches side by side: what the failure of one means for the others.
+//! Parallel branches: the effect of one failed branch on the others.
 
 use super::Turn;
 use super::state::{Place, Role};
@@ -8,7 +8,7 @@ use windlass_ir::policy::OnFailure;
 use windlass_ir::workflow::{BranchFailure, Kind};
 
 impl Turn<'_> {
-    /// What is said about failed branches by the step around one, if it is one.
+    /// The failure policy of the enclosing parallel step, if the instance is one of its branches.
     pub(super) fn branch_rule(&self, place: Place) -> Option<BranchFailure> {
         let instance = self.at(place);
         let parent = instance.parent.filter(|_| instance.role == Role::Body && instance.frame.is_none())?;
@@ -18,7 +18,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The others are told to stop when one has failed.
+    /// Stops the other branches after one has failed.
     pub(super) fn abort_branches(&mut self, place: Place) {
         let program = self.program(place);
         let step = program.step(self.at(place).step);
@@ -36,7 +36,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The first failed branch in the order of the file.
+    /// The first failed branch in file order.
     pub(super) fn first_failed_branch(&self, place: Place) -> Option<Outcome> {
         let list = self.state().list(Some(place), Role::Body)?;
         let settled = list.places().filter_map(|branch| self.at(branch).settlement());

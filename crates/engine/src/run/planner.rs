@@ -1,4 +1,4 @@
-//! Steps whose answer is a list of further steps.
+//! Planners: steps whose result is a list of further steps.
 
 use super::Turn;
 use super::state::Place;
@@ -13,10 +13,10 @@ use windlass_ir::policy::Policy;
 use windlass_ir::workflow::{Action, Bound, Kind, Planner, RunInput, Task};
 use windlass_ir::{Plan, Span, Value};
 
-/// Steps that workers may add to one run.
+/// The most steps that planners may add to one run.
 const PLANNED_MAX: u32 = 500;
 
-/// One step of an answer.
+/// A step that a planner asks for.
 struct Wanted {
     id: Arc<str>,
     task: Arc<str>,
@@ -24,7 +24,7 @@ struct Wanted {
 }
 
 impl Turn<'_> {
-    /// Adds the steps of an answer and lets the step be done; an answer that is wrong fails it.
+    /// Adds the steps and settles the planner. An invalid list fails it.
     pub(super) fn planned(&mut self, place: Place, planner: &Planner, value: Value) {
         let room = PLANNED_MAX.saturating_sub(self.state().planned);
         let wanted = wanted(&value).and_then(|wanted| checked(wanted, planner, room));
@@ -66,7 +66,7 @@ fn wanted(value: &Value) -> Result<Vec<Wanted>, String> {
     steps.iter().enumerate().map(read).collect()
 }
 
-/// The steps in an order in which each comes after what it needs, and how deep each stands.
+/// The steps and their depths, if all ids, tasks and dependencies are valid.
 fn checked(wanted: Vec<Wanted>, planner: &Planner, room: u32) -> Result<(Vec<Wanted>, Vec<u32>), String> {
     let limit = planner.steps_max.min(room) as usize;
     if wanted.len() > limit {
@@ -89,7 +89,7 @@ fn checked(wanted: Vec<Wanted>, planner: &Planner, room: u32) -> Result<(Vec<Wan
         }
     }
     let mut depths = vec![0u32; wanted.len()];
-    // A chain without a cycle is settled after as many looks as there are steps.
+    // Without a cycle, the depths are stable after as many passes as there are steps.
     for look in 0..=wanted.len() {
         let mut changed = false;
         for (number, step) in wanted.iter().enumerate() {
@@ -112,7 +112,7 @@ fn checked(wanted: Vec<Wanted>, planner: &Planner, room: u32) -> Result<(Vec<Wan
     }
 }
 
-/// A small plan of tasks, with the data that goes from one to the next.
+/// A plan of tasks, each with the results of its dependencies as input.
 fn fragment(outer: &Plan, prefix: &str, wanted: &[Wanted], depths: &[u32], output: &Value) -> Plan {
     let number_of: HashMap<&str, StepId> =
         wanted.iter().zip(0u32..).map(|(step, number)| (&*step.id, StepId(number))).collect();

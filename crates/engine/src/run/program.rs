@@ -1,4 +1,4 @@
-//! A plan made ready for running: what every run of it needs to know and none of them changes. Shared by all of them.
+//! A plan prepared for execution: everything that all runs of it share and none of them changes.
 
 use crate::event::AddedPlan;
 use std::collections::HashMap;
@@ -14,63 +14,63 @@ use windlass_ir::{Plan, Type, Value};
 #[derive(Debug)]
 pub struct Program {
     pub plan: Arc<Plan>,
-    /// What is the same for all instances of a step, by number.
+    /// Precomputed facts about each step, by number.
     notes: Vec<StepNote>,
     contracts: HashMap<String, Contract>,
     can_undo: bool,
-    /// Programs of plans that runs of this one have added to themselves, by digest, while a run uses them.
+    /// Compiled plans that runs of this program added, by digest, for as long as a run uses them.
     added: Mutex<HashMap<String, Weak<Program>>>,
 }
 
 #[derive(Debug, Default)]
 struct StepNote {
-    /// What it is called in paths: its id, or something of its own where several without a name stand side by side.
+    /// Its name in paths if that is not its id: several unnamed steps in one list get numbers.
     name: Option<Arc<str>>,
-    /// Its place in the list that it stands in.
+    /// Its index in its list.
     place: u32,
-    /// How many steps it waits for.
+    /// The number of steps it waits for.
     needs: u32,
     dependents: Vec<StepId>,
-    /// The step of the same list that takes over its failure.
+    /// The step in the same list that handles its failure.
     goto: Option<StepId>,
-    /// The step of the same list that undoes it.
+    /// The step in the same list that undoes it.
     undoes: Option<StepId>,
-    /// It is the body of a guard, which speaks for it.
+    /// It is the body of a guard, whose policy applies instead.
     guarded: bool,
-    /// How many steps stand inside it, however deep.
+    /// The number of steps inside it, at any depth.
     inner: u32,
-    /// A gate or a call of another workflow stands inside it, however deep.
+    /// A gate or a call is inside it, at any depth.
     asked_about: bool,
 }
 
-/// Steps that are ready wait in one of these.
+/// The queues for steps that are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Needs nobody to do it: starts at once.
+    /// Needs no executor and starts at once.
     Free,
     Actions,
     Agents,
 }
 
-/// How a step that is done can be undone.
+/// How to undo a completed step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compensation<'p> {
     /// Steps that belong to it.
     List(&'p [StepId]),
-    /// Another step of the list that it stands in.
+    /// Another step of its list.
     Step(StepId),
 }
 
-/// Why a plan cannot be run by this program.
+/// Why this program cannot run a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unrunnable {
-    #[error("`{step}` uses `{feature}`, which this version does not do yet")]
+    #[error("step `{step}` uses {feature}, which is not supported")]
     Feature { step: String, feature: &'static str },
     #[error("a type of step `{step}` cannot be checked: {message}")]
     Contract { step: String, message: String },
     #[error("the plan of `{0}` is broken: a step in it does not exist")]
     Broken(String),
-    #[error("the plan `{0}`, which is stored beside its record, was not read with it")]
+    #[error("the plan `{0}`, which is stored separately, was not loaded")]
     Apart(Arc<str>),
 }
 
@@ -93,7 +93,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The program of a plan that a run of this one adds to itself, compiled once however often it is added.
+    /// The program of a plan that a run adds to itself. It is compiled only once.
     pub fn added(&self, plan: &AddedPlan) -> Result<Arc<Self>, Unrunnable> {
         let plan = match plan {
             AddedPlan::Whole(plan) => plan,
@@ -114,10 +114,10 @@ impl Program {
         added.get(digest).and_then(Weak::upgrade)
     }
 
-    /// Nothing is started that could not be finished, and nothing that was asked for is left out in silence.
+    /// Refuses plans that use unsupported features, before anything starts.
     fn check_features(&self) -> Result<(), Unrunnable> {
         for step in &self.plan.steps {
-            if let Some(feature) = unkept_of(step) {
+            if let Some(feature) = unsupported_feature(step) {
                 return Err(Unrunnable::Feature { step: step.id.to_string(), feature });
             }
         }
@@ -181,7 +181,7 @@ impl Program {
             if let Kind::Guard(guard) = &step.kind {
                 guard.body.iter().for_each(|body| notes[body.index()].guarded = true);
             }
-            // What takes over or undoes runs when it is called for, and nobody waits for it.
+            // A step that handles a failure or undoes another one runs on demand, and no step waits for it.
             let counts = |need: &&StepId| !step.takes_over && !plan.step(**need).takes_over;
             for need in step.needs.iter().filter(counts) {
                 notes[need.index()].dependents.push(number);
@@ -208,7 +208,7 @@ impl Program {
         self.plan.step(step)
     }
 
-    /// What a step is called in the path of its instances.
+    /// The name of a step in paths.
     pub fn name(&self, step: StepId) -> &Arc<str> {
         self.note(step).name.as_ref().unwrap_or(&self.step(step).id)
     }
@@ -217,7 +217,7 @@ impl Program {
         self.note(step).place
     }
 
-    /// How many steps it waits for.
+    /// The number of steps it waits for.
     pub fn needs(&self, step: StepId) -> u32 {
         self.note(step).needs
     }
@@ -230,12 +230,12 @@ impl Program {
         self.note(step).goto.filter(|_| !self.note(step).guarded)
     }
 
-    /// What a failure means, as far as the step itself has a say.
+    /// The failure policy that applies to a step.
     pub fn on_failure(&self, step: StepId) -> &OnFailure {
         if self.note(step).guarded { &OnFailure::Halt } else { &self.step(step).policy.on_failure }
     }
 
-    /// Whether it is the body of a guard, which decides what its failure means.
+    /// Whether it is the body of a guard, whose failure policy applies instead.
     pub fn is_guarded(&self, step: StepId) -> bool {
         self.note(step).guarded
     }
@@ -249,12 +249,12 @@ impl Program {
         self.note(step).undoes.filter(|_| !self.note(step).guarded).map(Compensation::Step)
     }
 
-    /// Whether any step says how it is undone.
+    /// Whether any step can be undone.
     pub fn can_undo(&self) -> bool {
         self.can_undo
     }
 
-    /// Whether one step stands inside another, however deep.
+    /// Whether one step is inside another, at any depth.
     pub fn is_inside(&self, step: StepId, scope: StepId) -> bool {
         let outwards = std::iter::successors(self.step(step).parent, |parent| self.step(*parent).parent);
         outwards.into_iter().any(|around| around == scope)
@@ -265,8 +265,8 @@ impl Program {
         self.is_flat() && self.note(fan_out).inner > 1
     }
 
-    /// Whether an item or round of this step that is done is known by its result alone: nobody reads its steps from outside, undoes
-    /// them, or asks again what was decided there.
+    /// Whether a finished item or round of this step can be reduced to its result, because its steps are never read
+    /// from outside, undone, or asked about again.
     pub fn forgets(&self, scope: StepId) -> bool {
         !self.is_flat() && !self.can_undo && !self.note(scope).asked_about
     }
@@ -279,7 +279,6 @@ impl Program {
         &self.plan.semantics.results
     }
 
-    /// Which limits a step waits for.
     pub fn lane(&self, step: StepId) -> Lane {
         match &self.step(step).kind {
             Kind::Action(Action::Agent(_)) => Lane::Agents,
@@ -306,33 +305,33 @@ impl Program {
     }
 }
 
-/// Two programs are equal when their plans mean the same.
+/// Two programs are equal if their plans have the same digest.
 impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
         self.plan.digest == other.plan.digest
     }
 }
 
-/// Whether every number in a plan is that of a step. A plan may come from outside.
+/// Whether every step number in the plan is valid. A plan can come from outside.
 fn is_whole(plan: &Plan) -> bool {
     let count = plan.steps.len();
     let known = |id: &StepId| id.index() < count;
     let lists_known = |step: &PlanStep| step.kind.bodies().iter().all(|(_, list)| list.iter().all(known));
     let step_known = |(number, step): (usize, &PlanStep)| {
-        // Outer before inner: so the way outwards comes to an end.
+        // A parent comes before its steps, so walking outward always ends.
         let parent_known = step.parent.is_none_or(|parent| parent.index() < number);
         parent_known && step.needs.iter().all(known) && lists_known(step)
     };
     plan.roots.iter().all(known) && plan.steps.iter().enumerate().all(step_known)
 }
 
-/// What a step asks for that only a later version can give.
-fn unkept_of(step: &PlanStep) -> Option<&'static str> {
+/// An unsupported feature that the step uses.
+fn unsupported_feature(step: &PlanStep) -> Option<&'static str> {
     let key = step.policy.idempotency.as_ref();
     let is_action = matches!(step.kind, Kind::Action(_));
     let asked = [
-        (step.policy.rate.is_some() && !is_action, "a rate limit of a step that is no action"),
-        (key.is_some() && !is_action, "idempotency of a step that is no action"),
+        (step.policy.rate.is_some() && !is_action, "a rate limit on a step that is not an action"),
+        (key.is_some() && !is_action, "an idempotency key on a step that is not an action"),
     ];
     asked.into_iter().find(|(asked, _)| *asked).map(|(_, feature)| feature)
 }
@@ -344,12 +343,12 @@ fn key_of(ty: &Type) -> String {
     }
 }
 
-/// Whether an option of a gate says no.
+/// Whether an option of a gate rejects.
 pub fn says_no(option: &str) -> bool {
     ["reject", "abort"].iter().any(|no| option.eq_ignore_ascii_case(no))
 }
 
-/// The option that a choice stands for, as the gate writes it.
+/// The option of the gate that a choice selects.
 pub fn option_of(gate: &Gate, choice: &crate::input::Choice) -> Option<Arc<str>> {
     use crate::input::Choice;
     let mut options = gate.options.iter();

@@ -1,4 +1,4 @@
-//! The results of steps for others to read, in the shapes and words that the rules of the plan name.
+//! The results of steps, in the shapes and words that the plan's rules name.
 
 use super::state::{Instance, List, Phase, Place, Role, State, Within};
 use super::values::Sight;
@@ -17,18 +17,30 @@ use windlass_ir::workflow::{Action, Ask, Gate, Kind, OnReject, Recorded, RepeatT
 /// The word for the status of a step.
 pub fn status(state: &State, place: Place) -> &'static str {
     let so_far = || ended_so_far(state, place).map(|outcome| ended(&outcome, false));
-    let stands = match &state.at(place).phase {
+    let current = match &state.at(place).phase {
         Phase::Settled(settlement) => ended(&settlement.outcome, settlement.recovered),
         Phase::Attempt(_) | Phase::Joined(_) => StepState::Running,
         Phase::Entered => so_far().unwrap_or(StepState::Entered),
         Phase::Gate(_) | Phase::Wait(_) => StepState::Waiting,
         Phase::Dormant | Phase::Waiting | Phase::Ready => StepState::Pending,
     };
-    state.program(place).plan.semantics.status.word(stands)
+    state.program(place).plan.semantics.status.word(current)
 }
 
-/// What a step that is under way has come to as far as those see it that belong to its end: what takes over its failure, and
-/// what follows its body.
+/// How a step ended: the same four words in all dialects. None before its end.
+pub fn outcome(state: &State, place: Place) -> Option<&'static str> {
+    let so_far = || ended_so_far(state, place);
+    let outcome = state.at(place).outcome().cloned().or_else(so_far)?;
+    Some(match outcome {
+        Outcome::Done(_) | Outcome::Continue(_) => "success",
+        Outcome::Failed(_) => "failed",
+        Outcome::Skipped(_) => "skipped",
+        Outcome::Cancelled(_) => "cancelled",
+    })
+}
+
+/// The outcome so far of a step that is not settled, as seen by the step that handles its failure and by its
+/// `finally` steps.
 fn ended_so_far(state: &State, place: Place) -> Option<Outcome> {
     match (state.at(place).within.as_deref(), state.kind(place)) {
         (Some(Within::TakenOver(failure)), _) => Some(Outcome::Failed(failure.clone())),
@@ -56,7 +68,7 @@ fn step_of(state: &State, place: Place) -> &PlanStep {
     state.program(place).step(state.at(place).step)
 }
 
-/// What is read of a step that has not succeeded: the declared defaults, or nothing.
+/// The outputs of a step that has not succeeded: its declared defaults, or nothing.
 pub fn undone(state: &State, place: Place) -> Value {
     let program = state.program(place);
     match program.shapes().undone {
@@ -74,7 +86,7 @@ pub fn undone(state: &State, place: Place) -> Value {
     }
 }
 
-/// What is read of a step that failed.
+/// The outputs of a failed step.
 pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
     match state.program(place).shapes().failed {
         FailedShape::Detail => match scope_so_far(state, place) {
@@ -91,10 +103,30 @@ pub fn failed(state: &State, place: Place, failure: &Failure) -> Value {
         }
         FailedShape::Progress => scope_so_far(state, place),
         FailedShape::AsUndone => undone(state, place),
+        FailedShape::Produced => super::merged(&undone(state, place), &produced(state, place, failure)),
     }
 }
 
-/// What is read of a scope that is under way.
+/// What a command prints, whether it succeeds or fails.
+const PRINTED: [&str; 4] = ["exit_code", "stdout", "stdout_raw", "stderr"];
+
+/// The outputs that failed work has left behind: those of its kind, and the declared ones that satisfy their contract. The
+/// failure of a scope is that of a step inside, whose outputs are not its own.
+fn produced(state: &State, place: Place, failure: &Failure) -> Value {
+    let program = state.program(place);
+    let step = program.step(program.plan.unguarded(state.at(place).step));
+    let is_command = matches!(step.kind, Kind::Action(Action::Shell(_)));
+    let (Kind::Action(_), Some(Value::Map(left))) = (&step.kind, &failure.detail) else {
+        return Value::map::<&str>([]);
+    };
+    let is_output = |(name, value): &(&Arc<str>, &Value)| match step.outputs.get(*name) {
+        Some(output) => **value != Value::Null && program.check(&output.ty, value).is_ok(),
+        None => is_command && PRINTED.contains(&&***name),
+    };
+    Value::map(left.iter().filter(is_output).map(|(name, value)| (name.clone(), value.clone())))
+}
+
+/// The outputs of a scope that is not settled.
 pub fn so_far(sight: &Sight<'_>, place: Place) -> Value {
     let state = sight.state;
     match ended_so_far(state, place) {
@@ -108,7 +140,7 @@ pub fn so_far(sight: &Sight<'_>, place: Place) -> Value {
     }
 }
 
-/// Some shapes can be read from the moment a scope is entered.
+/// Some shapes are readable as soon as the scope is entered.
 fn scope_so_far(state: &State, place: Place) -> Value {
     let shapes = state.program(place).shapes();
     let from_entry = match state.kind(place) {
@@ -125,7 +157,7 @@ fn scope_so_far(state: &State, place: Place) -> Value {
     }
 }
 
-/// What a branch leaves behind, beside what its file declares.
+/// The result of a branch, in addition to its declared outputs.
 pub fn chosen(state: &State, place: Place, arm: &Arc<str>, value: &Value) -> Value {
     use windlass_ir::workflow::Choose;
     match (state.program(place).shapes().branch, state.kind(place)) {
@@ -144,7 +176,7 @@ pub fn chosen(state: &State, place: Place, arm: &Arc<str>, value: &Value) -> Val
     }
 }
 
-/// What a loop leaves behind, beside what its file declares.
+/// The result of a loop, in addition to its declared outputs.
 pub fn repeated(state: &State, place: Place, rounds: u32, value: &Value) -> Value {
     let Kind::Repeat(repeat) = state.kind(place) else { return Value::Null };
     let semantics = &state.program(place).plan.semantics;
@@ -167,12 +199,12 @@ pub fn repeated(state: &State, place: Place, rounds: u32, value: &Value) -> Valu
     }
 }
 
-/// What a fan-out leaves behind.
+/// The result of a fan-out.
 pub fn items_result(state: &State, place: Place) -> Option<Value> {
     let Some(Within::Items(items)) = state.at(place).within.as_deref() else { return None };
     let shape = state.program(place).shapes().items;
     let count = items.items.len() as u32;
-    // Where an item has failed the results stop, or have a hole.
+    // After a failed item, the results end, or contain null.
     let end = match shape {
         ItemsShape::Report => items.failed.unwrap_or(count).min(items.next),
         ItemsShape::List | ItemsShape::Iterations => count,
@@ -191,7 +223,7 @@ pub fn items_result(state: &State, place: Place) -> Option<Value> {
     })
 }
 
-/// How many at once, as the file says it.
+/// The concurrency as written in the file.
 fn at_once_of(state: &State, place: Place, at_once: Option<u32>) -> Value {
     let written = match state.kind(place) {
         Kind::ForEach(each) => each.as_written.clone(),
@@ -200,12 +232,12 @@ fn at_once_of(state: &State, place: Place, at_once: Option<u32>) -> Value {
     written.unwrap_or_else(|| Value::Int(i64::from(at_once.unwrap_or(1))))
 }
 
-/// What one item leaves behind: what its only step gave, or what each gave by id.
+/// The result of one item: the outputs of its only step, or the outputs of each step by id.
 pub fn frame_result(sight: &Sight<'_>, frame: Place) -> Value {
     let state = sight.state;
     let Some(list) = state.list(Some(frame), Role::Body) else { return Value::Null };
     let program = state.program(frame);
-    // What only takes over or undoes is no part of what an item comes to.
+    // Steps that handle failures or undo others are not part of the result.
     let places: Vec<Place> = list.places().filter(|place| !step_of(state, *place).takes_over).collect();
     match (program.shapes().item, places.as_slice()) {
         (ItemShape::Steps, [only]) => sight.outputs(*only),
@@ -220,14 +252,14 @@ pub fn frame_result(sight: &Sight<'_>, frame: Place) -> Value {
     }
 }
 
-/// What steps gave that are done, and those inside of them at any depth: all are read by their ids alone.
+/// Collects the outputs of completed steps at any depth, by step id.
 fn gather(sight: &Sight<'_>, places: &[Place], outputs: &mut Map) {
     let done = |place: &&Place| matches!(sight.state.at(**place).outcome(), Some(Outcome::Done(_)));
     for place in places.iter().filter(done) {
         let step = step_of(sight.state, *place);
         let output = sight.outputs(*place);
         if let (Kind::ForEach(_), Some(Value::List(iterations))) = (&step.kind, output.get("iterations")) {
-            // The last iteration is what stays, and has all that is inside of it.
+            // The last iteration wins, and includes everything inside it.
             if let Some(Value::Map(last)) = iterations.last() {
                 outputs.extend(last.iter().map(|(id, output)| (id.clone(), output.clone())));
             }
@@ -240,7 +272,7 @@ fn gather(sight: &Sight<'_>, places: &[Place], outputs: &mut Map) {
     }
 }
 
-/// What branches that ran side by side have come to, as words.
+/// The status words of parallel branches.
 pub fn branches(state: &State, place: Place) -> Value {
     let words = &state.program(place).plan.semantics.status;
     let list = state.list(Some(place), Role::Body);
@@ -258,7 +290,7 @@ pub struct Verdict<'a> {
     pub form: &'a Map,
 }
 
-/// What a gate leaves behind.
+/// The result of a gate after a decision.
 pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -> Value {
     let reason = verdict.reason.map_or(Value::Null, |reason| Value::Text(reason.clone()));
     let asked = match &state.at(place).phase {
@@ -298,7 +330,7 @@ pub fn decided(state: &State, place: Place, gate: &Gate, verdict: Verdict<'_>) -
     }
 }
 
-/// What a gate without a decision leaves behind.
+/// The result of a gate without a decision.
 pub fn undecided(state: &State, place: Place, gate: &Gate) -> Option<Value> {
     let Phase::Gate(asking) = &state.at(place).phase else { return None };
     let is_kept = state.program(place).shapes().gate == GateShape::Question;
@@ -317,7 +349,7 @@ fn question_with(gate: &Gate, asked: Option<&Question>, choice: Value) -> Map {
     ])
 }
 
-/// Why a gate failed whose result is an approval.
+/// The error of a gate whose result is an approval.
 pub fn denied(reason: &str) -> Arc<str> {
     format!("approval denied: {reason}").into()
 }
@@ -332,7 +364,7 @@ fn reject_word(on_reject: &OnReject) -> &'static str {
     }
 }
 
-/// What a wait leaves behind.
+/// The result of a wait.
 pub fn waited(state: &State, place: Place, value: Value) -> Value {
     match state.program(place).shapes().wait {
         WaitShape::Value => Value::map([("value", value)]),
@@ -340,7 +372,7 @@ pub fn waited(state: &State, place: Place, value: Value) -> Value {
     }
 }
 
-/// All that is known of a step.
+/// The full record of a step.
 pub fn of(sight: &Sight<'_>, place: Place) -> Value {
     let state = sight.state;
     let instance = state.at(place);
@@ -359,7 +391,7 @@ pub fn of(sight: &Sight<'_>, place: Place) -> Value {
     }
 }
 
-/// Only what has an address and a time is a reference to a file.
+/// A reference to a file needs an address and a time.
 fn well_formed(refs: &Value) -> impl Iterator<Item = Value> {
     let is_whole = |entry: &&Value| {
         ["uri", "created_at"].iter().all(|key| entry.get(key).and_then(Value::as_str).is_some())
@@ -395,7 +427,7 @@ fn everything(state: &State, place: Place, instance: &Instance, output: &Value) 
     Value::Map(Arc::new(record))
 }
 
-/// All steps by name, each with all that is known of it; also rounds and items, where these have names of their own.
+/// The records of all steps by name, including rounds and items that have names.
 pub fn all(sight: &Sight<'_>) -> Value {
     let state = sight.state;
     let unit = state.unit(sight.from);
@@ -410,7 +442,7 @@ pub fn all(sight: &Sight<'_>) -> Value {
     }
     if unit.program.shapes().occurrences == Occurrences::Each {
         for (place, name) in super::occurrences::all(state, sight.from) {
-            // No step of the plan has such a name, so an expression reads its outputs by the word that all dialects share.
+            // No step of the plan has this name, so expressions read its outputs by the word that all dialects share.
             let outputs = Value::map([("outputs", sight.outputs(place))]);
             records.insert(name, super::merged(&of(sight, place), &outputs));
         }

@@ -1,4 +1,4 @@
-//! The work that is handed out, with every expression rendered.
+//! Jobs with all expressions rendered.
 
 use super::Turn;
 use super::state::Place;
@@ -17,7 +17,7 @@ use windlass_ir::value::{Map, Sealable, VALUE_BYTES_MAX};
 use windlass_ir::workflow::{Action, Ask, Assistant, Bound, Http, HttpAuth, HttpBody};
 
 impl Turn<'_> {
-    /// All that an attempt of a step is given.
+    /// Everything that an attempt of a step receives.
     pub(super) fn assignment(
         &self,
         place: Place,
@@ -50,6 +50,7 @@ impl Turn<'_> {
                 cwd: sight.optional(shell.cwd.as_ref())?,
                 stdin: sight.optional(shell.stdin.as_ref())?.map(Sealable),
                 output: shell.output,
+                shell: shell.shell.clone(),
             },
             Action::Tool(tool) => Work::Tool {
                 tool: tool.tool.clone(),
@@ -78,7 +79,7 @@ impl Turn<'_> {
     }
 }
 
-/// An environment as whatever is started gets it.
+/// An environment as the variables of a process.
 pub fn variables(env: &Value) -> IndexMap<Arc<str>, Sealable> {
     match env {
         Value::Map(map) => map.iter().map(|(name, value)| (name.clone(), Sealable(value.clone()))).collect(),
@@ -102,7 +103,7 @@ fn idempotency_key(sight: &Sight<'_>, idempotency: &Idempotency) -> Result<Idemp
     Ok(IdempotencyKey { key: text(sight, &idempotency.key)?, ttl: idempotency.ttl })
 }
 
-/// What something comes to, as text.
+/// The value of an expression as text.
 pub fn text(sight: &Sight<'_>, bound: &Bound) -> Result<Arc<str>, Failure> {
     let value = sight.value(bound)?;
     text_form(&value, &sight.program().plan.semantics).map_err(|error| expression_error(&error, &bound.field))

@@ -1,4 +1,4 @@
-//! The way back from a failure: what is opened again.
+//! Reopening a failed run.
 
 use super::state::{Phase, Place, Role, Stage};
 use super::{Turn, merged};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use windlass_ir::Value;
 
 impl Turn<'_> {
-    /// Opens a failed run again: the failures that ended it, what was cancelled because of them, and the scopes around.
+    /// Reopens the failures that ended the run, the steps canceled because of them, and their scopes.
     pub(super) fn reopen(&mut self, changes: &Value, by: Arc<str>) -> Result<(), Refused> {
         let Stage::Concluded(outcome) = &self.state().stage else { return Err(Refused::NotFailed) };
         if !self.run.is_reopenable(outcome) {
@@ -23,14 +23,14 @@ impl Turn<'_> {
         self.failed_below(None, &mut places);
         let paths = places.iter().map(|place| self.path(*place)).collect();
         self.emit(What::Reopened { paths, inputs, by });
-        self.bind_calls_anew();
+        self.rebind_calls();
         self.apply();
-        places.into_iter().for_each(|place| self.time_anew(place));
+        places.into_iter().for_each(|place| self.restart_timeout(place));
         Ok(())
     }
 
-    /// A scope that goes on has all of its time again.
-    fn time_anew(&mut self, place: Place) {
+    /// Restarts the timeout of a reopened scope.
+    fn restart_timeout(&mut self, place: Place) {
         let instance = self.at(place);
         let timeout = self.state().program(place).step(instance.step).policy.timeout;
         let scope = !self.state().kind(place).bodies().is_empty() && instance.frame.is_none();
@@ -40,8 +40,8 @@ impl Turn<'_> {
         }
     }
 
-    /// What ended a scope badly: the failure, what was cancelled because of it, what was skipped because of these, and the same
-    /// inside each of them.
+    /// Collects the failures that ended a scope, the steps canceled or skipped because of them, and the same inside
+    /// each of them.
     fn failed_below(&self, scope: Option<Place>, places: &mut Vec<Place>) {
         let Some(list) = self.state().list(scope, Role::Body) else { return };
         let mut queue: VecDeque<Place> = list.places().filter(|place| self.ended_it(*place)).collect();

@@ -1,4 +1,4 @@
-//! Loops: whether another round follows, and when.
+//! Loops: whether and when another round follows.
 
 use super::Turn;
 use super::records;
@@ -35,7 +35,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// A round is over, or the delay before the next one.
+    /// Handles the end of a round, or of the delay before the next one.
     pub(super) fn round_over(&mut self, place: Place) {
         let program = self.program(place);
         let step = program.step(self.at(place).step);
@@ -48,7 +48,7 @@ impl Turn<'_> {
         self.settle(place, outcome);
     }
 
-    /// The outcome of the loop, unless another round follows.
+    /// Starts the next round, or returns the outcome of the loop.
     fn next_round(
         &mut self,
         place: Place,
@@ -58,16 +58,16 @@ impl Turn<'_> {
         let Some(Within::Rounds(rounds)) = self.at(place).within.as_deref() else { return Ok(None) };
         let (begun, last, due) = (rounds.begun, rounds.last, rounds.due);
         if !due {
-            let goes_on = match (begun < repeat.rounds_max, repeat.test) {
+            let another = match (begun < repeat.rounds_max, repeat.test) {
                 (false, _) => false,
                 (true, RepeatTest::While) => self.asks(last.unwrap_or(place), begun, repeat)?,
                 (true, RepeatTest::DoWhile) => self.asks(last.unwrap_or(place), begun - 1, repeat)?,
                 (true, RepeatTest::Until) => !self.asks(last.unwrap_or(place), begun - 1, repeat)?,
             };
-            if !goes_on {
+            if !another {
                 let exhausted =
-                    begun >= repeat.rounds_max && self.would_go_on(last.unwrap_or(place), begun, repeat);
-                let left = self.left_behind(place, begun, exhausted);
+                    begun >= repeat.rounds_max && self.would_continue(last.unwrap_or(place), begun, repeat);
+                let left = self.loop_result(place, begun, exhausted);
                 return self.with_outputs(place, step, &left, last).map(Some);
             }
             if let Some(delay) = repeat.delay.filter(|_| self.state().stop_of(place).is_none()) {
@@ -89,14 +89,15 @@ impl Turn<'_> {
         sight.holds(&repeat.condition)
     }
 
-    /// Whether it was the bound that ended the loop, not its condition. What cannot be told was not asked for.
-    fn would_go_on(&self, from: Place, begun: u32, repeat: &Repeat<Vec<StepId>>) -> bool {
+    /// Whether the limit ended the loop rather than its condition. A condition that cannot be evaluated counts as the
+    /// end.
+    fn would_continue(&self, from: Place, begun: u32, repeat: &Repeat<Vec<StepId>>) -> bool {
         let wanted = repeat.test != RepeatTest::Until;
         let round = if repeat.test == RepeatTest::While { begun } else { begun - 1 };
         self.asks(from, round, repeat).is_ok_and(|holds| holds == wanted)
     }
 
-    fn left_behind(&self, place: Place, rounds: u32, exhausted: bool) -> Value {
+    fn loop_result(&self, place: Place, rounds: u32, exhausted: bool) -> Value {
         let entry = match self.at(place).within.as_deref() {
             Some(Within::Rounds(rounds)) => rounds.value.clone(),
             _ => Value::Null,

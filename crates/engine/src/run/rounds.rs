@@ -1,4 +1,4 @@
-//! Tasks that may ask for another round: with their own answer as the next input, within bounds.
+//! Tasks that may ask for another round, with their own result as the next input, within limits.
 
 use super::Turn;
 use super::state::Place;
@@ -17,8 +17,8 @@ fn rounds_of(step: &PlanStep) -> Option<&Rounds> {
     }
 }
 
-/// What the worker of a round is told about where it stands.
-pub fn standing(step: &PlanStep, number: u32) -> Option<Round> {
+/// The round that a worker is in, and whether it should finish.
+pub fn current(step: &PlanStep, number: u32) -> Option<Round> {
     let rounds = rounds_of(step)?;
     let reached = |at: Option<u32>| at.is_some_and(|at| number >= at);
     let rounds_max = rounds.rounds_max;
@@ -26,14 +26,14 @@ pub fn standing(step: &PlanStep, number: u32) -> Option<Round> {
 }
 
 impl Turn<'_> {
-    /// When the time of all rounds of a step is up.
+    /// The end of the time for all rounds of a step.
     pub(super) fn rounds_deadline(&self, place: Place, step: &PlanStep) -> Option<Timestamp> {
         let time_max = rounds_of(step)?.time_max?;
         let started_at = self.at(place).started_at.unwrap_or(self.now);
         Some(started_at.plus(time_max))
     }
 
-    /// A worker is not done and says with what it goes on.
+    /// Starts another round with the worker's result as input.
     pub(super) fn asks_for_more(&mut self, place: Place, value: Value) {
         let program = self.program(place);
         let step = program.step(self.at(place).step);

@@ -1,4 +1,4 @@
-//! What becomes of a step that can begin: it is skipped, it fails at once, or it starts.
+//! Steps that are ready: each is skipped, fails at once, or starts.
 
 use super::Turn;
 use super::state::{Phase, Place};
@@ -13,9 +13,9 @@ use windlass_ir::policy::{Bindings, OnFailure};
 use windlass_ir::workflow::Kind;
 
 impl Turn<'_> {
-    /// Starts one step that is ready, in the order of the file.
+    /// Starts one ready step, in file order.
     pub(super) fn start_one(&mut self) -> bool {
-        if self.state().stands_still() || self.state().admission.is_pending() {
+        if self.state().is_suspended() || self.state().admission.is_pending() {
             return false;
         }
         let limits = &self.run.program.plan.policy.concurrency;
@@ -42,7 +42,7 @@ impl Turn<'_> {
         let program = self.program(place);
         let step = program.step(self.at(place).step);
         if let (Phase::Joined(_), Kind::Action(action)) = (&self.at(place).phase, &step.kind) {
-            // It waited for another one, which did not succeed.
+            // It waited for another step with the same key, which did not succeed.
             return self.start_action(place, step, action);
         }
         if self.is_beside_only(place) {
@@ -88,7 +88,7 @@ impl Turn<'_> {
         self.settle(place, Outcome::Skipped(Skip { reason, because_of: None }));
     }
 
-    /// Why what came before keeps this step from running, if it does.
+    /// Why the outcome of its dependencies keeps this step from running, if it does.
     fn blocked(&self, place: Place, step: &PlanStep) -> Option<Skip> {
         if step.takes_over {
             return None;
@@ -122,11 +122,11 @@ impl Turn<'_> {
         })
     }
 
-    /// Whether the run is about one step, and this is neither that nor around it nor in it.
+    /// Whether the run is limited to one step, and this step is neither that one, nor around it, nor inside it.
     fn is_beside_only(&self, place: Place) -> bool {
         let Some(Reach::Only(only)) = &self.state().reach else { return false };
         let (own, only) = (self.at(place).path.segments(), only.segments());
-        // The step that has items is on the way to each of them.
+        // A step with items is on the way to each of its items.
         let on_the_way = own.iter().zip(only).enumerate().all(|(at, (own_one, only_one))| {
             own_one == only_one
                 || at + 1 == own.len() && own_one.name == only_one.name && own_one.ordinal.is_none()
@@ -134,10 +134,10 @@ impl Turn<'_> {
         !on_the_way
     }
 
-    /// An earlier run has done this, and nothing about it has changed.
+    /// Uses the result of an earlier run, if the step is unchanged.
     fn take_kept(&mut self, place: Place, step: &PlanStep) -> bool {
         let Some(kept) = self.state().kept.get(&self.at(place).path).cloned() else { return false };
-        // What an action was given and what a gate asks is compared once that is known.
+        // The input of an action and the question of a gate are compared after they are rendered.
         let later = matches!(step.kind, Kind::Action(_) | Kind::Gate(_));
         let only = self.is_beside_only(place);
         let is_same = || kept.unchanged || kept.seen == crate::keep::of_step(&self.program(place).plan, step);
@@ -156,7 +156,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Writes down that a step with others inside goes on, and how long the whole of it may take.
+    /// Enters a step with steps inside, and starts its timeout.
     pub(super) fn enter(&mut self, place: Place, step: &PlanStep, decision: Decision) {
         let path = self.path(place);
         self.emit(What::Entered { path: path.clone(), decision });

@@ -1,4 +1,4 @@
-//! Taking over and undoing: what follows from a failure beyond the end of its list.
+//! Handling failures with another step, and undoing completed steps.
 
 use super::Turn;
 use super::state::{Place, Role, State};
@@ -8,14 +8,14 @@ use windlass_ir::Value;
 use windlass_ir::policy::OnFailure;
 
 impl Turn<'_> {
-    /// Lets another step take over a failure, if one is named and anything may still start.
+    /// Starts the step that handles a failure, if one is named and its scope may still start steps.
     pub(super) fn hands_over(&mut self, place: Place, failure: &Failure) -> bool {
         let instance = self.at(place);
         let program = self.program(place);
         let Some(target) = program.goto(instance.step).filter(|_| instance.frame.is_none()) else {
             return false;
         };
-        // That a scope ran out of its own time stops nobody else.
+        // A scope that timed out may still start the step that handles the timeout.
         let own = instance.stop.as_ref().filter(|stop| !stop.timed_out);
         let draining = self.state().list(instance.parent, instance.role).is_some_and(|list| list.draining);
         if own.or(self.state().stop_around(place)).is_some() || draining {
@@ -27,12 +27,12 @@ impl Turn<'_> {
         true
     }
 
-    /// The step that took over has come to its end.
+    /// Settles a step after another one handled its failure.
     pub(super) fn handed_over(&mut self, place: Place, failure: Failure) {
         let list = self.state().list(Some(place), Role::TakeOver);
         let target = list.and_then(|list| list.places().next());
         let outcome = target.and_then(|target| self.at(target).outcome()).cloned();
-        if let Some(outcome) = self.told_to_stop(place) {
+        if let Some(outcome) = self.stop_outcome(place) {
             return self.settle_as(place, outcome, |_| {});
         }
         let recovered = matches!(outcome, Some(Outcome::Done(_) | Outcome::Skipped(_)));
@@ -43,7 +43,7 @@ impl Turn<'_> {
         });
     }
 
-    /// Undoes what was done last and is not undone: everywhere, or inside a guard.
+    /// Undoes the most recently completed step that is not undone yet, in the whole run or inside a guard.
     pub(super) fn undo_next(&mut self, guard: Option<Place>) -> bool {
         let Some(because) = self.undoes_because(guard) else { return false };
         let state = self.state();
@@ -55,34 +55,34 @@ impl Turn<'_> {
         true
     }
 
-    /// The failure, or the cancel, because of which everything is undone; none if nothing is.
+    /// The failure or cancellation that requires undoing, if any.
     fn undoes_because(&self, guard: Option<Place>) -> Option<Value> {
         let state = self.state();
         let unit = state.unit(guard);
         let list = state.list(guard, Role::Body)?;
         let stopped = guard.is_some_and(|guard| state.is_unwound(guard));
         if stopped {
-            // What a cancel undoes is undone when the whole run has come to its end.
+            // After a cancellation, undoing starts at the end of the whole run.
             return None;
         }
         if let Some(stop) = state.stop.as_ref().filter(|stop| stop.unwind && guard.is_none()) {
             let wanted = unit.program.plan.policy.compensate_on_cancel;
-            let told = |name, text: &str| (name, Value::text(text));
+            let entry = |name, text: &str| (name, Value::text(text));
             return wanted.then(|| {
                 Value::map([
                     ("step", Value::Null),
-                    told("class", crate::outcome::class::CANCELLED),
-                    told("message", &stop.why),
+                    entry("class", crate::outcome::class::CANCELLED),
+                    entry("message", &stop.why),
                     ("detail", Value::Null),
                 ])
             });
         }
         let halted = list.halted?;
-        // The body of a guard leaves the decision to the guard.
+        // The policy of the guard applies instead of that of its body.
         let policy = self.policy_of(guard.unwrap_or(halted));
         let rolls_back = match policy {
             OnFailure::Rollback => true,
-            // The rest of the run continues, which says nothing about what was done inside.
+            // The rest of the run continues, but a step inside may still ask for a rollback.
             OnFailure::Continue | OnFailure::SkipDependents => self.rolled_back_inside(halted),
             OnFailure::Halt | OnFailure::Goto(_) => false,
         };
@@ -104,7 +104,7 @@ impl Turn<'_> {
         *self.policy_of(failed) == OnFailure::Rollback
     }
 
-    /// The failure behind a failure: in the scope that failed, in the one inside it, and so on.
+    /// The original failure, found by descending into the scopes that failed.
     fn first_cause(&self, place: Place) -> Value {
         let mut failed = place;
         while let Some(inner) =
@@ -120,7 +120,7 @@ impl Turn<'_> {
     }
 }
 
-/// Whether nobody knows if a step had its effect.
+/// Whether it is unknown if the step took effect.
 pub(super) fn is_lost(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(failure) if &*failure.class == crate::outcome::class::LOST)
 }

@@ -1,32 +1,34 @@
-//! What expressions read while a run goes on, and the contracts that values keep on their way in and out of a step.
+//! The values that expressions read, and the contracts of inputs and outputs.
 
 use super::program::Program;
 use super::records;
 use super::state::{Instance, Phase, Place, State, Within};
-use crate::keys::RunId;
+use crate::keys::{RunId, Timestamp};
 use crate::outcome::{Failure, Outcome, class};
 use indexmap::IndexMap;
 use std::sync::Arc;
-use windlass_ir::Value;
 use windlass_ir::expr::{EvalError, Expr, Limits, Namespace, Read, Scope, StepId, evaluate, holds, render};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::value::{Map, VALUE_BYTES_MAX};
 use windlass_ir::workflow::{Bound, Condition, Kind, Output};
+use windlass_ir::{Code, Value};
 
-/// The eyes of one step, or of the run itself.
+/// What the expressions of a step, or of the run itself, can read.
 #[derive(Clone)]
 pub struct Sight<'a> {
     pub run: &'a RunId,
     pub state: &'a State,
     pub from: Option<Place>,
-    /// It looks from inside of itself, at the steps of its own list.
+    /// Evaluated inside the scope, where the steps of its own list are visible.
     pub inside: bool,
-    /// The environment around the step, rendered.
+    /// The rendered environment around the step.
     pub env: Value,
-    /// The failed attempt that a retry condition looks at.
+    /// The failed attempt that a retry condition reads.
     pub failed: Option<(&'a Failure, u32)>,
-    /// The round that a loop asks about.
+    /// The round that a loop condition reads.
     pub round: Option<u32>,
+    /// The time of the decision; none where its result is not recorded.
+    pub now: Option<Timestamp>,
 }
 
 impl Scope for Sight<'_> {
@@ -39,17 +41,25 @@ impl Scope for Sight<'_> {
                 None if self.program().is_flat() => Value::Null,
                 None => Value::text("pending"),
             },
+            Read::StepOutcome(step) => {
+                let place = self.seen(step).and_then(|place| records::outcome(self.state, place));
+                place.map_or(Value::Null, Value::text)
+            }
             Read::StepRecord(step) => self.seen(step).map_or(Value::Null, |place| records::of(self, place)),
             Read::LoopItem(step) => self.frame_of(Some(step)).map_or(Value::Null, |frame| self.item(frame)),
             Read::LoopIndex(step) => self.index(Some(step)),
+            Read::Now => match self.now {
+                Some(now) => Value::text(now.to_string()),
+                None => return Err(no_time()),
+            },
         })
     }
 }
 
 impl<'a> Sight<'a> {
-    /// What is seen before the first step.
+    /// What expressions can read before the first step.
     pub fn at_start(run: &'a RunId, state: &'a State) -> Self {
-        Self { run, state, from: None, inside: false, env: Value::Null, failed: None, round: None }
+        Self { run, state, from: None, inside: false, env: Value::Null, failed: None, round: None, now: None }
     }
 
     pub fn program(&self) -> &'a Program {
@@ -103,7 +113,7 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// The instances from the reader outwards, as long as they belong to the same workflow.
+    /// The instances from the reader outward, within the same workflow.
     fn outwards(&self) -> impl Iterator<Item = (Place, &'a Instance)> {
         let state = self.state;
         let unit = self.from.map_or(0, |from| state.at(from).unit);
@@ -144,13 +154,13 @@ impl<'a> Sight<'a> {
         number.map_or(Value::Null, |number| Value::Int(i64::from(number)))
     }
 
-    /// Why the reader, or something around it, runs at all.
+    /// The reason for running the reader or a scope around it: a failure or an undo.
     fn because(&self, what: impl Fn(&super::state::Because) -> Value) -> Value {
-        let told = self.outwards().find_map(|(_, instance)| instance.because.as_deref());
-        told.map_or(Value::Null, what)
+        let because = self.outwards().find_map(|(_, instance)| instance.because.as_deref());
+        because.map_or(Value::Null, what)
     }
 
-    /// What a step has left behind for others to read.
+    /// The outputs of a step.
     pub fn outputs(&self, place: Place) -> Value {
         let instance = self.state.at(place);
         match &instance.phase {
@@ -179,12 +189,12 @@ impl<'a> Sight<'a> {
         bound.map(|bound| self.value(bound)).transpose()
     }
 
-    /// Whether a condition holds. An error is never taken for false.
+    /// Whether a condition is true. An error never counts as false.
     pub fn holds(&self, condition: &Condition) -> Result<bool, Failure> {
         self.decide(condition).map(|(holds, _)| holds)
     }
 
-    /// Whether a condition holds, and the value that decided.
+    /// Whether a condition is true, and the value that decided.
     pub fn decide(&self, condition: &Condition) -> Result<(bool, Value), Failure> {
         let semantics = &self.program().plan.semantics;
         let value = self.evaluate(&condition.expr);
@@ -196,7 +206,7 @@ impl<'a> Sight<'a> {
         evaluate(expr, self, &self.program().plan.semantics, &Limits::default())
     }
 
-    /// The inputs of a step, each checked before anything is started.
+    /// The inputs of a step, each checked against its type.
     pub fn inputs(&self, step: &PlanStep) -> Result<Value, Failure> {
         let mut inputs = Map::with_capacity(step.inputs.len());
         for (name, input) in &step.inputs {
@@ -218,7 +228,7 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// Refuses a value that would be too large when it is written out. `what` says which one.
+/// Refuses a value that is too large when serialized. `what` names it in the message.
 pub fn check_size(what: impl FnOnce() -> String, value: &Value, bytes_max: u64) -> Result<(), Failure> {
     if value.fits(bytes_max) {
         return Ok(());
@@ -232,6 +242,10 @@ pub fn check_size(what: impl FnOnce() -> String, value: &Value, bytes_max: u64) 
     Err(Failure::new(class::EXPRESSION_ERROR, message))
 }
 
+fn no_time() -> EvalError {
+    EvalError::new(Code::NotAvailableHere, "`now()` has no value here", "read it in a step")
+}
+
 pub fn expression_error(error: &EvalError, field: &Arc<str>) -> Failure {
     Failure::new(class::EXPRESSION_ERROR, error.message.as_str()).in_field(field.clone())
 }
@@ -240,7 +254,7 @@ fn broken(field: &str, path: &str, message: &str) -> Failure {
     Failure::new(class::CONTRACT_VIOLATION, message).in_field(format!("{field}{path}"))
 }
 
-/// One value, held against the type that was declared for it.
+/// Checks a value against its declared type.
 pub fn checked(program: &Program, field: &str, output: &Output, value: Value) -> Result<Value, Failure> {
     match (&value, &output.default) {
         (Value::Null, Some(default)) => Ok(default.clone()),
@@ -256,7 +270,7 @@ pub fn checked(program: &Program, field: &str, output: &Output, value: Value) ->
     }
 }
 
-/// What a step produced, held against its contract: declared outputs first, with defaults filled in, then the rest.
+/// Checks the outputs of a step against its contract: declared outputs first, with defaults filled in, then the rest.
 pub fn contracted(
     program: &Program,
     outputs: &IndexMap<Arc<str>, Output>,

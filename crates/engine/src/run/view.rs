@@ -1,21 +1,25 @@
-//! A run for reading: the state that its events lead to, with everything kept that a decision no longer needs.
+//! A run for readers: the state after its events, including details that decisions no longer need.
 
 use super::program::Program;
-use super::state::{Contradiction, Doing, Instance, Phase, Place, Role, Stage, State, Trace, Within, evolve};
+use super::state::{
+    CancelRequest, Contradiction, Doing, FailedAttempt, GateVote, HookTrace, Instance, List, Phase, Place,
+    Role, Stage, State, Trace, Within, evolve,
+};
+use super::values::Sight;
 use crate::coordinator::Claim;
 use crate::event::{Assignment, Decision, Event, Undone};
 use crate::job::Work;
 use crate::keys::{Path, Reason, RunId, Timestamp};
 use crate::outcome::Outcome;
 use std::sync::Arc;
-use windlass_ir::expr::StepId;
+use windlass_ir::expr::{Expr, Limits, Namespace, Node, Read, StepId, evaluate};
 use windlass_ir::plan::PlanStep;
 use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     state: State,
-    /// How many events were applied.
+    /// The number of events applied.
     pub events: u64,
 }
 
@@ -29,7 +33,7 @@ pub enum RunPhase<'v> {
 /// One step at one path, or one item or round of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepView<'v> {
-    /// The workflow of the run that the step belongs to; 0 is the run's own.
+    /// The workflow that the step belongs to; 0 is the run's own.
     pub unit: u32,
     pub step: StepId,
     /// The number of the item or round.
@@ -43,7 +47,7 @@ pub struct StepView<'v> {
     pub input: Option<&'v Value>,
     /// The work of the last attempt.
     pub assignment: Option<&'v Arc<Assignment>>,
-    /// The decision that started it: the arm, the items, the question of a gate, what a wait waits for.
+    /// The decision that started it: an arm, items, the question of a gate, or the condition of a wait.
     pub entered: Option<&'v Decision>,
     /// The last decision at a gate that did not settle it.
     pub decided: Option<&'v Value>,
@@ -51,17 +55,25 @@ pub struct StepView<'v> {
     pub ended_at: Option<Timestamp>,
     pub recovered: bool,
     pub abandoned: bool,
-    /// An earlier run did it.
+    /// An earlier run completed it.
     pub kept: bool,
+    /// When the last attempt was dispatched.
+    pub attempt_at: Option<Timestamp>,
+    /// The attempts that failed before the last one.
+    pub failures: &'v [FailedAttempt],
+    /// The decisions at a gate, in order.
+    pub votes: &'v [GateVote],
+    /// Whether it was undone; `false` while that is under way, and if it failed.
+    pub undone: Option<bool>,
     instance: &'v Instance,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StepPhase<'v> {
-    /// It runs only if another step needs it to.
+    /// It runs only on demand, for another step.
     Dormant,
     Pending,
-    /// For a slot, a rate or a budget.
+    /// Waits for a slot, a rate or a budget.
     Queued {
         since: Timestamp,
     },
@@ -70,27 +82,27 @@ pub enum StepPhase<'v> {
     Backoff {
         until: Timestamp,
     },
-    /// At a gate.
+    /// Waits for a decision at a gate.
     Asking {
         message: Option<&'v Value>,
         until: Option<Timestamp>,
     },
-    /// For time, a signal or a message.
+    /// Waits for time, a signal or a message.
     Waiting {
         signal: Option<&'v str>,
         until: Option<Timestamp>,
     },
-    /// Another step with the same key does the work.
+    /// Waits for another step with the same key.
     Joined,
-    /// A scope with steps at work.
+    /// A scope with open steps.
     Inside,
     Settled(&'v Outcome),
 }
 
-/// The note under which a step that calls another workflow keeps the id of the called run.
+/// The name of the note in which a calling step stores the id of the called run.
 pub const CHILD: &str = "run";
 
-/// The run that a call with these notes has started.
+/// The run that a call with these notes started.
 pub(super) fn called(instance: &Instance, assignment: &Assignment) -> Option<RunId> {
     let calls = matches!(assignment.work, Work::Call { .. });
     let note = instance.notes.get(CHILD).filter(|_| calls)?;
@@ -98,7 +110,7 @@ pub(super) fn called(instance: &Instance, assignment: &Assignment) -> Option<Run
 }
 
 impl StepView<'_> {
-    /// The run that a call has started.
+    /// The run that a call started.
     pub fn child(&self) -> Option<RunId> {
         self.assignment.and_then(|assignment| called(self.instance, assignment))
     }
@@ -109,7 +121,7 @@ impl View {
         Self { state: State::traced(program), events: 0 }
     }
 
-    /// The run that these events describe.
+    /// Builds the view from events.
     pub fn of<'e>(
         program: Arc<Program>,
         events: impl IntoIterator<Item = &'e Event>,
@@ -119,7 +131,7 @@ impl View {
         Ok(view)
     }
 
-    /// Applies one event. After an error the view must be dropped.
+    /// Applies one event. After an error, drop the view.
     pub fn apply(&mut self, event: &Event) -> Result<(), Contradiction> {
         self.events += 1;
         evolve(&mut self.state, event)
@@ -133,12 +145,11 @@ impl View {
         &self.state.units[0].program
     }
 
-    /// The workflow that an instance belongs to.
+    /// The program of an instance's workflow.
     pub fn program_of(&self, step: &StepView<'_>) -> &Arc<Program> {
         &self.state.units[step.unit as usize].program
     }
 
-    /// The step of the plan that an instance is of.
     pub fn plan_step(&self, step: &StepView<'_>) -> &PlanStep {
         self.program_of(step).step(step.step)
     }
@@ -156,9 +167,19 @@ impl View {
         &self.state.units[0].inputs
     }
 
-    /// What was recorded about the run when it was started.
+    /// The caller's data from the start of the run.
     pub fn about(&self) -> &Value {
         &self.state.about
+    }
+
+    /// Who started the run.
+    pub fn by(&self) -> Option<&Arc<str>> {
+        self.state.by.as_ref()
+    }
+
+    /// The runs that wait for this one, the outermost first.
+    pub fn parents(&self) -> &[RunId] {
+        &self.state.shares.parents
     }
 
     pub fn started_at(&self) -> Option<Timestamp> {
@@ -178,7 +199,7 @@ impl View {
         self.trace().conclusion.and_then(|conclusion| conclusion.undone)
     }
 
-    /// Whether no process continues it before someone resumes it.
+    /// Whether the run waits for someone to resume it after its process died.
     pub fn is_interrupted(&self) -> bool {
         self.state.interrupted
     }
@@ -187,13 +208,46 @@ impl View {
         self.state.paused
     }
 
-    /// The instant before which the run does not begin.
+    /// The earliest time to begin.
     pub fn begins_at(&self) -> Option<Timestamp> {
         self.state.admission.begins_at.filter(|_| self.state.stage == Stage::Running)
     }
 
     pub fn cancel_requested(&self) -> bool {
-        self.trace().cancel_requested
+        self.trace().cancel.is_some()
+    }
+
+    /// Who canceled the run, and why.
+    pub fn cancel(&self) -> Option<&CancelRequest> {
+        self.trace().cancel.as_ref()
+    }
+
+    /// The hooks that have started, in order.
+    pub fn hooks(&self) -> impl Iterator<Item = (&Path, &HookTrace)> {
+        self.trace().hooks.iter()
+    }
+
+    /// The values that an expression of a step reads, each with the part of the expression that reads it. They are the
+    /// values of now: those that decided, unless a step ran again since. Leaves out the environment, and everything
+    /// that cannot be evaluated.
+    pub fn reads<'e>(
+        &self,
+        run: &RunId,
+        path: &Path,
+        expr: &'e Expr,
+        inside: bool,
+    ) -> Vec<(&'e Expr, Value)> {
+        let Some(from) = self.trace().shown.get(path) else { return Vec::new() };
+        let sight = Sight { from: Some(*from), inside, ..Sight::at_start(run, &self.state) };
+        let semantics = &sight.program().plan.semantics;
+        let mut found: Vec<(&Expr, Value)> = Vec::new();
+        for part in paths(expr) {
+            let is_new = found.iter().all(|(known, _)| known.node != part.node);
+            if let (true, Ok(value)) = (is_new, evaluate(part, &sight, semantics, &Limits::default())) {
+                found.push((part, value));
+            }
+        }
+        found
     }
 
     /// The keys of the slots that the run needs before it begins.
@@ -201,7 +255,12 @@ impl View {
         self.state.shares.claims.iter().map(Claim::key)
     }
 
-    /// Where the failure that ended the run happened: in the scope that failed, in the scope inside it, and so on.
+    /// Who has approved at a gate, in order.
+    pub fn approvals(&self, path: &Path) -> impl Iterator<Item = &Arc<str>> {
+        self.state.decisions.get(path).into_iter().flatten().map(|(_, by)| by)
+    }
+
+    /// The path of the original failure, found by descending into the scopes that failed.
     pub fn failed_at(&self) -> Option<&Path> {
         let roots = &self.state.roots;
         let failed = roots.halted.or(roots.failed).filter(|_| self.ended_at().is_some());
@@ -219,7 +278,7 @@ impl View {
         lists.find_map(|list| list.halted.or(list.failed))
     }
 
-    /// Every instance, in the order in which they appeared. An item or round appears with the first event in it.
+    /// Every instance, in order of appearance. An item or round appears with its first event.
     pub fn steps(&self) -> impl DoubleEndedIterator<Item = (&Path, StepView<'_>)> + ExactSizeIterator {
         self.trace().shown.iter().map(|(path, place)| (path, self.at(*place)))
     }
@@ -228,7 +287,7 @@ impl View {
         self.trace().shown.get(path).map(|place| self.at(*place))
     }
 
-    /// The number of a path in the order of appearance, which never changes.
+    /// The number of a path in order of appearance, which never changes.
     pub fn index_of(&self, path: &Path) -> Option<usize> {
         self.trace().shown.get_index_of(path)
     }
@@ -237,7 +296,7 @@ impl View {
         self.trace().shown.get_index(index).map(|(path, place)| (path, self.at(*place)))
     }
 
-    /// How many attempts were made at the same step before a gate sent it back.
+    /// The number of attempts at the same step before a gate sent it back.
     pub fn attempts_in_earlier_passes(&self, path: &Path) -> u32 {
         self.state.attempts_in_earlier_passes(path)
     }
@@ -270,9 +329,22 @@ impl View {
             ended_at: trace.ended_at,
             recovered: settlement.is_some_and(|settlement| settlement.recovered),
             abandoned: trace.abandoned,
+            attempt_at: trace.attempt_at,
+            failures: &trace.failures,
+            votes: &trace.votes,
+            undone: trace.is_undone.then(|| self.is_undone(place)),
             kept: is_result && trace.started_at.is_none() && self.state.kept.contains_key(&instance.path),
             instance,
         }
+    }
+
+    /// Whether every step that undoes this one has succeeded.
+    fn is_undone(&self, place: Place) -> bool {
+        let places = self.state.list(Some(place), Role::Undo).into_iter().flat_map(List::places);
+        places.into_iter().all(|place| {
+            let settlement = self.state.at(place).settlement();
+            settlement.is_some_and(|settlement| matches!(settlement.outcome, Outcome::Done(_)))
+        })
     }
 
     fn phase_of<'v>(&'v self, place: Place, instance: &'v Instance) -> StepPhase<'v> {
@@ -302,5 +374,21 @@ impl View {
             Phase::Entered => StepPhase::Inside,
             Phase::Settled(settlement) => StepPhase::Settled(&settlement.outcome),
         }
+    }
+}
+
+/// The parts of an expression that read something, each as a whole path.
+fn paths(expr: &Expr) -> Vec<&Expr> {
+    fn root(expr: &Expr) -> Option<&Read> {
+        match &expr.node {
+            Node::Read(read) => Some(read),
+            Node::Member { of, .. } | Node::Index { of, .. } => root(of),
+            _ => None,
+        }
+    }
+    match root(expr) {
+        Some(Read::Namespace(Namespace::Env)) => Vec::new(),
+        Some(_) => vec![expr],
+        None => expr.children().into_iter().flat_map(paths).collect(),
     }
 }

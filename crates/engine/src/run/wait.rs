@@ -1,4 +1,4 @@
-//! Waits: for time to pass, for a signal, for a message.
+//! Waits for time, a signal or a message.
 
 use super::records;
 use super::state::{Phase, Place, Sleep};
@@ -75,7 +75,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The first signal that came before and is what this wait is for. What was published to nobody is gone.
+    /// The first stored signal that this wait accepts. Messages are not stored.
     fn unread_for(&self, signal: &Listening) -> Option<(Arc<str>, Value)> {
         let mut unread = self.state().signals.unread.iter().filter(|_| !signal.message);
         let found = unread.find(|unread| {
@@ -84,7 +84,7 @@ impl Turn<'_> {
         found.map(|unread| (unread.id.clone(), unread.value.clone()))
     }
 
-    /// The wall clock was set: timers that stand for an instant of it are set again.
+    /// Resets timers for wall-clock instants after the wall clock was set.
     pub(super) fn clock_set(&mut self) {
         let timers: Vec<(Path, Timestamp)> = self.run.astray().collect();
         for (path, until) in timers {
@@ -99,7 +99,7 @@ impl Turn<'_> {
         next.map(Timestamp).ok_or_else(|| wrong(format!("`{pattern}` never matches")))
     }
 
-    /// The time of a wait is up, or what it waited for is there.
+    /// Settles a wait that timed out or received its value.
     pub(super) fn wait_over(&mut self, place: Place) {
         let Phase::Wait(sleep) = &self.at(place).phase else { return };
         let Kind::Wait(wait) = self.state().kind(place) else { return };
@@ -118,7 +118,7 @@ impl Turn<'_> {
         self.settle(place, outcome);
     }
 
-    /// Something was sent to the run: a wait takes it, or it is kept for one that will.
+    /// Delivers a signal to a wait, or stores it for a later one.
     pub(super) fn signalled(
         &mut self,
         id: Arc<str>,
@@ -142,7 +142,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The first wait that such a signal is for, in the order in which they began.
+    /// The first wait that accepts this signal, in the order in which they began.
     fn subscription(&self, name: &str, value: &Value) -> Option<Place> {
         let mut sleeping = self.state().index.sleeping.iter().copied();
         sleeping.find(|place| self.listens(*place, name, Some(value), false))
@@ -158,7 +158,7 @@ impl Turn<'_> {
 }
 
 impl Run {
-    /// The first step that waits for such a message. A message that is sent to one run is delivered like a published one.
+    /// The first step that waits for this message. A message sent to one run is delivered like a published one.
     pub fn subscriber(&self, name: &str, value: &Value) -> Option<Path> {
         let waits = |place: &&Place| match &self.state.at(**place).phase {
             Phase::Wait(Sleep { signal: Some(signal), got: None, .. }) => {
@@ -171,7 +171,7 @@ impl Run {
     }
 }
 
-/// Whether a value carries what is asked for, at dotted paths.
+/// Whether a value has the expected values at dotted paths.
 pub fn fits(matching: &Map, value: &Value, as_text: bool) -> bool {
     matching.iter().all(|(path, wanted)| {
         let found = path.split('.').try_fold(value, |value, name| value.get(name));
@@ -179,7 +179,7 @@ pub fn fits(matching: &Map, value: &Value, as_text: bool) -> bool {
     })
 }
 
-/// Numbers are the same when they are equal, whole or not.
+/// An integer equals a float of the same value.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Int(left), Value::Float(right)) | (Value::Float(right), Value::Int(left)) => {
@@ -189,7 +189,7 @@ fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Whether two single values are printed alike.
+/// Whether two scalar values print alike.
 fn reads_as(left: &Value, right: &Value) -> bool {
     let printed = |value: &Value| match value {
         Value::Text(text) => Some(text.to_string()),
@@ -208,7 +208,7 @@ fn duration(sight: &Sight<'_>, bound: &Bound) -> Result<Duration, Failure> {
         _ => None,
     };
     length.ok_or_else(|| {
-        let message = format!("{} is no duration such as 10m", shown(&value));
+        let message = format!("{} is not a duration such as 10m", shown(&value));
         Failure::new(class::EXPRESSION_ERROR, message).in_field(bound.field.clone())
     })
 }
@@ -217,7 +217,7 @@ fn shown(value: &Value) -> String {
     value.to_json_text().unwrap_or_else(|| "a secret".into())
 }
 
-/// What the instant of a wait says.
+/// A rendered instant: relative or absolute.
 enum Instant {
     In(Duration),
     At(Timestamp),
@@ -237,7 +237,7 @@ fn instant_of(sight: &Sight<'_>, bound: &Bound) -> Result<Instant, Failure> {
 }
 
 impl Run {
-    /// How far the wall clock is ahead of the time of this run, in microseconds. Instants of the wall clock follow it.
+    /// Sets how far the wall clock is ahead of the run's clock, in microseconds.
     pub fn follow_wall(&mut self, ahead: i64) {
         self.wall_ahead = ahead;
     }
@@ -250,12 +250,12 @@ impl Run {
         Timestamp(own.0.saturating_add(self.wall_ahead))
     }
 
-    /// Whether a step waits for an instant of the wall clock.
+    /// Whether a step waits for a wall-clock instant.
     pub fn waits_on_wall(&self) -> bool {
         self.walls().next().is_some()
     }
 
-    /// The timers that stand for an instant of the wall clock and are not set accordingly, each with the time to set.
+    /// The timers for wall-clock instants that are no longer right, with their new times.
     pub(crate) fn astray(&self) -> impl Iterator<Item = (Path, Timestamp)> {
         let timers = self.walls().map(|(place, instant)| (place, self.by_own_clock(instant)));
         timers

@@ -1,5 +1,5 @@
-//! The time of one run. It starts at the wall clock when the run is loaded and then follows the machine's steady clock, so that
-//! setting the wall clock neither delays nor hurries a timer.
+//! The clock of one run. It starts at the wall-clock time when the run is loaded and then follows the machine's
+//! steady clock, so setting the wall clock does not affect timers.
 
 use crate::keys::Timestamp;
 use windlass_ir::Duration;
@@ -7,18 +7,18 @@ use windlass_ir::Duration;
 /// Both clocks of the machine, read at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// What people set; it can jump.
+    /// Set by people; it can jump.
     pub wall: Timestamp,
     /// Microseconds since the machine started, including time asleep; it never jumps.
     pub steady: u64,
 }
 
-/// A wall clock that moves by less than this against the steady clock was adjusted and not set, in microseconds.
+/// Smaller shifts between the wall clock and the steady clock are adjustments, not settings, in microseconds.
 const SLEW_MAX: i64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// It was `began` when the steady clock read `at`.
+    /// It read `began` when the steady clock read `at`.
     Steady { began: Timestamp, at: u64 },
     /// Jumps from deadline to deadline.
     Virtual(Timestamp),
@@ -46,7 +46,7 @@ impl Clock {
         }
     }
 
-    /// When the steady clock will read that an instant of this clock has come. A virtual clock never gets there by itself.
+    /// The steady-clock time of an instant of this clock. A virtual clock never gets there by itself.
     pub fn alarm(&self, instant: Timestamp) -> Option<u64> {
         match self {
             Self::Steady { began, at } => Some(at.saturating_add(instant.since(*began).0)),
@@ -54,7 +54,7 @@ impl Clock {
         }
     }
 
-    /// How far the wall clock is ahead of this one, in microseconds. Differences that come from adjusting the clock slowly, or
+    /// How far the wall clock is ahead of this one, in microseconds. Small differences, from gradual adjustment or
     /// from reading the two clocks one after the other, do not count.
     pub fn wall_ahead(&self, now: Now) -> i64 {
         match self {
@@ -71,8 +71,8 @@ impl Clock {
     }
 }
 
-/// The wall clock without steps back: it follows when the clock is set forward, and continues steadily when it is set back.
-/// What runs share lives in this time.
+/// A wall clock that never goes back: it follows when the clock is set forward, and continues steadily when it is set
+/// back. The coordinator uses it.
 #[derive(Clone, Copy, Debug)]
 pub struct Onward {
     last: Timestamp,

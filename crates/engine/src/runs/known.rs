@@ -1,5 +1,5 @@
-//! The runs that a process knows something about, and which of them are in memory: looking at these must not cost more because many
-//! others rest.
+//! The runs that a process knows. Those in memory have their own index, so that iterating over them does not depend
+//! on the number of resting runs.
 
 use super::Entry;
 use crate::keys::RunId;
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(super) struct Known {
     entries: BTreeMap<RunId, Entry>,
-    /// Runs that load or are live.
+    /// Loading or live runs.
     present: BTreeSet<RunId>,
     /// Live runs with a virtual clock.
     virtuals: BTreeSet<RunId>,
@@ -53,7 +53,7 @@ impl Known {
         self.present.iter()
     }
 
-    /// Runs that wait for an instant of the wall clock, as far as that is known. One that loads looks at that clock anyway.
+    /// Runs that may wait for a wall-clock instant. A loading run checks that clock anyway.
     pub fn on_wall(&self) -> impl Iterator<Item = &RunId> {
         let waits = |entry: &Entry| match entry {
             Entry::Resting { time, .. } => time.on_wall,

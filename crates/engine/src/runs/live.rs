@@ -1,4 +1,4 @@
-//! One run in memory: what it is told, what it decides, and which of its jobs are where.
+//! One run in memory: its mail, its decisions and its jobs.
 
 use super::clock::{Clock, Now};
 use super::mail::{After, Body, Execution, Loaded, Mail, Order, Reply, ReplyTo, Resume, Still, Wake};
@@ -15,66 +15,67 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use windlass_ir::{Duration, Value};
 
-/// A virtual clock jumps over a wait for people only if it is shorter than this, unless it was told to be patient.
+/// A virtual clock skips waits for people only if they are shorter than this, unless the execution is patient.
 const SHORT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Live {
     pub run: Run,
     pub clock: Clock,
-    /// None while the run only records what it is told.
+    /// `None` while the run only records its mail.
     pub execution: Option<Execution>,
-    /// This process knows how to execute the run.
+    /// Whether this process can execute the run.
     pub can_execute: bool,
     pub tail: After,
-    /// How many of its events are durable.
-    pub told: u64,
+    /// The number of durable events.
+    pub durable: u64,
     pub jobs: BTreeMap<JobKey, Holder>,
-    /// The jobs that were told to stop. The run may have given them up before an executor hears it.
+    /// Aborted jobs. The run may have abandoned them before an executor receives the abort.
     pub aborted: BTreeMap<JobKey, Job>,
-    /// Mail for later, in the run's own time. The number keeps mail of one instant in order.
+    /// Mail for later, by the run's clock. The number orders mail for the same instant.
     pub agenda: BTreeMap<(Timestamp, u64), (Mail, Option<ReplyTo>)>,
     planned: u64,
     /// Mail that waits until the last record is durable.
     pub waiting: VecDeque<(Mail, Option<ReplyTo>)>,
-    /// The last record when it told the coordinator what it waits for. That must be durable before it leaves memory.
+    /// The number of the last record when the run last repeated its requests to the coordinator. That record must be
+    /// durable before the run leaves memory.
     pub shared: u64,
-    /// How many landings are to come.
+    /// The number of pending landings.
     pub underway: u32,
     pub held: bool,
     pub stopping: bool,
     pub alarm: Option<u64>,
-    /// The rate limits of a run with a virtual clock, whose time no other run shares.
+    /// Rate limits of a run with a virtual clock, which no other run shares.
     pub rates: Option<Box<Rates>>,
     pub is_still: bool,
-    /// Nothing has happened since it was loaded.
+    /// It has not handled any mail since it was loaded.
     pub is_fresh: bool,
-    /// It contradicts itself, which is our bug: it is parked.
+    /// It contradicted itself, which is a bug in the engine. The run is parked.
     pub is_broken: bool,
 }
 
-/// Who has a job.
+/// Who holds a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
     /// An executor of this process.
     Here,
     /// Something that outlives this process.
     Elsewhere,
-    /// An executor is asked whether it still knows the job.
+    /// An executor was asked whether it still knows the job.
     Asked { abort: bool },
-    /// Its report is on the run's agenda.
+    /// Its report is on the agenda.
     Planned,
 }
 
 impl Live {
-    pub fn new(run: Run, execution: Option<Execution>, tail: After, told: u64, clock: Clock) -> Self {
+    pub fn new(run: Run, execution: Option<Execution>, tail: After, durable: u64, clock: Clock) -> Self {
         Self {
             run,
             clock,
             can_execute: execution.is_some(),
             execution,
             tail,
-            told,
+            durable,
             jobs: BTreeMap::new(),
             aborted: BTreeMap::new(),
             agenda: BTreeMap::new(),
@@ -92,13 +93,13 @@ impl Live {
         }
     }
 
-    /// The run as it was read again after a write failed. Its jobs, its clock and its agenda continue.
+    /// Replaces the run after a failed write. Its jobs, clock and agenda stay.
     pub fn reload(&mut self, loaded: Loaded) {
-        (self.run, self.tail, self.told) = (loaded.run, After::Stored(Some(loaded.tail)), loaded.events);
+        (self.run, self.tail, self.durable) = (loaded.run, After::Stored(Some(loaded.tail)), loaded.events);
         (self.underway, self.held) = (0, false);
     }
 
-    /// Whether the run only records what it is sent, and could be executed instead.
+    /// Whether the run only records its mail, but this process could execute it.
     pub fn only_records(&self) -> bool {
         self.execution.is_none() && self.can_execute
     }
@@ -107,7 +108,7 @@ impl Live {
         self.execution.is_none() || self.stopping
     }
 
-    /// When a resting run has to be loaded again.
+    /// When to load the run again after it leaves memory.
     pub fn wake(&self) -> Wake {
         match self.run.next_deadline() {
             _ if self.run.owes() || self.run.is_interrupted() => Wake::Owes,
@@ -116,7 +117,7 @@ impl Live {
         }
     }
 
-    /// The next instant at which something is to be done, in the run's own time.
+    /// The time of the next timer, agenda entry or rate limit, by the run's clock.
     pub fn due(&self) -> Option<Timestamp> {
         let agenda = self.agenda.keys().next().map(|(at, _)| *at);
         let timer = match planted(Bug::FarTimers) && !self.run.moves_by_itself() {
@@ -130,13 +131,13 @@ impl Live {
         self.rates.as_ref()?.next()
     }
 
-    /// Whether this run waits for nothing that happens in this process.
+    /// Whether the run waits for nothing inside this process.
     pub fn is_at_rest(&self) -> bool {
         let rests = |holder: &Holder| matches!(holder, Holder::Elsewhere | Holder::Planned);
         self.underway == 0 && self.waiting.is_empty() && self.jobs.values().all(rests)
     }
 
-    /// The instant that a virtual clock may jump to now.
+    /// The instant that a virtual clock may jump to.
     pub fn jump(&self) -> Option<Timestamp> {
         let execution = self.execution.as_ref().filter(|_| self.clock.is_virtual() && !self.stopping)?;
         let due = self.due().filter(|_| self.is_at_rest())?;
@@ -162,14 +163,14 @@ impl Live {
         Still { due: self.run.next_deadline(), by_itself: self.run.moves_by_itself() }
     }
 
-    /// The runs that it has called and waits for.
+    /// The runs that it called and waits for.
     pub fn called(&self) -> impl Iterator<Item = RunId> {
         let elsewhere = self.jobs.iter().filter(|(_, holder)| **holder == Holder::Elsewhere);
         elsewhere.filter_map(|(job, _)| self.run.called(&job.path))
     }
 }
 
-/// One piece of mail on its way into a run.
+/// One delivery of mail to a run.
 pub(super) struct Turn<'t> {
     pub live: &'t mut Live,
     pub work: &'t mut Work,
@@ -191,7 +192,7 @@ impl Turn<'_> {
                 self.offer(Input::Signal { id, name, by, value, to }, None, reply, retry);
             }
             Mail::Input(input) => self.report_or_offer(input, reply, retry),
-            // After a failed write the coordinator is asked again, so its answers are never retried.
+            // After a failed write, the run asks the coordinator again, so its answers are never retried.
             Mail::Answered { asker, answer, needs } => {
                 self.offer(Input::Answered { asker, answer }, needs, reply, None);
             }
@@ -199,9 +200,11 @@ impl Turn<'_> {
                 let Message { id, name, by, value } = message;
                 let acknowledged = CoordinatorInput::Acknowledge { id: id.clone(), to: to.clone() };
                 let input = match to.path.is_run() {
-                    true => {
-                        Input::Cancel { path: to.path, why: format!("the message `{name}` came").into(), by }
-                    }
+                    true => Input::Cancel {
+                        path: to.path,
+                        why: format!("the message `{name}` arrived").into(),
+                        by,
+                    },
                     false => Input::Signal { id, name, by, value, to: Some(to.path) },
                 };
                 self.offer(input, needs, reply, None);
@@ -213,7 +216,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A job that is over leaves this process, whatever the run makes of its report.
+    /// Removes a finished job from this process, even if the run refuses its report.
     fn report_or_offer(&mut self, input: Input, reply: Option<ReplyTo>, retry: Option<To>) {
         let (job, done) = match &input {
             Input::Reported { job, outcome } => {
@@ -224,7 +227,7 @@ impl Turn<'_> {
         };
         let held = self.live.jobs.remove(job);
         self.live.aborted.remove(job);
-        // A job that this process told to stop because it is about to end is outstanding for the next owner.
+        // A job that was aborted because this process is shutting down is left to the next owner.
         if self.live.stopping && held == Some(Holder::Here) && !done {
             return;
         }
@@ -233,7 +236,7 @@ impl Turn<'_> {
 
     fn ended(&mut self, child: &RunId, outcome: Outcome, at: Timestamp, retry: Option<To>) {
         let run = &self.live.run;
-        // A job that the run gave up may be there beside the one that it waits for.
+        // An abandoned job of the same call can still be in the list.
         let waits =
             |job: &&JobKey| run.called(&job.path).as_ref() == Some(child) && run.job_at(job).is_some();
         let Some(job) = self.live.jobs.keys().find(waits).cloned() else {
@@ -254,7 +257,7 @@ impl Turn<'_> {
     }
 
     fn elsewhere(&mut self, job: &JobKey) {
-        // One that is not there has reported already.
+        // A missing job has already reported.
         let Some(holder) = self.live.jobs.get_mut(job) else { return };
         let before = std::mem::replace(holder, Holder::Elsewhere);
         if before == (Holder::Asked { abort: true }) {
@@ -262,7 +265,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Continues the run for someone who asked for it, or as it is.
+    /// Resumes the run on request, or continues it as it is.
     fn resume(&mut self, resume: Resume, reply: Option<ReplyTo>, retry: Option<To>) {
         let ended = self.live.run.outcome().is_some();
         let failed = matches!(self.live.run.outcome(), Some(Outcome::Failed(_)));
@@ -291,8 +294,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Answers when everything before is durable. Until then the mail may be needed again, even if no one waits for the answer: a
-    /// report that is too late is not if the records are lost that made it so.
+    /// Replies after all previous records are durable. Until then, the mail can be needed again, even without a
+    /// reply: a late report is no longer late if the records that made it so are lost.
     fn answer(&mut self, reply: Option<ReplyTo>, result: Result<(), Refused>, retry: Option<To>) {
         if reply.is_some() || self.live.underway > 0 {
             let reply = reply.map(|to| (to, result.map_or_else(Reply::Refused, |()| Reply::Done)));
@@ -303,10 +306,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Hands an input to the run, and everything that the coordinator says to what follows from it.
+    /// Handles an input, followed by the answers of the coordinator.
     pub fn offer(&mut self, input: Input, needs: Option<u64>, reply: Option<ReplyTo>, retry: Option<To>) {
         if input == Input::Tick {
-            // A timer that was set by an earlier wall clock must not fire.
+            // A timer based on an earlier wall clock must not fire.
             self.clock_set();
         }
         if let Some(execution) = &self.live.execution {
@@ -336,7 +339,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Writes down what the run decided, and asks the coordinator at once: both become durable in this order.
+    /// Records the decisions of the run and shares them with the coordinator. The records become durable in this
+    /// order.
     fn decided(
         &mut self,
         answer: Answer,
@@ -417,13 +421,12 @@ impl Turn<'_> {
         inputs: &mut VecDeque<(Input, Option<u64>)>,
     ) {
         let id = self.id();
-        let Ok(said) = self.work.share(input, needs, Some(&id), self.now) else { return };
-        let answers = said.own.into_iter();
-        inputs.extend(answers.map(|(asker, answer)| (Input::Answered { asker, answer }, said.rests_on)));
+        let Ok(shared) = self.work.share(input, needs, Some(&id), self.now) else { return };
+        let answers = shared.own.into_iter();
+        inputs.extend(answers.map(|(asker, answer)| (Input::Answered { asker, answer }, shared.rests_on)));
     }
 
-    /// Subscribes again and asks again for everything that the run waits for. The coordinator answers a repeated question the same
-    /// way.
+    /// Repeats all subscriptions and requests. The coordinator gives the same answers to repeated requests.
     pub fn ask_again(&mut self) {
         for subscription in self.live.run.subscriptions() {
             self.work.tell(CoordinatorInput::Subscribe(Box::new(subscription)), self.now);
@@ -440,8 +443,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes over a run that an earlier owner or this one left: executors are asked about its jobs before these count as lost. Its
-    /// time limit counts the time out of memory only if this process has executed it before.
+    /// Takes over a run from an earlier owner, or loads it again. Executors are asked about its jobs before these
+    /// count as lost. Time out of memory counts toward the run's timeout only if this process has executed it before.
     pub fn recover(&mut self, executed: bool) {
         self.work.settle(&self.live.run, self.now);
         let outstanding = self.live.run.outstanding();
@@ -471,7 +474,7 @@ impl Turn<'_> {
         self.ask_again();
     }
 
-    /// Sets the timers again that stand for instants of the wall clock, if that clock was set.
+    /// Resets the timers for wall-clock instants if the clock was set.
     pub fn clock_set(&mut self) {
         self.live.run.follow_wall(self.live.clock.wall_ahead(self.now));
         if self.live.run.astray().next().is_some() {
@@ -479,7 +482,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The process is about to end: jobs here are told to stop, and those elsewhere stay there.
+    /// Aborts the jobs in this process before it ends. Jobs elsewhere continue.
     pub fn stop(&mut self) {
         self.live.stopping = true;
         self.live.agenda.clear();
@@ -488,14 +491,14 @@ impl Turn<'_> {
         for (job, holder) in jobs {
             match holder {
                 Holder::Here => self.work.orders.push(Order::Abort { job, overdue: false }),
-                // No one waits for the executor's answer any more.
+                // The reply of the executor no longer matters.
                 Holder::Asked { .. } => self.elsewhere(&job),
                 Holder::Elsewhere | Holder::Planned => {}
             }
         }
     }
 
-    /// After a failed write: everything durable that was not carried out is.
+    /// Carries out durable effects that are still pending after a failed write.
     pub fn reconcile(&mut self) {
         for effect in self.live.run.outstanding() {
             match effect {
@@ -514,7 +517,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Time has come for something that was planned, for a rate limit, or for a timer of the run.
+    /// Handles due agenda entries, rate limits and timers.
     pub fn wake(&mut self) {
         let now = self.live.clock.read(self.now);
         while let Some(entry) = self.live.agenda.first_entry().filter(|entry| entry.key().0 <= now) {
@@ -532,7 +535,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What follows outside of this process from a record that is durable. The run may be further than `at` by now.
+    /// Carries out the effects of a durable record. The run may have advanced past `at`.
     pub fn carry_out(&mut self, effects: Vec<Effect>, at: Timestamp) {
         for effect in effects {
             match effect {
@@ -588,14 +591,14 @@ impl Turn<'_> {
     }
 }
 
-/// Who acts for a run in what its called runs are told.
+/// The actor in inputs from a calling run.
 const CALLER: &str = "caller";
 
 fn nothing() -> Value {
     Value::map::<&str>([])
 }
 
-/// Whether something that an asker waits for can be given by a run that is executed here.
+/// Whether no run that this process executes can release the resource that an asker waits for.
 pub(super) fn waits_in_vain(work: &Work, asker: &Asker, executes: impl Fn(&RunId) -> bool) -> bool {
     let state = work.coordinator.state();
     let Some(waiting) = state.waiting.get(asker) else { return false };

@@ -1,4 +1,4 @@
-//! What goes into the scheduler and what comes out of it.
+//! The inputs and outputs of the scheduler.
 
 use super::clock::{Clock, Now};
 use crate::coordinator::{
@@ -13,11 +13,11 @@ use crate::run::{Program, Run};
 use std::sync::Arc;
 use windlass_ir::{Duration, Value};
 
-/// Who waits for the answer to a piece of mail. The caller of [`super::Runs::send`] chooses the number.
+/// Identifies the caller that waits for a reply. The caller of [`super::Runs::send`] chooses the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReplyTo(pub u64);
 
-/// Something for one run.
+/// An input for one run.
 #[derive(Clone, Debug)]
 pub enum Mail {
     /// Begin this run.
@@ -25,13 +25,13 @@ pub enum Mail {
     /// Execute the run from now on.
     Resume(Resume),
     Input(Input),
-    /// The coordinator's answer, and the record that it rests on.
+    /// The answer of the coordinator, and the record that it depends on.
     Answered {
         asker: Asker,
         answer: CoordinatorAnswer,
         needs: Option<u64>,
     },
-    /// A published message for a step that waits for it, or for the whole run.
+    /// A published message for a waiting step or for the whole run.
     Message {
         to: Address,
         message: Message,
@@ -43,22 +43,22 @@ pub enum Mail {
         outcome: Outcome,
         at: Timestamp,
     },
-    /// The executor has handed the job to something that outlives this process, or found that an earlier owner did.
+    /// The executor handed the job to something that outlives this process, or found that an earlier owner did.
     Elsewhere {
         job: JobKey,
     },
-    /// Give back what a run with a result holds at the coordinator: its last owner died before it could.
+    /// Release the resources of a finished run whose last owner died before it could.
     Settle,
 }
 
 impl Mail {
-    /// Whether the coordinator said this. After a failed write that may not be true any more, and is asked for again.
+    /// Whether this came from the coordinator. After a failed write it may no longer be true, and the run asks again.
     pub(super) fn is_from_the_coordinator(&self) -> bool {
         matches!(self, Self::Answered { .. } | Self::Message { .. })
     }
 
-    /// Whether this is lost without harm when nothing executes the run: the run learns it when it is resumed.
-    pub(super) fn is_for_the_living(&self) -> bool {
+    /// Whether this can be dropped if no process executes the run: the run learns it when it resumes.
+    pub(super) fn is_droppable(&self) -> bool {
         match self {
             Self::Answered { .. }
             | Self::Ended { .. }
@@ -77,29 +77,30 @@ pub struct Begin {
     pub program: Arc<Program>,
     pub start: Start,
     pub execution: Execution,
-    /// Nothing can have this id yet, so the journal is not asked.
+    /// The id is new, so the journal need not be read.
     pub is_new: bool,
-    /// Starts with the same key are one run for this long.
+    /// Starts with the same key return the same run for this long.
     pub once: Option<(Arc<str>, Duration)>,
 }
 
-/// How a run is to continue.
+/// How to continue a run.
 #[derive(Clone, Debug, Default)]
 pub struct Resume {
-    /// Who wants it, and the inputs to lay over the first ones. None continues the run as it is: a paused run stays paused, and a
-    /// failed one is not reopened. An interrupted run continues either way.
+    /// Who resumes the run, and the inputs to merge. `None` continues the run as it is: a paused run stays paused,
+    /// and a failed one is not reopened. An interrupted run continues either way.
     pub wanted: Option<(Arc<str>, Value)>,
-    /// Reopen the run if it has failed, although no one changed anything: a caller that was reopened calls again.
+    /// Reopen the run if it has failed, because a reopened caller calls it again.
     pub reopens: bool,
 }
 
-/// What the host of a run adds to it.
+/// Settings of the process that executes a run.
 #[derive(Clone, Debug)]
 pub struct Execution {
     pub policy: Arc<dyn Policy>,
-    /// None for the machine's time; else the run's time jumps from deadline to deadline, starting no earlier than this.
+    /// `None` uses the machine's clock. Otherwise the clock of the run jumps from deadline to deadline, starting no
+    /// earlier than this.
     pub virtual_from: Option<Timestamp>,
-    /// Whether virtual time also jumps over long waits for people.
+    /// Whether virtual time also skips long waits for people.
     pub patient: bool,
 }
 
@@ -109,14 +110,14 @@ impl Execution {
     }
 }
 
-/// What the machine that executes a run asks for beside what its plan says.
+/// Limits of the machine that executes a run, in addition to those of its plan.
 pub trait Policy: Send + Sync + std::fmt::Debug {
-    /// Whether every job needs the coordinator's permission.
+    /// Whether every job needs a grant of the coordinator.
     fn limits_jobs(&self) -> bool {
         false
     }
 
-    /// Adds the limits of this machine to what a job asks for.
+    /// Adds the limits of this machine to the request of a job.
     fn add_claims(&self, _run: &Run, _job: &Job, _ask: &mut Ask) {}
 }
 
@@ -126,42 +127,42 @@ pub struct NoLimits;
 
 impl Policy for NoLimits {}
 
-/// A run as its journal tells it.
+/// A run restored from its journal.
 #[derive(Debug)]
 pub struct Loaded {
     pub run: Run,
     /// The number of its last record in the journal.
     pub tail: u64,
-    /// The time of its last event.
     pub last_at: Timestamp,
-    /// How many events it has.
     pub events: u64,
-    /// None if this process cannot execute it.
+    /// `None` if this process cannot execute it.
     pub execution: Option<Execution>,
 }
 
-/// What reading a run's journal found.
+/// The result of reading the journal of a run.
 #[derive(Debug)]
 pub enum Found {
     Run(Box<Loaded>),
     /// There is no such run.
     Nothing,
-    /// It cannot be read, or contradicts its plan.
+    /// It cannot be read, or it contradicts its plan.
     Unusable,
 }
 
-/// What must be done outside, in this order.
+/// Actions for the caller to carry out, in this order.
 #[derive(Debug)]
 pub enum Order {
-    /// Read a run; [`super::Runs::loaded`] takes the result. With `execute`, first end what an earlier owner left running.
+    /// Read a run and pass the result to [`super::Runs::loaded`]. With `execute`, first stop processes that an
+    /// earlier owner left running.
     Load {
         run: RunId,
         execute: bool,
     },
-    /// Read the coordinator's stream; [`super::Runs::loaded_coordinator`] takes the result.
+    /// Read the coordinator's stream and pass the result to [`super::Runs::loaded_coordinator`].
     LoadCoordinator,
     Start(Box<Job>),
-    /// Ask the executor whether a job of an earlier owner is still under way: the answer is `Elsewhere` or `Input::Lost`.
+    /// Ask the executor whether a job of an earlier owner is still running. The reply is `Elsewhere` or
+    /// `Input::Lost`.
     Adopt(Box<Job>),
     /// Stop a job that was started here.
     Abort {
@@ -177,7 +178,7 @@ pub enum Order {
         events: Arc<Vec<Event>>,
     },
     Reply(ReplyTo, Reply),
-    /// Nothing moves this run but time, people, or runs that are not executed here.
+    /// The run waits only for time, people, or runs that this process does not execute.
     Still {
         run: RunId,
         still: Still,
@@ -191,49 +192,49 @@ pub enum Order {
     Evicted {
         run: RunId,
     },
-    /// The run was found unusable and is left alone.
+    /// The run is unusable, and no process touches it.
     Parked {
         run: RunId,
     },
     /// Start the run that a trigger ordered.
     Begin(Box<Ordered>),
-    /// A budget of the coordinator may have a cap now, or none.
+    /// The cap of a budget may have changed.
     Budgets,
 }
 
-/// What a run that does nothing at the moment waits for.
+/// What an idle run waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Still {
-    /// When time moves it on, in its own time.
+    /// When its next timer fires, by the run's clock.
     pub due: Option<Timestamp>,
-    /// Whether that is a wait that needs no one: a sleep, a retry, a later start.
+    /// Whether that is a wait without people: a sleep, a retry or a delayed start.
     pub by_itself: bool,
 }
 
-/// The answer to a piece of mail, sent when what it rests on is durable.
+/// A reply, sent after the records it depends on are durable.
 #[derive(Debug, PartialEq)]
 pub enum Reply {
     Done,
-    /// A message reached this many subscribers.
+    /// The number of subscribers that a message reached.
     Published(usize),
     Refused(Refused),
     NotShared(CoordinatorRefused),
     NoRun,
     /// The run is parked.
     Unusable,
-    /// This run was started with the same key before.
+    /// An earlier start with the same key created this run.
     Earlier(RunId),
 }
 
-/// One record on its way to the journal.
+/// One record for the journal.
 #[derive(Debug)]
 pub struct Record {
-    /// Counts all records that this process has handed over, from 1.
+    /// Counts all records of this process, starting at 1.
     pub number: u64,
-    /// None for the coordinator's stream.
+    /// `None` for the coordinator's stream.
     pub run: Option<RunId>,
     pub after: After,
-    /// It must not be written unless this record was.
+    /// Must be written only if this record was.
     pub needs: Option<u64>,
     pub body: Body,
     pub wake: Wake,
@@ -245,17 +246,17 @@ pub enum Body {
     Coordinator(Vec<CoordinatorEvent>),
 }
 
-/// The record of the same stream before another one.
+/// The previous record of the same stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// Its number in the journal; none if the stream begins.
+    /// Its number in the journal; `None` at the beginning of the stream.
     Stored(Option<u64>),
     /// Its number in this process; it may not be durable yet.
     Record(u64),
 }
 
 impl After {
-    /// The number in this process; 0 for a record that was durable before.
+    /// The number in this process; 0 for a record of an earlier process.
     pub(super) fn number(self) -> u64 {
         match self {
             Self::Record(number) => number,
@@ -264,12 +265,12 @@ impl After {
     }
 }
 
-/// When a run that is not in memory has to be loaded.
+/// When to load a run that is not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// As soon as something executes it: jobs or answers are outstanding.
+    /// As soon as a process executes it: jobs or answers are outstanding.
     Owes,
     At(Timestamp),
-    /// Only if someone sends it something.
+    /// Only when it receives mail.
     Never,
 }

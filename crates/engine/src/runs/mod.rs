@@ -1,17 +1,19 @@
-//! Every run of a process, and the one way to send something to a run.
+//! The scheduler for all runs of a process.
 //!
-//! [`Runs`] is a state machine without IO, like [`Run`] and [`Coordinator`], and it owns both: mail goes in, records and orders come out,
-//! and the machine is told which records are durable. A run is in one of three states. A **resting** run is nothing but an entry
-//! with the instant at which it must wake. A **loading** run keeps its mail in order until its journal has been read. A **live** run
-//! is in memory. [`Runs::send`] works in all three, and nothing else changes a run.
+//! [`Runs`] is a state machine without I/O, like [`Run`] and [`Coordinator`], and it owns both. Mail goes in, records
+//! and orders come out, and the caller reports which records are durable. A run is in one of three states. A
+//! **resting** run is only an entry with the time of its next timer. A **loading** run queues its mail until its
+//! journal has been read. A **live** run is in memory. [`Runs::send`] works in all three states and is the only way
+//! to change a run.
 //!
-//! What one call decides, for however many runs and for the coordinator, is one batch of records: it is written whole or not at
-//! all. Nothing is carried out, answered or shown before its record is durable. If a batch is not written, everything that rests on
-//! it is dropped, the runs that it touched and the coordinator are read again, and the mail is delivered again.
+//! All decisions of one call, for any number of runs and the coordinator, form one batch of records, which is written
+//! as a whole or not at all. The scheduler carries out, answers and shows nothing before its record is durable. If a
+//! batch fails, the scheduler drops everything that depends on it, reads the affected runs and the coordinator again,
+//! and delivers the mail again.
 //!
-//! `live` is one run in memory, `work` what all of them have in common, `writing` what happens when records are durable or lost,
-//! `mail` what goes in and comes out, `clock` the time of a run, `rates` the rate limits of virtual time, and `planted` the bugs that
-//! the simulator must find.
+//! `live` is one run in memory, `work` is shared by all runs, `writing` handles durable and lost records, `mail`
+//! defines inputs and outputs, `clock` is the clock of a run, `rates` limits rates in virtual time, and `planted`
+//! contains bugs that the simulator must find.
 
 mod clock;
 mod known;
@@ -43,14 +45,14 @@ use windlass_ir::{Duration, Value};
 use work::{Post, To, Work};
 use writing::Stall;
 
-/// A scheduler for every run of a process. See the module's documentation.
+/// The scheduler for all runs of a process; see the module documentation.
 #[derive(Debug)]
 pub struct Runs {
-    /// In the order of ids, so that the same mail leads to the same records.
+    /// Ordered by id, so that the same mail produces the same records.
     known: Known,
-    /// When a run has to hear that time has passed, by the steady clock.
+    /// When runs must check their timers, by the steady clock.
     alarms: BTreeSet<(u64, RunId)>,
-    /// Runs in memory that do nothing, the least recently used first. An entry may be outdated.
+    /// Idle runs in memory, least recently used first. An entry can be outdated.
     still: VecDeque<RunId>,
     serves: Serves,
     work: Work,
@@ -58,15 +60,15 @@ pub struct Runs {
     resolved: u64,
     stall: Option<Stall>,
     stopping: bool,
-    /// This many runs stay in memory while they do nothing.
+    /// The most idle runs to keep in memory.
     still_max: usize,
 }
 
-/// Which runs this process executes. Others only record what they are told.
+/// The runs that this process executes. Other runs only record their mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Serves {
     Named(HashSet<RunId>),
-    /// Every run but these: they were interrupted, and no one has resumed them.
+    /// Every run except these, which were interrupted and not resumed.
     AllBut(HashSet<RunId>),
 }
 
@@ -75,11 +77,14 @@ impl Serves {
         Self::AllBut(HashSet::new())
     }
 
-    /// Whether a run is executed because of this mail. To cancel an interrupted run is to end it, so no one has to resume it first.
+    /// Whether this mail makes the process execute the run. Canceling an interrupted run ends it, so it need not be
+    /// resumed first.
     fn executes(&self, mail: &Mail) -> bool {
         match mail {
             Mail::Resume(_) => true,
             Mail::Input(Input::Cancel { path, .. }) => path.is_run() && matches!(self, Self::AllBut(_)),
+            // A message to the run itself cancels it.
+            Mail::Message { to, .. } => to.path.is_run() && matches!(self, Self::AllBut(_)),
             _ => false,
         }
     }
@@ -92,13 +97,13 @@ enum Entry {
     Live(Box<Live>),
 }
 
-/// The time of a run that this process serves and that is not in memory. It continues when the run is loaded.
+/// The clock of a resting run. It continues when the run is loaded.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     clock: Clock,
     /// This process has executed the run before.
     executed: bool,
-    /// One of its timers may stand for an instant of the wall clock.
+    /// One of its timers may be for a wall-clock instant.
     on_wall: bool,
 }
 
@@ -111,20 +116,20 @@ struct Loading {
     was: Option<Box<Live>>,
 }
 
-/// A run as its row tells it.
+/// A run according to its database row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
     /// It has a result.
     pub ended: bool,
     /// It can never be reopened.
     pub closed: bool,
-    /// None if the row does not know when the run must wake: then it is loaded to find out.
+    /// `None` if the row does not contain it: then the run is loaded to find out.
     pub wake: Option<Wake>,
-    /// The time of its last event. Its timers count from there if the wall clock was set back since.
+    /// The time of its last event. If the wall clock was set back since, timers count from there.
     pub last_at: Timestamp,
 }
 
-/// The state that a run is in, as far as memory is concerned.
+/// Where a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Presence {
     Resting,
@@ -133,7 +138,8 @@ pub enum Presence {
 }
 
 impl Runs {
-    /// `coordinator` is the coordinator as its stream tells it, with the number of its last record and of its events.
+    /// `coordinator` is restored from its stream; `tail` is the number of its last record, and `events` the number of
+    /// its events.
     pub fn new(coordinator: Coordinator, tail: Option<u64>, events: usize, serves: Serves, now: Now) -> Self {
         Self {
             known: Known::default(),
@@ -148,23 +154,33 @@ impl Runs {
         }
     }
 
-    /// Keeps this many runs in memory while they do nothing.
+    /// Keeps this many idle runs in memory.
     #[must_use]
     pub fn keeping(self, still_max: usize) -> Self {
         Self { still_max, ..self }
     }
 
-    /// What was ordered since the last call.
+    /// The orders since the last call.
     pub fn take_orders(&mut self) -> Vec<Order> {
         std::mem::take(&mut self.work.orders)
     }
 
-    /// What must be written next, as one batch: all of it or nothing.
+    /// The next batch of records, to be written as a whole or not at all.
     pub fn take_records(&mut self) -> Vec<Record> {
         match self.stall {
             None => std::mem::take(&mut self.work.records),
             Some(_) => Vec::new(),
         }
+    }
+
+    /// Who is answered once a record is durable, with the number of the record, for records from a number on. Leaves
+    /// out callers that are refused.
+    pub fn answered_from(&self, first: u64) -> impl Iterator<Item = (u64, ReplyTo)> {
+        let landings = self.work.landings.iter().filter(move |landing| landing.number >= first);
+        landings.filter_map(|landing| match landing.reply.as_ref()? {
+            (to, Reply::Done | Reply::Published(_) | Reply::Earlier(_)) => Some((landing.number, *to)),
+            (_, Reply::Refused(_) | Reply::NotShared(_) | Reply::NoRun | Reply::Unusable) => None,
+        })
     }
 
     pub fn presence(&self, run: &RunId) -> Presence {
@@ -175,7 +191,6 @@ impl Runs {
         }
     }
 
-    /// A run that is in memory.
     pub fn live(&self, run: &RunId) -> Option<&Run> {
         match self.known.get(run) {
             Some(Entry::Live(live)) => Some(&live.run),
@@ -183,7 +198,7 @@ impl Runs {
         }
     }
 
-    /// The runs in memory and those on their way there.
+    /// The live and loading runs.
     pub fn present(&self) -> impl Iterator<Item = &RunId> {
         self.known.present()
     }
@@ -200,7 +215,7 @@ impl Runs {
         }
     }
 
-    /// Executes this run too. Its mail does the rest.
+    /// Executes this run from now on.
     pub fn serve(&mut self, run: &RunId) {
         match &mut self.serves {
             Serves::Named(named) => named.insert(run.clone()),
@@ -213,7 +228,8 @@ impl Runs {
         self.serves = Serves::all();
     }
 
-    /// Executes every run from now on but these, which an earlier process left: they are marked as interrupted.
+    /// Executes every run from now on except these, which an earlier process left unfinished. They are marked as
+    /// interrupted, but a run that was canceled or has timed out is executed to its end.
     pub fn serve_all_but(&mut self, mut unfinished: Vec<RunId>, now: Now) {
         unfinished.retain(|run| !self.known.contains_key(run));
         self.serves = Serves::AllBut(unfinished.iter().cloned().collect());
@@ -223,7 +239,7 @@ impl Runs {
         self.advance(now);
     }
 
-    /// Tells about a run that a process finds when it opens a folder.
+    /// Adds a run that was found when the process opened the data folder.
     pub fn recover(&mut self, run: &RunId, left: Left, now: Now) {
         let over = if planted(Bug::FailedAtStart) { left.closed } else { left.ended };
         if over || self.known.contains_key(run) {
@@ -240,8 +256,8 @@ impl Runs {
         }
     }
 
-    /// Everything that is left to do when a process opens a folder: what the coordinator owes, and, if not every run is served here,
-    /// the positions in queues of runs that no process executes.
+    /// Finishes opening a data folder: delivers what the coordinator owes, and removes runs from queues that no
+    /// process executes.
     pub fn open(&mut self, now: Now) {
         let waiting = self.coordinator().waiting.keys().filter(|asker| !self.serves(&asker.run));
         let waiting: Vec<Asker> = waiting.cloned().collect();
@@ -252,17 +268,17 @@ impl Runs {
         self.advance(now);
     }
 
-    /// The one way to send something to a run, whatever state it is in.
+    /// Sends mail to a run in any state.
     pub fn send(&mut self, run: RunId, mail: Mail, reply: Option<ReplyTo>, now: Now) {
         self.work.post(run, mail, reply);
         self.advance(now);
     }
 
-    /// The same, at an instant of the run's own time. Forgotten if the run leaves memory before.
+    /// Sends mail to a run at an instant of its own clock. It is dropped if the run leaves memory first.
     pub fn send_at(&mut self, run: &RunId, at: Timestamp, mail: Mail, reply: Option<ReplyTo>) {
         let live = match self.known.get_mut(run) {
             Some(Entry::Live(live)) => Some(live),
-            // It is read again after a failed write, and its agenda continues.
+            // The run is being read again after a failed write, and its agenda continues.
             Some(Entry::Loading(loading)) => loading.was.as_mut(),
             Some(Entry::Resting { .. }) | None => None,
         };
@@ -282,13 +298,13 @@ impl Runs {
         }
     }
 
-    /// Tells the coordinator something, and answers when that is durable.
+    /// Sends an input to the coordinator, and replies when its records are durable.
     pub fn tell(&mut self, input: CoordinatorInput, reply: Option<ReplyTo>, now: Now) {
         self.work.post.push_back(Post { to: To::Coordinator(input), reply });
         self.advance(now);
     }
 
-    /// The run that was started with this key before. Without one, this run is it from now on.
+    /// The run that was started with this key before, if any. Otherwise the key now belongs to this run.
     fn started_with(&mut self, key: &Arc<str>, run: &RunId, ttl: Duration, now: Now) -> Option<RunId> {
         use crate::coordinator::{Amount, Ask, Claim, CoordinatorAnswer, End};
         let asker = Asker::start(run.clone(), 0);
@@ -299,8 +315,8 @@ impl Runs {
             ahead: 0,
             ancestors: Vec::new(),
         };
-        let said = self.work.share(CoordinatorInput::Ask(Box::new(ask)), None, Some(run), now).ok()?;
-        let found = said.own.into_iter().find_map(|(_, answer)| match answer {
+        let shared = self.work.share(CoordinatorInput::Ask(Box::new(ask)), None, Some(run), now).ok()?;
+        let found = shared.own.into_iter().find_map(|(_, answer)| match answer {
             CoordinatorAnswer::Found(value) => value.as_str().and_then(RunId::written),
             CoordinatorAnswer::Granted | CoordinatorAnswer::Denied(_) => None,
         });
@@ -311,7 +327,7 @@ impl Runs {
         found
     }
 
-    /// Time has passed.
+    /// Handles everything that is due.
     pub fn tick(&mut self, now: Now) {
         if self.stall.is_some() {
             return;
@@ -327,14 +343,14 @@ impl Runs {
                     self.work.touched.insert(run);
                 }
                 Some(Entry::Resting { .. }) | None => self.work.post(run, Mail::Input(Input::Tick), None),
-                // It looks at its timers when it is loaded, or when its last record is durable.
+                // It checks its timers when it is loaded, or when its last record is durable.
                 Some(Entry::Live(_) | Entry::Loading(_)) => {}
             }
         }
         self.advance(now);
     }
 
-    /// The wall clock was set: waits for one of its instants end earlier or later. Runs that rest are loaded to set their timers again.
+    /// Resets the timers for wall-clock instants after the clock was set. Resting runs are loaded for it.
     pub fn clock_set(&mut self, now: Now) {
         let concerned: Vec<RunId> = self.known.on_wall().cloned().collect();
         for run in concerned {
@@ -349,12 +365,13 @@ impl Runs {
         runs.into_iter().chain(self.work.coordinator_alarm(now)).min().filter(|_| self.stall.is_none())
     }
 
-    /// Whether a run that this process executes waits for an instant.
+    /// Whether a run that this process executes has a timer.
     pub fn waits_for_time(&self) -> bool {
         !self.alarms.is_empty()
     }
 
-    /// Lets the clocks of virtual runs jump to whatever comes next. Says whether any did; call it when nothing else is left to do.
+    /// Lets virtual clocks jump to their next deadline, and returns whether any did. Call it when nothing else is
+    /// left to do.
     pub fn jump(&mut self, now: Now) -> bool {
         if self.stall.is_some() {
             return false;
@@ -377,7 +394,7 @@ impl Runs {
         !jumps.is_empty()
     }
 
-    /// The process is about to end: nothing new starts, and jobs are told to stop. What has no result stays outstanding.
+    /// Prepares for the end of the process: starts nothing and aborts jobs. Unfinished jobs stay outstanding.
     pub fn stop(&mut self, now: Now) {
         self.stopping = true;
         let runs: Vec<RunId> = self.known.present().cloned().collect();
@@ -392,7 +409,7 @@ impl Runs {
         }
     }
 
-    /// Whether a run does something at the moment, or a run that it has called does.
+    /// Whether a run, or a run that it called, is doing something.
     pub fn is_busy(&self, run: &RunId) -> bool {
         match self.known.get(run) {
             None | Some(Entry::Resting { .. }) => false,
@@ -401,16 +418,13 @@ impl Runs {
                 !live.is_at_rest()
                     || !live.agenda.is_empty()
                     || live.jump().is_some()
-                    || live
-                        .run
-                        .asks()
-                        .any(|asker| !waits_in_vain(&self.work, &asker, |run| self.executes(run)))
+                    || live.run.asks().any(|asker| !self.in_vain(&asker))
                     || live.called().any(|child| self.is_busy(&child))
             }
         }
     }
 
-    /// Whether a run is at work here, so that it may release something soon.
+    /// Whether this process is working on a run, so that it may release resources soon.
     fn executes(&self, run: &RunId) -> bool {
         match self.known.get(run) {
             None | Some(Entry::Resting { .. }) => false,
@@ -419,7 +433,7 @@ impl Runs {
         }
     }
 
-    /// Whether something in this process, in another run's time, has to happen first.
+    /// Whether the run waits for something in this process that happens by another clock.
     fn waits_for_others(&self, run: &RunId) -> bool {
         let Some(Entry::Live(live)) = self.known.get(run) else { return true };
         let asks = |asker: Asker| !live.rates.as_ref().is_some_and(|rates| rates.waits(&asker));
@@ -432,7 +446,7 @@ impl Runs {
         waits_in_vain(&self.work, asker, |run| self.executes(run))
     }
 
-    /// Delivers all mail, and then looks at every run that something happened to.
+    /// Delivers all mail, then checks every run that was touched.
     fn advance(&mut self, now: Now) {
         loop {
             if let Some(stall) = &mut self.stall {
@@ -460,6 +474,15 @@ impl Runs {
     }
 
     fn deliver_to(&mut self, run: RunId, mail: Mail, reply: Option<ReplyTo>, now: Now) {
+        let mail = match (self.known.get(&run), mail) {
+            // A run that is ending needs no one to resume it.
+            (Some(Entry::Live(live)), Mail::Input(Input::Interrupt))
+                if live.run.is_stopping() && live.can_execute =>
+            {
+                Mail::Resume(Resume::default())
+            }
+            (_, mail) => mail,
+        };
         let executes = self.serves.executes(&mail);
         if executes {
             self.serve(&run);
@@ -478,10 +501,9 @@ impl Runs {
         }
     }
 
-    /// Answers when everything before is durable.
-    fn reply(&mut self, to: Option<ReplyTo>, reply: Reply, retry: To) {
+    /// Replies after all previous records are durable.
+    fn reply(&mut self, reply: Option<(ReplyTo, Reply)>, retry: To) {
         let (number, effects, retry) = (self.work.coordinator_tail.number(), Vec::new(), Some(retry));
-        let reply = to.map(|to| (to, reply));
         let landing = work::Landing { number, run: None, retry, reply, events: None, effects, again: false };
         self.work.landings.push_back(landing);
     }
@@ -493,7 +515,7 @@ impl Runs {
         }
         match mail {
             Mail::Begin(begin) if begin.is_new => self.begin(*begin, reply, now),
-            mail if mail.is_for_the_living() && (!self.serves(&run) || self.stopping) => {
+            mail if mail.is_droppable() && (!self.serves(&run) || self.stopping) => {
                 if let Mail::Answered { asker, .. } = mail {
                     self.work.give_back(asker, now);
                 }
@@ -520,7 +542,7 @@ impl Runs {
             && let Some(earlier) = self.started_with(key, &id, *ttl, now)
         {
             let retry = To::Run(id, Mail::Begin(Box::new(begin)));
-            return self.reply(reply, Reply::Earlier(earlier), retry);
+            return self.reply(reply.map(|to| (to, Reply::Earlier(earlier))), retry);
         }
         self.serve(&id);
         let run = Run::new(id.clone(), begin.program.clone());
@@ -533,7 +555,7 @@ impl Runs {
         self.work.touched.insert(id);
     }
 
-    /// A run's journal was read.
+    /// Handles the result of reading a journal.
     pub fn loaded(&mut self, run: &RunId, found: Found, now: Now) {
         let Some(Entry::Loading(loading)) = self.known.get_mut(run) else { return };
         if let (Some(stall), true) = (&mut self.stall, loading.was.is_none()) {
@@ -553,7 +575,7 @@ impl Runs {
             (Found::Run(loaded), None) => self.take_over(*loaded, mail, time, execute, now),
             (Found::Nothing, was) => {
                 self.known.remove(run);
-                // A run whose first record was not written begins again.
+                // A run whose first record was not written starts again.
                 let held = was.into_iter().flat_map(|live| live.waiting).chain(mail);
                 for (mail, reply) in held {
                     match mail {
@@ -571,7 +593,7 @@ impl Runs {
                 let replies = waiting.into_iter().chain(mail).filter_map(|(_, reply)| reply);
                 self.work.orders.extend(replies.map(|to| Order::Reply(to, Reply::Unusable)));
                 self.work.orders.push(Order::Parked { run: run.clone() });
-                // No other run waits for something that this one holds.
+                // Other runs must not wait for resources of this one.
                 let gone = To::Coordinator(CoordinatorInput::Gone { run: run.clone() });
                 self.work.post.push_back(Post { to: gone, reply: None });
             }
@@ -589,7 +611,8 @@ impl Runs {
         now: Now,
     ) {
         let Loaded { run, tail, last_at, events, execution } = loaded;
-        let (id, can_execute) = (run.id().clone(), execution.is_some());
+        // Only a load for execution finds out whether this process can execute the run.
+        let (id, can_execute) = (run.id().clone(), execution.is_some() || !execute);
         let execution = execution.filter(|_| execute);
         let clock = execution.as_ref().map_or_else(|| Clock::starting(now), |how| how.clock(now));
         let clock = time.map_or(clock, |time| time.clock).not_before(last_at, now);
@@ -614,7 +637,7 @@ impl Runs {
             self.work.post(id.clone(), mail, reply);
         }
         self.known.insert(id.clone(), Entry::Live(live));
-        // After the mail: whoever resumes a run hears what became of it, also if a message cancels it.
+        // After the mail, so that a client that resumes a run gets its reply, even if a message then cancels the run.
         if executes {
             self.work.pass_on_owed(Some(&id));
         }
@@ -622,18 +645,16 @@ impl Runs {
     }
 
     fn share(&mut self, input: CoordinatorInput, reply: Option<ReplyTo>, now: Now) {
-        let retry = Some(To::Coordinator(input.clone()));
+        let retry = To::Coordinator(input.clone());
         let reply = match (self.work.share(input, None, None, now), reply) {
-            (Ok(said), Some(to)) => Some((to, Reply::Published(said.delivered))),
+            (Ok(shared), Some(to)) => Some((to, Reply::Published(shared.delivered))),
             (Err(refused), Some(to)) => Some((to, Reply::NotShared(refused))),
             (_, None) => None,
         };
-        let (number, effects) = (self.work.coordinator_tail.number(), Vec::new());
-        let landing = work::Landing { number, run: None, retry, reply, events: None, effects, again: false };
-        self.work.landings.push_back(landing);
+        self.reply(reply, retry);
     }
 
-    /// Sets the alarm of a run that something happened to, says if it has come to rest, and lets it leave memory if it can.
+    /// Updates the alarm of a run, reports it if it is idle, and removes it from memory if possible.
     fn look_at(&mut self, run: RunId, now: Now) {
         let Some(Entry::Live(live)) = self.known.get_mut(&run) else { return };
         if live.is_broken {
@@ -667,10 +688,10 @@ impl Runs {
             alarm.map(|alarm| self.alarms.insert((alarm, run.clone())));
         }
         live.is_fresh = false;
-        self.look_whether_still(&run);
+        self.check_idle(&run);
     }
 
-    fn look_whether_still(&mut self, run: &RunId) {
+    fn check_idle(&mut self, run: &RunId) {
         let busy = self.is_busy(run);
         let Some(Entry::Live(live)) = self.known.get_mut(run) else { return };
         let caller = live.run.parents().last().cloned();
@@ -696,7 +717,7 @@ impl Runs {
         }
     }
 
-    /// Runs that wait for something that this one holds may wait in vain now.
+    /// Runs that wait for resources of this one may now wait in vain.
     fn touch_waiting(&mut self, run: &RunId) {
         let state = self.work.coordinator.state();
         let first = Asker { run: run.clone(), path: crate::keys::Path::default(), attempt: 0 };
@@ -707,12 +728,12 @@ impl Runs {
         }
     }
 
-    /// Lets the runs leave memory that have done nothing for the longest time.
+    /// Removes the runs from memory that have been idle for the longest time.
     fn evict(&mut self, now: Now) {
         while self.still.len() > self.still_max {
             let Some(run) = self.still.pop_front() else { return };
             let Some(Entry::Live(live)) = self.known.get(&run) else { continue };
-            // It may be in the list again, further back.
+            // It can be in the list again, further back.
             if !live.is_still || !live.agenda.is_empty() || self.still.contains(&run) {
                 continue;
             }
@@ -746,7 +767,7 @@ impl Runs {
         }
     }
 
-    /// Leaves a run alone that contradicts itself.
+    /// Parks a run that contradicts itself.
     fn park(&mut self, run: &RunId) {
         if let Some(Entry::Live(live)) = self.known.get_mut(run) {
             let held = std::mem::take(&mut live.waiting).into_iter().filter_map(|(_, reply)| reply);

@@ -1,20 +1,19 @@
-//! Bugs that Windlass once had, each at its old place. The simulator switches one on to show that it would be found; without the
-//! feature `planted-bugs` none of them is compiled in.
+//! Bugs that Windlass once had, in their original places. The simulator activates them to prove that it finds them.
+//! They are compiled in only with the feature `planted-bugs`.
 
-/// A bug that can be switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     /// A caller's clock jumps ahead by its own age whenever a called run ends.
     CallerClock,
-    /// A gate's or a signal's timer that is more than a minute away is dropped.
+    /// The engine drops the timer of a gate or a signal that is more than a minute away.
     FarTimers,
-    /// Mail that arrives while a run is loaded is written beside its driver, which carries out nothing of it.
+    /// Mail that arrives while a run is loading is recorded, but its effects are never carried out.
     MailBesideDriver,
-    /// Runs that have failed are loaded at every start.
+    /// Every start loads all failed runs.
     FailedAtStart,
     /// A later record acknowledges an input of the coordinator that was never written.
     EarlyAck,
-    /// A run that rests answers that it is finished.
+    /// A resting run replies that it is finished.
     FinishedAtRest,
 }
 
@@ -34,7 +33,7 @@ thread_local! {
     static PLANTED: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
 }
 
-/// Switches one bug on for this thread.
+/// Activates one bug on this thread.
 #[cfg(feature = "planted-bugs")]
 pub fn plant(bug: Option<Bug>) {
     PLANTED.set(bug);

@@ -1,5 +1,5 @@
-//! Rate limits of a run with a virtual clock. The coordinator lives in the machine's time, so a rate in another time is this run's
-//! alone.
+//! Rate limits of a run with a virtual clock. The coordinator uses the machine's clock, so these limits apply to this
+//! run alone.
 
 use crate::coordinator::{
     Amount, Ask, Asker, Claim, Coordinator, CoordinatorAnswer, CoordinatorEffect, CoordinatorInput,
@@ -12,16 +12,16 @@ use std::collections::BTreeSet;
 pub(super) struct Rates {
     coordinator: Coordinator,
     waiting: BTreeSet<Asker>,
-    /// Askers whose turn has come.
+    /// Askers that were granted their rates.
     passed: BTreeSet<Asker>,
 }
 
-/// What the rate limits say to a question.
+/// The answer of the rate limits.
 pub(super) enum Passed {
-    /// The rest of it is for the coordinator.
+    /// The rest of the request is for the coordinator.
     Through,
     Waits,
-    /// There is no rest.
+    /// The request had no other claims.
     Answered(CoordinatorAnswer),
 }
 
@@ -34,7 +34,7 @@ impl Rates {
         self.coordinator.next_deadline()
     }
 
-    /// Takes the rates out of an ask, and waits for them.
+    /// Removes the rates from a request, and waits for them.
     pub fn pass(&mut self, now: Timestamp, ask: &mut Ask) -> Passed {
         let (rates, rest): (Vec<Claim>, Vec<Claim>) = std::mem::take(&mut ask.claims)
             .into_iter()
@@ -61,7 +61,7 @@ impl Rates {
         if ask.claims.is_empty() { Passed::Answered(CoordinatorAnswer::Granted) } else { Passed::Through }
     }
 
-    /// Time has passed; says whether an asker got through because of it.
+    /// Returns whether an asker was granted its rates because of the time that passed.
     pub fn tick(&mut self, now: Timestamp) -> bool {
         if self.next().is_none_or(|next| next > now) {
             return false;
@@ -71,7 +71,7 @@ impl Rates {
         !self.passed.is_empty()
     }
 
-    /// An asker that was served has used its units and holds nothing else.
+    /// Releases the asker that was granted its rates: it holds nothing else here.
     fn served(&mut self, now: Timestamp, turn: CoordinatorTurn) -> Option<CoordinatorAnswer> {
         let mut denied = None;
         for effect in turn.effects {

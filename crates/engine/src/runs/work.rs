@@ -1,5 +1,4 @@
-//! What all runs of a process have in common: the records on their way to the journal, what happens once they are durable, and the
-//! coordinator.
+//! State shared by all runs of a process: records for the journal, pending effects, and the coordinator.
 
 use super::clock::{Now, Onward};
 use super::mail::{After, Body, Mail, Order, Record, Reply, ReplyTo, Wake};
@@ -14,13 +13,14 @@ use crate::run::Run;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Who acts for the coordinator in what runs are told.
+/// The actor in inputs from the coordinator.
 const COORDINATOR: &str = "limits";
 
-/// The coordinator's stream starts over when this many events have been added, and more than twice as many as it started with.
+/// The coordinator's stream is compacted after this many events, if it has also grown to more than twice its
+/// compacted size.
 const COMPACT_AFTER: usize = 2_000;
 
-/// Mail that has not been delivered.
+/// Undelivered mail.
 #[derive(Debug)]
 pub(super) struct Post {
     pub to: To,
@@ -33,20 +33,20 @@ pub(super) enum To {
     Coordinator(CoordinatorInput),
 }
 
-/// Something that happens as soon as a record is durable.
+/// Effects and replies that wait for a record to become durable.
 #[derive(Debug)]
 pub(super) struct Landing {
-    /// The last record that it rests on: of its run, or of the coordinator. 0 if that was durable before.
+    /// The last record that it depends on, of its run or of the coordinator. 0 if that was already durable.
     pub number: u64,
-    /// None for the coordinator.
+    /// `None` for the coordinator.
     pub run: Option<RunId>,
     /// Delivered again if the record is not written.
     pub retry: Option<To>,
     pub reply: Option<(ReplyTo, Reply)>,
     pub events: Option<Arc<Vec<Event>>>,
-    /// What must be done outside of this process.
+    /// Effects outside of this process.
     pub effects: Vec<Effect>,
-    /// The run has more to decide and takes no mail before this.
+    /// The run has more to decide and accepts no mail before this.
     pub again: bool,
 }
 
@@ -54,24 +54,24 @@ pub(super) struct Landing {
 pub(super) struct Work {
     pub coordinator: Coordinator,
     pub coordinator_tail: After,
-    /// Events since the coordinator's stream started over, and how many that took.
+    /// Events since the last compaction, and the number of events that it wrote.
     coordinator_events: usize,
     snapshot_events: usize,
     onward: Onward,
     pub post: VecDeque<Post>,
-    /// Decided and not yet handed to the journal.
+    /// Records that were not taken yet.
     pub records: Vec<Record>,
     /// The number of the last record.
     pub number: u64,
     pub landings: VecDeque<Landing>,
     pub orders: Vec<Order>,
-    /// Runs that something happened to.
+    /// Runs to check.
     pub touched: BTreeSet<RunId>,
 }
 
-/// The coordinator's answers for the run that asked, and the record that they rest on.
+/// The coordinator's answers to the run that asked, and the record that they depend on.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Shared {
     pub own: Vec<(Asker, CoordinatorAnswer)>,
     pub rests_on: Option<u64>,
     pub delivered: usize,
@@ -94,7 +94,7 @@ impl Work {
         }
     }
 
-    /// The coordinator as its stream tells it, after a write failed.
+    /// Replaces the coordinator after a failed write.
     pub fn replace_coordinator(&mut self, coordinator: Coordinator, tail: Option<u64>, events: usize) {
         (self.coordinator, self.coordinator_tail, self.coordinator_events) =
             (coordinator, After::Stored(tail), events);
@@ -105,7 +105,7 @@ impl Work {
         self.post.push_back(Post { to: To::Run(run, mail), reply });
     }
 
-    /// Adds a record to those that are handed over next, and says its number.
+    /// Adds a record and returns its number.
     pub fn record(
         &mut self,
         run: Option<RunId>,
@@ -119,21 +119,21 @@ impl Work {
         self.number
     }
 
-    /// When the coordinator has to hear that time has passed, by the steady clock.
+    /// When the coordinator must check the time, by the steady clock.
     pub fn coordinator_alarm(&self, now: Now) -> Option<u64> {
         let mut onward = self.onward;
         let due = self.coordinator.next_deadline()?;
         Some(now.steady.saturating_add(due.since(onward.read(now)).0))
     }
 
-    /// Hands an input to the coordinator. Answers for `own` come back; everything else is put into the mail of the run it concerns.
+    /// Sends an input to the coordinator. Returns answers for `own`, and mails all others to their runs.
     pub fn share(
         &mut self,
         input: CoordinatorInput,
         needs: Option<u64>,
         own: Option<&RunId>,
         now: Now,
-    ) -> Result<Said, CoordinatorRefused> {
+    ) -> Result<Shared, CoordinatorRefused> {
         let at = self.onward.read(now);
         let turn = self.coordinator.handle(at, input)?;
         if !turn.events.is_empty() {
@@ -149,19 +149,19 @@ impl Work {
             }
         }
         let rests_on = Some(self.coordinator_tail.number()).filter(|number| *number > 0);
-        let mut said = Said { rests_on, ..Said::default() };
+        let mut shared = Shared { rests_on, ..Shared::default() };
         for effect in turn.effects {
             match effect {
                 CoordinatorEffect::Answer { asker, answer } if own == Some(&asker.run) => {
-                    said.own.push((asker, answer));
+                    shared.own.push((asker, answer));
                 }
                 effect => {
-                    said.delivered += usize::from(matches!(effect, CoordinatorEffect::Deliver { .. }));
+                    shared.delivered += usize::from(matches!(effect, CoordinatorEffect::Deliver { .. }));
                     self.pass_on(effect, rests_on);
                 }
             }
         }
-        Ok(said)
+        Ok(shared)
     }
 
     fn coordinator_record(&mut self, events: Vec<CoordinatorEvent>, needs: Option<u64>) {
@@ -187,7 +187,7 @@ impl Work {
         }
     }
 
-    /// Everything that the coordinator owes, or what it owes one run.
+    /// Delivers everything that the coordinator owes to all runs or to one.
     pub fn pass_on_owed(&mut self, only: Option<&RunId>) {
         for effect in self.coordinator.outstanding() {
             let run = match &effect {
@@ -201,19 +201,19 @@ impl Work {
         }
     }
 
-    /// Takes back what was granted to something that does not need it any more.
+    /// Releases resources that were granted to an asker that no longer needs them.
     pub fn give_back(&mut self, asker: Asker, now: Now) {
         let release = CoordinatorInput::Release { asker, used: Amount::default(), end: End::Attempt };
         self.tell(release, now);
     }
 
-    /// Hands the coordinator an input that it never refuses.
+    /// Sends the coordinator an input that it never refuses.
     pub fn tell(&mut self, input: CoordinatorInput, now: Now) {
         let refused = self.share(input, None, None, now).is_err();
         debug_assert!(!refused, "only caps and resets are refused");
     }
 
-    /// Releases what a run holds and does not need any more: its last owner died before it could.
+    /// Releases resources that a run no longer needs, because its last owner died before it could.
     pub fn settle(&mut self, run: &Run, now: Now) {
         let first = Asker { run: run.id().clone(), path: Path::default(), attempt: 0 };
         let state = self.coordinator.state();
@@ -225,6 +225,15 @@ impl Work {
         for asker in over {
             let (used, end) = run.ended(&asker);
             self.tell(CoordinatorInput::Release { asker, used, end }, now);
+        }
+        // A step between two attempts is not an asker, but owns its idempotency keys.
+        let owned = self.coordinator.state().key_owners.range((run.id().clone(), Path::default())..);
+        let owned = owned.map(|((owner, path), _)| (owner, path)).take_while(|(owner, _)| *owner == run.id());
+        let over: Vec<Path> =
+            owned.filter(|(_, path)| run.is_over(path)).map(|(_, path)| path.clone()).collect();
+        for path in over {
+            let asker = Asker { run: run.id().clone(), path, attempt: 0 };
+            self.tell(CoordinatorInput::Release { asker, used: Amount::default(), end: End::Over }, now);
         }
         if run.outcome().is_some() {
             self.tell(CoordinatorInput::Gone { run: run.id().clone() }, now);

@@ -1,4 +1,4 @@
-//! What happens when records are durable, and when they are not.
+//! Durable and lost records.
 
 use super::live::{Holder, Turn};
 use super::mail::{Found, Mail, Order, Reply};
@@ -13,21 +13,22 @@ use crate::outcome::{Failure, Outcome};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// A write failed. Nothing is decided until everything that rests on it has been read again.
+/// The recovery from a failed write. The scheduler decides nothing until everything that depends on the write has
+/// been read again.
 #[derive(Debug, Default)]
 pub(super) struct Stall {
-    /// Mail to deliver afterwards, in order.
+    /// Mail to deliver afterward, in order.
     mail: VecDeque<Post>,
-    /// The runs that have to be read again.
+    /// The runs to read again.
     runs: BTreeSet<RunId>,
     coordinator: bool,
-    /// Reading has begun: no batch is on its way any more.
+    /// Reading has begun, because no batch is in progress.
     reading: bool,
-    /// The number of the last batch's last record.
+    /// The number of the last record of the last batch.
     until: u64,
     /// Runs that were read meanwhile for other reasons.
     pub loads: Vec<(RunId, Found)>,
-    /// Answers that a planted bug sends too early.
+    /// Replies that a planted bug sends too early.
     early: Vec<Landing>,
 }
 
@@ -40,7 +41,7 @@ impl Stall {
 }
 
 impl Runs {
-    /// The batch that ends with this record is durable, and so is every batch before it that did not fail.
+    /// Marks the batch that ends with this record as durable, together with all earlier batches that did not fail.
     pub fn written(&mut self, through: u64, now: Now) {
         self.resolved = self.resolved.max(through);
         if self.stall.is_some() {
@@ -50,7 +51,7 @@ impl Runs {
         self.advance(now);
     }
 
-    /// The batch from one record through another cannot be written, because one record of it is too large. The attempt that it
+    /// Handles a batch that cannot be written because one of its records is too large. The attempt that the record
     /// reports fails instead.
     pub fn unstorable(
         &mut self,
@@ -82,13 +83,12 @@ impl Runs {
         self.failed(from, through, handed_over.max(through), now);
     }
 
-    /// The batch from one record through another was not written. `handed_over` is the last record of the last batch that was handed
-    /// over.
+    /// Handles a batch that was not written. `handed_over` is the last record of the last batch that was taken.
     pub fn failed(&mut self, from: u64, through: u64, handed_over: u64, now: Now) {
         self.resolved = self.resolved.max(through);
         let mut stall = self.stall.take().unwrap_or_default();
         stall.until = handed_over;
-        // Records that were not handed over yet rest on those that were lost.
+        // Records that were not taken yet depend on the lost ones.
         let unsent = self.work.records.first().map_or(u64::MAX, |record| record.number);
         self.work.records.clear();
         let lost = |number: u64| (from..=through).contains(&number) || number >= unsent;
@@ -141,7 +141,7 @@ impl Runs {
         }
     }
 
-    /// Reads the coordinator and the touched runs again, once no batch is on its way any more.
+    /// Reads the coordinator and the affected runs again, after all batches have finished.
     fn read_again(&mut self) {
         let Some(stall) = &mut self.stall else { return };
         if stall.reading || self.resolved < stall.until {
@@ -165,7 +165,7 @@ impl Runs {
             .retain(|run| matches!(known.get(run), Some(Entry::Loading(loading)) if loading.was.is_some()));
     }
 
-    /// The coordinator's stream was read again.
+    /// Handles the result of reading the coordinator's stream.
     pub fn loaded_coordinator(
         &mut self,
         coordinator: Coordinator,
@@ -177,20 +177,20 @@ impl Runs {
         if let Some(stall) = &mut self.stall {
             stall.coordinator = false;
         }
-        self.go_on(now);
+        self.end_stall(now);
         self.advance(now);
     }
 
-    /// A run was read again.
+    /// Marks a run as read again.
     pub(super) fn recovered(&mut self, run: &RunId, now: Now) {
         if let Some(stall) = &mut self.stall {
             stall.runs.remove(run);
         }
-        self.go_on(now);
+        self.end_stall(now);
     }
 
-    /// Everything was read again: runs ask again for what they wait for, and the mail is delivered.
-    fn go_on(&mut self, now: Now) {
+    /// Continues after everything was read: runs repeat their requests, and the mail is delivered.
+    fn end_stall(&mut self, now: Now) {
         let done = |stall: &Stall| stall.reading && !stall.coordinator && stall.runs.is_empty();
         let Some(stall) = self.stall.take_if(|stall| done(stall)) else { return };
         let present: Vec<RunId> = self.known.present().cloned().collect();
@@ -218,7 +218,7 @@ impl Runs {
         }
     }
 
-    /// Carries out what rests on durable records. Says whether anything did.
+    /// Carries out everything that waited for durable records. Returns whether there was anything.
     pub(super) fn land(&mut self, now: Now) -> bool {
         let mut landed = false;
         while let Some(landing) = self.work.landings.pop_front_if(|landing| landing.number <= self.resolved) {
@@ -245,8 +245,8 @@ impl Runs {
         let at =
             events.as_ref().and_then(|events| events.last()).map_or(live.run.last_at(), |event| event.at);
         if let Some(events) = events {
-            let seq = live.told + 1;
-            live.told += events.len() as u64;
+            let seq = live.durable + 1;
+            live.durable += events.len() as u64;
             self.work.orders.push(Order::Happened { run: run.clone(), seq, events });
         }
         let mut turn = Turn { live, work: &mut self.work, now };

@@ -1,4 +1,4 @@
-//! The ways back: a failed run is opened again, a gate sends steps back, a wait gets its signal.
+//! Reopening a failed run, sending steps back from a gate, and delivering signals.
 
 use super::{Because, List, Misfit, Phase, Place, Role, RunClock, Sleep, Stage, State, Within};
 use crate::event::Repeated;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use windlass_ir::Value;
 
 impl State {
-    /// Opens settled instances again: a scope continues where it was, a leaf starts over. `paths` names scopes before what is
-    /// inside them.
+    /// Reopens settled instances: a scope continues where it was, a leaf starts over. `paths` lists scopes before the
+    /// steps inside them.
     pub(super) fn reopen(&mut self, paths: &[Path], inputs: &Value) -> Result<(), Misfit> {
         let settled = |path: &Path| self.find(path).filter(|place| self.at(*place).is_settled());
         let places: Option<Vec<Place>> = paths.iter().map(settled).collect();
@@ -19,12 +19,12 @@ impl State {
         (self.stop, self.clock, self.hooks.ended) = (None, RunClock::None, false);
         self.roots.clear_ends();
         places.iter().for_each(|place| self.reopen_one(*place));
-        self.look_for_cancelled(None);
-        places.iter().for_each(|place| self.look_for_cancelled(Some(*place)));
+        self.find_cancelled(None);
+        places.iter().for_each(|place| self.find_cancelled(Some(*place)));
         for place in places {
             match self.at(place).phase {
                 Phase::Waiting => self.count_needs(place),
-                _ => self.go_on(place),
+                _ => self.continue_scope(place),
             }
         }
         Ok(())
@@ -34,12 +34,12 @@ impl State {
         let failed = matches!(self.at(place).outcome(), Some(Outcome::Failed(_)));
         self.failures -= u64::from(failed);
         if let Some(trace) = self.trace(place) {
-            trace.ended_at = None;
+            (trace.ended_at, trace.is_undone) = (None, false);
         }
         let instance = self.at_mut(place);
         instance.attempts_before = instance.attempts;
         instance.stop = None;
-        // What belongs to the end of it is done once more at the next end.
+        // `finally` and undo steps run again at the next end.
         instance.lists.retain(|list| list.role == Role::Body);
         instance.lists.iter_mut().for_each(List::clear_ends);
         let entered = match instance.within.as_deref_mut() {
@@ -70,8 +70,8 @@ impl State {
         }
     }
 
-    /// What a person has cancelled stays cancelled.
-    fn look_for_cancelled(&mut self, scope: Option<Place>) {
+    /// Steps that a person canceled stay canceled.
+    fn find_cancelled(&mut self, scope: Option<Place>) {
         let is_cancelled = |place: &Place| matches!(self.at(*place).outcome(), Some(Outcome::Cancelled(_)));
         let cancelled =
             self.list(scope, Role::Body).and_then(|list| list.places().find(|place| is_cancelled(place)));
@@ -80,15 +80,15 @@ impl State {
         }
     }
 
-    /// A scope that is open again continues with the steps inside; if none is open, it is complete.
-    fn go_on(&mut self, place: Place) {
+    /// Continues a reopened scope with its open steps, or completes it if there are none.
+    fn continue_scope(&mut self, place: Place) {
         self.open_frames(place);
         if self.list(Some(place), Role::Body).is_none_or(|list| list.open == 0) {
             self.index.attention.insert(place);
         }
     }
 
-    /// A leaf that is open again waits for what it needs and is not done.
+    /// Makes a reopened leaf wait for its open dependencies.
     fn count_needs(&mut self, place: Place) {
         if self.at(place).phase != Phase::Waiting {
             return;
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// The steps from the one that a gate goes back to up to the gate itself are done once more, as new instances.
+    /// Creates new instances of the steps from the target up to the gate.
     pub(super) fn send_back(
         &mut self,
         gate: Place,
@@ -121,7 +121,7 @@ impl State {
         let asks = matches!(self.at(gate).phase, Phase::Gate(_));
         let old: Option<Vec<(Place, u32)>> = old.collect();
         let old = old.filter(|old| asks && old.iter().any(|(place, _)| *place == gate));
-        let old = old.ok_or_else(|| self.misfit_at(gate, "a gate that asks, and steps beside it"))?;
+        let old = old.ok_or_else(|| self.misfit_at(gate, "an open gate, and steps of the same list"))?;
         self.leave_open(gate);
         let because = Arc::new(Because { failure: because.clone(), undo: Value::Null });
         let around = parent.map_or_else(Path::default, |place| self.at(place).path.clone());
@@ -146,7 +146,7 @@ impl State {
         Ok(())
     }
 
-    /// How many attempts were made at the same step before a gate sent it back.
+    /// The number of attempts at the same step before a gate sent it back.
     pub fn attempts_in_earlier_passes(&self, path: &Path) -> u32 {
         let Some(place) = self.find(path) else { return 0 };
         let instance = self.at(place);
@@ -156,7 +156,7 @@ impl State {
         earlier.map(|place| self.at(place).attempts).sum()
     }
 
-    /// What has not started and needs a step that is done once more waits for it.
+    /// Makes steps that have not started wait for the new instance of their dependency.
     fn wait_again(&mut self, place: Place, repeated: &[(Place, bool)]) {
         let program = self.program(place).clone();
         for dependent in program.dependents(self.at(place).step) {
@@ -176,7 +176,7 @@ impl State {
         }
     }
 
-    /// A gate that sends back is over without an outcome: another instance stands in its place.
+    /// Closes a gate that sends steps back without an outcome, because a new instance replaces it.
     fn leave_open(&mut self, gate: Place) {
         self.timers.drop_all(gate);
         self.index.attention.remove(&gate);
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    /// A wait has got what it waited for.
+    /// Delivers a value to a wait.
     pub(super) fn got(&mut self, place: Place, value: &Value) -> Result<(), Misfit> {
         match &mut self.at_mut(place).phase {
             Phase::Wait(Sleep { signal: Some(_), got: got @ None, .. }) => *got = Some(value.clone()),

@@ -1,12 +1,11 @@
-//! Events that cannot happen to a run in its present state. Each is an error where it would be applied, so no event is
-//! skipped.
+//! Errors for events that cannot happen in the current state of a run.
 
 use super::{Doing, Phase, Place, Stage, State};
 use crate::event::Event;
 use crate::keys::Path;
 
-/// An event that cannot happen to its run: the journal does not belong to the plan, or it was edited. In a live run it is a
-/// bug of the engine.
+/// An event that cannot happen to its run: the journal belongs to another plan, or it was edited. In a live run it is
+/// a bug in the engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("event `{event}` at {path} contradicts the events before it: expected {expected}, found {found}")]
 pub struct Contradiction {
@@ -16,7 +15,7 @@ pub struct Contradiction {
     pub found: String,
 }
 
-/// What an event needed, and what there was instead.
+/// The state that an event needs, and the actual one.
 #[derive(Debug)]
 pub(super) struct Misfit {
     expected: &'static str,
@@ -36,12 +35,10 @@ impl Misfit {
 }
 
 impl State {
-    /// Refuses an event unless the run can take it.
     pub(super) fn need(&self, fits: bool, expected: &'static str) -> Result<(), Misfit> {
         if fits { Ok(()) } else { Err(self.misfit(expected)) }
     }
 
-    /// Refuses an event unless the step can take it.
     pub(super) fn need_at(&self, place: Place, fits: bool, expected: &'static str) -> Result<(), Misfit> {
         if fits { Ok(()) } else { Err(self.misfit_at(place, expected)) }
     }
@@ -68,10 +65,10 @@ impl State {
                 Doing::Aborting(_) => "being stopped",
                 Doing::Between { .. } => "between two attempts",
             },
-            Phase::Gate(_) => "a gate that asks",
+            Phase::Gate(_) => "an open gate",
             Phase::Wait(_) => "waiting for time or a signal",
             Phase::Joined(_) => "waiting for a step with the same key",
-            Phase::Entered => "under way with steps inside",
+            Phase::Entered => "in progress with inner steps",
             Phase::Settled(_) => "settled",
         };
         let step = &self.program(place).step(instance.step).id;

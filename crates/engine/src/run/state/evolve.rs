@@ -1,9 +1,9 @@
-//! The one function that changes a run. Every legal pair of a state and an event is here and in the methods it calls; any
+//! The only function that changes a run. It and the methods it calls accept every legal pair of state and event; any
 //! other pair is a contradiction.
 
 use super::{
-    Abort, Asked, Asking, Attempt, Conclusion, Contradiction, Doing, Misfit, Phase, Place, Role, RunClock,
-    Sleep, Stage, State, Stop, Unread, Within, folder_in,
+    Abort, Asked, Asking, Attempt, CancelRequest, Conclusion, Contradiction, Doing, FailedAttempt, GateVote,
+    HookTrace, Misfit, Phase, Place, Role, RunClock, Sleep, Stage, State, Stop, Unread, Within, folder_in,
 };
 use crate::event::{Assignment, Decision, Event, Question, Waiting, What};
 use crate::keys::{Path, Reason, Timestamp};
@@ -13,16 +13,18 @@ use windlass_ir::expr::{FanOutRule, StepId};
 use windlass_ir::workflow::{Action, CallMode, Kind};
 use windlass_ir::{Duration, Value};
 
-const ACTION: &str = "an action that is due for this attempt";
+const ACTION: &str = "an action with this attempt due";
 const OF_STEP: &str = "an event of a step";
 
-/// Applies one event. After an error the state is useless: part of the event may have been applied.
+/// Applies one event. After an error, drop the state: part of the event may have been applied.
 pub fn evolve(state: &mut State, event: &Event) -> Result<(), Contradiction> {
     state.last_at = state.last_at.max(event.at);
     let path = event.what.path();
     let applied = match (&state.stage, &event.what) {
         (Stage::New, what) => state.start(what, event.at),
-        (Stage::Running | Stage::Concluded(_), what) if path.is_some_and(Path::is_hook) => state.around(what),
+        (Stage::Running | Stage::Concluded(_), what) if path.is_some_and(Path::is_hook) => {
+            state.around(what, event.at)
+        }
         (Stage::Running, what) if path.is_some_and(Path::is_run) => state.whole(what, event.at),
         (Stage::Running, what) => state.inside(what, event.at),
         (Stage::Concluded(outcome), what) => {
@@ -53,14 +55,13 @@ impl State {
         Ok(())
     }
 
-    /// An event of a hook.
-    fn around(&mut self, what: &What) -> Result<(), Misfit> {
-        const UNDER_WAY: &str = "a hook under way";
+    /// Applies an event of a hook.
+    fn around(&mut self, what: &What, at: Timestamp) -> Result<(), Misfit> {
+        const UNDER_WAY: &str = "a running hook";
         match what {
             What::Scheduled { path, attempt, delivery, assignment, .. } => {
                 let new = assignment.as_ref().filter(|_| !self.hooks.open.contains_key(path));
-                let assignment =
-                    new.ok_or_else(|| self.misfit("a hook that has not begun, with its work"))?;
+                let assignment = new.ok_or_else(|| self.misfit("a new hook with its work"))?;
                 self.count_hook();
                 let hook = Attempt {
                     attempt: *attempt,
@@ -71,14 +72,23 @@ impl State {
                     again: None,
                 };
                 self.hooks.open.insert(path.clone(), hook);
+                if let Some(trace) = &mut self.trace {
+                    let (assignment, started_at) = (Some(assignment.clone()), Some(at));
+                    let hook = HookTrace { assignment, started_at, ..HookTrace::default() };
+                    trace.hooks.insert(path.clone(), hook);
+                }
             }
-            // A hook is not handed out again, so its notes are of no use.
+            // A hook is dispatched only once, so its notes are not needed.
             What::Noted { path, .. } => self.need(self.hooks.open.contains_key(path), UNDER_WAY)?,
             What::Settled(settled) => {
                 if self.hooks.open.remove(&settled.path).is_none() {
-                    // A hook whose work cannot be rendered fails without having begun.
+                    // A hook that cannot be rendered fails without starting.
                     self.need(matches!(settled.outcome, Outcome::Failed(_)), UNDER_WAY)?;
                     self.count_hook();
+                }
+                if let Some(trace) = &mut self.trace {
+                    let hook = trace.hooks.entry(settled.path.clone()).or_default();
+                    (hook.ended_at, hook.outcome) = (Some(at), Some(settled.outcome.clone()));
                 }
             }
             _ => return Err(self.misfit(OF_STEP)),
@@ -99,7 +109,7 @@ impl State {
                 Ok(())
             }
             What::Closed => {
-                self.need(self.hooks.open.is_empty(), "no hook under way")?;
+                self.need(self.hooks.open.is_empty(), "no running hook")?;
                 if let Stage::Concluded(outcome) = &self.stage {
                     self.stage = Stage::Closed(outcome.clone());
                 }
@@ -114,7 +124,7 @@ impl State {
         self.roots.active.is_empty() && self.roots.open as usize == self.roots.unstarted.len()
     }
 
-    /// An event at the path of the run itself.
+    /// Applies an event at the path of the run itself.
     fn whole(&mut self, what: &What, at: Timestamp) -> Result<(), Misfit> {
         match what {
             What::Admitted { attempt, .. } => {
@@ -140,14 +150,14 @@ impl State {
             }
             What::TimerFired { reason: Reason::Timeout, .. } => {
                 let is_up = matches!(self.clock, RunClock::Until(until) if until <= at);
-                self.need(is_up, "a run whose time is up")?;
+                self.need(is_up, "a run that has timed out")?;
                 self.clock = RunClock::Over;
                 self.stop_run(&Stop::unwind("the run took too long"));
             }
-            What::CancelRequested { why, .. } => {
+            What::CancelRequested { why, by, .. } => {
                 self.stop_run(&Stop::unwind(why.clone()));
                 if let Some(trace) = &mut self.trace {
-                    trace.cancel_requested = true;
+                    trace.cancel.get_or_insert(CancelRequest { by: by.clone(), why: why.clone(), at });
                 }
             }
             _ => return Err(self.misfit(OF_STEP)),
@@ -155,14 +165,14 @@ impl State {
         Ok(())
     }
 
-    /// An event of a run in progress: of a step, or one without a path.
+    /// Applies an event of a step, or one without a path, to a run in progress.
     fn inside(&mut self, what: &What, at: Timestamp) -> Result<(), Misfit> {
         match what {
             What::Started { .. } => return Err(self.misfit("a run that has not started")),
             What::Reopened { .. } | What::Closed => return Err(self.misfit("a run that has ended")),
             What::Kept(kept) => {
                 let is_new = self.is_untouched() && !self.kept.contains_key(&kept.path);
-                self.need(is_new, "a run that has not begun, and a path that is kept once")?;
+                self.need(is_new, "a run that has not begun, and a path without a kept result")?;
                 self.completed = self.completed.max(kept.order + 1);
                 self.kept.insert(kept.path.clone(), Arc::new((**kept).clone()));
             }
@@ -199,7 +209,7 @@ impl State {
                 let place = self.working(path, at)?;
                 self.at_mut(place).notes.insert(key.clone(), value.clone());
             }
-            What::AttemptFailed { path, attempt, delay, .. } => {
+            What::AttemptFailed { path, attempt, failure, delay } => {
                 let place = self.target(path, at)?;
                 let fits = self.at(place).attempt().is_some_and(|current| {
                     let may_fail = matches!(current.doing, Doing::Running | Doing::Aborting(Abort::Timeout));
@@ -210,6 +220,13 @@ impl State {
                 self.at_mut(place).give_back(at);
                 if let Some(trace) = self.trace(place) {
                     trace.delays.push(*delay);
+                    trace.failures.push(FailedAttempt {
+                        attempt: *attempt,
+                        started_at: trace.attempt_at.unwrap_or(at),
+                        ended_at: at,
+                        failure: failure.clone(),
+                        delay: *delay,
+                    });
                 }
                 self.timers.set(place, Reason::Retry, at.plus(*delay));
             }
@@ -243,17 +260,18 @@ impl State {
             What::Decided { id, path, by, value } => {
                 let place = self.target(path, at)?;
                 let Phase::Gate(asking) = &mut self.at_mut(place).phase else {
-                    return Err(self.misfit_at(place, "a gate that asks"));
+                    return Err(self.misfit_at(place, "an open gate"));
                 };
                 asking.votes.push((by.clone(), value.clone()));
                 self.decisions.entry(path.clone()).or_default().push((id.clone(), by.clone()));
                 if let Some(trace) = self.trace(place) {
                     trace.decided = Some(value.clone());
+                    trace.votes.push(GateVote { by: by.clone(), at, value: value.clone() });
                 }
             }
             What::Signalled { id, name, value, path, .. } => {
                 let is_new = self.signals.ids.insert(id.clone());
-                self.need(is_new, "a signal that has not come before")?;
+                self.need(is_new, "a new signal")?;
                 match path {
                     Some(path) => {
                         let place = self.target(path, at)?;
@@ -267,13 +285,13 @@ impl State {
             }
             What::CancelRequested { path, why, inside: true, .. } => {
                 let place = self.target(path, at)?;
-                self.need_at(place, self.at(place).phase == Phase::Entered, "a step with others inside")?;
+                self.need_at(place, self.at(place).phase == Phase::Entered, "a step with inner steps")?;
                 self.stop_scope(Some(place), &Stop::unwind(why.clone()));
             }
             What::CancelRequested { path, why, inside: false, .. } => {
                 let place = self.target(path, at)?;
                 let is_open = !matches!(self.at(place).phase, Phase::Settled(_) | Phase::Dormant);
-                self.need_at(place, is_open, "a step that has not settled and was called for")?;
+                self.need_at(place, is_open, "an open step")?;
                 self.stop_instance(place, &Stop { by_person: true, ..Stop::unwind(why.clone()) });
             }
             What::Paused { reached: true, .. } => {
@@ -331,18 +349,17 @@ impl State {
         Ok(())
     }
 
-    /// The step at a path.
     fn target(&mut self, path: &Path, at: Timestamp) -> Result<Place, Misfit> {
         let place = self.find(path).ok_or_else(|| Misfit::new("a step at this path", "none"))?;
         self.show(place, at);
         Ok(place)
     }
 
-    /// The step at a path, with an attempt that an executor works on.
+    /// The step at a path, if an executor works on it.
     fn working(&mut self, path: &Path, at: Timestamp) -> Result<Place, Misfit> {
         let place = self.target(path, at)?;
         let works = matches!(self.at(place).doing(), Some(Doing::Running | Doing::Aborting(_)));
-        self.need_at(place, works, "a step with an attempt under way")?;
+        self.need_at(place, works, "a step with a running attempt")?;
         Ok(place)
     }
 
@@ -373,7 +390,7 @@ impl State {
             (Decision::Items { items: Value::List(items), at_once, in_order }, Kind::ForEach(_))
                 if is_ready =>
             {
-                // Older journals do not say it.
+                // Journals of earlier versions omit it.
                 let in_order = in_order.unwrap_or(program.plan.semantics.fan_out == FanOutRule::InOrder);
                 self.enter_items(place, items, *at_once, in_order, at);
             }
@@ -383,23 +400,23 @@ impl State {
             (Decision::Again { number, input, delay }, Kind::Action(Action::Task(task))) => {
                 let is_next = is_running && *number == self.at(place).rounds + 1;
                 let fits = is_next && task.rounds.is_some();
-                self.need_at(place, fits, "a task at work before its next round")?;
+                self.need_at(place, fits, "a running task with another round")?;
                 self.again(place, *number, input, *delay, at)?;
             }
             (Decision::Gate(question), Kind::Gate(_)) => {
                 let asks = is_ready || matches!(self.at(place).phase, Phase::Gate(_));
-                self.need_at(place, asks, "a gate that is ready to start or asks")?;
+                self.need_at(place, asks, "a gate that is ready to start or open")?;
                 self.ask(place, question, at);
             }
             (Decision::Wait(waiting), Kind::Wait(_)) if is_ready => self.sleep(place, waiting, at),
             (Decision::Fragment { plan, inputs, env }, Kind::Action(Action::Call(call))) => {
                 let fits = is_running && call.mode == CallMode::Inline;
-                self.need_at(place, fits, "a call at work that runs inside this run")?;
+                self.need_at(place, fits, "a running call inside this run")?;
                 self.enter_fragment(place, plan, inputs, &env.0, at)?;
             }
             (Decision::Planned { plan, .. }, Kind::Action(Action::Task(task))) => {
                 let fits = is_running && task.planner.is_some();
-                self.need_at(place, fits, "a task at work that may add steps")?;
+                self.need_at(place, fits, "a running task that may add steps")?;
                 self.add_planned(place, plan)?;
             }
             (Decision::TakenOver { by, failure }, _) => self.take_over(place, by, failure, at)?,
@@ -410,7 +427,12 @@ impl State {
                 let list = list.ok_or_else(|| self.misfit_at(place, "a guard whose body has ended"))?;
                 self.open_list(Some(place), Role::Finally, unit, list);
             }
-            (Decision::Undo { because, uncertain }, _) => self.undo(place, because, *uncertain)?,
+            (Decision::Undo { because, uncertain }, _) => {
+                self.undo(place, because, *uncertain)?;
+                if let Some(trace) = self.trace(place) {
+                    trace.is_undone = true;
+                }
+            }
             (Decision::Finish { outcome }, Kind::Finish(_)) => {
                 let fits = self.finish.is_none() && self.at(place).is_settled();
                 self.need_at(place, fits, "a step that ends the run, and no other before it")?;
@@ -444,7 +466,7 @@ impl State {
         self.open_list(Some(place), Role::Body, unit, list);
     }
 
-    /// A gate asks, for the first time or again.
+    /// Opens a gate, for the first time or again.
     fn ask(&mut self, place: Place, question: &Question, at: Timestamp) {
         self.begin(place, at);
         if let Some(name) = &question.empties {
@@ -465,7 +487,7 @@ impl State {
         self.set_phase(place, Phase::Wait(Sleep { signal, on_wall, got: None }));
     }
 
-    /// The instance no longer waits to be started.
+    /// Removes the instance from the steps that wait to start.
     pub(super) fn begin(&mut self, place: Place, at: Timestamp) {
         let instance = self.at_mut(place);
         instance.started_at.get_or_insert(at);
@@ -483,7 +505,7 @@ impl State {
         self.note_seen(place);
     }
 
-    /// A run that shares anything from its start on must be admitted.
+    /// A run that shares resources from its start must be admitted.
     fn apply(&mut self) {
         if !self.shares.claims.is_empty() {
             self.admission.requests += 1;
@@ -492,7 +514,7 @@ impl State {
         }
     }
 
-    /// An attempt asks for its slots or is handed out.
+    /// Starts an attempt, which asks for its slots or is dispatched.
     fn attempt(
         &mut self,
         place: Place,
@@ -531,7 +553,7 @@ impl State {
         if let Some(trace) = self.trace(place) {
             trace.assignment = Some(assignment.clone());
             if doing == Doing::Running {
-                trace.attempts = attempt;
+                (trace.attempts, trace.attempt_at) = (attempt, Some(at));
                 trace.started_at.get_or_insert(at);
             }
         }
@@ -557,19 +579,18 @@ impl State {
         matches!(self.kind(place), Kind::Action(_)) && self.at(place).frame.is_none()
     }
 
-    /// Whether everything inside a scope has settled.
     pub(super) fn is_done_inside(&self, place: Place) -> bool {
         self.list(Some(place), Role::Body).is_some_and(|list| list.open == 0)
     }
 
-    /// An attempt is over and another one will follow.
+    /// Ends an attempt that another one follows.
     fn between(&mut self, place: Place) {
         self.timers.drop_all(place);
         self.index.attention.remove(&place);
         self.set_doing(place, Doing::Between { lost: false, due: false });
     }
 
-    /// A job was lost: its attempt can be handed out again at once.
+    /// Makes a lost attempt due again at once.
     fn redeliver(&mut self, place: Place, started: bool) {
         if let Phase::Attempt(attempt) = &mut self.at_mut(place).phase {
             attempt.losses += u32::from(started);
@@ -577,7 +598,7 @@ impl State {
         self.set_doing(place, Doing::Between { lost: true, due: true });
     }
 
-    /// A round of a task is over and the next one follows.
+    /// Ends a round of a task that another one follows.
     fn again(
         &mut self,
         place: Place,

@@ -1,4 +1,4 @@
-//! Items and rounds: each is an instance of the step that has the loop, with the steps of the body inside.
+//! Items and rounds. Each is an instance of the loop or fan-out, with the steps of the body inside.
 
 use super::{Items, List, Misfit, Phase, Place, Role, Rounds, State, Within};
 use crate::keys::Timestamp;
@@ -29,7 +29,7 @@ impl State {
         self.list(Some(place), Role::Body).is_some_and(|list| list.halted.is_some())
     }
 
-    /// Begins as many items as may be worked on at once.
+    /// Opens as many items as may run at once.
     pub(super) fn open_frames(&mut self, place: Place) {
         loop {
             let open = self.list(Some(place), Role::Body).map_or(0, |list| list.open);
@@ -96,13 +96,13 @@ impl State {
             Kind::Repeat(repeat) => repeat.body.clone(),
             _ => Vec::new(),
         };
-        // What an earlier run has done is settled as a whole.
+        // A kept item settles as a whole.
         self.open_list(Some(frame), Role::Body, unit, if is_kept { &[] } else { &body });
         self.index.attention.remove(&place);
         frame
     }
 
-    /// What an item or round leaves behind; the next item begins.
+    /// Stores the result of an item or round, and opens the next item.
     pub(super) fn frame_settled(&mut self, frame: Place) {
         let instance = self.at(frame);
         let (Some(number), Some(place)) = (instance.frame, instance.parent) else { return };
@@ -112,7 +112,7 @@ impl State {
             Some(Outcome::Continue(_) | Outcome::Skipped(_) | Outcome::Cancelled(_)) | None => (None, false),
         };
         if result.is_some() && self.forgets() && !self.program(frame).can_undo() {
-            // No step in it looks for its steps anymore.
+            // The lookup by name is only for steps inside the item.
             self.at_mut(frame).seen = None;
         }
         if let Some(Within::Items(items)) = self.at_mut(place).within.as_deref_mut() {
@@ -126,13 +126,13 @@ impl State {
         }
         self.open_frames(place);
         if self.forgets() && matches!(self.kind(place), Kind::ForEach(_)) {
-            // The decisions after this event may still read the item, which may be the last one that was opened again.
+            // Decisions after this event may still read the item, which may be the last reopened one.
             let before = self.done_item.replace(frame).filter(|before| *before != frame);
             before.into_iter().for_each(|item| self.forget(item));
         }
     }
 
-    /// Gives back the memory of an item or round that is done, where its result is all that is asked for from now on.
+    /// Frees the memory of a finished item or round if only its result is still needed.
     fn forget(&mut self, frame: Place) {
         let instance = self.at(frame);
         let Some(parent) = instance.parent else { return };
@@ -143,7 +143,7 @@ impl State {
         let (unit, mut inside, mut seen) = (instance.unit, vec![frame], 0);
         while let Some(place) = inside.get(seen) {
             let instance = self.at(*place);
-            // What is not settled may still report, and what the coordinator granted must be released with its result.
+            // An open step may still report, and granted resources must be released with its result.
             let is_over = matches!(instance.phase, Phase::Settled(_) | Phase::Dormant);
             if !is_over || instance.unit != unit || instance.asks > 0 {
                 return;

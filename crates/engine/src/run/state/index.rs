@@ -1,5 +1,6 @@
-//! The instances that something can move on, by what moves them. Which sets an instance is in follows from its phase, and only
-//! this file says how. `attention`, `stopping` and `delayed` also depend on what happened to it; settling ends all three.
+//! Sets of instances by what they wait for. An instance belongs to sets according to its phase, and only this module
+//! updates them. `attention`, `stopping` and `delayed` also depend on events; settling an instance removes it from
+//! all three.
 
 use super::{Attempt, Doing, Phase, Place, State};
 use crate::run::program::Lane;
@@ -7,28 +8,28 @@ use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Index {
-    /// Instances that can start, in the order in which they came into being, by what they wait for.
+    /// Instances that can start, in order of creation, by the limits that apply to them.
     pub ready: BTreeSet<Place>,
     pub ready_actions: BTreeSet<Place>,
     pub ready_agents: BTreeSet<Place>,
     /// Steps whose next attempt is due. They keep their slot, so they wait for no other step.
     pub due: BTreeSet<Place>,
-    /// Attempts under way, and steps between two attempts.
+    /// Running attempts, and steps between two attempts.
     pub jobs: BTreeSet<Place>,
-    /// How many of them are agents.
+    /// The number of agents among them.
     pub agents: u32,
-    /// Attempts that wait for what runs share.
+    /// Attempts that wait for the coordinator.
     pub waiting: BTreeSet<Place>,
-    /// Attempts that were told to stop and have no grace timer yet.
+    /// Aborted attempts without a grace timer.
     pub ungraced: BTreeSet<Place>,
-    /// Gates that ask.
+    /// Gates that wait for a decision.
     pub asking: BTreeSet<Place>,
-    /// Waits that listen or sleep.
+    /// Open waits.
     pub sleeping: BTreeSet<Place>,
-    /// Instances to be settled as canceled.
+    /// Instances to settle as canceled.
     pub stopping: BTreeSet<Place>,
-    /// Instances that something happened to: scopes that are complete, gates and waits whose time is up, attempts whose grace
-    /// is over.
+    /// Instances to look at: complete scopes, gates and waits that timed out, and attempts whose grace period is
+    /// over.
     pub attention: BTreeSet<Place>,
     /// Loops between two rounds.
     pub delayed: BTreeSet<Place>,
@@ -109,7 +110,7 @@ impl State {
         instance.phase = phase;
     }
 
-    /// The only way to change what an attempt is doing.
+    /// The only way to change the activity of an attempt.
     pub(super) fn set_doing(&mut self, place: Place, doing: Doing) {
         if let Phase::Attempt(Attempt { doing: before, .. }) = &mut self.instances.at_mut(place).phase {
             self.index.stop_doing(place, before);
@@ -118,7 +119,7 @@ impl State {
         }
     }
 
-    /// A step that has joined another one does the work itself after all.
+    /// Lets a step that waited for another one with the same key do the work itself.
     pub(super) fn make_startable(&mut self, place: Place) {
         let lane = self.program(place).lane(self.at(place).step);
         self.index.lane(lane).insert(place);

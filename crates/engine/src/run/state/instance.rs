@@ -1,4 +1,4 @@
-//! One step at one path: where it stands in the run, what it is doing, and what it remembers.
+//! One step at one path: its position in the run, its phase and its data.
 
 use super::{List, Role, Stop};
 use crate::coordinator::{Amount, Claim};
@@ -24,60 +24,60 @@ impl Place {
 /// One step at one path, or one item or round of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
-    /// Which of the workflows of this run it belongs to: the run's own is 0.
+    /// The index of its workflow in this run; the run's own is 0.
     pub unit: u32,
     pub step: StepId,
     pub path: Path,
     pub parent: Option<Place>,
-    /// Which list of the parent it stands in.
+    /// The list of the parent that it belongs to.
     pub role: Role,
-    /// The number of the item or round that this is.
+    /// The number of the item or round, if this is one.
     pub frame: Option<u32>,
-    /// How many times it was begun: more than once after a gate has sent it back.
+    /// The number of times a gate has started it.
     pub pass: u32,
-    /// How often it has sent others back, as a gate.
+    /// How often this gate has sent steps back.
     pub sent_back: u32,
-    /// Needs that have not settled.
+    /// The number of dependencies that have not settled.
     pub pending: u32,
     pub phase: Phase,
-    /// How it continues with the steps inside, once it was entered.
+    /// The progress of the steps inside, once it was entered.
     pub within: Option<Box<Within>>,
     pub lists: Vec<List>,
     pub notes: IndexMap<Arc<str>, Value>,
-    /// Attempts made before the step was opened again, or in earlier rounds: they count for identity, not for its policy.
+    /// Attempts before the step was reopened, or in earlier rounds. They count for identity, not for its policy.
     pub attempts_before: u32,
     pub attempts: u32,
     pub rounds: u32,
     pub started_at: Option<Timestamp>,
-    /// Why it runs at all, or again: a failure that it takes over, something that it undoes, a no at a gate.
+    /// Why it runs, or runs again: a failure that it handles, a step that it undoes, or a rejection at a gate.
     pub because: Option<Arc<Because>>,
     pub stop: Option<Stop>,
-    /// The key of the work that it does for others as well.
+    /// The key under which it does work for other steps, too.
     pub key: Option<Arc<str>>,
-    /// What it has asked for and not given back.
+    /// The resources that it asked for and has not released.
     pub asked: Option<Asked>,
-    /// How often it has asked.
+    /// The number of requests.
     pub asks: u32,
-    /// The last time that it has given back what it asked for, and what that cost.
+    /// The number of the last request that it released, and the cost.
     pub gave_back: Option<(u32, Amount)>,
-    /// The steps of this item that have settled, for those that read by name.
+    /// The settled steps of this item, for lookup by name.
     pub seen: Option<HashMap<StepId, Place>>,
 }
 
-/// What a step can be told about why it runs.
+/// The reason that expressions of a step can read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Because {
     /// `step`, `class`, `message` and `detail`.
     pub failure: Value,
-    /// `step` and `output` of what is undone.
+    /// `step` and `output` of the step to undo.
     pub undo: Value,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// It runs only when it is called for.
+    /// It runs only on demand.
     Dormant,
-    /// Something it needs has not settled.
+    /// A dependency has not settled.
     Waiting,
     Ready,
     Attempt(Attempt),
@@ -85,7 +85,7 @@ pub enum Phase {
     Wait(Sleep),
     /// Another step with the same key does the work.
     Joined(Arc<str>),
-    /// It has steps inside that are under way; `within` says which way.
+    /// Its inner steps are open; `within` describes them.
     Entered,
     Settled(Settlement),
 }
@@ -97,10 +97,10 @@ pub struct Settlement {
     pub recovered: bool,
 }
 
-/// What an instance with others inside is doing.
+/// The progress of an instance with steps inside.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Within {
-    /// The steps of a list; of an arm, with the value that decided.
+    /// The steps of a list.
     Steps,
     Arm {
         arm: Arc<str>,
@@ -108,7 +108,7 @@ pub enum Within {
     },
     Items(Items),
     Rounds(Rounds),
-    /// It has failed, and another step takes over.
+    /// It failed, and another step handles the failure.
     TakenOver(Failure),
 }
 
@@ -116,25 +116,25 @@ pub enum Within {
 pub struct Items {
     pub items: Arc<[Value]>,
     pub at_once: Option<u32>,
-    /// Whether an item that is done early keeps its slot until all items before it are done.
+    /// Whether a finished item keeps its slot until all items before it are finished.
     pub in_order: bool,
-    /// The first item that has no frame yet.
+    /// The first item that was not opened yet.
     pub next: u32,
-    /// What came of each item that is done.
+    /// The results of finished items.
     pub results: BTreeMap<u32, Value>,
-    /// As many from the first are done, with none missing among them.
+    /// The number of finished items before the first unfinished one.
     pub collected: u32,
-    /// The item that failed first in the order of items.
+    /// The failed item with the lowest number.
     pub failed: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rounds {
-    /// How many have begun.
+    /// The number of rounds begun.
     pub begun: u32,
-    /// The round under way, or the last one.
+    /// The current or last round.
     pub last: Option<Place>,
-    /// What the condition gave when the loop was entered.
+    /// The value of the condition when the loop was entered.
     pub value: Value,
     /// The delay before the next round is over.
     pub due: bool,
@@ -143,16 +143,16 @@ pub struct Rounds {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asking {
     pub question: Box<Question>,
-    /// Who has said yes so far, and with what.
+    /// The approvals so far.
     pub votes: Vec<(Arc<str>, Value)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sleep {
     pub signal: Option<Listening>,
-    /// The instant on the wall clock that it waits for.
+    /// The wall-clock instant that it waits for.
     pub on_wall: Option<Timestamp>,
-    /// What was delivered.
+    /// The value that was delivered.
     pub got: Option<Value>,
 }
 
@@ -168,20 +168,20 @@ pub struct Attempt {
     pub again: Option<Value>,
 }
 
-/// What an attempt has asked the coordinator for.
+/// A request of an attempt to the coordinator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// Which time it asks, from 1.
+    /// The number of the request, starting at 1.
     pub number: u32,
     pub since: Timestamp,
-    /// When it was handed out.
+    /// When the attempt was dispatched.
     pub begun: Option<Timestamp>,
-    /// What it said that it has cost.
+    /// The cost it reported.
     pub spent: Option<Amount>,
 }
 
 impl Asked {
-    /// What it has cost until now: what it said, but at least one call, and the time that it took where it did not say.
+    /// The cost so far: as reported, but at least one call, and the elapsed time if none was reported.
     pub fn used(&self, now: Timestamp) -> Amount {
         let Some(begun) = self.begun else { return Amount::default() };
         let spent = self.spent.unwrap_or_default();
@@ -195,21 +195,26 @@ impl Attempt {
     pub fn spends(&self) -> bool {
         self.assignment.claims.iter().any(|claim| matches!(claim, Claim::Spend { .. }))
     }
+
+    /// Whether it has an idempotency key that runs share.
+    pub fn has_shared_key(&self) -> bool {
+        self.assignment.claims.iter().any(|claim| matches!(claim, Claim::Key { .. }))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Doing {
-    /// It waits for what runs share, or has it and is not handed out yet.
+    /// It waits for the coordinator, or was granted its request and is not dispatched yet.
     Asking {
         granted: bool,
     },
     Running,
-    /// Told to stop, because it took too long or the run is being cancelled.
+    /// Must stop, because it timed out or the run was canceled.
     Aborting(Abort),
-    /// Between two attempts. A job that was lost is the same attempt once more.
+    /// Between two attempts, or between two deliveries of a lost one.
     Between {
         lost: bool,
-        /// The next one can be handed out.
+        /// The next one can be dispatched.
         due: bool,
     },
 }
@@ -250,7 +255,7 @@ impl Instance {
         }
     }
 
-    /// Returns the slots that it asked for.
+    /// Releases the resources that it asked for.
     pub(super) fn give_back(&mut self, at: Timestamp) {
         if let Some(asked) = self.asked.take() {
             self.gave_back = Some((asked.number, asked.used(at)));

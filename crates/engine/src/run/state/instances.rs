@@ -1,4 +1,4 @@
-//! All instances of a run, by number. One that is forgotten gives its memory back and keeps its number.
+//! All instances of a run, by number. A forgotten instance frees its memory but keeps its number.
 
 use super::{Instance, Phase, Place, Role, Settlement};
 use crate::keys::Path;
@@ -9,7 +9,7 @@ use windlass_ir::expr::StepId;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instances {
     all: Vec<Option<Box<Instance>>>,
-    /// Stands for every forgotten instance: a step that is done.
+    /// Represents every forgotten instance: a completed step.
     gone: Box<Instance>,
 }
 
@@ -20,7 +20,7 @@ impl Default for Instances {
 }
 
 impl Instances {
-    /// As many as there have ever been.
+    /// The number of instances ever created.
     pub fn count(&self) -> u32 {
         u32::try_from(self.all.len()).expect("a run has fewer than 2^32 step instances")
     }
@@ -35,7 +35,7 @@ impl Instances {
         self.all[place.index()].as_deref().unwrap_or(&self.gone)
     }
 
-    /// What is done to one that is forgotten is forgotten, too.
+    /// Changes to a forgotten instance are discarded.
     pub fn at_mut(&mut self, place: Place) -> &mut Instance {
         match &mut self.all[place.index()] {
             Some(instance) => instance,
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forgotten_counts_as_done_and_keeps_its_number() {
+    fn a_forgotten_instance_counts_as_done_and_keeps_its_number() {
         let mut instances = Instances::default();
         let instance = |name: &str| {
             let path = Path::default().child(name.into(), None);
@@ -75,6 +75,6 @@ mod tests {
         instances.at_mut(second).attempts = 1;
         assert!(instances.at(first).is_settled());
         assert_eq!((instances.at(second).attempts, instances.at(second).is_settled()), (1, false));
-        assert_eq!(instances.at_mut(first).attempts, 0, "nothing is done to what is gone");
+        assert_eq!(instances.at_mut(first).attempts, 0, "changes to a forgotten instance are discarded");
     }
 }

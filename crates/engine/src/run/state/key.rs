@@ -1,4 +1,4 @@
-//! Work that is shared by key within the run: the first step with a key does it, and the others take over its result.
+//! Idempotency keys within the run: the first step with a key does the work, and the others use its result.
 
 use super::{Misfit, Phase, Place, State};
 use crate::event::Assignment;
@@ -10,7 +10,7 @@ use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held {
-    /// The owner does the work, if there is one yet; the others wait.
+    /// The owner does the work, if there is one; the others wait.
     Pending {
         owner: Option<Place>,
         waiting: VecDeque<Place>,
@@ -41,7 +41,7 @@ impl State {
         self.need_at(place, fits, "a step that is ready to start")?;
         let last_at = self.last_at;
         self.begin(place, last_at);
-        // Should it do the work itself in the end, that is when it starts.
+        // If it does the work itself later, it starts then.
         self.at_mut(place).started_at = None;
         if let Some(trace) = self.trace(place) {
             trace.started_at.get_or_insert(last_at);
@@ -54,7 +54,7 @@ impl State {
         Ok(())
     }
 
-    /// What the end of a step means for the key that it had, or waited for.
+    /// Updates the key that a settled step owned or waited for.
     pub(super) fn answer_key(&mut self, place: Place, outcome: &Outcome, at: Timestamp) {
         let waited_for = match &self.at(place).phase {
             Phase::Joined(key) => Some(key.clone()),
@@ -79,7 +79,7 @@ impl State {
                 self.keys.insert(key, Held::Kept { value: value.clone(), until });
                 self.answered.extend(waiters);
             }
-            // Failures are never kept: the next one tries for itself.
+            // Failures are not kept: the next step tries again.
             Outcome::Continue(_) | Outcome::Failed(_) | Outcome::Skipped(_) | Outcome::Cancelled(_) => {
                 *owner = None;
                 match waiting.front().copied() {

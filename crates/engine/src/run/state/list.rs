@@ -1,4 +1,5 @@
-//! Steps that stand side by side: they become ready as what they need settles, and together they make a scope complete.
+//! Lists of steps in one scope. A step becomes ready when its dependencies settle, and the scope is complete when all
+//! steps have settled.
 
 use super::{Abort, Because, Doing, Instance, Misfit, Phase, Place, Settlement, State, Stop, Unit, Within};
 use crate::event::{AddedPlan, Settled};
@@ -11,21 +12,21 @@ use windlass_ir::Value;
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
 
-/// Which list of a step another one stands in.
+/// The list of a parent that an instance belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     #[default]
     Body,
-    /// What takes over its failure.
+    /// The step that handles its failure.
     TakeOver,
-    /// What is done whatever became of it.
+    /// The steps that always run after the body.
     Finally,
-    /// What undoes it.
+    /// The steps that undo it.
     Undo,
 }
 
 impl Role {
-    /// What a step is called in a list of this role: its id, unless it has none of its own and would be taken for the body.
+    /// The name of a step in a list of this role: its id, unless it is unnamed and would be confused with the body.
     pub fn name_of(self, program: &Program, step: StepId) -> Arc<str> {
         match (self, program.step(step).implicit) {
             (Self::Finally, true) => "finally".into(),
@@ -35,34 +36,34 @@ impl Role {
     }
 }
 
-/// The steps of one scope, or of the run itself; or the frames of a loop.
+/// The steps of one scope or of the run, or the items or rounds of a loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List {
     pub role: Role,
     first: u32,
     pub count: u32,
-    /// Instances that stand in the place of the first one of their step, by their place in the list.
+    /// Later instances that replace the first one of their step, by index in the list.
     instead: BTreeMap<u32, Place>,
-    /// Instances of steps that were added while it was under way.
+    /// Steps that planners added.
     added: BTreeSet<Place>,
-    /// Those that have neither settled nor are dormant.
+    /// The number of steps that are neither settled nor dormant.
     pub open: u32,
     /// Neither started nor settled.
     pub unstarted: BTreeSet<Place>,
     /// Started and not settled.
     pub active: BTreeSet<Place>,
-    /// Nothing new is started in it.
+    /// It starts no more steps.
     pub draining: bool,
-    /// The step whose failure ends this list.
+    /// The step whose failure ended this list.
     pub halted: Option<Place>,
-    /// The first step because of which this list has failed, ended by it or not.
+    /// The first step that failed this list, whether or not it ended it.
     pub failed: Option<Place>,
-    /// The first step that was cancelled.
+    /// The first step that was canceled.
     pub cancelled: Option<Place>,
 }
 
 impl List {
-    /// The instance of the step at this place of the list.
+    /// The current instance of the step at this index.
     pub fn place(&self, number: u32) -> Option<Place> {
         match self.instead.get(&number) {
             Some(place) => Some(*place),
@@ -70,7 +71,7 @@ impl List {
         }
     }
 
-    /// Nothing that happened in it has ended it.
+    /// Forgets how the list ended.
     pub(super) fn clear_ends(&mut self) {
         (self.draining, self.halted, self.failed, self.cancelled) = (false, None, None, None);
     }
@@ -85,14 +86,14 @@ impl List {
         self.added.remove(&frame);
     }
 
-    /// All of them, in the order of the file and then in the order in which they were added.
+    /// All instances: in file order, then in the order in which planners added them.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         (0..self.count).filter_map(|number| self.place(number)).chain(self.added.iter().copied())
     }
 }
 
 impl State {
-    /// Makes instances of a list of steps. Steps that need nothing are ready at once.
+    /// Creates instances for a list of steps. Those without dependencies are ready at once.
     pub(super) fn open_list(&mut self, scope: Option<Place>, role: Role, unit: u32, steps: &[StepId]) {
         let program = self.units[unit as usize].program.clone();
         let first = self.instances.count();
@@ -101,7 +102,7 @@ impl State {
         for step in steps {
             let name = role.name_of(&program, *step);
             let place = self.add(unit, *step, around.child(name, None), scope, role);
-            // Where a step that takes over is the list itself, it was called for.
+            // A step that handles a failure is dormant unless it is the list itself.
             let dormant = program.step(*step).takes_over && matches!(role, Role::Body);
             if dormant {
                 self.set_phase(place, Phase::Dormant);
@@ -126,7 +127,7 @@ impl State {
         }
     }
 
-    /// A new instance, which belongs to no list yet.
+    /// Creates an instance outside of any list.
     pub(super) fn add(
         &mut self,
         unit: u32,
@@ -138,7 +139,7 @@ impl State {
         self.add_instance(Instance::new(unit, step, path, parent, role), false)
     }
 
-    /// A new item or round of the step at a place.
+    /// Creates an item or round of a step.
     pub(super) fn add_frame(&mut self, unit: u32, step: StepId, path: Path, parent: Place) -> Place {
         self.add_instance(Instance::new(unit, step, path, Some(parent), Role::Body), true)
     }
@@ -147,7 +148,7 @@ impl State {
         let place = Place(self.instances.count());
         self.trace_new(place, &instance, is_frame);
         if let Some(before) = self.by_path.insert(instance.path.clone(), place) {
-            // What an earlier instance at this path has done is never mistaken for what this one does, and what it noted is known.
+            // Continue the numbering of the earlier instance at this path, and keep its notes.
             let before = self.at(before);
             (instance.attempts_before, instance.attempts) = (before.attempts, before.attempts);
             instance.notes = before.notes.clone();
@@ -160,7 +161,7 @@ impl State {
     }
 
     pub(super) fn settle(&mut self, place: Place, settled: &Settled, at: Timestamp) -> Result<(), Misfit> {
-        self.need_at(place, self.can_settle(place, settled, at), "a step that can end like this")?;
+        self.need_at(place, self.can_settle(place, settled, at), "a step that can have this outcome")?;
         self.begin(place, at);
         self.timers.drop_all(place);
         self.answer_key(place, &settled.outcome, at);
@@ -174,7 +175,7 @@ impl State {
         }
         self.failures += u64::from(matches!(settled.outcome, Outcome::Failed(_)));
         let (outcome, fails, recovered) = (settled.outcome.clone(), settled.fails, settled.recovered);
-        // Only what failed or was cancelled can be opened again, but what is undone may look back at its items.
+        // Only failed or canceled steps can be reopened, but a step that is undone may read its items.
         let forgets = self.forgets() && !self.program(place).can_undo();
         if let Some(trace) = self.trace(place) {
             (trace.ended_at, trace.abandoned) = (Some(at), settled.abandoned);
@@ -193,7 +194,8 @@ impl State {
         Ok(())
     }
 
-    /// Whether a step can end like this. Before it has started it is only skipped, stopped, kept, or fails to start.
+    /// Whether the step can have this outcome. Before it starts, it can only be skipped, canceled or kept, or fail to
+    /// start.
     fn can_settle(&self, place: Place, settled: &Settled, at: Timestamp) -> bool {
         use Outcome::{Cancelled, Continue, Done, Failed, Skipped};
         let instance = self.at(place);
@@ -237,7 +239,7 @@ impl State {
             && (can_undo || !settled.undoable)
     }
 
-    /// The place of a step that settles now in the order of completion.
+    /// The number of a settling step in the order of completion.
     fn order_of(&mut self, place: Place) -> u64 {
         if let Some(kept) = self.kept.get(&self.at(place).path) {
             return kept.order;
@@ -259,7 +261,7 @@ impl State {
                 if settled.halts {
                     list.halted.get_or_insert(place);
                 }
-                // Items that are under way come to their end; only no further one begins.
+                // Open items finish, but no more items start.
                 if settled.halts && self.at(place).frame.is_none() {
                     let id = self.program(place).step(self.at(place).step).id.clone();
                     self.stop_list(parent, role, &Stop::drain(format!("`{id}` failed")));
@@ -276,7 +278,7 @@ impl State {
         self.undo.is_partial |= unhelpful && matches!(role, Role::Undo | Role::TakeOver);
     }
 
-    /// Those that wait for it are one step further.
+    /// Counts down the open dependencies of the steps that wait for it.
     fn wake_dependents(&mut self, place: Place) {
         let instance = self.at(place);
         let step = instance.step;
@@ -296,7 +298,7 @@ impl State {
         }
     }
 
-    /// The instance of another step of the same list.
+    /// The instance of another step in the same list.
     pub fn beside(&self, place: Place, step: StepId) -> Option<Place> {
         let instance = self.at(place);
         let unit = self.unit(Some(place));
@@ -308,7 +310,7 @@ impl State {
         found.filter(|found| self.at(*found).step == step && self.at(*found).unit == instance.unit)
     }
 
-    /// A scope whose steps have all settled is looked at.
+    /// Marks a scope whose steps have all settled.
     fn look_at_parent(&mut self, place: Place) {
         let (parent, role) = (self.at(place).parent, self.at(place).role);
         if self.list(parent, role).is_none_or(|list| list.open > 0) {
@@ -330,7 +332,7 @@ impl State {
         }
     }
 
-    /// Another step of the same list takes over the failure of this one, as a part of it.
+    /// Starts the step that handles a failure, inside the failed step.
     pub(super) fn take_over(
         &mut self,
         place: Place,
@@ -347,10 +349,11 @@ impl State {
         let program = self.program(place);
         let handler = program.goto(instance.step).filter(|_| is_begun && instance.frame.is_none());
         let handler = handler.filter(|handler| program.step(*handler).id == *by);
-        let expected = "a step under way whose failure this step takes over";
+        let expected = "a started step whose failure this step handles";
         let handler = handler.ok_or_else(|| self.misfit_at(place, expected))?;
-        let because = Because { failure: self.told(place, failure), undo: Value::Null };
-        // Steps that wait for the same work learn that it has failed.
+        let step = &program.step(instance.step).id;
+        let because = Because { failure: failure_value(step, failure), undo: Value::Null };
+        // Steps that wait for the same key must not wait for this one any longer.
         self.answer_key(place, &Outcome::Failed(failure.clone()), at);
         self.enter(place, Within::TakenOver(failure.clone()), at);
         self.timers.drop_all(place);
@@ -359,18 +362,12 @@ impl State {
         Ok(())
     }
 
-    /// What can be known about the failure of a step.
-    fn told(&self, place: Place, failure: &Failure) -> Value {
-        let step = self.program(place).step(self.at(place).step).id.clone();
-        failure_value(&step, failure)
-    }
-
-    /// Undoes what a step did, as a part of it.
+    /// Starts undoing a step, inside that step.
     pub(super) fn undo(&mut self, place: Place, because: &Value, uncertain: bool) -> Result<(), Misfit> {
-        // Mostly the last one.
+        // Usually the last one.
         let order = self.undo.steps.iter().rev().find(|(_, undoable)| **undoable == place);
         let order = order.map(|(order, _)| *order);
-        let order = order.ok_or_else(|| self.misfit_at(place, "a step that can be undone and was not"))?;
+        let order = order.ok_or_else(|| self.misfit_at(place, "a step that can still be undone"))?;
         self.undo.steps.remove(&order);
         let program = self.program(place).clone();
         let step = self.at(place).step;
@@ -394,7 +391,7 @@ impl State {
             Some(Compensation::List(list)) => {
                 let unit = self.at(place).unit;
                 self.open_list(Some(place), Role::Undo, unit, list);
-                // Nothing inside a settled step is looked at by itself.
+                // A settled step needs no attention.
                 self.index.attention.remove(&place);
                 let inner: Vec<Place> =
                     self.list(Some(place), Role::Undo).into_iter().flat_map(List::places).collect();
@@ -409,7 +406,7 @@ impl State {
         Ok(())
     }
 
-    /// The nearest guard with an end of its own that is under way around a step that is undone; else the run.
+    /// The nearest open guard with `finally` steps around a step that is undone, or the run.
     fn undo_waits_for(&self, place: Place) -> Option<Place> {
         let outwards = std::iter::successors(self.at(place).parent, |place| self.at(*place).parent);
         outwards.into_iter().find(|around| {
@@ -418,7 +415,7 @@ impl State {
         })
     }
 
-    /// Makes one instance of a step that runs only when it is called for, inside the one that calls for it.
+    /// Creates an instance of a step that runs on demand, inside the step that needs it.
     fn call_for(&mut self, caller: Place, role: Role, target: StepId, because: Because) {
         let program = self.program(caller).clone();
         let (unit, parent) = (self.at(caller).unit, self.at(caller).parent);
@@ -432,7 +429,7 @@ impl State {
         }
     }
 
-    /// The inside of a call: the steps of another workflow.
+    /// Adds the steps of a called workflow.
     pub(super) fn enter_fragment(
         &mut self,
         place: Place,
@@ -458,7 +455,7 @@ impl State {
         Ok(())
     }
 
-    /// Steps that a worker added, beside the one that added them.
+    /// Adds steps of a planner next to it.
     pub(super) fn add_planned(&mut self, planner: Place, plan: &AddedPlan) -> Result<(), Misfit> {
         let program = self.runnable(plan)?;
         let (parent, role) = (self.at(planner).parent, self.at(planner).role);
@@ -499,7 +496,7 @@ impl State {
         Ok(())
     }
 
-    /// Puts another instance in the place of the one that a step has in its list.
+    /// Replaces the current instance of a step in its list.
     pub(super) fn put_instead(&mut self, parent: Option<Place>, role: Role, number: u32, place: Place) {
         if let Some(list) = self.list_mut(parent, role) {
             list.instead.insert(number, place);
@@ -508,7 +505,7 @@ impl State {
         }
     }
 
-    /// The program of a plan that came with an event.
+    /// The program of a plan in an event.
     fn runnable(&self, plan: &AddedPlan) -> Result<Arc<Program>, Misfit> {
         let unrunnable =
             |error: Unrunnable| Misfit::new("a plan that this version can run", error.to_string());
@@ -516,7 +513,7 @@ impl State {
     }
 }
 
-/// What can be known about a failure.
+/// The readable description of a failure.
 pub fn failure_value(step: &Arc<str>, failure: &Failure) -> Value {
     Value::map([
         ("step", Value::Text(step.clone())),

@@ -1,12 +1,13 @@
-//! The state of a run, and the one function that changes it.
+//! The state of a run, and the only function that changes it.
 //!
-//! `evolve` is shared by live running and replay, so there is no code that restores a run. It never evaluates an
-//! expression, reads a clock or consults a policy: whatever was decided is in the event.
+//! Live runs and replay both use `evolve`, so a run needs no other code to restore it. `evolve` never evaluates an
+//! expression, reads a clock or consults a policy, because the event contains the decision.
 //!
-//! `evolve` applies events, and `contradiction` is the error of one that cannot be applied. `instance` is one step at one path,
-//! `instances` all of them, `index` which of them can move on. `list` holds steps that stand side by side and settles them,
-//! `frame` makes items and rounds, `stop` ends what is under way, `again` opens what was settled, `key` shares work by idempotency key,
-//! `timer` knows the deadlines, `sight` finds the instance that a name stands for, `trace` is what only readers need.
+//! `evolve` applies events, and `contradiction` is the error for an impossible event. `instance` is one step at one
+//! path, `instances` holds all of them, and `index` groups them by what they wait for. `list` holds the steps of a
+//! scope and settles them, `frame` creates items and rounds, `stop` cancels steps, `again` reopens them, `key` shares
+//! work by idempotency key, `timer` holds deadlines, `sight` resolves names to instances, and `trace` is only for
+//! readers.
 
 mod again;
 mod contradiction;
@@ -43,7 +44,7 @@ use std::sync::Arc;
 pub use stop::Stop;
 use timer::Timers;
 use trace::Conclusion;
-pub use trace::Trace;
+pub use trace::{CancelRequest, FailedAttempt, GateVote, HookTrace, Trace};
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Duration, Value};
@@ -56,10 +57,10 @@ pub enum Stage {
     Closed(Outcome),
 }
 
-/// A decision that was taken: its id, and who made it.
+/// An accepted decision: its id and who made it.
 pub type Vote = (Arc<str>, Arc<str>);
 
-/// The time of the run itself. It stands still while nothing but people can move the run.
+/// The timeout of the run. It is suspended while only people can continue the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunClock {
     None,
@@ -68,7 +69,7 @@ pub enum RunClock {
     Over,
 }
 
-/// One workflow of the run: its own, or one that was called and runs inside it.
+/// A workflow in the run: its own, or one that was called and runs inside it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
     pub program: Arc<Program>,
@@ -76,15 +77,15 @@ pub struct Unit {
     pub env: Value,
     /// The folder of its file; null if unknown.
     pub folder: Value,
-    /// The call that it is the inside of.
+    /// The call that it belongs to.
     pub call: Option<Place>,
-    /// The first of its instances, for steps that a worker added.
+    /// The first of its instances, for steps that a planner added.
     pub planned: Option<Place>,
-    /// The instance of each step that settled last, for those that read by name.
+    /// The last settled instance of each step, for lookup by name.
     pub latest: HashMap<StepId, Place>,
 }
 
-/// What was said about where the file of the workflow stands.
+/// The folder of the workflow file, as recorded at the start.
 pub fn folder_in(about: &Value) -> Value {
     about.get("folder").cloned().unwrap_or(Value::Null)
 }
@@ -94,9 +95,9 @@ pub fn folder_in(about: &Value) -> Value {
 pub struct Admission {
     /// No step starts before this instant.
     pub begins_at: Option<Timestamp>,
-    /// The number of the open request for the slots that the run needs.
+    /// The number of the open request for the run's slots.
     pub request: Option<u32>,
-    /// How many requests were made, and when the last one was.
+    /// The number of requests, and the time of the last one.
     pub requests: u32,
     pub requested_at: Timestamp,
 }
@@ -109,7 +110,7 @@ impl Admission {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signals {
-    /// Signals that no wait has taken, in the order of arrival.
+    /// Stored signals, in order of arrival.
     pub unread: Vec<Unread>,
     /// The ids of all signals that arrived.
     pub ids: HashSet<Arc<str>>,
@@ -117,25 +118,25 @@ pub struct Signals {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Undo {
-    /// The steps that can be undone, in the order of completion.
+    /// The steps that can be undone, in order of completion.
     pub steps: BTreeMap<u64, Place>,
-    /// The steps that are being undone, by what waits for that: a guard, or the run.
+    /// The steps being undone, by the guard that waits for it, or `None` for the run.
     pub under_way: BTreeMap<Option<Place>, Place>,
     pub has_begun: bool,
-    /// A step could not be undone, or its failure could not be taken over.
+    /// A step could not be undone, or the step that should handle a failure failed.
     pub is_partial: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hooks {
-    /// The hooks that have not reported.
+    /// Hooks that have not reported.
     pub open: BTreeMap<Path, Attempt>,
     pub begun: u32,
-    /// The hooks of this end of the run were begun.
+    /// The hooks for the current end of the run have started.
     pub ended: bool,
 }
 
-/// A signal that no wait has taken.
+/// A stored signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unread {
     pub id: Arc<str>,
@@ -152,45 +153,45 @@ pub struct State {
     pub shares: Shares,
     pub admission: Admission,
     pub started_at: Timestamp,
-    /// Recorded at the start for the process that executes it.
+    /// The caller's data from the start of the run.
     pub about: Value,
-    /// The time of the last event: `now` is never less.
+    /// The time of the last event, which is the lower bound for `now`.
     pub last_at: Timestamp,
     pub units: Vec<Unit>,
     pub instances: Instances,
     by_path: HashMap<Path, Place>,
-    /// The item that was done last.
+    /// The item that finished last.
     done_item: Option<Place>,
     pub roots: List,
     pub index: Index,
     pub timers: Timers,
     pub paused: bool,
-    /// No process continues the run before someone resumes it.
+    /// The run waits for someone to resume it after its process died.
     pub interrupted: bool,
-    /// The run was told to stop.
+    /// The run must stop.
     pub stop: Option<Stop>,
-    /// How long the run may still take, and whether that time is running.
+    /// The time left until the run times out.
     pub clock: RunClock,
-    /// Decisions that were accepted, by gate.
+    /// Accepted decisions, by gate.
     pub decisions: HashMap<Path, Vec<Vote>>,
     pub signals: Signals,
     pub keys: HashMap<Arc<str>, Held>,
-    /// Steps whose key was answered, in the order in which they joined.
+    /// Steps whose key has a result, in the order in which they joined.
     pub answered: VecDeque<Place>,
     pub kept: HashMap<Path, Arc<Kept>>,
-    /// How far it goes, where that is not to its end.
+    /// Where to stop, if not at the end.
     pub reach: Option<Reach>,
-    /// How many steps have settled: the order of completion.
+    /// The number of settled steps, which gives the order of completion.
     pub completed: u64,
     pub undo: Undo,
-    /// A step that ended the run early, and how.
+    /// The outcome of a step that ended the run early.
     pub finish: Option<Outcome>,
-    /// How many instances have failed.
+    /// The number of failed instances.
     pub failures: u64,
-    /// How many steps were added by workers.
+    /// The number of steps that planners added.
     pub planned: u32,
     pub hooks: Hooks,
-    /// Kept for readers only.
+    /// Present only for readers.
     pub trace: Option<Trace>,
 }
 
@@ -254,8 +255,8 @@ impl State {
         self.instances.at_mut(place)
     }
 
-    /// Nothing new begins and no timer fires.
-    pub fn stands_still(&self) -> bool {
+    /// Whether no step starts and no timer fires.
+    pub fn is_suspended(&self) -> bool {
         self.paused || self.interrupted
     }
 
@@ -263,7 +264,7 @@ impl State {
         self.by_path.get(path).copied()
     }
 
-    /// The workflow that an instance belongs to.
+    /// The workflow of an instance.
     pub fn unit(&self, place: Option<Place>) -> &Unit {
         &self.units[place.map_or(0, |place| self.at(place).unit as usize)]
     }
@@ -276,7 +277,7 @@ impl State {
         &self.program(place).step(self.at(place).step).kind
     }
 
-    /// One of the lists inside an instance, or that of the run.
+    /// One of the lists of an instance, or of the run.
     pub fn list(&self, scope: Option<Place>, role: Role) -> Option<&List> {
         match scope {
             None => (role == Role::Body).then_some(&self.roots),
@@ -291,18 +292,18 @@ impl State {
         }
     }
 
-    /// Whether an instance, or something around it, was told to stop at once.
+    /// Whether an instance or a scope around it must stop at once.
     pub fn is_unwound(&self, place: Place) -> bool {
         self.stop_of(place).is_some_and(|stop| stop.unwind)
     }
 
-    /// Why an instance was told to stop: itself, or the nearest around it. The end of a step continues
-    /// whatever stopped the rest.
+    /// Why an instance must stop: its own stop, or that of the nearest scope around it. `finally` and undo steps
+    /// continue regardless.
     pub fn stop_of(&self, place: Place) -> Option<&Stop> {
         self.at(place).stop.as_ref().or_else(|| self.stop_around(place))
     }
 
-    /// Why what is around an instance was told to stop.
+    /// Why a scope around an instance must stop.
     pub fn stop_around(&self, place: Place) -> Option<&Stop> {
         let mut here = place;
         loop {

@@ -1,11 +1,11 @@
-//! Which instance a step stands for, seen from another one.
+//! Resolves a step to the instance that another instance can read.
 
 use super::{Place, State};
 use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
 
 impl State {
-    /// Remembers an instance as the last one of its step, for those that read by name.
+    /// Stores an instance as the last one of its step, for lookup by name.
     pub(super) fn note_seen(&mut self, place: Place) {
         let instance = self.at(place);
         let (unit, step) = (instance.unit, instance.step);
@@ -31,7 +31,7 @@ impl State {
         self.units[unit as usize].latest.insert(step, place);
     }
 
-    /// The instance of a step that a reader sees. `inside` says that it looks from inside of itself.
+    /// The instance of a step that a reader sees. With `inside`, the reader looks from inside its own scope.
     pub fn seen_from(&self, from: Option<Place>, inside: bool, step: StepId) -> Option<Place> {
         let unit = self.unit(from);
         match unit.program.is_flat() {
@@ -55,7 +55,7 @@ impl State {
                 if let Some(found) = instance.seen.as_ref().and_then(|seen| seen.get(&step)) {
                     return Some(*found);
                 }
-                // Items that are worked on at once do not see each other.
+                // Concurrent items do not see each other.
                 if each.isolated || each.concurrency != Some(1) {
                     return None;
                 }

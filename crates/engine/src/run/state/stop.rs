@@ -1,5 +1,5 @@
-//! The two ways in which things end before their time: drained, where nothing new is started and what runs may finish, and
-//! unwound, where what runs is told to stop as well.
+//! Two ways to stop early: *drain* starts no more steps but lets running ones finish, and *unwind* also aborts
+//! running ones.
 
 use super::{Abort, Attempt, Doing, Phase, Place, Role, State, Within};
 use crate::keys::Reason;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
-    /// What runs is told to stop, too.
+    /// Abort running steps, too.
     pub unwind: bool,
     pub timed_out: bool,
-    /// A person asked for it, so it stays as it is when the rest is opened again.
+    /// A person asked for it, so the step stays canceled when the run is reopened.
     pub by_person: bool,
     pub why: Arc<str>,
 }
@@ -26,7 +26,7 @@ impl Stop {
 }
 
 impl State {
-    /// The whole run is told to stop. When it is told again, so is what belongs to the end of its steps.
+    /// Stops the whole run. A second stop also cancels `finally` and undo steps.
     pub(super) fn stop_run(&mut self, stop: &Stop) {
         (self.paused, self.interrupted) = (false, false);
         let again = self.stop.as_ref().is_some_and(|before| before.unwind);
@@ -44,7 +44,7 @@ impl State {
         }
     }
 
-    /// What is done whatever happened is told to stop, too.
+    /// Stops `finally` steps, too.
     fn stop_ends(&mut self, scope: Option<Place>, stop: &Stop) {
         let active: Vec<Place> = match scope {
             None => self.roots.active.iter().copied().collect(),
@@ -56,7 +56,7 @@ impl State {
         active.into_iter().for_each(|place| self.stop_ends(Some(place), stop));
     }
 
-    /// Nothing new is started in a scope, nor in those inside it.
+    /// Starts no more steps in a scope and the scopes inside it.
     pub(super) fn stop_scope(&mut self, scope: Option<Place>, stop: &Stop) {
         self.stop_list(scope, Role::Body, stop);
         self.stop_list(scope, Role::TakeOver, stop);
@@ -74,7 +74,7 @@ impl State {
         if instance.is_settled() {
             return;
         }
-        // To be told to stop at once is more than to be told to start nothing new.
+        // Unwinding overrides draining.
         if instance.stop.as_ref().is_none_or(|before| stop.unwind && !before.unwind) {
             instance.stop = Some(stop.clone());
         }
@@ -87,7 +87,7 @@ impl State {
                     self.set_doing(place, Doing::Aborting(Abort::Cancel));
                     self.timers.cancel(place, Reason::Timeout);
                 }
-                // Its grace has begun or is about to.
+                // The grace period has begun or is about to.
                 Doing::Aborting(abort) => *abort = Abort::Cancel,
                 Doing::Asking { .. } | Doing::Between { .. } => {
                     self.index.stopping.insert(place);
@@ -96,13 +96,13 @@ impl State {
             Phase::Attempt(Attempt { doing: Doing::Asking { .. }, .. })
                 if instance.rounds == 0 && instance.attempts == instance.attempts_before + 1 =>
             {
-                // However long it has waited for its turn, it has not begun.
+                // An attempt that is still queued has not begun.
                 self.index.stopping.insert(place);
             }
             Phase::Attempt(_) => {}
             Phase::Entered => {
                 let waits = matches!(instance.within.as_deref(), Some(Within::Items(_) | Within::Rounds(_)));
-                // Only the step itself has run out of time, not what is inside.
+                // Only the step itself timed out, not the steps inside.
                 self.stop_scope(Some(place), &Stop { timed_out: false, ..stop.clone() });
                 let idle = self.list(Some(place), Role::Body).is_none_or(|list| list.open == 0);
                 if waits && idle {

@@ -1,4 +1,4 @@
-//! What time brings: a closed list of reasons, one instant for each reason of an instance, one next deadline.
+//! Timers: at most one per instance and reason.
 
 use super::{Abort, Attempt, Doing, Misfit, Phase, Place, State, Stop, Within};
 use crate::keys::{Reason, Timestamp};
@@ -37,7 +37,7 @@ impl Timers {
         }
     }
 
-    /// All instances that time will do something to.
+    /// All instances with timers.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         self.queue.iter().map(|(_, place, _)| *place)
     }

@@ -1,25 +1,66 @@
-//! The part of a run's past that only readers need. A process that executes a run keeps none of it, and forgets items and
-//! rounds that are done.
+//! History that only readers need. A process that executes a run keeps none of it, and forgets finished items and
+//! rounds.
 
 use super::{Instance, List, Place, State};
 use crate::event::{Assignment, Decision, Undone};
 use crate::keys::{Path, Timestamp};
+use crate::outcome::{Failure, Outcome};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use windlass_ir::{Duration, Value};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// The newest instance at each path, in the order in which the paths appeared. An item or round appears with the first
-    /// event in it, however early it was opened.
+    /// The newest instance at each path, in order of appearance. An item or round appears with its first event, not
+    /// when it is opened.
     pub shown: IndexMap<Path, Place>,
-    /// One for each instance, by number.
+    /// By instance number.
     steps: Vec<StepTrace>,
     pub conclusion: Option<Conclusion>,
-    pub cancel_requested: bool,
+    /// The first request to cancel the run.
+    pub cancel: Option<CancelRequest>,
+    /// In the order in which they started.
+    pub hooks: IndexMap<Path, HookTrace>,
 }
 
-/// The last end of the run. It stays known while the run is open again.
+/// Who canceled a run, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CancelRequest {
+    pub by: Arc<str>,
+    pub why: Arc<str>,
+    pub at: Timestamp,
+}
+
+/// A hook. One that could not be rendered has no work.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HookTrace {
+    pub assignment: Option<Arc<Assignment>>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub outcome: Option<Outcome>,
+}
+
+/// An attempt that failed and was followed by another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedAttempt {
+    pub attempt: u32,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    pub failure: Failure,
+    /// Until the next attempt.
+    pub delay: Duration,
+}
+
+/// A decision at a gate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateVote {
+    pub by: Arc<str>,
+    pub at: Timestamp,
+    /// What the gate returns for it.
+    pub value: Value,
+}
+
+/// The last end of the run. It remains after the run is reopened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conclusion {
     pub at: Timestamp,
@@ -29,12 +70,18 @@ pub struct Conclusion {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepTrace {
-    /// When it was handed out or entered; unlike that of the instance, not when it asked for a slot.
+    /// When it was dispatched or entered. Unlike that of the instance, not when it asked for a slot.
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    /// Attempts that were handed out; one that only asked for a slot is not among them.
+    /// Dispatched attempts, not those that only asked for a slot.
     pub attempts: u32,
     pub delays: Vec<Duration>,
+    /// When the last attempt was dispatched.
+    pub attempt_at: Option<Timestamp>,
+    pub failures: Vec<FailedAttempt>,
+    pub votes: Vec<GateVote>,
+    /// Windlass began to undo it.
+    pub is_undone: bool,
     pub assignment: Option<Arc<Assignment>>,
     pub entered: Option<Box<Decision>>,
     pub decided: Option<Value>,
@@ -52,7 +99,7 @@ impl Trace {
 }
 
 impl StepTrace {
-    /// Notes a decision that starts a step.
+    /// Records a decision that starts a step.
     pub(super) fn enter(&mut self, decision: &Decision, at: Timestamp) {
         self.entered = Some(Box::new(decision.clone()));
         self.started_at.get_or_insert(at);
@@ -64,24 +111,33 @@ impl State {
         self.trace.as_mut().map(|trace| &mut trace.steps[place.index()])
     }
 
-    /// Whether instances that no decision needs anymore are given up.
+    /// Whether to forget instances that no decision needs.
     pub(super) fn forgets(&self) -> bool {
         self.trace.is_none()
     }
 
-    /// Makes room for a new instance. It is shown at once unless it is an item or round, or inside one that is not shown.
+    /// Adds an instance. It is shown at once, unless it is an item or round, or inside one that is not shown.
     pub(super) fn trace_new(&mut self, place: Place, instance: &Instance, is_frame: bool) {
         let Some(trace) = &mut self.trace else { return };
         let before = trace.shown.get(&instance.path);
-        let attempts = before.map_or(0, |before| trace.steps[before.index()].attempts);
-        trace.steps.push(StepTrace { attempts, ..StepTrace::default() });
+        // What happened before a gate sent the step back stays visible.
+        let fresh = before.map_or_else(StepTrace::default, |before| {
+            let StepTrace { attempts, failures, votes, .. } = &trace.steps[before.index()];
+            StepTrace {
+                attempts: *attempts,
+                failures: failures.clone(),
+                votes: votes.clone(),
+                ..StepTrace::default()
+            }
+        });
+        trace.steps.push(fresh);
         let around = instance.parent.map(|parent| &self.instances.at(parent).path);
         if !is_frame && around.is_none_or(|around| trace.shown.contains_key(around)) {
             trace.shown.insert(instance.path.clone(), place);
         }
     }
 
-    /// Shows the items and rounds around an instance to which something happens.
+    /// Shows the items and rounds around an instance after its first event.
     pub(super) fn show(&mut self, place: Place, at: Timestamp) {
         let instance = self.instances.at(place);
         let Some(trace) = &mut self.trace else { return };
