@@ -97,19 +97,31 @@ pub enum Error {
     OldSqlite { found: &'static str },
 }
 
+/// What an error affects.
+#[derive(PartialEq)]
+enum Reach {
+    /// One run; all others can continue.
+    Run,
+    /// One call, or the folder as it is.
+    Call,
+    /// This process, which no longer knows the true state of the disk.
+    Process,
+}
+
 impl Error {
-    /// Whether this handle must not be used again: the process has to end and read the true state from the disk.
-    pub fn is_fatal(&self) -> bool {
+    fn reach(&self) -> Reach {
         match self {
-            Self::Io { fatal, .. } => *fatal,
-            Self::NotOwner { .. } | Self::Stopped | Self::Malformed { .. } => true,
             Self::Corrupt { .. }
             | Self::Unreadable { .. }
             | Self::Contradictory { .. }
-            | Self::Orphan { .. }
             | Self::CorruptPlan { .. }
             | Self::UnreadablePlan { .. }
-            | Self::CorruptBlob { .. }
+            | Self::CorruptBlob { .. } => Reach::Run,
+            Self::Io { fatal: true, .. } | Self::NotOwner { .. } | Self::Stopped | Self::Malformed { .. } => {
+                Reach::Process
+            }
+            Self::Io { fatal: false, .. }
+            | Self::Orphan { .. }
             | Self::Unstorable { .. }
             | Self::Older { .. }
             | Self::Forked { .. }
@@ -117,55 +129,25 @@ impl Error {
             | Self::Foreign { .. }
             | Self::Missing { .. }
             | Self::ReadOnly
-            | Self::OldSqlite { .. } => false,
+            | Self::OldSqlite { .. } => Reach::Call,
         }
+    }
+
+    /// Whether this handle must not be used again: the process has to end and read the true state from the disk.
+    pub fn is_fatal(&self) -> bool {
+        self.reach() == Reach::Process
     }
 
     /// Whether only one run is affected and all others can continue.
     pub fn is_of_one_run(&self) -> bool {
-        match self {
-            Self::Corrupt { .. }
-            | Self::Unreadable { .. }
-            | Self::Contradictory { .. }
-            | Self::CorruptPlan { .. }
-            | Self::UnreadablePlan { .. }
-            | Self::CorruptBlob { .. } => true,
-            Self::Orphan { .. }
-            | Self::Unstorable { .. }
-            | Self::Io { .. }
-            | Self::Malformed { .. }
-            | Self::Older { .. }
-            | Self::Forked { .. }
-            | Self::Newer { .. }
-            | Self::Foreign { .. }
-            | Self::Missing { .. }
-            | Self::NotOwner { .. }
-            | Self::ReadOnly
-            | Self::Stopped
-            | Self::OldSqlite { .. } => false,
-        }
+        self.reach() == Reach::Run
     }
 
     /// The record that it is about.
     pub fn place(&self) -> Option<Lsn> {
         match self {
             Self::Corrupt { lsn, .. } | Self::Orphan { lsn } | Self::Unreadable { lsn, .. } => Some(*lsn),
-            Self::Contradictory { .. }
-            | Self::CorruptPlan { .. }
-            | Self::UnreadablePlan { .. }
-            | Self::CorruptBlob { .. }
-            | Self::Unstorable { .. }
-            | Self::Io { .. }
-            | Self::Malformed { .. }
-            | Self::Older { .. }
-            | Self::Forked { .. }
-            | Self::Newer { .. }
-            | Self::Foreign { .. }
-            | Self::Missing { .. }
-            | Self::NotOwner { .. }
-            | Self::ReadOnly
-            | Self::Stopped
-            | Self::OldSqlite { .. } => None,
+            _ => None,
         }
     }
 

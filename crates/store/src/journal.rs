@@ -3,6 +3,7 @@
 
 use crate::blobs::{BlobId, Blobs, ReadBlob};
 use crate::error::Error;
+use crate::ledger::Entry;
 use crate::pending::Pending;
 use crate::record::{self, Values};
 use crate::view::Wake;
@@ -69,6 +70,8 @@ pub struct Append {
     /// Values above 64 KiB that the frame refers to. They are written before the record.
     values: Arc<Values>,
     wake: Wake,
+    /// Changes of the ledger that are written with the record.
+    entries: Vec<Entry>,
     /// The content of the frame, if the caller shared it.
     events: Option<Arc<Vec<Event>>>,
 }
@@ -95,7 +98,17 @@ impl Append {
 
     fn of(run: RunId, prev: Prev, (frame, values): (Arc<[u8]>, Values)) -> Self {
         let (ticket, values) = (Ticket::default(), Arc::new(values));
-        Self { run, prev, needs: None, ticket, frame, values, wake: Wake::Unknown, events: None }
+        Self {
+            run,
+            prev,
+            needs: None,
+            ticket,
+            frame,
+            values,
+            wake: Wake::Unknown,
+            entries: Vec::new(),
+            events: None,
+        }
     }
 
     /// The same as [`Append::new`], except that lists need not parse the record again.
@@ -118,6 +131,12 @@ impl Append {
         Self { wake, ..self }
     }
 
+    /// Changes the ledger if and only if the record is written.
+    #[must_use]
+    pub fn noting(self, entries: Vec<Entry>) -> Self {
+        Self { entries, ..self }
+    }
+
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
     }
@@ -133,6 +152,10 @@ impl Append {
 
     pub(crate) fn values(&self) -> &Values {
         &self.values
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     pub(crate) fn wake(&self) -> Wake {

@@ -1,5 +1,5 @@
-//! The storage of Windlass: the journal of every run, the plans they are pinned to, large values, and rows for lists
-//! of runs.
+//! The storage of Windlass: the journal of every run, the plans they are pinned to, large values, rows for lists of
+//! runs, and a ledger of documents that are written together with records.
 //!
 //! This crate owns durability and nothing else: it stores records without knowing their meaning. Who may write to a
 //! data folder, when a run is executed and what its events say is decided elsewhere. There are two backends:
@@ -16,6 +16,7 @@ mod blobs;
 mod deep;
 mod error;
 mod journal;
+mod ledger;
 mod logs;
 mod memory;
 mod pending;
@@ -30,6 +31,7 @@ mod view;
 pub use blobs::{BLOB_BYTES_MIN, BlobId, Blobs, ReadBlob};
 pub use error::Error;
 pub use journal::{Append, Appended, Journal, Lsn, Prev, Record, Tails, Ticket};
+pub use ledger::{Entry, Ledger};
 pub use logs::{JOB_BYTES_MAX, LogReader, LogWriter, Logs, Printed, Printing};
 pub use pending::Pending;
 pub use plans::{Plans, StoredPlan};
@@ -37,4 +39,6 @@ pub use record::{BODY_BYTES_MAX, FORMAT, named as named_in, read_event};
 #[cfg(feature = "sqlite")]
 pub use sqlite::glance;
 pub use store::{Durability, Options, Store, Tuning};
-pub use view::{Projection, Query, Row, RunRow, View, Wake, fold_all};
+pub use view::{
+    Details, Progress, Projection, Query, Row, RowWait, RowWaitKind, RunRow, View, Wake, fold_all,
+};

@@ -41,7 +41,7 @@ pub struct Printed {
 
 impl Printed {
     /// Whether two entries have the same source and time, and both or neither are text.
-    fn goes_on_with(&self, next: &Self) -> bool {
+    fn continues_with(&self, next: &Self) -> bool {
         let by = |line: &Self| (line.attempt, line.delivery, line.at, line.stream, line.cut);
         let is_text = |line: &Self| std::str::from_utf8(&line.bytes).is_ok();
         by(self) == by(next)
@@ -162,7 +162,7 @@ impl LogWriter {
         let mut together: Option<Printed> = None;
         for line in lines.into_iter().filter_map(|line| self.within_limit(line)) {
             match &mut together {
-                Some(before) if before.goes_on_with(&line) => before.bytes.extend_from_slice(&line.bytes),
+                Some(before) if before.continues_with(&line) => before.bytes.extend_from_slice(&line.bytes),
                 Some(_) | None => together.replace(line).map_or(Ok(()), &mut write)?,
             }
         }

@@ -3,12 +3,13 @@
 use crate::blobs::{BlobId, Blobs, ReadBlob};
 use crate::error::Error;
 use crate::journal::{Append, Appended, Journal, Lsn, Record, Tails};
+use crate::ledger::{Entry, Ledger};
 use crate::pending::Pending;
 use crate::plans::{Plans, StoredPlan};
 use crate::view::{self, Projection, Query, RunRow, View, Wake};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use windlass_engine::RunId;
+use windlass_engine::{RunId, Timestamp};
 
 pub(crate) struct Memory {
     /// Held only within a single call.
@@ -24,12 +25,17 @@ struct State {
     tails: BTreeMap<RunId, (Lsn, Wake)>,
     plans: HashMap<String, StoredPlan>,
     blobs: HashMap<BlobId, Vec<u8>>,
+    documents: BTreeMap<(&'static str, String), Document>,
+    log: Vec<Vec<u8>>,
     /// During a sweep: the values that new records refer to.
     fresh: Option<HashSet<BlobId>>,
     rows: HashMap<RunId, RunRow>,
     /// The number of records in the rows.
     applied: usize,
 }
+
+/// A document of the ledger, and when it may be removed.
+type Document = (Vec<u8>, Option<Timestamp>);
 
 impl Memory {
     pub(crate) fn new(projection: Option<Arc<dyn Projection>>) -> Self {
@@ -93,6 +99,7 @@ impl State {
         let (run, lsn) = (append.run(), Lsn(self.records.len() as u64 + 1));
         self.fresh.iter_mut().for_each(|fresh| fresh.extend(append.values().keys().cloned()));
         self.blobs.extend(append.values().iter().map(|(id, content)| (id.clone(), content.clone())));
+        self.note(append.entries());
         if append.removes() {
             self.tails.remove(run);
             self.rows.remove(run);
@@ -104,6 +111,18 @@ impl State {
             self.tails.insert(run.clone(), (lsn, append.wake()));
         }
         lsn
+    }
+
+    fn note(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            match entry.clone() {
+                Entry::Log(body) => self.log.push(body),
+                Entry::Put { kind, key, body, until } => {
+                    self.documents.insert((kind, key), (body, until));
+                }
+                Entry::Remove { kind, key } => drop(self.documents.remove(&(kind, key))),
+            }
+        }
     }
 
     fn back(&self, run: &RunId, before: Option<Lsn>, limit: usize) -> Vec<Record> {
@@ -245,5 +264,37 @@ impl View for Memory {
         state.applied = 0;
         drop(state);
         self.applied(|_| ())
+    }
+}
+
+impl Ledger for Memory {
+    fn write(&self, entries: Vec<Entry>) -> Pending<()> {
+        self.state().note(&entries);
+        Pending::ready(Ok(()))
+    }
+
+    fn get(&self, kind: &'static str, key: &str) -> Pending<Option<Vec<u8>>> {
+        let found = self.state().documents.get(&(kind, key.to_owned())).map(|(body, _)| body.clone());
+        Pending::ready(Ok(found))
+    }
+
+    fn list(&self, kind: &'static str, after: Option<&str>, limit: usize) -> Pending<Vec<(String, Vec<u8>)>> {
+        let state = self.state();
+        let of_kind = state.documents.iter().filter(|((of, _), _)| *of == kind);
+        let later = of_kind.filter(|((_, key), _)| after.is_none_or(|after| key.as_str() > after));
+        let found = later.take(limit).map(|((_, key), (body, _))| (key.clone(), body.clone())).collect();
+        Pending::ready(Ok(found))
+    }
+
+    fn log(&self, before: Option<u64>, limit: usize) -> Pending<Vec<(u64, Vec<u8>)>> {
+        let state = self.state();
+        let numbered = state.log.iter().enumerate().rev().map(|(index, body)| (index as u64 + 1, body));
+        let earlier = numbered.filter(|(number, _)| before.is_none_or(|before| *number < before));
+        Pending::ready(Ok(earlier.take(limit).map(|(number, body)| (number, body.clone())).collect()))
+    }
+
+    fn expire(&self, now: Timestamp) -> Pending<()> {
+        self.state().documents.retain(|_, (_, until)| until.is_none_or(|until| until > now));
+        Pending::ready(Ok(()))
     }
 }

@@ -3,6 +3,7 @@
 use crate::blobs::Blobs;
 use crate::error::Error;
 use crate::journal::Journal;
+use crate::ledger::Ledger;
 use crate::memory::Memory;
 use crate::pending::Pending;
 use crate::plans::Plans;
@@ -84,6 +85,7 @@ pub struct Store {
     pub plans: Arc<dyn Plans>,
     pub blobs: Arc<dyn Blobs>,
     pub view: Arc<dyn View>,
+    pub ledger: Arc<dyn Ledger>,
     #[cfg(feature = "sqlite")]
     folder: Option<Arc<crate::sqlite::Sqlite>>,
 }
@@ -96,7 +98,8 @@ impl Store {
             journal: memory.clone(),
             plans: memory.clone(),
             blobs: memory.clone(),
-            view: memory,
+            view: memory.clone(),
+            ledger: memory,
             #[cfg(feature = "sqlite")]
             folder: None,
         }
@@ -164,6 +167,7 @@ impl Store {
             plans: folder.clone(),
             blobs: folder.clone(),
             view: folder.clone(),
+            ledger: folder.clone(),
             folder: Some(folder),
         }
     }

@@ -4,8 +4,9 @@
 use crate::error::Error;
 use crate::journal::{Lsn, Record};
 use crate::pending::Pending;
-use std::collections::BTreeMap;
-use windlass_engine::{Event, RunId, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use windlass_engine::{Event, Path, RunId, Timestamp};
 use windlass_ir::RunStatus;
 
 /// What lists show about a run.
@@ -26,10 +27,88 @@ pub struct Row {
     /// The step that the reason is from.
     pub failed_step: Option<String>,
     pub has_failures: bool,
-    /// The steps it waits at, as people see them.
-    pub waiting: Vec<String>,
+    /// Where the run is. Its status depends on it until it ends.
+    pub progress: Progress,
     /// Its inputs as text, up to a searchable length.
     pub inputs: String,
+    pub details: Details,
+}
+
+/// What lists show and no query asks for, stored together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    pub by: Option<String>,
+    /// When it began, if it did not begin at once.
+    pub began_at: Option<Timestamp>,
+    /// The run that called it.
+    pub parent: Option<String>,
+    /// The outermost of the runs that wait for it.
+    pub root: Option<String>,
+    pub retry_of: Option<String>,
+    pub mocked: bool,
+    /// The class and the message of the failure in `reason`.
+    pub failure: Option<(String, String)>,
+    /// Whether everything was undone.
+    pub undone: Option<bool>,
+    /// A gate ended it for good.
+    pub aborted: bool,
+    pub events: u64,
+    /// Where it failed.
+    pub failed_at: Option<Path>,
+    /// What it waits for, up to a limit.
+    pub waits: Vec<RowWait>,
+    /// The outermost steps of its plan, and how many of them are over.
+    pub steps: Option<u32>,
+    pub steps_over: u32,
+}
+
+/// What a run waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowWait {
+    /// As people see it; none for the run itself.
+    pub step: Option<String>,
+    pub kind: RowWaitKind,
+    /// The question, the signal or the called run, up to a readable length.
+    pub message: Option<String>,
+    pub since: Timestamp,
+    pub until: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowWaitKind {
+    Gate,
+    Signal,
+    Run,
+    /// Its start time.
+    Start,
+    /// A slot, before it begins.
+    Slot,
+}
+
+/// Everything that the status of an unfinished run depends on. Sets, so that each event costs the same regardless of
+/// the number of open steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    /// It needs slots before it begins.
+    pub needs_slots: bool,
+    pub awaits_slots: bool,
+    pub awaits_start: bool,
+    pub paused: bool,
+    pub interrupted: bool,
+    /// The steps that wait for a decision, a signal or a called run.
+    pub waiting: BTreeSet<Path>,
+    /// The steps that wait for a slot, a rate or a budget.
+    pub queued: BTreeSet<Path>,
+    /// The steps that advance without outside input.
+    pub moving: BTreeSet<Path>,
+    /// The loops that have begun.
+    pub loops: BTreeSet<Path>,
+    /// The open steps that call a run, and whether it is known.
+    pub calls: BTreeSet<Path>,
+    pub called: BTreeSet<Path>,
 }
 
 impl Row {

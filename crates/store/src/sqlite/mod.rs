@@ -5,6 +5,7 @@ mod backup;
 mod blobs;
 mod codes;
 mod head;
+mod ledger;
 mod queue;
 mod read;
 mod rows;
@@ -15,6 +16,7 @@ mod writer;
 use crate::blobs::{BlobId, Blobs, ReadBlob};
 use crate::error::Error;
 use crate::journal::{Append, Appended, Journal, Lsn, Record};
+use crate::ledger::{Entry, Ledger};
 use crate::pending::{Answer, Pending};
 use crate::plans::{Plans, StoredPlan};
 use crate::store::Options;
@@ -27,7 +29,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tails::Tails;
-use windlass_engine::RunId;
+use windlass_engine::{RunId, Timestamp};
 
 pub(crate) struct Sqlite {
     journal: Readers,
@@ -301,6 +303,31 @@ impl Blobs for Sqlite {
 
     fn sweep(&self, unused: Vec<BlobId>) -> Pending<Vec<BlobId>> {
         self.send(|answer| Command::Sweep(unused, answer))
+    }
+}
+
+impl Ledger for Sqlite {
+    fn write(&self, entries: Vec<Entry>) -> Pending<()> {
+        self.send(|answer| Command::Ledger(entries, answer))
+    }
+
+    fn get(&self, kind: &'static str, key: &str) -> Pending<Option<Vec<u8>>> {
+        let key = key.to_owned();
+        self.journal.ask(move |connection, path| ledger::get(connection, path, kind, &key))
+    }
+
+    fn list(&self, kind: &'static str, after: Option<&str>, limit: usize) -> Pending<Vec<(String, Vec<u8>)>> {
+        let after = after.map(str::to_owned);
+        self.journal
+            .ask(move |connection, path| ledger::list(connection, path, kind, after.as_deref(), limit))
+    }
+
+    fn log(&self, before: Option<u64>, limit: usize) -> Pending<Vec<(u64, Vec<u8>)>> {
+        self.journal.ask(move |connection, path| ledger::log(connection, path, before, limit))
+    }
+
+    fn expire(&self, now: Timestamp) -> Pending<()> {
+        self.send(|answer| Command::Expire(now, answer))
     }
 }
 

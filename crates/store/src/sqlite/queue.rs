@@ -2,17 +2,23 @@
 
 use crate::blobs::BlobId;
 use crate::journal::{Append, Appended};
+use crate::ledger::Entry;
 use crate::pending::Answer;
 use crate::plans::StoredPlan;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use windlass_engine::Timestamp;
 
 pub(super) enum Command {
     Append(Append, Answer<Appended>),
     /// All of them or none.
     AppendAll(Vec<Append>, Answer<Vec<Appended>>),
     Plan(Box<StoredPlan>, Answer<()>),
+    /// Change the ledger.
+    Ledger(Vec<Entry>, Answer<()>),
+    /// Remove documents of the ledger whose time has passed.
+    Expire(Timestamp, Answer<()>),
     /// Remove plans that no run is pinned to.
     ForgetPlans(Vec<String>, Answer<usize>),
     /// From now on, remember which values new records refer to.
@@ -35,6 +41,8 @@ impl Command {
             Self::Append(append, _) => std::slice::from_ref(append),
             Self::AppendAll(appends, _) => appends,
             Self::Plan(..)
+            | Self::Ledger(..)
+            | Self::Expire(..)
             | Self::ForgetPlans(..)
             | Self::BeginSweep(_)
             | Self::Sweep(..)

@@ -302,13 +302,19 @@ pub(super) fn plans(connection: &Connection, path: &Path) -> Result<Vec<String>,
 /// The maximum number of problems listed for a file.
 const FAULTS_MAX: usize = 20;
 
-/// Problems that SQLite itself finds in a file.
+/// Problems that SQLite itself finds in a file, and tables that contradict each other.
 pub(super) fn faults(connection: &Connection, path: &Path) -> Result<Vec<String>, Error> {
     let sql = format!("PRAGMA integrity_check({FAULTS_MAX})");
     let mut statement = connection.prepare(&sql).map_err(of(path))?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0)).map_err(of(path))?;
     let lines: Vec<String> = lines.collect::<rusqlite::Result<_>>().map_err(of(path))?;
-    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    let mut faults: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
+    let both = "SELECT count(*) FROM removed WHERE key IN (SELECT key FROM runs)";
+    let both: i64 = connection.query_row(both, [], |row| row.get(0)).map_err(of(path))?;
+    if both > 0 {
+        faults.push(format!("{both} runs are listed as removed, but still exist"));
+    }
+    Ok(faults)
 }
 
 /// The number of records, and the expected number.

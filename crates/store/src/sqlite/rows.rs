@@ -29,17 +29,17 @@ pub(super) const INDEXES: [(&str, &str); 5] = [
 
 const COLUMNS: &str =
     "run, tail, closed, broken, workflow, dialect, plan, status, started_at, ended_at, reason,
-    has_failures, waiting, inputs, failed_step, key, dialect_status";
+    has_failures, waiting, inputs, failed_step, key, dialect_status, details";
 
 pub(super) const UPDATE: &str =
     "UPDATE runs SET tail = ?2, closed = ?3, broken = ?4, workflow = ?5, dialect = ?6, plan = ?7,
     status = ?8, started_at = ?9, ended_at = ?10, reason = ?11, has_failures = ?12, waiting = ?13, inputs = ?14,
-    failed_step = ?15, wake = ?16, dialect_status = ?17 WHERE key = ?1";
+    failed_step = ?15, wake = ?16, dialect_status = ?17, details = ?18 WHERE key = ?1";
 
 /// A row exists from the run's first record on, and is filled when the rows reach that record.
 pub(super) const RESET: &str = "UPDATE runs SET tail = NULL, closed = NULL, broken = NULL, workflow = NULL, dialect = NULL,
     plan = NULL, status = NULL, started_at = NULL, ended_at = NULL, reason = NULL, has_failures = NULL, waiting = NULL,
-    inputs = NULL, failed_step = NULL, wake = NULL, dialect_status = NULL";
+    inputs = NULL, failed_step = NULL, wake = NULL, dialect_status = NULL, details = NULL";
 
 /// The last record in the rows.
 pub(super) struct Reach {
@@ -111,12 +111,18 @@ pub(super) fn write(
         row.ended_at.map(|at| at.0),
         row.reason,
         row.has_failures,
-        serde_json::Value::from(row.waiting.clone()).to_string(),
+        json(&row.progress),
         row.inputs,
         row.failed_step,
         wake_number(tail.wake),
         row.dialect_status,
+        json(&row.details),
     ])
+}
+
+/// None of these types has a map with keys that are not text, the only thing that JSON refuses.
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 pub(super) fn wake_number(wake: Wake) -> Option<i64> {
@@ -157,9 +163,10 @@ fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<(i64, RunRow)>> 
             ended_at: row.get::<_, Option<i64>>(9)?.map(Timestamp),
             reason: row.get(10)?,
             has_failures: row.get::<_, Option<bool>>(11)?.unwrap_or_default(),
-            waiting: serde_json::from_str(&text(12)?).unwrap_or_default(),
+            progress: serde_json::from_str(&text(12)?).unwrap_or_default(),
             inputs: text(13)?,
             failed_step: row.get(14)?,
+            details: serde_json::from_str(&text(17)?).unwrap_or_default(),
         },
     };
     Ok(Some((key, found)))

@@ -18,8 +18,9 @@ const APPLICATION: i32 = 0x776e_646c;
 /// each of its records has, and contains the row that lists show. A row is filled when the rows reach the run's first
 /// record, and is correct up to the record `rows.applied`; `tail` is the run's last record up to there, and `closed`
 /// is null before. `removed` has the runs whose records are to be deleted, and from which record on. `identity` has
-/// one row: the name of this journal, which copies of it share, and how many records were deleted.
-const MIGRATIONS: [&str; 4] = ["
+/// one row: the name of this journal, which copies of it share, and how many records were deleted. `documents` and
+/// `log` are the ledger.
+const MIGRATIONS: [&str; 6] = ["
     CREATE TABLE journal (lsn INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER, body BLOB NOT NULL);
     CREATE TABLE runs (key INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, tail INTEGER);
     CREATE TABLE idle (run INTEGER PRIMARY KEY, tail INTEGER NOT NULL);
@@ -54,6 +55,13 @@ const MIGRATIONS: [&str; 4] = ["
     CREATE TABLE removed (key INTEGER PRIMARY KEY, at INTEGER NOT NULL);
 ", "
     ALTER TABLE runs ADD COLUMN dialect_status TEXT;
+", "
+    CREATE TABLE documents (kind TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL, until INTEGER,
+        PRIMARY KEY (kind, key)) WITHOUT ROWID;
+    CREATE INDEX documents_until ON documents (until) WHERE until IS NOT NULL;
+    CREATE TABLE log (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
+", "
+    ALTER TABLE runs ADD COLUMN details TEXT;
 "];
 
 /// On macOS a plain flush leaves data in the cache of the disk; elsewhere these settings have no effect.

@@ -7,6 +7,7 @@ mod upkeep;
 use super::blobs::Folder;
 use super::codes::{of, translate};
 use super::head::Heads;
+use super::ledger;
 use super::queue::{Command, Queue, Taken};
 use super::read::{lsn, number};
 use super::rows::{self, digest, seal};
@@ -274,7 +275,9 @@ impl<'c> Writer<'c> {
                     answer.send(reply(&error, only));
                 }
                 Command::AppendAll(_, answer) => answer.send(reply(&error, || staged.appended.pop_front())),
-                Command::Plan(_, answer) => answer.send(reply(&error, || Some(()))),
+                Command::Plan(_, answer) | Command::Ledger(_, answer) | Command::Expire(_, answer) => {
+                    answer.send(reply(&error, || Some(())));
+                }
                 Command::ForgetPlans(_, answer) => {
                     answer.send(reply(&error, || staged.forgotten_plans.pop_front()));
                 }
@@ -330,6 +333,8 @@ impl<'c> Writer<'c> {
                     staged.appended.push_back(appended);
                 }
                 Command::Plan(plan, _) => self.plan(plan)?,
+                Command::Ledger(entries, _) => ledger::write(self.connection, entries)?,
+                Command::Expire(now, _) => ledger::expire(self.connection, *now)?,
                 Command::ForgetPlans(digests, _) => {
                     let mut forgotten = 0;
                     for digest in digests {
@@ -350,7 +355,7 @@ impl<'c> Writer<'c> {
             self.statements.seal.execute([seal(applied, staged.sum)])?;
         }
         #[cfg(test)]
-        self.fail_if_told()?;
+        self.fail_if_planted()?;
         self.statements.commit.execute([])?;
         Ok(staged)
     }
@@ -393,6 +398,7 @@ impl<'c> Writer<'c> {
         };
         let frame = append.sealed(prev);
         self.statements.record.execute((number(at), key, prev.map(number), &frame))?;
+        ledger::write(self.connection, append.entries())?;
         staged.last_seal.clear();
         staged.last_seal.extend(crate::record::seal(&frame));
         staged.bytes += frame.len() as u64;
@@ -555,7 +561,7 @@ impl<'c> Writer<'c> {
     }
 
     #[cfg(test)]
-    fn fail_if_told(&self) -> rusqlite::Result<()> {
+    fn fail_if_planted(&self) -> rusqlite::Result<()> {
         match self.shared.tuning.fault.load(std::sync::atomic::Ordering::Relaxed) {
             0 => Ok(()),
             code => Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)),
@@ -641,18 +647,18 @@ mod tests {
     #[test]
     fn a_failed_batch_is_answered_with_the_error() {
         let fault = Arc::new(AtomicI32::new(0));
-        let told = |code: i32| fault.store(code, Ordering::Relaxed);
+        let plant = |code: i32| fault.store(code, Ordering::Relaxed);
         check("fault", Tuning { fault: fault.clone(), ..Tuning::default() }, |store, open| {
             assert_eq!(append(store, "a", None, 10), Ok(Appended::At(Lsn(1))));
-            told(ffi::SQLITE_FULL);
+            plant(ffi::SQLITE_FULL);
             assert!(is_io(&append(store, "a", Some(1), 10), false));
             // Even a conflict gets the error: the record it was compared with did not become durable.
             assert!(is_io(&append(store, "a", None, 10), false));
-            told(0);
+            plant(0);
             assert_eq!(append(store, "a", Some(1), 10), Ok(Appended::At(Lsn(2))));
-            told(ffi::SQLITE_IOERR_FSYNC);
+            plant(ffi::SQLITE_IOERR_FSYNC);
             assert!(is_io(&append(store, "a", Some(2), 10), true));
-            told(0);
+            plant(0);
             // The disk has space again, but no further write is attempted.
             assert!(is_io(&append(store, "a", Some(2), 10), true));
             let plan = StoredPlan {

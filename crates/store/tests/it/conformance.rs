@@ -3,11 +3,13 @@
 use crate::support::*;
 use windlass_engine::{CoordinatorEvent, CoordinatorWhat, Event, RunId, Timestamp};
 use windlass_ir::{RunStatus, Value};
-use windlass_store::{Append, Appended, BlobId, Error, Lsn, Prev, Query, Record, Store, StoredPlan, Wake};
+use windlass_store::{
+    Append, Appended, BlobId, Entry, Error, Lsn, Prev, Query, Record, Store, StoredPlan, Wake,
+};
 
 type Check = fn(&mut dyn Backend);
 
-const CHECKS: [(&str, Check); 24] = [
+const CHECKS: [(&str, Check); 25] = [
     ("numbers rise without gaps", numbers_rise),
     ("a wrong tail is a conflict", wrong_tail),
     ("a conflict affects no other run", one_conflict),
@@ -18,7 +20,7 @@ const CHECKS: [(&str, Check); 24] = [
     ("the coordinator has a stream beside the runs", coordinator),
     ("histories are read in both directions", histories),
     ("tails are found again", tails_again),
-    ("a finished run can go on", finished_goes_on),
+    ("a finished run can go on", finished_continues),
     ("runs that wait long are not lost", low_water),
     ("large records", large_records),
     ("many runs", many_runs),
@@ -32,6 +34,7 @@ const CHECKS: [(&str, Check); 24] = [
     ("runs can be removed", removal),
     ("plans can be removed", plan_removal),
     ("values that no record refers to can be removed", sweeps),
+    ("the ledger changes together with a record", ledger),
 ];
 
 fn check(backend: impl Fn() -> Box<dyn Backend>) {
@@ -218,7 +221,7 @@ fn histories(backend: &mut dyn Backend) {
         push(&store, &b, key);
     }
     let back = |before: Option<u64>, limit| {
-        told(&store.journal.back(&a, before.map(Lsn), limit).wait().expect("records"))
+        shown(&store.journal.back(&a, before.map(Lsn), limit).wait().expect("records"))
     };
     assert_eq!(back(None, 9), "7:s 5:r 3:q 1:p");
     assert_eq!(back(None, 2), "7:s 5:r");
@@ -227,7 +230,7 @@ fn histories(backend: &mut dyn Backend) {
     assert_eq!(back(Some(4), 9), "", "a record of another run");
     assert_eq!(back(Some(99), 9), "", "a record of no run");
     assert_eq!(back(None, 0), "");
-    let after = |lsn| told(&store.journal.read(&a, Some(Lsn(lsn))).wait().expect("records"));
+    let after = |lsn| shown(&store.journal.read(&a, Some(Lsn(lsn))).wait().expect("records"));
     assert_eq!(history(&store, &a), "1:p 3:q 5:r 7:s");
     assert_eq!(after(1), "3:q 5:r 7:s");
     assert_eq!(after(4), "5:r 7:s");
@@ -265,7 +268,7 @@ fn tails_again(backend: &mut dyn Backend) {
     assert_eq!(unfinished(&backend.open()), "a@3 c@4");
 }
 
-fn finished_goes_on(backend: &mut dyn Backend) {
+fn finished_continues(backend: &mut dyn Backend) {
     let store = backend.open();
     let a = run("a");
     push(&store, &a, "x");
@@ -304,15 +307,15 @@ fn short_runs(store: &Store, round: usize) {
 
 fn low_water(backend: &mut dyn Backend) {
     let mut store = backend.open();
-    let (waits, goes_on, ends, reopened) = (run("waits"), run("goes-on"), run("ends"), run("reopened"));
-    for run in [&waits, &goes_on, &ends] {
+    let (waits, continues, ends, reopened) = (run("waits"), run("goes-on"), run("ends"), run("reopened"));
+    for run in [&waits, &continues, &ends] {
         push(&store, run, "x");
     }
     push(&store, &reopened, "end");
     for round in 0..6 {
         short_runs(&store, round);
         if let Some((run, key)) =
-            [None, None, Some((&goes_on, "y")), Some((&ends, "end")), Some((&reopened, "y")), None][round]
+            [None, None, Some((&continues, "y")), Some((&ends, "end")), Some((&reopened, "y")), None][round]
         {
             push(&store, run, key);
         }
@@ -394,7 +397,7 @@ fn scan(backend: &mut dyn Backend) {
     }
     let scan = |from, limit| {
         let records: Vec<_> = store.journal.scan(Lsn(from), limit).wait().expect("a scan");
-        told(&records.into_iter().collect::<Result<Vec<_>, _>>().expect("whole records"))
+        shown(&records.into_iter().collect::<Result<Vec<_>, _>>().expect("whole records"))
     };
     assert_eq!(scan(0, 9), "1:p 2:q 3:end 4:s");
     assert_eq!(scan(1, 2), "1:p 2:q");
@@ -669,4 +672,41 @@ fn sweeps(backend: &mut dyn Backend) {
     assert_eq!(store.blobs.sweep([x.clone(), y.clone()].concat()).wait(), Ok(x.clone()));
     let is_there = |id: &[BlobId]| store.blobs.get(&id[0]).wait().expect("an answer").is_some();
     assert_eq!([is_there(&x), is_there(&y), is_there(&z)], [false, true, true]);
+}
+
+fn ledger(backend: &mut dyn Backend) {
+    let put = |key: &str, body: &str, until: Option<i64>| Entry::Put {
+        kind: "key",
+        key: key.into(),
+        body: body.into(),
+        until: until.map(Timestamp),
+    };
+    let store = backend.open();
+    let get = |store: &Store, key: &str| store.ledger.get("key", key).wait().expect("readable");
+    let first = record(&run("a"), None, &[noted(1, "x", Value::Null)]);
+    let first = first.noting(vec![put("k", "1", None), Entry::Log(b"one".to_vec())]);
+    assert_eq!(store.journal.append(first).wait(), Ok(Appended::At(Lsn(1))));
+    assert_eq!(get(&store, "k").as_deref(), Some(&b"1"[..]));
+    // A record that is not written changes nothing, and neither does the rest of its group.
+    let wrong = record(&run("a"), None, &[noted(1, "y", Value::Null)]);
+    let group = vec![wrong.noting(vec![put("k", "2", None), Entry::Log(b"two".to_vec())])];
+    let refused = store.journal.append_all(group).wait().expect("readable");
+    assert_eq!(refused, [Appended::Conflict { tail: Some(Lsn(1)) }]);
+    assert_eq!(get(&store, "k").as_deref(), Some(&b"1"[..]));
+    store.ledger.write(vec![put("l", "3", Some(10)), Entry::Log(b"three".to_vec())]).wait().expect("written");
+    drop(store);
+    let store = backend.open();
+    let log = |before, limit| store.ledger.log(before, limit).wait().expect("readable");
+    assert_eq!(log(None, 9), [(2, b"three".to_vec()), (1, b"one".to_vec())]);
+    assert_eq!((log(Some(2), 9), log(None, 1)), (vec![(1, b"one".to_vec())], vec![(2, b"three".to_vec())]));
+    let keys = |after: Option<&str>| -> Vec<String> {
+        let found = store.ledger.list("key", after, 9).wait().expect("readable");
+        found.into_iter().map(|(key, _)| key).collect()
+    };
+    assert_eq!((keys(None), keys(Some("k"))), (vec!["k".to_owned(), "l".to_owned()], vec!["l".to_owned()]));
+    assert_eq!(store.ledger.get("token", "k").wait().expect("readable"), None);
+    store.ledger.expire(Timestamp(10)).wait().expect("written");
+    assert_eq!(keys(None), ["k"]);
+    store.ledger.write(vec![Entry::Remove { kind: "key", key: "k".into() }]).wait().expect("written");
+    assert_eq!(keys(None), Vec::<String>::new());
 }

@@ -176,7 +176,7 @@ fn no_damage_to_the_file_shortens_a_history() {
                     let damage = scanned.map_or(true, |found| found.iter().any(Result::is_err));
                     assert!(damage || is_damaged, "{name} is lost without a report");
                 }
-                Ok(records) => assert_eq!(told(&records), *expected, "{name}"),
+                Ok(records) => assert_eq!(shown(&records), *expected, "{name}"),
                 Err(_) => is_damaged = true,
             }
         }

@@ -104,7 +104,7 @@ fn newer_and_foreign_files_are_refused_unchanged() {
         open(temp, busy()).close().expect("closed");
         sql(temp, "PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)");
     };
-    check(&newer, "has format 99, but this version of windlass reads up to 4");
+    check(&newer, "has format 99, but this version of windlass reads up to 6");
     check(&|temp| sql(temp, "CREATE TABLE theirs (x)"), "was not created by windlass");
     check(
         &|temp| sql(temp, "PRAGMA user_version = 1; CREATE TABLE journal (x)"),

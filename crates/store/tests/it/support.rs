@@ -138,7 +138,9 @@ impl Projection for Shown {
             (row.ended_at, row.status) = (None, RunStatus::Running);
             match what {
                 What::Noted { key, .. } => row.dialect_status.push_str(key),
-                What::Paused { by, .. } => row.waiting.push(by.to_string()),
+                What::Paused { by, .. } => {
+                    row.progress.waiting.insert(Path::default().child(by.clone(), None));
+                }
                 What::Closed => (row.ended_at, row.status) = (Some(*at), RunStatus::Success),
                 other => row.reason = Some(format!("{other:?}")),
             }
@@ -183,7 +185,7 @@ pub fn remove(store: &Store, run: &RunId) -> Appended {
 }
 
 /// A history as text: `1:a 4:b 7:end`.
-pub fn told(records: &[Record]) -> String {
+pub fn shown(records: &[Record]) -> String {
     let tell = |record: &Record| {
         let events = record.events().expect("events");
         let keys = events.iter().map(|event| match &event.what {
@@ -197,7 +199,7 @@ pub fn told(records: &[Record]) -> String {
 }
 
 pub fn history(store: &Store, run: &RunId) -> String {
-    told(&store.journal.read(run, None).wait().expect("a history"))
+    shown(&store.journal.read(run, None).wait().expect("a history"))
 }
 
 /// The unfinished runs as text: `a@3 b@7`.

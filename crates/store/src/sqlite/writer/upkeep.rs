@@ -220,7 +220,8 @@ impl Writer<'_> {
         let run = |connection: &Connection| -> rusqlite::Result<u64> {
             let mut deleted = 0;
             while deleted < CHUNK as u64 {
-                let first = "SELECT key, at FROM removed LIMIT 1";
+                // A run that still exists was not removed: such an entry is damage, and its records must stay.
+                let first = "SELECT key, at FROM removed WHERE key NOT IN (SELECT key FROM runs) LIMIT 1";
                 let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
                 let Some((key, at)) = connection.prepare_cached(first)?.query_row([], read).optional()?
                 else {
