@@ -13,6 +13,9 @@ const JOB: &str = "WINDLASS_JOB";
 /// The data folder: run ids are unique only within it, and another folder may have a run with the same name.
 pub const FOLDER: &str = "WINDLASS_FOLDER";
 
+/// The folder in the data folder with the files in which commands leave their outputs.
+const OUTPUTS: &str = "outputs";
+
 /// Why a process of an earlier owner may still be running. Nothing may be delivered again before it is gone.
 #[derive(Debug, thiserror::Error)]
 pub enum EndError {
@@ -41,12 +44,19 @@ impl Children {
         let earlier = list::started(folder)?;
         #[cfg(not(target_os = "linux"))]
         let earlier = None;
+        // Files that a crash has left behind.
+        let _ = std::fs::remove_dir_all(folder.join(OUTPUTS));
         Ok(Self {
             folder: folder.canonicalize()?,
             earlier,
             #[cfg(target_os = "linux")]
             list: list::List::open(folder)?.into(),
         })
+    }
+
+    /// Where commands leave their outputs.
+    pub fn outputs(&self) -> PathBuf {
+        self.folder.join(OUTPUTS)
     }
 
     /// Whether an earlier owner may have started a process for this delivery. False only if that is certain.
@@ -132,7 +142,9 @@ impl Strays {
         // If many jobs end at once, all groups are signaled before any strays are searched for.
         tokio::task::yield_now().await;
         #[cfg(target_os = "linux")]
-        let _ = tokio::task::spawn_blocking(move || orphans::end_strays(&self, grace)).await;
+        if marked::now().await.iter().any(|one| one.is_of(&self)) {
+            let _ = tokio::task::spawn_blocking(move || orphans::end_strays(&self, grace)).await;
+        }
         #[cfg(not(target_os = "linux"))]
         let _ = (self, grace);
     }
@@ -272,6 +284,85 @@ mod list {
 
     pub fn is_running(leader: Identity) -> bool {
         proc::process(leader.pid).is_some_and(|process| process.identity == leader)
+    }
+}
+
+/// The marked processes of this owner, for jobs that look for their strays. Jobs that end at the same time share one
+/// search of `/proc`.
+#[cfg(target_os = "linux")]
+mod marked {
+    use super::{FOLDER, JOB, Strays};
+    use crate::proc::{self, Variables};
+    use std::ffi::OsStr;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use tokio::sync::Mutex;
+
+    pub struct Marked {
+        job: String,
+        folder: Option<PathBuf>,
+        group: i32,
+    }
+
+    impl Marked {
+        /// Whether it has left the group of its job.
+        pub fn is_of(&self, strays: &Strays) -> bool {
+            let inside = u32::try_from(self.group).ok() == strays.group;
+            !inside && self.job == strays.job && self.folder == strays.folder
+        }
+    }
+
+    /// The number of searches that have begun.
+    static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+    /// The number and the result of the last search.
+    static LAST: Mutex<(u64, Option<Arc<[Marked]>>)> = Mutex::const_new((0, None));
+
+    /// The result of a search that began after this call.
+    pub async fn now() -> Arc<[Marked]> {
+        let before = BEGUN.load(Ordering::SeqCst);
+        let mut last = LAST.lock().await;
+        if let (number, Some(found)) = &*last
+            && *number > before
+        {
+            return found.clone();
+        }
+        let number = BEGUN.fetch_add(1, Ordering::SeqCst) + 1;
+        // Without a result, recovery of the run searches again.
+        let found: Arc<[Marked]> = tokio::task::spawn_blocking(search).await.unwrap_or_default().into();
+        *last = (number, Some(found.clone()));
+        found
+    }
+
+    /// Skips processes that are older than this one, which has not started them.
+    fn search() -> Vec<Marked> {
+        let own = i32::try_from(std::process::id()).ok().and_then(proc::process);
+        let since = own.map_or(0, |own| own.identity.start_time);
+        let processes = proc::all().unwrap_or_default().into_iter();
+        let young = processes.filter(|one| !one.is_dead && one.identity.start_time >= since);
+        let marks = young.filter_map(|one| {
+            let variables = Variables::of(one.identity.pid)?;
+            let job = variables.get(JOB).and_then(OsStr::to_str)?.to_owned();
+            Some(Marked { job, folder: variables.get(FOLDER).map(PathBuf::from), group: one.group })
+        });
+        marks.collect()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[tokio::test]
+        async fn jobs_that_end_together_share_a_search() {
+            let before = BEGUN.load(Ordering::SeqCst);
+            let searches = (0..100).map(|_| tokio::spawn(now()));
+            for search in searches.collect::<Vec<_>>() {
+                search.await.expect("no panic");
+            }
+            // The first job does not wait for others, and the second search is for all of them.
+            assert_eq!(BEGUN.load(Ordering::SeqCst) - before, 2);
+        }
     }
 }
 

@@ -139,9 +139,9 @@ impl Notes {
     }
 
     async fn record(&self, job: &JobKey, what: ToRecord) -> Result<(), NotKept> {
-        let (durable, told) = oneshot::channel();
+        let (durable, kept) = oneshot::channel();
         self.0.send(Recorded { job: job.clone(), what, durable }).map_err(|_| NotKept)?;
-        told.await.map_err(|_| NotKept)
+        kept.await.map_err(|_| NotKept)
     }
 }
 

@@ -19,9 +19,10 @@ mod redact;
 mod scripted;
 mod secrets;
 mod shell;
+mod shell_outputs;
 mod task;
 
-pub use assistant::Assistants;
+pub use assistant::{Assistants, agent_program};
 pub use builtin::Builtins;
 pub use children::{Children, EndError, FINDS_ORPHANS, end_orphans, orphaned_runs};
 pub use context::{Context, Environment, Line, NotKept, Notes, Output, Recorded, Stream, ToRecord};

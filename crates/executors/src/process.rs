@@ -20,13 +20,14 @@ use tokio_util::sync::CancellationToken;
 use windlass_engine::{Failure, Job, Outcome, class};
 use windlass_ir::Value;
 use windlass_ir::value::Map;
+use windlass_ir::workflow::OUTPUT_FILE;
 
 /// Variables for a local task besides the marks that every process carries. They are never inherited.
 pub const METADATA: &str = "WINDLASS_METADATA";
 pub const NOTES: &str = "WINDLASS_NOTES";
 pub const ROUND: &str = "WINDLASS_ROUND";
 pub const ROUNDS_MAX: &str = "WINDLASS_ROUNDS_MAX";
-const TOLD: [&str; 4] = [METADATA, NOTES, ROUND, ROUNDS_MAX];
+const TASK_VARIABLES: [&str; 5] = [METADATA, NOTES, ROUND, ROUNDS_MAX, OUTPUT_FILE];
 
 /// The default time that a process may take to end after SIGTERM before it is killed.
 pub const GRACE: Duration = Duration::from_secs(5);
@@ -98,8 +99,8 @@ pub fn surround(
 
 fn inherited(job: &Job, environment: &Environment) -> impl Iterator<Item = (OsString, OsString)> {
     let is_secret = |name: &OsStr| job.secrets.iter().any(|secret| OsStr::new(&**secret) == name);
-    let is_told = |name: &OsStr| TOLD.iter().any(|told| OsStr::new(told) == name);
-    environment.variables.clone().into_iter().filter(move |(name, _)| !is_secret(name) && !is_told(name))
+    let is_for_tasks = |name: &OsStr| TASK_VARIABLES.iter().any(|variable| OsStr::new(variable) == name);
+    environment.variables.clone().into_iter().filter(move |(name, _)| !is_secret(name) && !is_for_tasks(name))
 }
 
 /// Reported here, because the system would only say "not found".
@@ -180,13 +181,8 @@ impl Prepared<'_> {
 
     fn not_started(&self, error: &std::io::Error) -> Failure {
         let program = self.command.as_std().get_program().display();
-        if is_short(error) {
-            let message = format!(
-                "cannot start {program} now: {error}: there are too many processes or open files; set \
-                    `processes` under `[limits]` in windlass.toml, or raise the limits of this user (`ulimit \
-                    -n`, `ulimit -u`)"
-            );
-            return Failure::new(class::TRANSIENT, message);
+        if let Some(failure) = exhausted(&format!("start {program}"), error) {
+            return failure;
         }
         let hint = match error.kind() {
             ErrorKind::ArgumentListTooLong => self.too_long,
@@ -194,7 +190,7 @@ impl Prepared<'_> {
             ErrorKind::PermissionDenied => "make it executable, or put its interpreter first",
             // The file itself is known to exist.
             ErrorKind::NotFound => "the interpreter in its first line does not exist",
-            _ if is_no_program(error) => {
+            _ if is_unknown_format(error) => {
                 "start it with a line such as `#!/bin/sh`, or put its interpreter first"
             }
             _ => "",
@@ -332,6 +328,17 @@ impl Exited {
     }
 }
 
+/// The failure with advice if processes, files or memory are exhausted, so that Windlass cannot do `this` now.
+pub fn exhausted(this: &str, error: &std::io::Error) -> Option<Failure> {
+    is_short(error).then(|| {
+        let message = format!(
+            "cannot {this} now: {error}: there are too many processes or open files; set `processes` under \
+                `[limits]` in windlass.toml, or raise the limits of this user (`ulimit -n`, `ulimit -u`)"
+        );
+        Failure::new(class::TRANSIENT, message)
+    })
+}
+
 /// Whether a resource is temporarily exhausted: processes, files, memory.
 #[cfg(unix)]
 fn is_short(error: &std::io::Error) -> bool {
@@ -347,12 +354,12 @@ fn is_short(error: &std::io::Error) -> bool {
 
 /// An executable file of a type that the system does not know.
 #[cfg(unix)]
-fn is_no_program(error: &std::io::Error) -> bool {
+fn is_unknown_format(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error())
 }
 
 #[cfg(not(unix))]
-fn is_no_program(_error: &std::io::Error) -> bool {
+fn is_unknown_format(_error: &std::io::Error) -> bool {
     false
 }
 

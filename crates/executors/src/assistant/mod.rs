@@ -68,6 +68,12 @@ pub(crate) fn is_known(key: &str) -> bool {
     integrations::find(key).is_some()
 }
 
+/// The program that starts the agent with this name; none for an unknown one, or one that runs in an editor.
+pub fn agent_program(key: &str, environment: &Environment) -> Option<String> {
+    let integration = integrations::find(key).filter(|integration| integration.can_be_started())?;
+    Some(integration.program(environment))
+}
+
 /// A step with all values as text, and the outputs that it has in any case.
 struct Asking {
     asked: Asked,

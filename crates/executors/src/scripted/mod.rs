@@ -107,7 +107,7 @@ impl Script {
             (&mut answer.outcome, job.rules.results.failure_class)
             && *failure.class == *class::ERROR
         {
-            failure.class = class::told_by(&failure.message).into();
+            failure.class = class::named_in(&failure.message).into();
         }
         Some(answer)
     }
@@ -130,7 +130,7 @@ fn unanswered(asker: Asker<'_>, work: Option<&str>) -> Answer {
     let plain = if plain == id { String::new() } else { format!(" or `{plain}`") };
     let work = work.filter(|name| *name != id).map(|name| format!(" or `{name}`")).unwrap_or_default();
     let message = format!("no mock response for `{id}`: add an entry `{id}`{plain}{work} under `steps`");
-    let failure = Failure::new(class::NO_SCRIPTED_ANSWER, message);
+    let failure = Failure::new(class::NO_MOCK_RESPONSE, message);
     let outcome = Outcome::Failed(failure);
     Answer { outcome, after: Duration::ZERO, hangs: false, used: None, most: None }
 }
@@ -141,7 +141,7 @@ mod tests {
     use windlass_engine::{Assignment, JobKey, Lineage, Path, RunId};
     use windlass_ir::expr::Semantics;
     use windlass_ir::value::Sealable;
-    use windlass_ir::workflow::{CallMode, ShellOutput};
+    use windlass_ir::workflow::{CallMode, Interpreter, ShellOutput};
 
     const SCRIPT: &str = r#"{
         "steps": {
@@ -190,7 +190,13 @@ mod tests {
     }
 
     fn shell() -> Work {
-        Work::Shell { command: Value::text("true"), cwd: None, stdin: None, output: ShellOutput::Text }
+        Work::Shell {
+            command: Value::text("true"),
+            cwd: None,
+            stdin: None,
+            output: ShellOutput::Text,
+            shell: Interpreter::plain(),
+        }
     }
 
     fn call() -> Work {
@@ -228,7 +234,7 @@ mod tests {
 
     #[test]
     fn without_an_entry_only_commands_and_calls_are_executed() {
-        check(answer("other", "other", 1, tool("t")).as_ref(), Some(("no_scripted_answer", "0s")));
+        check(answer("other", "other", 1, tool("t")).as_ref(), Some(("no_mock_response", "0s")));
         check(answer("other", "other", 1, shell()).as_ref(), None);
         check(answer("call", "call", 2, shell()).as_ref(), Some(("1", "3s")));
         let calls_another = Work::Call {

@@ -150,9 +150,9 @@ async fn without_capture_everything_is_shown_and_nothing_kept() {
 
 #[tokio::test]
 async fn agents_run_in_the_project_with_the_callers_variables_and_no_input() {
-    let told =
+    let script =
         "#!/bin/sh\ncat; pwd; echo $MINE $SPECKIT_WORKFLOW_DIR; test -n \"$WINDLASS_JOB\" && echo marked\n";
-    let mut case = prompt("agent_surroundings", "hi").with("claude", told);
+    let mut case = prompt("agent_surroundings", "hi").with("claude", script);
     case.variables = vec![("MINE", "mine".into())];
     let folder = case.folder.display().to_string();
     let outputs = case.done().await;

@@ -8,6 +8,7 @@ mod builtin;
 mod orphans;
 #[cfg(target_os = "linux")]
 mod shell;
+mod shell_native;
 #[cfg(target_os = "linux")]
 mod support;
 #[cfg(target_os = "linux")]

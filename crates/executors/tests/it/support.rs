@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use windlass_engine::{Assignment, Failure, Job, JobKey, Outcome, RunId, Work};
 use windlass_executors::{Children, Context, Environment, Executor, Line, Notes, Output, Shell};
 use windlass_ir::Value;
-use windlass_ir::expr::Semantics;
+use windlass_ir::expr::{ProcessShape, ResultShapes, Semantics};
 use windlass_ir::value::Sealable;
-use windlass_ir::workflow::ShellOutput;
+use windlass_ir::workflow::{Interpreter, ShellOutput};
 
 /// Only reached by a test that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,7 +32,14 @@ pub struct Case {
     pub output_bytes_max: usize,
     pub children: Option<Arc<Children>>,
     pub rules: Semantics,
+    pub shell: Interpreter,
 }
+
+/// Outputs exactly as printed, as in workflows of other dialects.
+pub const EXACT: Semantics = Semantics {
+    results: ResultShapes { process: ProcessShape::Exact, ..ResultShapes::HOUSE },
+    ..Semantics::HOUSE
+};
 
 /// A unique name: processes of a job are found by its key.
 pub fn own_run() -> String {
@@ -55,7 +62,8 @@ pub fn sh(command: &str) -> Case {
         grace,
         output_bytes_max,
         children: None,
-        rules: Semantics::HOUSE,
+        rules: EXACT,
+        shell: Interpreter::plain(),
     }
 }
 
@@ -102,6 +110,7 @@ impl Case {
             cwd: self.cwd,
             stdin: self.stdin.map(Sealable),
             output: self.output,
+            shell: self.shell,
         };
         let env = self.env.into_iter().map(|(name, value)| (name.into(), Sealable(value))).collect();
         Job {

@@ -274,12 +274,12 @@ async fn both_streams_are_shown_live_without_secrets() {
     let texts: Vec<_> = lines.iter().map(|line| String::from_utf8_lossy(&line.bytes).into_owned()).collect();
     assert_eq!(texts, [r#"{"key": "***", "n": 10}"#, "key ***\n"]);
 
-    let told = Case {
+    let case = Case {
         variables: vec![("API", "hush-12345")],
         env: vec![("TOKEN", Value::secret("API"))],
         ..sh(r#"printf '{"error": {"class": "x", "message": "bad %s"}}' "$TOKEN""#)
     };
-    assert_eq!(&*told.failed().await.message, "bad ***");
+    assert_eq!(&*case.failed().await.message, "bad ***");
 }
 
 #[tokio::test]
