@@ -1,10 +1,10 @@
-//! Runs carried from one data folder to another: a folder for each, with everything that is known about it in files that people and
-//! programs can read.
+//! Exports and imports runs. An export is a folder with everything about one run, in files that people and programs can read.
 //!
-//! An import is one record of the journal, written last: after a crash the run is there as a whole or not at all.
+//! An import writes one journal record, after everything else. After a crash the run exists completely or not at all.
 
-use crate::artefacts;
+use crate::artifacts;
 use crate::engine::{Engine, Error};
+use crate::status;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -15,7 +15,7 @@ use windlass_ir::plan::{Digest, FORMAT as PLAN_FORMAT};
 use windlass_ir::{Plan, Value};
 use windlass_store::{Append, Appended, StoredPlan, private, read_event};
 
-/// The number of the form of an export.
+/// The version of the export format.
 const FORMAT: u32 = 1;
 
 const ABOUT: &str = "run.json";
@@ -28,7 +28,7 @@ const LOG: &str = "log.jsonl";
 /// The folder of the artifacts that the run refers to.
 const ARTIFACTS: &str = "artifacts";
 
-/// What stands in an export besides the files themselves.
+/// The manifest of an export.
 #[derive(Debug, Serialize, Deserialize)]
 struct About {
     format: u32,
@@ -44,41 +44,41 @@ struct About {
     files: BTreeMap<String, String>,
 }
 
-/// A run that was carried, or what stood in the way.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The result of exporting or importing one run.
+#[derive(Debug)]
 pub struct Carried {
     pub folder: PathBuf,
     pub run: Option<RunId>,
-    /// How many events it has.
+    /// The number of its events.
     pub events: usize,
-    /// Code and message.
-    pub refused: Option<(String, String)>,
+    /// Why the import refused it.
+    pub refused: Option<Error>,
 }
 
 impl Engine {
-    /// Writes a run into a new folder of this one, named by its id.
-    pub fn export(&self, run: &RunId, into: &FilePath) -> Result<Carried, Error> {
+    /// Exports a run into a new subfolder of `into`, named after the run.
+    pub fn export(&self, run: &RunId, into: &FilePath, result: &impl Serialize) -> Result<Carried, Error> {
         let folder = into.join(run.as_str());
         if folder.exists() {
-            return Err(bad(&folder, "it is there already: remove it, or name another folder"));
+            return Err(bad(&folder, "this folder already exists; remove it or choose another"));
         }
-        // Seen under its name only when it is whole.
+        // The folder gets its name only when it is complete.
         let partial = into.join(format!(".{run}.partial"));
-        let written = self.write_export(run, &partial).and_then(|events| {
+        let written = self.write_export(run, &partial, result).and_then(|events| {
             std::fs::rename(&partial, &folder).map_err(failed(&folder))?;
             Ok(events)
         });
         match written {
             Ok(events) => Ok(Carried { folder, run: Some(run.clone()), events, refused: None }),
             Err(error) => {
-                // What cannot be removed now is in nobody's way: the next export begins by removing it.
+                // If this fails, the next export removes the folder.
                 let _ = std::fs::remove_dir_all(&partial);
                 Err(error)
             }
         }
     }
 
-    fn write_export(&self, run: &RunId, folder: &FilePath) -> Result<usize, Error> {
+    fn write_export(&self, run: &RunId, folder: &FilePath, result: &impl Serialize) -> Result<usize, Error> {
         if folder.exists() {
             std::fs::remove_dir_all(folder).map_err(failed(folder))?;
         }
@@ -86,8 +86,7 @@ impl Engine {
         let stored = self.stored_plan(run)?;
         let events = self.events(run)?;
         let view = self.view(run)?;
-        let report = self.report(run, &view);
-        let (status, result) = (report.status(), report.result());
+        let status = status::run_status(&view, self.executes(run, &view));
         let mut lines = Vec::new();
         for event in &events {
             serde_json::to_writer(&mut lines, event).map_err(|error| bad(folder, &error.to_string()))?;
@@ -103,12 +102,13 @@ impl Engine {
         write(DEFINITION, stored.source.as_bytes())?;
         write(OVERRIDES, stored.overrides.as_bytes())?;
         write(EVENTS, &lines)?;
-        write(RESULT, format!("{result:#}\n").as_bytes())?;
+        let result = serde_json::to_string_pretty(result).map_err(|error| bad(folder, &error.to_string()))?;
+        write(RESULT, (result + "\n").as_bytes())?;
         if let Some(hash) = self.copy_log(run, &folder.join(LOG))? {
             files.insert(LOG.to_owned(), hash);
         }
-        for hash in artefacts::named_in(&lines).collect::<BTreeSet<_>>() {
-            let Some(from) = self.artefacts.file(&hash).filter(|file| file.exists()) else { continue };
+        for hash in artifacts::named_in(&lines).collect::<BTreeSet<_>>() {
+            let Some(from) = self.artifacts.file(&hash).filter(|file| file.exists()) else { continue };
             private::create_folder(&folder.join(ARTIFACTS)).map_err(failed(folder))?;
             let name = format!("{ARTIFACTS}/{hash}");
             let copied = copy(&from, &folder.join(&name))?;
@@ -132,7 +132,7 @@ impl Engine {
         Ok(events.len())
     }
 
-    /// Copies what a run has printed, which may be much, and hashes it on the way.
+    /// Copies the log of a run and hashes it in the same pass, because it may be large.
     fn copy_log(&self, run: &RunId, to: &FilePath) -> Result<Option<String>, Error> {
         let Some(from) = self.logs().map(|logs| logs.file(run)).filter(|file| file.exists()) else {
             return Ok(None);
@@ -140,28 +140,25 @@ impl Engine {
         copy(&from, to).map(Some)
     }
 
-    /// Takes over the runs that were exported into a folder: one, or each that has a folder in it. Each by itself: one that is refused does
-    /// not stand in the way of the others.
+    /// Imports an exported run, or all exported runs in a folder. A refused run does not stop the others.
     pub async fn import(&self, from: &FilePath) -> Result<Vec<Carried>, Error> {
         let mut all = Vec::new();
         for folder in exports(from)? {
-            let carried = match self.take_over(&folder).await {
+            let carried = match self.import_one(&folder).await {
                 Ok((run, events)) => Carried { folder, run: Some(run), events, refused: None },
-                Err(error) => {
-                    let refused = Some((error.code().to_owned(), error.to_string()));
-                    Carried { folder, run: None, events: 0, refused }
-                }
+                Err(error) => Carried { folder, run: None, events: 0, refused: Some(error) },
             };
             all.push(carried);
         }
         Ok(all)
     }
 
-    async fn take_over(&self, folder: &FilePath) -> Result<(RunId, usize), Error> {
+    async fn import_one(&self, folder: &FilePath) -> Result<(RunId, usize), Error> {
         let about: About = serde_json::from_slice(&read(&folder.join(ABOUT))?)
             .map_err(|error| bad(folder, &format!("{ABOUT} is damaged: {error}")))?;
         if about.format > FORMAT {
-            let cause = format!("it has format {} and this version reads up to {FORMAT}", about.format);
+            let cause =
+                format!("it has format {}, but this version of Windlass reads up to {FORMAT}", about.format);
             return Err(bad(folder, &cause));
         }
         let run = about.run_id.clone();
@@ -171,7 +168,7 @@ impl Engine {
         let events = events(folder, &about.checked(folder, EVENTS)?)?;
         let text = |name: &str| {
             String::from_utf8(about.checked(folder, name)?)
-                .map_err(|_| bad(folder, &format!("{name} is no text")))
+                .map_err(|_| bad(folder, &format!("{name} is not UTF-8")))
         };
         let stored = StoredPlan {
             digest: about.plan.clone(),
@@ -184,25 +181,25 @@ impl Engine {
         if plan.digest.as_str() != about.plan
             || plan.format == PLAN_FORMAT && Digest::of(&plan) != plan.digest
         {
-            return Err(bad(folder, "its plan is another one than its digest says"));
+            return Err(bad(folder, "its plan does not match its digest"));
         }
         check(folder, &run, &plan, &events)?;
         let (source, overrides) = (stored.source, stored.overrides);
         self.stored(&plan, source, overrides).await?;
-        self.take_log(folder, &about)?;
-        self.take_artefacts(folder, &about)?;
+        self.import_log(folder, &about)?;
+        self.import_artifacts(folder, &about)?;
         let append = Append::new(run.clone(), None, &events)?;
         let appended = self.store().journal.append(append).await;
-        self.artefacts.release(&run);
+        self.artifacts.release(&run);
         match appended? {
             Appended::At(_) => Ok((run, events.len())),
-            // It was started, or imported, meanwhile.
+            // Another client started or imported it in the meantime.
             Appended::Conflict { .. } => Err(Error::RunExists(run)),
         }
     }
 
-    /// Before the run is there: a log without a run is nobody's, and goes when one of that name begins.
-    fn take_log(&self, folder: &FilePath, about: &About) -> Result<(), Error> {
+    /// Runs before the run exists. If the import fails later, the next run with this id replaces the log.
+    fn import_log(&self, folder: &FilePath, about: &About) -> Result<(), Error> {
         let (Some(hash), Some(logs)) = (about.files.get(LOG), self.logs()) else { return Ok(()) };
         let to = logs.file(&about.run_id);
         let partial = to.with_extension("partial");
@@ -210,27 +207,27 @@ impl Engine {
             private::create_folder(around).map_err(failed(around))?;
         }
         if copy(&folder.join(LOG), &partial)? != *hash {
-            // It is in nobody's way.
+            // The error below matters more than a file left behind.
             let _ = std::fs::remove_file(&partial);
-            return Err(bad(folder, &format!("{LOG} is not what was exported")));
+            return Err(bad(folder, &format!("{LOG} changed after the export")));
         }
         std::fs::rename(&partial, &to).map_err(failed(&to))
     }
 }
 
 impl Engine {
-    /// Before the run is there: a sweep removes artifacts that no run refers to.
-    fn take_artefacts(&self, folder: &FilePath, about: &About) -> Result<(), Error> {
+    /// Runs before the run exists. If the import fails later, a sweep removes the artifacts.
+    fn import_artifacts(&self, folder: &FilePath, about: &About) -> Result<(), Error> {
         for name in about.files.keys() {
             let Some(hash) = name.strip_prefix(ARTIFACTS).and_then(|name| name.strip_prefix('/')) else {
                 continue;
             };
             let file = folder.join(ARTIFACTS).join(hash);
             let mut content = std::fs::File::open(&file).map_err(failed(&file))?;
-            let (stored, _) = self.artefacts.put(&about.run_id, &mut content).map_err(failed(&file))?;
+            let (stored, _) = self.artifacts.put(&about.run_id, &mut content).map_err(failed(&file))?;
             if stored != hash {
-                self.artefacts.release(&about.run_id);
-                return Err(bad(folder, &format!("{name} is not what was exported")));
+                self.artifacts.release(&about.run_id);
+                return Err(bad(folder, &format!("{name} changed after the export")));
             }
         }
         Ok(())
@@ -238,18 +235,18 @@ impl Engine {
 }
 
 impl About {
-    /// A file of the export, as it was written.
+    /// Reads a file of the export and checks its hash.
     fn checked(&self, folder: &FilePath, name: &str) -> Result<Vec<u8>, Error> {
         let bytes = read(&folder.join(name))?;
         match self.files.get(name) {
             Some(hash) if *hash == *blake3::hash(&bytes).to_hex() => Ok(bytes),
-            Some(_) => Err(bad(folder, &format!("{name} is not what was exported"))),
-            None => Err(bad(folder, &format!("{ABOUT} says nothing about {name}"))),
+            Some(_) => Err(bad(folder, &format!("{name} changed after the export"))),
+            None => Err(bad(folder, &format!("{ABOUT} does not list {name}"))),
         }
     }
 }
 
-/// The folders in which there is a run: the folder itself, or those in it.
+/// The exported runs in a folder: the folder itself, or its subfolders.
 fn exports(from: &FilePath) -> Result<Vec<PathBuf>, Error> {
     if from.join(ABOUT).is_file() {
         return Ok(vec![from.to_owned()]);
@@ -262,7 +259,7 @@ fn exports(from: &FilePath) -> Result<Vec<PathBuf>, Error> {
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_whole).collect();
     folders.sort();
     match folders.is_empty() {
-        true => Err(bad(from, &format!("no run was exported into it: there is no {ABOUT}"))),
+        true => Err(bad(from, &format!("it contains no exported run: there is no {ABOUT}"))),
         false => Ok(folders),
     }
 }
@@ -276,7 +273,7 @@ fn events(folder: &FilePath, lines: &[u8]) -> Result<Vec<Event>, Error> {
         .collect()
 }
 
-/// What is taken over must be the whole history of a run of that plan.
+/// Checks that the events are the complete history of a run of this plan.
 fn check(folder: &FilePath, run: &RunId, plan: &Plan, events: &[Event]) -> Result<(), Error> {
     let of_plan = match events.first().map(|event| &event.what) {
         Some(What::Started { about, .. }) => {
@@ -285,17 +282,17 @@ fn check(folder: &FilePath, run: &RunId, plan: &Plan, events: &[Event]) -> Resul
         _ => false,
     };
     if !of_plan {
-        return Err(bad(folder, "its events are not those of a run of its plan"));
+        return Err(bad(folder, "its events do not belong to a run of its plan"));
     }
     let program = Arc::new(Program::new(plan.clone())?);
-    // The hashes match, but the events may still be invented.
+    // Someone may have invented the events and computed matching hashes.
     let run = Run::replay(run.clone(), program, events)
         .map_err(|contradiction| bad(folder, &format!("its events do not fit its plan: {contradiction}")))?;
     match run.outcome() {
         Some(_) => Ok(()),
         None => Err(bad(
             folder,
-            "the run was not finished when it was exported, and only one folder can go on with a run: finish it, then export it again",
+            "the run was not finished when it was exported, and only one data folder can continue a run; finish it, then export it again",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! A copy of a data folder, made while its owner goes on: the journal as it is at one moment, then whatever its records name.
+//! Copies a data folder while its owner is running: first a snapshot of the journal, then the files that its records name.
 
 use crate::engine::Error;
 use crate::lock::Tidying;
@@ -9,10 +9,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use windlass_store::{Store, private};
 
-/// What is copied beside the journal. All else is about processes of this machine.
+/// The folders to copy besides the journal. All other files describe processes of this machine.
 const FOLDERS: [&str; 3] = ["blobs", "logs", "artefacts"];
 
-/// What was copied.
+/// The result of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Copied {
     pub folder: PathBuf,
@@ -20,17 +20,16 @@ pub struct Copied {
     pub bytes: u64,
 }
 
-/// Copies a data folder into one that is not there yet. It appears under its name when all of it is on the disk.
+/// Copies a data folder into a new one, which gets its name when all of it is on disk.
 ///
-/// Values are on the disk before the record that names them, so copying the journal first misses none; what is copied beyond that
-/// is named by nobody, and does no harm.
+/// A value is on disk before the record that names it, so copying the journal first misses none. Extra values are harmless.
 pub fn backup(folder: &Path, to: &Path) -> Result<Copied, Error> {
     if to.exists() {
-        let cause = "it is there already: choose a name that is not taken".to_owned();
+        let cause = "this folder already exists; choose another name".to_owned();
         return Err(Error::Folder { folder: to.to_owned(), cause });
     }
     ownership::check(folder, ownership::current_user())?;
-    // Nothing is removed meanwhile.
+    // Keeps sweeps from removing files during the copy.
     let _tidying = Tidying::share(folder);
     let draft = PathBuf::from(format!("{}.unfinished-{}", to.display(), std::process::id()));
     private::create_folder(&draft).map_err(failed(&draft))?;
@@ -43,7 +42,7 @@ pub fn backup(folder: &Path, to: &Path) -> Result<Copied, Error> {
         Ok(Copied { folder: to.to_owned(), ..copied })
     });
     if done.is_err() {
-        // What is wrong with the copy is on its way already.
+        // The first error matters, not this one.
         let _ = fs::remove_dir_all(&draft);
     }
     done
@@ -85,7 +84,7 @@ fn copy_folder(from: &Path, to: &Path, copied: &mut Copied) -> std::io::Result<(
                 target.sync_all()?;
                 (copied.files, copied.bytes) = (copied.files + 1, copied.bytes + bytes);
             }
-            // A value that was just being written has its name by now, and no record names it yet.
+            // The owner has renamed an unfinished value since. No record of the copy names that value.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

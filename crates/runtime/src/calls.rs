@@ -1,14 +1,14 @@
-//! Calls of other workflows: the runs that they start, and how these come back.
+//! Calls of other workflows: starts the called run and returns its result to the caller.
 //!
-//! The run of a call has an id that follows from its caller, so that it is started once however often it is asked for. The caller
-//! rests meanwhile; the scheduler tells it when the called run has a result.
+//! The id of a called run derives from the calling step, so the run starts only once. The caller rests in the meantime; the
+//! scheduler wakes it when the called run has a result.
 
 use crate::clock::Clock;
 use crate::engine::{Beginning, Engine, Error, FILE, Start};
 use crate::host::Host;
 use crate::library::{Definition, Unfound, find};
-use crate::report;
 use crate::scheduler::Patience;
+use crate::status;
 use indexmap::IndexMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -23,26 +23,26 @@ use windlass_ir::plan::Given;
 use windlass_ir::workflow::CallMode;
 use windlass_ir::{Code, Diagnostic, Plan, Value};
 
-/// Who acts for the caller in what its runs are told.
+/// The actor recorded when a caller cancels the runs that it called.
 const CALLER: &str = "caller";
 
-/// Who calls, and from where.
+/// The calling run and its environment.
 #[derive(Debug)]
 struct Caller {
-    /// The folder of its file.
+    /// The folder of its workflow file.
     folder: PathBuf,
     dialect: &'static dyn Dialect,
     shape: CallShape,
-    /// The runs that wait for what is called, the caller last.
+    /// The runs that wait for the called run, the caller last.
     parents: Vec<RunId>,
     budgets: Vec<RunBudget>,
     by: Option<Arc<str>>,
-    /// The call has failed before and is made again because someone resumed the caller: its run continues where it was.
+    /// The call failed before, and a user resumed the caller. The called run continues where it left off.
     reopened: bool,
     host: Host,
 }
 
-/// The executor of one call. A called run outlives the process that started it, and reports by itself when it ends.
+/// The executor of one call. A called run outlives the process that started it and reports its own result.
 #[derive(Debug)]
 pub(crate) struct Call {
     engine: Weak<Engine>,
@@ -54,7 +54,7 @@ impl Call {
     pub fn of(engine: &Arc<Engine>, host: &Host, run: &Run, job: &Job) -> Self {
         let before = job.notes.get(CHILD).and_then(Value::as_str).and_then(RunId::written);
         let reopened = run.is_reopened(&job.key);
-        // A call that failed before continues with the run that it had.
+        // A reopened call continues its earlier run.
         let called = before.filter(|_| reopened).unwrap_or_else(|| run_of(&job.key));
         let file = run.about().get(FILE).and_then(Value::as_str).map(PathBuf::from);
         let folder = file.and_then(|file| file.parent().map(Into::into));
@@ -78,7 +78,7 @@ impl Call {
     async fn call(&self, job: &Job, context: Context) -> Option<Returned> {
         let Work::Call { workflow, input, mode, lineage } = &job.work.work else { return None };
         let Some(name) = workflow.as_str() else {
-            let message = format!("the name of a workflow is text, not {}", workflow.kind());
+            let message = format!("the name of a workflow must be text, not {}", workflow.kind());
             return Some(failed(Failure::new(class::EXPRESSION_ERROR, message).in_field("workflow")));
         };
         let engine = self.engine.upgrade()?;
@@ -116,7 +116,7 @@ impl Executor for Call {
         })
     }
 
-    /// A called run has an id that follows from its caller, so starting it again finds it.
+    /// The id of a called run derives from the calling step, so starting it again finds the same run.
     fn adopt(&self, job: Job, context: Context) -> BoxFuture<'_, Option<Returned>> {
         Box::pin(async move { self.call(&job, context).await })
     }
@@ -126,7 +126,7 @@ impl Executor for Call {
             let Some(engine) = self.engine.upgrade() else { return };
             let called = job.notes.get(CHILD).and_then(Value::as_str).and_then(RunId::written);
             let called = called.unwrap_or_else(|| self.run.clone());
-            let why = "the run that called it has stopped waiting for it".into();
+            let why = "the calling run stopped waiting for it".into();
             let cancel = Input::Cancel { path: Path::default(), why, by: CALLER.into() };
             if let Err(Error::NoRun(_)) = engine.tell(&called, cancel).await {
                 let outcome = Outcome::Cancelled("it was not started".into());
@@ -136,7 +136,7 @@ impl Executor for Call {
     }
 }
 
-/// The run of a call: the same for all deliveries of an attempt.
+/// The id of the called run, which is the same for all deliveries of an attempt.
 fn run_of(job: &JobKey) -> RunId {
     let hash = blake3::hash(format!("{}:{}#{}", job.run, job.path, job.attempt).as_bytes());
     RunId::new(&hash.to_hex()[..24]).expect("hexadecimal digits are allowed")
@@ -146,13 +146,13 @@ fn failed(failure: Failure) -> Returned {
     Outcome::Failed(failure).into()
 }
 
-/// Where a step writes down which run it has called, so that it can be found from outside.
+/// Records the called run in the journal of the caller, where reports find it.
 struct Note<'c> {
     job: &'c JobKey,
     notes: &'c Notes,
 }
 
-/// A workflow that is called.
+/// The workflow to call.
 struct Called<'c> {
     name: &'c str,
     input: &'c Value,
@@ -160,7 +160,7 @@ struct Called<'c> {
     caller: &'c Caller,
 }
 
-/// Why there is no run.
+/// Why the called run did not start.
 enum Begin {
     Failed(Failure),
     Lost,
@@ -179,9 +179,10 @@ impl From<Error> for Begin {
 }
 
 impl Called<'_> {
-    /// The workflow, and its input converted by declared type with defaults filled in.
+    /// Finds the workflow and converts its input: declared types, with defaults filled in.
     fn definition(&self, engine: &Engine) -> Result<(Definition, Value), Failure> {
-        let unread = || self.failure(class::ERROR, "nobody here reads workflows".into(), "workflow");
+        let unread =
+            || self.failure(class::ERROR, "this process cannot read workflow files".into(), "workflow");
         let reader = engine.reader().ok_or_else(unread)?;
         let found = find(reader, engine.dialects(), self.name, &self.caller.folder);
         let definition = found.map_err(|unfound| self.unfound(&unfound))?;
@@ -210,7 +211,7 @@ impl Called<'_> {
         self.failure(class::NOT_RUNNABLE, message.unwrap_or_else(plainly), "workflow")
     }
 
-    /// Calling once more would not change it.
+    /// A failure here is final: a retry would not change it.
     fn check_depth(&self, plan: &Plan) -> Result<(), Failure> {
         let (id, depth_max) = (&plan.header.id, plan.semantics.calls_deep_max);
         let message = if self.lineage.0.contains(id) {
@@ -255,16 +256,16 @@ impl Called<'_> {
         Failure { detail, ..Failure::new(class, message).in_field(field) }
     }
 
-    /// Its steps become steps of the calling run.
+    /// Makes the steps of the workflow steps of the calling run.
     fn inline(&self, definition: &Definition, inputs: Value) -> Returned {
-        let plan = serde_json::to_value(&definition.plan).expect("a plan holds no key but text");
+        let plan = serde_json::to_value(&definition.plan).expect("all keys of a plan are text");
         let found = Value::map([("plan", Value::from(&plan)), ("inputs", inputs)]);
         Outcome::Done(found).into()
     }
 }
 
 impl Engine {
-    /// Starts the run of a call, or continues it. The outcome if it has ended already.
+    /// Starts or continues the called run. Returns its outcome if it has already ended.
     async fn begin_called(
         self: &Arc<Self>,
         run: &RunId,
@@ -298,13 +299,13 @@ impl Engine {
                 patience: if host.patient { Patience::Everything } else { Patience::Work },
                 claims: Vec::new(),
                 lineage: called.lineage.clone(),
-                // A detached run has no one waiting for it, and a budget of its own.
+                // No run waits for a detached run, and it has its own budget.
                 parents: if detached { Vec::new() } else { parents.clone() },
                 budgets: if detached { Vec::new() } else { budgets.clone() },
                 beginning: Beginning::default(),
             };
             match self.begin(&definition.plan, start, None).await {
-                // Another delivery of the same call was faster.
+                // Another delivery of the same call started it first.
                 Err(Error::RunExists(_)) => {}
                 begun => return begun.map(|_| None).map_err(Begin::from),
             }
@@ -316,10 +317,9 @@ impl Engine {
         run: &RunId,
         caller: &Caller,
     ) -> Result<Option<Outcome>, Error> {
-        let id = run.clone();
-        let view = self.looking(move |engine| engine.view(&id)).await?;
+        let view = self.view_of_run(run).await?;
         let reopens = match view.phase() {
-            RunPhase::Ended(Outcome::Failed(_)) if caller.reopened && report::is_resumable(&view) => true,
+            RunPhase::Ended(Outcome::Failed(_)) if caller.reopened && status::is_resumable(&view) => true,
             RunPhase::Ended(outcome) => return Ok(Some(outcome.clone())),
             RunPhase::Pending | RunPhase::Running => false,
         };

@@ -3,16 +3,16 @@
 use std::time::SystemTime;
 use windlass_engine::{Now, Timestamp};
 
-/// The time that a run lives in.
+/// The clock of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
     Real,
-    /// For mocked runs only: it jumps from deadline to deadline, starting here.
+    /// Starts at this instant and jumps from deadline to deadline. For mocked runs only.
     Virtual(Timestamp),
 }
 
 impl Clock {
-    /// A clock that jumps, starting at the machine's time.
+    /// A virtual clock that starts at the current time.
     pub fn starting_now() -> Self {
         Self::Virtual(now().wall)
     }
@@ -25,13 +25,13 @@ impl Clock {
     }
 }
 
-/// Both clocks, read now.
+/// Reads both clocks.
 pub(crate) fn now() -> Now {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Now { wall: Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX)), steady: steady() }
 }
 
-/// Waits until someone sets the wall clock.
+/// Waits until the wall clock is set.
 #[cfg(target_os = "linux")]
 pub(crate) async fn set() -> std::io::Result<()> {
     use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
@@ -44,17 +44,17 @@ pub(crate) async fn set() -> std::io::Result<()> {
     let timer = rustix::time::timerfd_create(TimerfdClockId::Realtime, flags)?;
     let cancel = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
     rustix::time::timerfd_settime(&timer, cancel, &never)?;
-    // To tokio a timer is like a pipe: a descriptor that becomes readable.
+    // Tokio has no type for timers, but a pipe works too: both are descriptors that become readable.
     tokio::net::unix::pipe::Receiver::from_owned_fd_unchecked(timer)?.readable().await
 }
 
-/// Elsewhere nothing tells that the clock was set.
+/// Other systems do not report that the clock was set.
 #[cfg(not(target_os = "linux"))]
 pub(crate) async fn set() -> std::io::Result<()> {
     std::future::pending().await
 }
 
-/// Microseconds since the machine started, time asleep included.
+/// Microseconds since the machine started, including time asleep.
 #[cfg(target_os = "linux")]
 fn steady() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

@@ -1,5 +1,5 @@
-//! `windlass.toml`: what a project brings to the runs that are started in it. A section of the file is a struct here. Only a file
-//! that the user owns is read, and strictly: an unknown key is a fault, and the user sees all faults at once.
+//! `windlass.toml`: the settings of a project, with one struct per section. Windlass reads only files that the user owns, and
+//! reads them strictly: an unknown key is a fault. Users see all faults at once.
 
 use crate::ownership::{current_user, described};
 use crate::search::upwards;
@@ -21,23 +21,23 @@ use windlass_ir::suggest::nearest;
 
 const NAME: &str = "windlass.toml";
 
-/// Nobody writes a longer one by hand.
+/// Far longer than any file written by hand.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// Under which word a run remembers its file.
+/// The key under which a run records its `windlass.toml`.
 pub(crate) const RECORDED: &str = "config";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Absolute.
     pub file: PathBuf,
-    /// What is started for a task, by its name.
+    /// The command of each task, by the name of the task.
     pub tasks: IndexMap<Arc<str>, TaskCommand>,
     pub limits: Limits,
     pub runs: Runs,
 }
 
-/// The section `limits`: how many at once; `None` if the file does not say.
+/// The section `limits`: how many may run at once. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -57,13 +57,13 @@ pub struct Runs {
     pub recover: Recover,
 }
 
-/// What `windlass serve` does with unfinished runs when it starts.
+/// How `windlass serve` treats unfinished runs when it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recover {
     #[default]
     Resume,
-    /// Marks them as interrupted until someone resumes them.
+    /// Marks them as interrupted until a user resumes them.
     Interrupt,
 }
 
@@ -86,7 +86,7 @@ pub struct BadConfig {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// None when it is the file as a whole.
+    /// `None` if the fault concerns the whole file.
     pub place: Option<Position>,
     pub message: String,
 }
@@ -102,13 +102,13 @@ impl Fault {
 }
 
 impl Config {
-    /// The nearest file in the projects around these folders, of which earlier ones go first.
+    /// The nearest file in the projects around these folders. Earlier folders take precedence.
     pub fn find(folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
         let folders = folders.into_iter().flat_map(|folder| upwards(&folder));
         folders.map(|folder| folder.join(NAME)).find(|file| file.is_file())
     }
 
-    /// The file that a run was started with, if it is still there.
+    /// The file that a run was started with, if it still exists.
     pub fn recorded(about: &Value) -> Option<PathBuf> {
         let file = PathBuf::from(about.get(RECORDED)?.as_str()?);
         file.is_file().then_some(file)
@@ -126,7 +126,12 @@ impl Config {
         Ok(Self { file: absolute, tasks, limits, runs })
     }
 
-    /// Where its commands run.
+    /// Checks the text of a file and counts its tasks.
+    pub fn check(text: &str) -> Result<usize, Vec<Fault>> {
+        parse(text).map(|parsed| parsed.tasks.len())
+    }
+
+    /// The folder that its commands run in.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("/"))
     }
@@ -167,9 +172,9 @@ fn parse(text: &str) -> Result<Parsed, Vec<Fault>> {
     let mut reader = Reader { faults: Vec::new() };
     for error in &errors {
         let at = error.span().map_or(text.len(), |span| span.start);
-        reader.say::<()>(at, format!("this is not TOML: {}", error.message()));
+        reader.say::<()>(at, format!("invalid TOML: {}", error.message()));
     }
-    // The rest of a broken file would only be misunderstood.
+    // The rest of a broken file would only cause misleading faults.
     for (key, value) in table.into_inner().into_iter().filter(|_| errors.is_empty()) {
         match &**key.get_ref() {
             "tasks" => parsed.tasks = reader.tasks(value),
@@ -191,14 +196,14 @@ fn parse(text: &str) -> Result<Parsed, Vec<Fault>> {
 }
 
 struct Reader {
-    /// Each with its offset.
+    /// Each fault with its offset.
     faults: Vec<(usize, String)>,
 }
 
 const COMMAND_HELP: &str = r#"write `command = ["program", "argument"]`"#;
 
 impl Reader {
-    /// A section: its type says which keys it has.
+    /// Reads a section. The fields of its type are the keys that it may have.
     fn section<'i, T: Deserialize<'i> + Default>(&mut self, name: &str, value: Spanned<DeValue<'i>>) -> T {
         let span = value.span();
         match value.into_inner() {
@@ -243,7 +248,7 @@ impl Reader {
         command
     }
 
-    /// Serde stops at the first fault: it is left out of the table, and the rest is read again.
+    /// Serde stops at the first fault. This removes the faulty key and reads the rest again, to report every fault.
     fn table<'i, T: Deserialize<'i> + Default>(
         &mut self,
         of: &str,
@@ -267,19 +272,19 @@ impl Reader {
         }
     }
 
-    /// Serde's words for a fault, in ours.
+    /// Rewrites Serde's message for a fault in the words of the user.
     fn refused(&mut self, at: usize, of: &str, key: &str, message: &str) {
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         match (message.split_once(", expected "), &*quoted) {
             (Some((found, _)), [word, known @ ..]) if found.starts_with("unknown field") => {
-                self.unknown(at, "key", word, &format!(" of {of}"), known);
+                self.unknown(at, "key", word, &format!(" in {of}"), known);
             }
             (Some((found, _)), [word, known @ ..]) if found.starts_with("unknown variant") => {
-                self.unknown(at, "value", word, &format!(" of `{key}`"), known);
+                self.unknown(at, "value", word, &format!(" for `{key}`"), known);
             }
             (Some((found, wanted)), _) => {
                 let found = found.split_once(": ").map_or(found, |(_, found)| found);
-                self.say::<()>(at, format!("`{key}` must be {wanted} (it is {found})"));
+                self.say::<()>(at, format!("`{key}` must be {wanted}, not {found}"));
             }
             (None, _) => self.say(at, format!("`{key}` {message}")),
         }
@@ -288,9 +293,10 @@ impl Reader {
     fn unknown(&mut self, at: usize, what: &str, word: &str, of: &str, known: &[&str]) {
         let hint = match nearest(word, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there is `{}`", known.join("`, `")),
+            None if known.len() == 1 => format!("use `{}`", known[0]),
+            None => format!("use one of `{}`", known.join("`, `")),
         };
-        self.say::<()>(at, format!("the {what} `{word}`{of} is not known; {hint}"));
+        self.say::<()>(at, format!("unknown {what} `{word}`{of}; {hint}"));
     }
 
     fn say<T: Default>(&mut self, at: usize, message: String) -> T {
@@ -322,7 +328,10 @@ fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TaskComm
         type Value = TaskCommand;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of texts: {COMMAND_HELP}, or for a shell `command = [\"sh\", \"-c\", \"…\"]`")
+            write!(
+                f,
+                "a list of strings ({COMMAND_HELP}, or for a shell `command = [\"sh\", \"-c\", \"…\"]`)"
+            )
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TaskCommand, A::Error> {
@@ -339,7 +348,7 @@ fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TaskComm
     deserializer.deserialize_any(Command).map(Some)
 }
 
-/// A part of a command.
+/// The program or an argument of a command.
 struct Word(String);
 
 impl<'de> Deserialize<'de> for Word {
@@ -349,12 +358,12 @@ impl<'de> Deserialize<'de> for Word {
             type Value = Word;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("made of texts: put each part in quotes")
+                f.write_str("a list of strings (put each part in quotes)")
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Word, E> {
                 match text.contains('\0') {
-                    true => Err(E::custom("cannot hold NUL characters")),
+                    true => Err(E::custom("must not contain NUL characters")),
                     false => Ok(Word(text.to_owned())),
                 }
             }
@@ -363,7 +372,7 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
-/// What follows of a name with dots that was written without quotes.
+/// The rest of a name with dots that is missing its quotes.
 fn rest_of_name(mut table: &DeTable<'_>) -> String {
     let mut rest = String::new();
     while let Some((part, DeValue::Table(inner))) =
@@ -416,29 +425,29 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_has_its_place_and_what_to_do() {
-        bad("task = 1", &["w:1:1: the key `task` is not known; did you mean `tasks`?"]);
-        bad("\nfoo = 1", &["w:2:1: the key `foo` is not known; there is `tasks`, `limits`, `runs`"]);
+    fn every_fault_has_a_location_and_a_hint() {
+        bad("task = 1", &["w:1:1: unknown key `task`; did you mean `tasks`?"]);
+        bad("\nfoo = 1", &["w:2:1: unknown key `foo`; use one of `tasks`, `limits`, `runs`"]);
         bad(
             "[tasks.a]\ncomand = ['x']",
             &[
                 "w:1:8: the task `a` has no command: write `command = [\"program\", \"argument\"]`",
-                "w:2:1: the key `comand` of the task `a` is not known; did you mean `command`?",
+                "w:2:1: unknown key `comand` in the task `a`; did you mean `command`?",
             ],
         );
         bad(
             "[tasks.a]\n[tasks.b]\ncommand = 7\nshell = true\n[limits]\nruns = 0\njob = 2",
             &[
                 "w:1:8: the task `a` has no command: write `command = [\"program\", \"argument\"]`",
-                "w:3:11: `command` must be a list of texts: write `command = [\"program\", \"argument\"]`, or for a shell `command = [\"sh\", \"-c\", \"…\"]` (it is integer `7`)",
-                "w:4:1: the key `shell` of the task `b` is not known; there is `command`",
-                "w:6:8: `runs` must be a whole number from 1 to 4294967295 (it is integer `0`)",
-                "w:7:1: the key `job` of `limits` is not known; did you mean `jobs`?",
+                "w:3:11: `command` must be a list of strings (write `command = [\"program\", \"argument\"]`, or for a shell `command = [\"sh\", \"-c\", \"…\"]`), not integer `7`",
+                "w:4:1: unknown key `shell` in the task `b`; use `command`",
+                "w:6:8: `runs` must be a whole number from 1 to 4294967295, not integer `0`",
+                "w:7:1: unknown key `job` in `limits`; did you mean `jobs`?",
             ],
         );
         bad(
             "[tasks.a]\ncommand = ['x']\nshell = true",
-            &["w:3:1: the key `shell` of the task `a` is not known; there is `command`"],
+            &["w:3:1: unknown key `shell` in the task `a`; use `command`"],
         );
         bad(
             "[tasks.git.fetch.all]\ncommand = ['x']",
@@ -455,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_start_nothing() {
+    fn invalid_commands() {
         let command = |value: &str, expected: &str| {
             bad(&format!("[tasks.a]\ncommand = {value}"), &[expected]);
         };
@@ -463,44 +472,44 @@ mod tests {
         command(
             "'make all'",
             &format!(
-                "w:2:11: `command` must be a list of texts: {help}, or for a shell `command = [\"sh\", \"-c\", \"…\"]` (it is string \"make all\")"
+                "w:2:11: `command` must be a list of strings ({help}, or for a shell `command = [\"sh\", \"-c\", \"…\"]`), not string \"make all\""
             ),
         );
         command("[]", &format!("w:2:11: `command` names no program: {help}"));
         command("['']", &format!("w:2:11: `command` names no program: {help}"));
         command(
             "['x', 7]",
-            "w:2:17: `command` must be made of texts: put each part in quotes (it is integer `7`)",
+            "w:2:17: `command` must be a list of strings (put each part in quotes), not integer `7`",
         );
-        command("['x', \"a\\u0000\"]", "w:2:17: `command` cannot hold NUL characters");
+        command("['x', \"a\\u0000\"]", "w:2:17: `command` must not contain NUL characters");
     }
 
     #[test]
-    fn values_of_sections() {
+    fn invalid_values_of_sections() {
         let wanted = "a whole number from 1 to 4294967295";
         let limit = |value: &str, found: &str| {
             bad(
                 &format!("[limits]\njobs = {value}"),
-                &[&format!("w:2:8: `jobs` must be {wanted} (it is {found})")],
+                &[&format!("w:2:8: `jobs` must be {wanted}, not {found}")],
             );
         };
         limit("0", "integer `0`");
         limit("-3", "integer `-3`");
         limit("4294967296", "integer `4294967296`");
         limit("2.0", "floating point `2.0`");
-        bad("[limits]\nrun = 1", &["w:2:1: the key `run` of `limits` is not known; did you mean `runs`?"]);
+        bad("[limits]\nrun = 1", &["w:2:1: unknown key `run` in `limits`; did you mean `runs`?"]);
         bad("limits = 3", &["w:1:10: `limits` must be a table: write `[limits]`"]);
         bad(
             "[runs]\nrecover = 'resumed'",
-            &["w:2:11: the value `resumed` of `recover` is not known; did you mean `resume`?"],
+            &["w:2:11: unknown value `resumed` for `recover`; did you mean `resume`?"],
         );
         bad(
             "[runs]\nrecover = 'later'",
-            &["w:2:11: the value `later` of `recover` is not known; there is `resume`, `interrupt`"],
+            &["w:2:11: unknown value `later` for `recover`; use one of `resume`, `interrupt`"],
         );
         bad(
             "[runs]\nrecovery = 'resume'",
-            &["w:2:1: the key `recovery` of `runs` is not known; did you mean `recover`?"],
+            &["w:2:1: unknown key `recovery` in `runs`; did you mean `recover`?"],
         );
     }
 
@@ -516,13 +525,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_told_at_its_place() {
+    fn a_syntax_error_has_a_location() {
         for (text, place) in
             [("[tasks", "w:1:7: "), ("a = ", "w:1:5: "), ("[limits]\nruns = 1\nruns = 2", "w:3:1: ")]
         {
             let faults = parse(text).expect_err(text);
             let shown = faults[0].shown("w".as_ref());
-            assert!(shown.starts_with(&format!("{place}this is not TOML: ")), "{shown}");
+            assert!(shown.starts_with(&format!("{place}invalid TOML: ")), "{shown}");
         }
     }
 }

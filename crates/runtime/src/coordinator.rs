@@ -1,4 +1,4 @@
-//! The stream of the coordinator in the journal, and what it adds to the limits of a machine.
+//! The coordinator's stream in the journal, and the claims that this machine adds to those of a plan.
 
 use crate::clock::Clock;
 use crate::config::Limits;
@@ -13,7 +13,7 @@ use windlass_ir::dialect::Dialects;
 use windlass_ir::policy::Budget;
 use windlass_store::{Append, Appended, Error, Lsn, Prev, Store};
 
-/// What the budgets begin with that are not those of one run.
+/// The prefixes of budgets that runs share.
 const SHARED_BUDGETS: [&str; 3] = ["all", "day", "workflow:"];
 
 /// The budgets with a cap that all runs share.
@@ -38,7 +38,7 @@ impl Budgets {
     }
 }
 
-/// What this machine asks for beside what the plan of a run says.
+/// The claims that this machine adds to those of a plan: its limits and the shared budgets.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub host: Host,
@@ -78,8 +78,8 @@ impl Policy for Machine {
     }
 }
 
-/// The coordinator as its stream tells it, the number of its last record, and how many events were read. Records before the last
-/// beginning are not needed, and not looked at if they are damaged. Blocks.
+/// Reads the coordinator from its stream. Returns it with the number of its last record and the number of events read. Ignores
+/// records before the last snapshot, even damaged ones. A stream that contradicts itself is an error. Blocks.
 pub(crate) fn read(store: &Store) -> Result<(Coordinator, Option<u64>, usize), Error> {
     let stream = RunId::coordinator();
     let mut records: Vec<Vec<CoordinatorEvent>> = Vec::new();
@@ -87,7 +87,7 @@ pub(crate) fn read(store: &Store) -> Result<(Coordinator, Option<u64>, usize), E
     'pages: loop {
         let found = match store.journal.back(&stream, before, page).wait() {
             Err(error) if page > 1 && error.is_of_one_run() => {
-                // One at a time, up to the damage: a beginning may stand in front of it.
+                // Read single records up to the damage; a snapshot may follow it.
                 page = 1;
                 continue;
             }
@@ -98,21 +98,24 @@ pub(crate) fn read(store: &Store) -> Result<(Coordinator, Option<u64>, usize), E
         for record in found {
             tail.get_or_insert(record.lsn);
             let events = record.coordinator_events(&*store.blobs).wait()?;
-            let begins = matches!(events.first(), Some(first) if first.what == CoordinatorWhat::Snapshot);
+            let is_snapshot =
+                matches!(events.first(), Some(first) if first.what == CoordinatorWhat::Snapshot);
             records.push(events);
-            if begins {
+            if is_snapshot {
                 break 'pages;
             }
         }
     }
     let events: Vec<CoordinatorEvent> = records.into_iter().rev().flatten().collect();
-    Ok((Coordinator::replay(&events), tail.map(|lsn: Lsn| lsn.0), events.len()))
+    let coordinator = Coordinator::replay(&events)
+        .map_err(|cause| Error::Contradictory { run: stream, contradiction: Box::new(cause) })?;
+    Ok((coordinator, tail.map(|lsn: Lsn| lsn.0), events.len()))
 }
 
-/// Records of the stream that are read at once.
+/// The number of records in a page.
 const PAGE: usize = 256;
 
-/// Starts the coordinator's stream over behind damage that cannot be read: nothing is held, queued, kept or spent any more.
+/// Starts the coordinator's stream over after damage. This clears all slots, queues, keys and budgets.
 pub(crate) fn renew(store: &Store) -> Result<(), Error> {
     let events = [CoordinatorEvent { at: Clock::Real.now(), what: CoordinatorWhat::Snapshot }];
     let mut prev = None;
@@ -120,7 +123,7 @@ pub(crate) fn renew(store: &Store) -> Result<(), Error> {
         let append = Append::coordinator(Prev::At(prev), &events)?;
         match store.journal.append(append).wait()? {
             Appended::At(_) => return Ok(()),
-            // The journal knows where its damaged end is.
+            // The journal knows the end of the stream even if it is damaged.
             Appended::Conflict { tail } => prev = tail,
         }
     }

@@ -1,7 +1,8 @@
-//! The state of a data folder: whether its files are whole, which runs are damaged and why, and what can be done about each.
+//! Checks a data folder for damage: its files, runs, plans, values and lists. Each finding suggests a repair.
 
 use crate::engine::{Engine, Error, options};
 use crate::lock::Lock;
+use crate::presence::Executed;
 use crate::rows::Rows;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -12,20 +13,20 @@ use windlass_ir::dialect::Dialects;
 use windlass_ir::plan::FORMAT;
 use windlass_store::{Durability, Error as StoreError, Lsn, Options, Query, RunRow, Store, fold_all};
 
-/// Something that is wrong.
+/// A problem with a data folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// As in `docs/errors`.
+    /// An error code from `docs/errors`.
     pub code: String,
-    /// The file or the part of the folder.
+    /// The affected file or part of the folder.
     pub place: String,
-    /// The damaged run, if it is one.
+    /// The damaged run, if the finding concerns one.
     pub run_id: Option<RunId>,
     pub message: String,
     pub help: String,
 }
 
-/// What was looked at, and what is wrong.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checkup {
     pub healthy: bool,
@@ -36,17 +37,17 @@ pub struct Checkup {
     pub findings: Vec<Finding>,
 }
 
-const RESTORE: &str = "restore the data folder from a backup (docs/operations.md)";
+const RESTORE: &str = "restore the data folder from a backup (docs/guides/data-folder.md)";
 const PARKED: &str =
-    "it is parked, and all other runs go on; to go on with it restore the data folder from a backup";
+    "it is parked, and all other runs continue; to continue it, restore the data folder from a backup";
 const NEWER: &str =
-    "it is parked, and all other runs go on; use the version of windlass that wrote it, or a newer one";
+    "it is parked, and all other runs continue; use the version of Windlass that wrote it, or a newer one";
 
-/// Looks at everything in a data folder and changes nothing. Somebody may own it meanwhile.
+/// Checks everything in a data folder without changing it. Another process may own the folder.
 pub fn examine(folder: &Path, dialects: Dialects) -> Result<Checkup, Error> {
     let mut checkup = Checkup::default();
-    match Engine::look(folder, dialects) {
-        Ok(engine) => checkup.look(&engine, folder)?,
+    match Engine::look(folder, dialects, |_| Executed::nothing()) {
+        Ok(engine) => checkup.check(&engine, folder)?,
         Err(error @ Error::Store(StoreError::Missing { .. })) => return Err(error),
         Err(error) => checkup.find(&error, "journal.db", RESTORE),
     }
@@ -55,7 +56,7 @@ pub fn examine(folder: &Path, dialects: Dialects) -> Result<Checkup, Error> {
 }
 
 impl Checkup {
-    fn look(&mut self, engine: &Engine, folder: &Path) -> Result<(), Error> {
+    fn check(&mut self, engine: &Engine, folder: &Path) -> Result<(), Error> {
         let store = engine.store();
         match store.check_files().wait() {
             Ok(faults) => faults.into_iter().for_each(|fault| self.journal(fault)),
@@ -64,19 +65,20 @@ impl Checkup {
         if let Err(error) =
             store.check_head(folder, &options(Durability::default(), engine.dialects())).wait()
         {
-            let help = "restore the newer one, or go on from this one with `windlass doctor --accept-older`";
+            let help =
+                "restore the newer one, or continue from this one with `windlass doctor --accept-older`";
             self.find(&error.into(), "journal.db", help);
         }
         self.count(store);
         self.find_lost(store)?;
-        self.look_at_runs(engine)?;
-        self.look_at_plans(store)?;
+        self.check_runs(engine)?;
+        self.check_plans(store)?;
         if let Err(error) = engine.shared() {
             let help = "restore the data folder from a backup, or reset the limits with `windlass doctor --renew-limits`";
             self.find(&error, "limits", help);
         }
-        self.look_at_values(store)?;
-        self.look_at_rows(store, engine.dialects())
+        self.check_values(store)?;
+        self.check_rows(store, engine.dialects())
     }
 
     fn find(&mut self, error: &Error, place: &str, help: &str) {
@@ -90,7 +92,7 @@ impl Checkup {
     }
 
     fn count(&mut self, store: &Store) {
-        // What cannot be counted is found by SQLite itself.
+        // If counting fails, the check of the files has already reported the damage.
         let Ok((there, expected)) = store.count().wait() else { return };
         self.records = there;
         if there < expected {
@@ -108,7 +110,7 @@ impl Checkup {
         });
     }
 
-    /// Records that cannot even be said to belong to a run.
+    /// Finds records so damaged that their run is unknown.
     fn find_lost(&mut self, store: &Store) -> Result<(), Error> {
         let (mut next, mut lost): (Lsn, Option<(Lsn, Lsn)>) = (Lsn(1), None);
         loop {
@@ -142,12 +144,12 @@ impl Checkup {
     fn lost(&mut self, lost: Option<(Lsn, Lsn)>) {
         let Some((first, last)) = lost else { return };
         self.journal(match first == last {
-            true => format!("record {first} cannot be read, and nobody knows whose it was"),
-            false => format!("records {first} to {last} cannot be read, and nobody knows whose they were"),
+            true => format!("record {first} cannot be read, and its run is unknown"),
+            false => format!("records {first} to {last} cannot be read, and their runs are unknown"),
         });
     }
 
-    fn look_at_runs(&mut self, engine: &Engine) -> Result<(), Error> {
+    fn check_runs(&mut self, engine: &Engine) -> Result<(), Error> {
         let rows = engine.runs(&Query { limit: usize::MAX, ..Query::default() })?;
         let unfinished = engine.store().journal.tails().wait()?.unfinished.into_iter().map(|(run, _)| run);
         let runs: BTreeSet<RunId> = rows.into_iter().map(|row| row.run).chain(unfinished).collect();
@@ -169,7 +171,7 @@ impl Checkup {
         Ok(())
     }
 
-    fn look_at_plans(&mut self, store: &Store) -> Result<(), Error> {
+    fn check_plans(&mut self, store: &Store) -> Result<(), Error> {
         let digests = match store.plans.list().wait() {
             Ok(digests) => digests,
             Err(error) => {
@@ -194,7 +196,7 @@ impl Checkup {
         Ok(())
     }
 
-    fn look_at_values(&mut self, store: &Store) -> Result<(), Error> {
+    fn check_values(&mut self, store: &Store) -> Result<(), Error> {
         let values = store.blobs.list().wait()?;
         self.values = values.len();
         for (id, _) in values {
@@ -209,15 +211,15 @@ impl Checkup {
         Ok(())
     }
 
-    /// Rows that are out of use are made again by themselves; those in use have to match the journal.
-    fn look_at_rows(&mut self, store: &Store, dialects: Dialects) -> Result<(), Error> {
+    /// Compares the lists with the journal. Lists that are not in use do not matter: Windlass rebuilds them.
+    fn check_rows(&mut self, store: &Store, dialects: Dialects) -> Result<(), Error> {
         let Ok(Some((applied, stored))) = store.view.stored().wait() else { return Ok(()) };
         let expected = fold_all(&*store.journal, &Rows { dialects }, applied)?;
-        // Damaged runs are reported already.
+        // The findings already contain the damaged runs.
         let damaged: BTreeSet<&RunId> =
             self.findings.iter().filter_map(|finding| finding.run_id.as_ref()).collect();
         let is_wrong = |row: &&RunRow| !damaged.contains(&row.run) && expected.get(&row.run) != Some(*row);
-        // The owner may have gone on in between.
+        // The owner may have added records in the meantime.
         let wrong = stored.iter().filter(|row| row.tail <= applied).filter(is_wrong);
         let wrong = wrong.count() + expected.len().saturating_sub(stored.len());
         if wrong > 0 {
@@ -233,7 +235,7 @@ impl Checkup {
     }
 }
 
-/// Goes on from a journal that is older than what is known of it. It is a copy of no other from then on.
+/// Accepts a journal that is older than its last known state. From then on it no longer counts as a copy of another one.
 pub fn accept_older(folder: &Path, dialects: Dialects) -> Result<(), Error> {
     let lock = own(folder)?;
     let options = Options { accept_older: true, ..options(Durability::default(), dialects) };
@@ -242,7 +244,7 @@ pub fn accept_older(folder: &Path, dialects: Dialects) -> Result<(), Error> {
     Ok(())
 }
 
-/// Resets the limits that runs share, so that runs can be executed again.
+/// Resets the limits that runs share, so that Windlass can execute runs again.
 pub fn renew_limits(folder: &Path, dialects: Dialects) -> Result<(), Error> {
     let lock = own(folder)?;
     let store = Store::open(folder, options(Durability::default(), dialects))?;

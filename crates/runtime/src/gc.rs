@@ -1,8 +1,8 @@
-//! Removing data that is not needed any more: finished runs by age, number and status, then plans, values, artifacts and logs that
-//! belong to no run. The journal comes first, with one record for each run; files follow, so that a crash in between leaves files that
-//! no record refers to, which the next sweep removes.
+//! Removes data that is no longer needed: finished runs by age, number and status, then plans, values, artifacts and logs that
+//! belong to no run. A sweep first writes one journal record per removed run, then removes files. After a crash in between, the
+//! next sweep removes the remaining files.
 
-use crate::artefacts;
+use crate::artifacts;
 use crate::engine::{Engine, Error};
 use crate::lock::Tidying;
 use serde::{Deserialize, Serialize};
@@ -13,24 +13,24 @@ use windlass_engine::{CoordinatorState, Input, KeyState, RunId, Timestamp, What}
 use windlass_ir::{Duration, RunStatus, Value};
 use windlass_store::{Append, Appended, BlobId, Error as StoreError, Lsn, Query, RunRow, Store, named_in};
 
-/// Which finished runs go. All that is given has to hold; with nothing given no run goes, only what belongs to none.
+/// Which finished runs to remove. All conditions must hold. Without conditions, a sweep removes only data that belongs to no run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// Those that ended at least so long ago.
+    /// Only runs that ended at least this long ago.
     pub older_than: Option<Duration>,
-    /// Not the newest so many of those that would go.
+    /// Keeps this many of the newest matching runs.
     pub keep: Option<usize>,
-    /// Those that ended so: neutral words, or words of their dialects.
+    /// Only runs with these statuses: neutral words, or words of their dialects.
     pub statuses: Vec<String>,
-    /// Only say what would go.
+    /// Removes nothing and only reports.
     pub dry_run: bool,
 }
 
-/// What went, or would go.
+/// What a sweep removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swept {
     pub runs: Vec<SweptRun>,
-    /// Runs that would have gone if nothing referred to them, and what does.
+    /// Matching runs that stay because something refers to them.
     pub kept: Vec<KeptRun>,
     pub records: u64,
     pub plans: usize,
@@ -39,10 +39,10 @@ pub struct Swept {
     pub artifacts: usize,
     pub artifact_bytes: u64,
     pub logs: usize,
-    /// How much smaller the journal has become, and how much of it is free for new records.
+    /// How much the journal has shrunk, and how much of it is free for new records.
     pub journal_bytes: u64,
     pub free_bytes: u64,
-    /// The journal is damaged: values and artifacts stay, since some may be referred to by what cannot be read.
+    /// The journal is damaged. Values and artifacts stay, because unreadable records may refer to them.
     pub damaged: bool,
 }
 
@@ -60,11 +60,11 @@ pub struct KeptRun {
     pub because: String,
 }
 
-/// A file that has less to give back than this is left as it is.
+/// A sweep compacts the journal only if at least this much is free.
 const COMPACT_BYTES_MIN: u64 = 1 << 20;
 
 impl Engine {
-    /// Removes what is not needed. Only the owner can.
+    /// Removes data that is no longer needed. Only the owner can do this.
     pub async fn sweep(self: &Arc<Self>, sweep: Sweep) -> Result<Swept, Error> {
         let failed = |error: std::io::Error| Error::Folder {
             folder: self.folder().to_owned(),
@@ -72,19 +72,22 @@ impl Engine {
         };
         let busy = || Error::Folder {
             folder: self.folder().to_owned(),
-            cause: "a backup is being made: try again when it is done".to_owned(),
+            cause: "a backup is running; try again when it is done".to_owned(),
         };
         let _tidying = Tidying::take(self.folder()).map_err(failed)?.ok_or_else(busy)?;
-        // Before anything is looked at: files made from here on are not in these lists.
+        if !sweep.dry_run {
+            self.store().ledger.expire(crate::clock::now().wall).await?;
+        }
+        // List files first, so that the lists contain no file created after this point.
         let logs = logs(self.folder());
-        let artefacts = self.artefacts.begin_sweep().map_err(failed)?;
+        let artifacts = self.artifacts.begin_sweep().map_err(failed)?;
         let values = match sweep.dry_run {
             true => self.store().blobs.list().await?,
             false => self.store().blobs.begin_sweep().await?,
         };
-        let swept = self.sweep_from(&sweep, logs, artefacts, values).await;
-        // After an error neither has to remember any longer what is new.
-        self.artefacts.sweep(&[], &HashSet::new(), true);
+        let swept = self.sweep_from(&sweep, logs, artifacts, values).await;
+        // End both sweeps after an error too, so that they stop tracking new files.
+        self.artifacts.sweep(&[], &HashSet::new(), true);
         self.store().blobs.sweep(Vec::new()).await.map(drop).or_else(|error| match error {
             StoreError::ReadOnly => Ok(()),
             other => Err(other),
@@ -96,13 +99,13 @@ impl Engine {
         self: &Arc<Self>,
         sweep: &Sweep,
         logs: Vec<PathBuf>,
-        artefacts: Vec<(String, u64)>,
+        artifacts: Vec<(String, u64)>,
         values: Vec<(BlobId, u64)>,
     ) -> Result<Swept, Error> {
         let mut rows = self.all_runs().await?;
         let mut journal = Seen::of(self.store()).await?;
         if journal.unreadable {
-            let cause = "the journal is damaged, so nothing is removed: see `windlass doctor`".to_owned();
+            let cause = "the journal is damaged, so nothing can be removed; run `windlass doctor`".to_owned();
             return Err(Error::Folder { folder: self.folder().to_owned(), cause });
         }
         let Chosen { going, kept } = self.choose(sweep, &rows, &journal).await?;
@@ -116,7 +119,7 @@ impl Engine {
         for row in self.remove(gone, sweep.dry_run).await? {
             swept.records += journal.records.get(&row.run).copied().unwrap_or(0);
             journal.named.remove(&row.run);
-            journal.artefacts.remove(&row.run);
+            journal.artifacts.remove(&row.run);
             swept.runs.push(swept_run(row));
         }
         let removed: HashSet<&RunId> = swept.runs.iter().map(|swept| &swept.run_id).collect();
@@ -124,7 +127,6 @@ impl Engine {
         let names: HashSet<&str> =
             rows.iter().map(|row| &row.run).filter(|run| !removed.contains(run)).map(RunId::as_str).collect();
         for log in logs.into_iter().filter(|log| !belongs(log, &names)) {
-            // One that is gone already is as good as removed.
             let removed = sweep.dry_run || std::fs::remove_file(&log).is_ok();
             swept.logs += usize::from(removed);
         }
@@ -132,13 +134,13 @@ impl Engine {
             let used = self.sweep_values(values, journal, sweep.dry_run, &mut swept).await?;
             if let Some(used) = used {
                 (swept.artifacts, swept.artifact_bytes) =
-                    self.artefacts.sweep(&artefacts, &used, sweep.dry_run);
+                    self.artifacts.sweep(&artifacts, &used, sweep.dry_run);
             }
         }
         if !sweep.dry_run {
             self.store().journal.reclaim().await?;
             let (_, free) = self.store().room().await?;
-            if free >= COMPACT_BYTES_MIN && free >= size / 4 && !self.is_driving().await {
+            if free >= COMPACT_BYTES_MIN && free >= size / 4 && !self.is_executing().await {
                 self.store().journal.compact().await?;
             }
         }
@@ -151,7 +153,7 @@ impl Engine {
         Ok(self.store().view.list(&Query::default()).await?)
     }
 
-    /// Removes closed runs, or says which ones would be removed. A run that continued since it was looked at stays.
+    /// Removes closed runs, or returns those that it would remove. Runs that have continued in the meantime stay.
     async fn remove<'r>(&self, gone: Vec<&'r RunRow>, dry_run: bool) -> Result<Vec<&'r RunRow>, Error> {
         if dry_run {
             return Ok(gone);
@@ -175,18 +177,18 @@ impl Engine {
         let coordinator = self.coordinator(CoordinatorState::clone).await?;
         Ok(chosen(sweep, rows, crate::Clock::Real.now(), |going| {
             let live = going.iter().filter(|run| self.is_live(run));
-            let live = live.map(|run| (run.clone(), "it is being executed".to_owned()));
+            let live = live.map(|run| (run.clone(), "it is running".to_owned()));
             referred(&coordinator, rows, journal, going).into_iter().chain(live).collect()
         }))
     }
 
-    /// Closes the failed runs among these, which could still be resumed until now. Whether there was any.
+    /// Closes the failed runs among these, so that no one can resume them. Returns whether there were any.
     async fn close(self: &Arc<Self>, going: &HashSet<RunId>, rows: &[RunRow]) -> Result<bool, Error> {
         let mut closed = false;
         for row in rows.iter().filter(|row| !row.ended && going.contains(&row.run)) {
             match self.tell(&row.run, Input::Close).await {
                 Ok(()) => closed = true,
-                // It was resumed meanwhile, or its hooks are still at work, so it stays.
+                // A user has resumed it, or its hooks are still running, so it stays.
                 Err(Error::Refused(_) | Error::RunFinished { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -194,10 +196,10 @@ impl Engine {
         Ok(closed)
     }
 
-    /// Removes plans that neither a run nor an order is pinned to, and that no start is about to use.
+    /// Removes plans that no run, order or pending start uses.
     async fn sweep_plans(&self, removed: &HashSet<&RunId>, dry_run: bool) -> Result<usize, Error> {
-        let _storing = self.storing_nothing().await;
-        // A start under way holds its program until its run has a record. All other starts wait until this is done.
+        let _storing = self.lock_plans().await;
+        // A pending start holds its program until its run has a record. All other starts wait for the lock.
         let mut used: HashSet<String> = {
             let mut programs = self.programs();
             programs.retain(|_, program| Arc::strong_count(program) > 1);
@@ -221,8 +223,8 @@ impl Engine {
         Ok(forgotten)
     }
 
-    /// Removes values that no record refers to. Returns the artifacts that records and the other values refer to; `None` if a
-    /// value cannot be read.
+    /// Removes values that no record refers to. Returns the artifacts that records and the remaining values refer to, or `None` if
+    /// a value cannot be read.
     async fn sweep_values(
         &self,
         values: Vec<(BlobId, u64)>,
@@ -233,7 +235,7 @@ impl Engine {
         let store = self.store();
         let mut named: BTreeSet<BlobId> = BTreeSet::new();
         let mut open: Vec<BlobId> = journal.named.into_values().flatten().collect();
-        let mut artefacts = Some(journal.artefacts.into_values().flatten().collect::<HashSet<_>>());
+        let mut artifacts = Some(journal.artifacts.into_values().flatten().collect::<HashSet<_>>());
         while let Some(id) = open.pop() {
             if !named.insert(id.clone()) {
                 continue;
@@ -241,9 +243,9 @@ impl Engine {
             match store.blobs.get(&id).await.ok().flatten() {
                 Some(content) => {
                     open.extend(named_in(&content));
-                    artefacts.iter_mut().for_each(|used| used.extend(artefacts::named_in(&content)));
+                    artifacts.iter_mut().for_each(|used| used.extend(artifacts::named_in(&content)));
                 }
-                None => artefacts = None,
+                None => artifacts = None,
             }
         }
         let sizes: BTreeMap<BlobId, u64> = values.into_iter().filter(|(id, _)| !named.contains(id)).collect();
@@ -251,23 +253,23 @@ impl Engine {
         let removed = if dry_run { unused } else { store.blobs.sweep(unused).await? };
         swept.values = removed.len();
         swept.value_bytes = removed.iter().map(|id| sizes[id]).sum();
-        Ok(artefacts)
+        Ok(artifacts)
     }
 }
 
-/// What the journal says about runs without their plans.
+/// Facts about all runs, read from the journal without their plans.
 #[derive(Default)]
 struct Seen {
-    /// How many records each run has.
+    /// The number of records of each run.
     records: HashMap<RunId, u64>,
     /// The values that the records of each run name.
     named: HashMap<RunId, Vec<BlobId>>,
     /// The artifacts that the records of each run refer to.
-    artefacts: HashMap<RunId, Vec<String>>,
-    /// The runs that wait for one.
+    artifacts: HashMap<RunId, Vec<String>>,
+    /// The runs that wait for each run.
     parents: HashMap<RunId, Vec<RunId>>,
     damaged: bool,
-    /// Pages of it cannot be read, and so none can be removed either.
+    /// Pages of the journal cannot be read, so nothing can be removed.
     unreadable: bool,
 }
 
@@ -298,9 +300,9 @@ impl Seen {
                 if !named.is_empty() {
                     seen.named.entry(record.run.clone()).or_default().extend(named);
                 }
-                let artefacts: Vec<String> = artefacts::named_in(record.frame()).collect();
-                if !artefacts.is_empty() {
-                    seen.artefacts.entry(record.run.clone()).or_default().extend(artefacts);
+                let artifacts: Vec<String> = artifacts::named_in(record.frame()).collect();
+                if !artifacts.is_empty() {
+                    seen.artifacts.entry(record.run.clone()).or_default().extend(artifacts);
                 }
                 if record.prev.is_none() && !record.run.is_coordinator() {
                     let parents =
@@ -319,7 +321,7 @@ fn parents(what: What) -> Option<Vec<RunId>> {
     }
 }
 
-/// Runs that something refers to, and what does. A failed run can be resumed with the runs that it called, unless it goes itself.
+/// Runs that something refers to, and why. Resuming a failed run needs the runs that it called, unless the sweep removes it too.
 fn referred(
     coordinator: &CoordinatorState,
     rows: &[RunRow],
@@ -347,9 +349,9 @@ fn referred(
     for key in coordinator.keys.values() {
         match key {
             KeyState::Pending { run, .. } => referred.extend([shared(run)]),
-            // A start with the same key is this run for so long.
+            // Until the key expires, a start with the same key returns this run.
             KeyState::Kept { value: Value::Text(run), .. } => {
-                let because = "a start with its key is still the same run".to_owned();
+                let because = "a start with the same key still returns it".to_owned();
                 referred.extend(RunId::new(run).ok().map(|run| (run, because)));
             }
             KeyState::Kept { .. } => {}
@@ -358,14 +360,14 @@ fn referred(
     referred
 }
 
-/// The runs that go, and those that would if nothing referred to them.
+/// The runs to remove, and the matching runs that stay.
 #[derive(Default)]
 struct Chosen {
     going: HashSet<RunId>,
     kept: Vec<KeptRun>,
 }
 
-/// `referred` says which runs cannot go and why, given the runs that are to go.
+/// `referred` returns the runs that must stay and why, given the runs to remove.
 fn chosen(
     sweep: &Sweep,
     rows: &[RunRow],
@@ -384,7 +386,7 @@ fn chosen(
     let mut fitting: Vec<&RunRow> = rows.iter().filter(fits).collect();
     fitting.sort_by_key(|row| std::cmp::Reverse((row.row.ended_at, row.tail)));
     chosen.going = fitting.into_iter().skip(sweep.keep.unwrap_or(0)).map(|row| row.run.clone()).collect();
-    // A run that stays may refer to others that then stay too.
+    // A run that stays may keep others.
     loop {
         let referred = referred(&chosen.going);
         let before = chosen.going.len();
@@ -411,7 +413,7 @@ fn logs(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
 }
 
-/// Whether a log is that of a run which is there: it is named after it, perhaps with one or two endings.
+/// Whether a log belongs to an existing run. It is named after the run, with up to two extensions.
 fn belongs(log: &Path, runs: &HashSet<&str>) -> bool {
     let mut name = log.file_name();
     for _ in 0..3 {
@@ -441,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_go_by_age_number_and_status() {
+    fn a_sweep_chooses_runs_by_age_number_and_status() {
         let rows = [
             row("a", RunStatus::Success, Some(10)),
             row("b", RunStatus::Failed, Some(20)),

@@ -1,5 +1,5 @@
-//! Where this program notes, outside of all data folders, how far their journals have come: an older copy of a whole folder is
-//! known by that. A library that is part of another program notes nothing unless it is told to.
+//! The folder in which Windlass records, outside of all data folders, how far each journal has progressed. This detects an older
+//! copy of a whole data folder. As a library Windlass records nothing unless the program names a folder.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
 /// Names the folder, once for the whole process.
 pub fn keep_heads_in(folder: PathBuf) {
-    // Whoever was first has been believed already.
+    // The first call wins, because stores may already use its folder.
     let _ = FOLDER.set(folder);
 }
 

@@ -1,4 +1,4 @@
-//! What the journal says about a run.
+//! Reads all events of a run from the journal.
 
 use crate::engine::PLAN;
 use windlass_engine::{Event, RunId, What};
@@ -19,13 +19,13 @@ impl History {
         Ok(Self { events, tail: records.last().map(|record| record.lsn) })
     }
 
-    /// The digest of the plan that it was started with.
+    /// The digest of its plan.
     pub fn plan(&self) -> Option<&str> {
         about(&self.events).get(PLAN).and_then(Value::as_str)
     }
 }
 
-/// What was recorded about a run when it was started.
+/// The facts that the start of a run recorded about it.
 pub(crate) fn about(events: &[Event]) -> &Value {
     match events.first().map(|event| &event.what) {
         Some(What::Started { about, .. }) => about,

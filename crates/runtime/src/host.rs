@@ -1,4 +1,4 @@
-//! What the jobs of a run are done with: executors, a script in place of some of them, and the caller's surroundings.
+//! How the jobs of a run are executed: the executors, mock responses in place of some of them, and the environment.
 
 use crate::calls::Call;
 use crate::clock::Clock;
@@ -21,23 +21,23 @@ use windlass_ir::dialect::{Dialect, Dialects};
 #[derive(Clone)]
 pub struct Host {
     pub shell: Arc<dyn Executor>,
-    /// For the tasks that a command of this machine does.
+    /// For tasks that have a command in `windlass.toml`.
     pub tasks: Tasks,
-    /// For command line agents and for builtins; without them they are left to the others.
+    /// For command-line agents and for builtins. Without them, `others` takes this work.
     pub assistants: Option<Assistants>,
     pub builtins: Option<Builtins>,
-    /// For everything else.
+    /// For all other work.
     pub others: Arc<dyn Executor>,
     pub script: Option<Arc<Script>>,
-    /// Whether commands that the script does not mention are run.
+    /// Whether to run commands that the mock file does not mention.
     pub runs_commands: bool,
     pub environment: Arc<Environment>,
-    /// The `windlass.toml` that the tasks and the limits are from.
+    /// The `windlass.toml` of the tasks and the limits.
     pub config: Option<PathBuf>,
     pub limits: Limits,
-    /// The instant that the time of its runs starts at, if that is virtual.
+    /// The start of virtual time, if its runs use a virtual clock.
     pub virtual_from: Option<Timestamp>,
-    /// Whether virtual time also jumps over long waits for people.
+    /// Whether virtual time also skips long waits for people.
     pub patient: bool,
 }
 
@@ -54,7 +54,7 @@ impl Host {
             tasks: Tasks::default(),
             assistants: Some(Assistants::default()),
             builtins: Some(Builtins::default()),
-            others: Arc::new(Nobody),
+            others: Arc::new(NoExecutor),
             script: None,
             runs_commands: true,
             environment: Arc::new(environment),
@@ -65,13 +65,13 @@ impl Host {
         }
     }
 
-    /// Leaves everything that is no command of the workflow or of this machine to somebody else.
+    /// Uses `others` for everything except commands of the workflow and tasks of this machine.
     #[must_use]
     pub fn with_others(self, others: impl Executor + 'static) -> Self {
         Self { others: Arc::new(others), assistants: None, builtins: None, ..self }
     }
 
-    /// Executes runs in this time. A virtual clock jumps over waits for people only if its follower waits for them too.
+    /// Sets the clock of its runs. A virtual clock skips waits for people only if the follower waits for them too.
     #[must_use]
     pub(crate) fn in_time(self, clock: Clock, patience: Patience) -> Self {
         let virtual_from = match clock {
@@ -81,7 +81,7 @@ impl Host {
         Self { virtual_from, patient: patience != Patience::Work, ..self }
     }
 
-    /// Takes over what a `windlass.toml` says.
+    /// Applies a `windlass.toml`.
     #[must_use]
     pub fn with_config(self, config: Config) -> Self {
         let folder = config.folder().to_owned();
@@ -89,7 +89,7 @@ impl Host {
         Self { tasks, config: Some(config.file), limits: config.limits, ..self }
     }
 
-    /// Runs steps where the dialect's own program would run them, if a variable says that this is elsewhere.
+    /// Runs steps in the directory that the dialect's environment variable names, if it is set.
     pub(crate) fn in_project_of(self, dialect: &dyn Dialect) -> Self {
         let variable = dialect.layout().directory_variable;
         let named = variable.and_then(|name| self.environment.variables.get(OsStr::new(name)));
@@ -102,7 +102,7 @@ impl Host {
         }
     }
 
-    /// Where a run was started its steps run, whoever goes on with it from wherever.
+    /// Runs steps in the directory that the run was started in, wherever it continues.
     pub(crate) fn where_started(self, about: &Value) -> Self {
         match about.get("directory").and_then(Value::as_str) {
             Some(directory) if self.environment.directory != FilePath::new(directory) => {
@@ -117,7 +117,7 @@ impl Host {
         Self { environment: Arc::new(Environment { variables, directory }), ..self }
     }
 
-    /// Every process that is started is written down there.
+    /// Records every process that the executors start.
     pub(crate) fn note_children(&mut self, children: &Arc<Children>) {
         self.shell = Arc::new(Shell { children: Some(children.clone()), ..Shell::default() });
         self.tasks.children = Some(children.clone());
@@ -129,8 +129,8 @@ impl Host {
         }
     }
 
-    /// What the mock file answers. It comes first for a step that it mentions; a step that it does not mention and no executor takes
-    /// has no answer at all.
+    /// The mock response for a job. It takes precedence over executors. `None` if the mock file does not mention the step and an
+    /// executor takes the job.
     pub(crate) fn mocked(&self, dialects: Dialects, run: &Run, job: &Job) -> Option<Answer> {
         let script = self.script.as_ref()?;
         let Name { id, plain } = ids::mocked(dialects, run, &job.key.path);
@@ -145,7 +145,7 @@ impl Host {
         }
     }
 
-    /// Whether a job is done by a process of this machine.
+    /// Whether a job starts a process on this machine.
     pub(crate) fn starts_process(&self, dialects: Dialects, run: &Run, job: &Job) -> bool {
         let work = &job.work.work;
         let taken = self.table().into_iter().flatten().find(|executor| executor.takes(work));
@@ -153,7 +153,7 @@ impl Host {
         process && self.mocked(dialects, run, job).is_none()
     }
 
-    /// The executor for a job: the first of the table that takes it.
+    /// The executor for a job: the first in the table that takes it.
     pub(crate) fn executor(&self, engine: &Arc<Engine>, run: &Run, job: &Job) -> Arc<dyn Executor> {
         let work = &job.work.work;
         if let Some(answer) = self.mocked(engine.dialects(), run, job).filter(|_| !job.key.path.is_hook()) {
@@ -174,7 +174,7 @@ impl Host {
         }
     }
 
-    /// The executors of this machine, in the order in which they are asked.
+    /// The executors of this machine, in order of precedence.
     fn table(&self) -> [Option<&dyn Executor>; 4] {
         let assistants = self.assistants.as_ref().map(|assistants| assistants as &dyn Executor);
         let builtins = self.builtins.as_ref().map(|builtins| builtins as &dyn Executor);
@@ -182,34 +182,29 @@ impl Host {
     }
 }
 
-/// Stands where no executor was given.
-struct Nobody;
+/// Fails all jobs, because the host has no executor for them.
+struct NoExecutor;
 
-impl Executor for Nobody {
+impl Executor for NoExecutor {
     fn start(&self, job: Job, _: Context) -> BoxFuture<'_, Returned> {
-        let nothing = match &job.work.work {
-            Work::Agent { .. } => "nothing here does agents",
-            Work::Tool { .. } => "nothing here does tools",
-            Work::Task { .. } => "nothing here does tasks",
-            Work::Shell { .. } => "nothing here does commands",
-            Work::Http(_) => "nothing here sends requests",
-            Work::Call { .. } => "nothing here reads other workflows",
-            Work::Assistant(_) => "nothing here asks assistants",
-            Work::Builtin { .. } => "nothing here does builtins",
-            Work::Notify { .. } => "nothing here notifies anybody",
+        let kind = match &job.work.work {
+            Work::Agent { .. } => "agent",
+            Work::Tool { .. } => "tool",
+            Work::Task { .. } => "task",
+            Work::Shell { .. } => "command",
+            Work::Http(_) => "HTTP request",
+            Work::Call { .. } => "call",
+            Work::Assistant(_) => "assistant",
+            Work::Builtin { .. } => "builtin",
+            Work::Notify { .. } => "notification",
         };
         let command = match &job.work.work {
             Work::Task { task, .. } => format!(", or name a command for the task `{task}` in windlass.toml"),
-            Work::Agent { .. }
-            | Work::Tool { .. }
-            | Work::Shell { .. }
-            | Work::Http(_)
-            | Work::Call { .. }
-            | Work::Assistant(_)
-            | Work::Builtin { .. }
-            | Work::Notify { .. } => String::new(),
+            _ => String::new(),
         };
-        let message = format!("{nothing}: answer for `{}` with a script{command}", job.step);
-        Box::pin(async move { Outcome::Failed(Failure::new(class::NO_SCRIPTED_ANSWER, message)).into() })
+        let step = &job.step;
+        let message =
+            format!("no executor for step `{step}` (type {kind}); mock it with `--mock FILE`{command}");
+        Box::pin(async move { Outcome::Failed(Failure::new(class::NO_MOCK_RESPONSE, message)).into() })
     }
 }

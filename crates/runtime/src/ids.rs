@@ -1,5 +1,5 @@
-//! The ids that users see: which step of the file an instance belongs to, and how its items, rounds and handlers are told apart.
-//! The dialect says what an id looks like; reports, mock files and decisions at gates all use it.
+//! The visible ids of step instances: the step in the file, and what distinguishes its items, rounds and handlers. The dialect
+//! defines the format. Reports, mock files and gate decisions all use these ids.
 
 use std::sync::Arc;
 use windlass_engine::{Path, Run, View};
@@ -8,14 +8,14 @@ use windlass_ir::expr::StepId;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::workflow::{Action, Kind};
 
-/// What names are made of: a run in memory, or a view of one.
+/// The source of names: a run in memory, or a view of one.
 pub trait Steps {
     fn dialect(&self) -> &str;
 
     /// The step of the plan that an instance belongs to.
     fn step(&self, path: &Path) -> Option<(StepId, &PlanStep)>;
 
-    /// How many attempts were made at the same step before a gate sent it back.
+    /// The number of attempts at the same step before a gate sent it back.
     fn attempts_before(&self, path: &Path) -> u32;
 }
 
@@ -48,16 +48,20 @@ impl Steps for View {
     }
 }
 
-/// What an instance is called.
+/// The names of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The id that the user sees, such as `images[3]`.
+    /// The visible id, such as `images[3]`.
     pub id: String,
-    /// The id as it is in the file, whichever item, round or pass this is.
+    /// The id in the file, which all items, rounds and passes share.
     pub plain: Arc<str>,
 }
 
 pub fn name(dialects: Dialects, view: &(impl Steps + ?Sized), path: &Path) -> Name {
+    if path.is_hook() {
+        // Its number only keeps paths apart.
+        return Name { id: last(path).to_string(), plain: last(path) };
+    }
     let id = within(dialects, view, path);
     let id = match call_around(view, path) {
         Some(call) => format!("{}/{id}", name(dialects, view, &call).id),
@@ -66,12 +70,12 @@ pub fn name(dialects: Dialects, view: &(impl Steps + ?Sized), path: &Path) -> Na
     Name { id, plain: label(view, path).into() }
 }
 
-/// What an instance is called in the workflow that it belongs to, without the call around it.
+/// The id of an instance within its own workflow, without the call around it.
 pub fn within(dialects: Dialects, view: &(impl Steps + ?Sized), path: &Path) -> String {
     with_occurrence(dialects, view, path, |dialect, occurrence| dialect.step_id(occurrence))
 }
 
-/// What a mock file calls an instance: it tells items and rounds apart even if they share an id.
+/// The name of an instance in a mock file, which distinguishes items and rounds even if they share an id.
 pub fn mocked(dialects: Dialects, view: &(impl Steps + ?Sized), path: &Path) -> Name {
     let name = name(dialects, view, path);
     match dialects.named(view.dialect()).shares_ids() {
@@ -105,6 +109,9 @@ fn with_occurrence(
 
 /// The name of the innermost step with the numbers of the items and rounds around it, without a plan.
 pub fn rough(path: &Path) -> String {
+    if path.is_hook() {
+        return last(path).to_string();
+    }
     let (plain, numbers) = (last(path), numbers(path));
     Occurrence { plain: &plain, numbers: &numbers, within: None }.numbered()
 }
@@ -121,7 +128,7 @@ fn outwards(path: &Path) -> impl Iterator<Item = Path> {
     std::iter::successors(Some(path.clone()), Path::parent)
 }
 
-/// The id; a handler that has none is called after the step that it belongs to.
+/// The id in the file. A handler without an id is named after its step.
 fn label(view: &(impl Steps + ?Sized), path: &Path) -> String {
     let Some((id, known)) = view.step(path) else { return last(path).to_string() };
     match path.parent().filter(|_| known.implicit) {
@@ -130,7 +137,7 @@ fn label(view: &(impl Steps + ?Sized), path: &Path) -> String {
     }
 }
 
-/// Which handler of the guard around it a step is.
+/// The kind of handler that a step is for the guard around it.
 fn handler(view: &(impl Steps + ?Sized), around: &Path, step: StepId) -> Option<&'static str> {
     let Kind::Guard(guard) = &view.step(around)?.1.kind else { return None };
     let within = |list: &Option<Vec<_>>| list.as_ref().is_some_and(|list| list.contains(&step));
@@ -141,25 +148,25 @@ fn handler(view: &(impl Steps + ?Sized), around: &Path, step: StepId) -> Option<
     }
 }
 
-/// Whether an instance is a handler that has no name of its own.
+/// Whether an instance is a handler.
 pub fn is_handler(view: &(impl Steps + ?Sized), path: &Path) -> bool {
     let around = path.parent().zip(view.step(path));
     around.is_some_and(|(around, (step, _))| handler(view, &around, step).is_some())
 }
 
-/// The item or round that this very path is, with the step that has it.
+/// The item or round at this path, with the step that owns it.
 fn innermost(path: &Path) -> Option<(Path, Path, u32)> {
     path.frames().last().filter(|(frame, _, _)| frame == path)
 }
 
-/// The call of another workflow that an instance is inside of.
+/// The call that an instance is inside of.
 fn call_around(view: &(impl Steps + ?Sized), path: &Path) -> Option<Path> {
     outwards(path).skip(1).find(|path| {
         view.step(path).is_some_and(|(_, step)| matches!(step.kind, Kind::Action(Action::Call(_))))
     })
 }
 
-/// Whether an instance belongs to another workflow, which shows nothing but its outputs.
+/// Whether an instance belongs to a called workflow, which shows only its outputs.
 pub fn is_called(view: &(impl Steps + ?Sized), path: &Path) -> bool {
     call_around(view, path).is_some()
 }

@@ -1,7 +1,6 @@
-//! Finds the workflows that others call: by a path, or by name in the folders around the calling file.
+//! Finds called workflows: by path, or by name in the folders around the calling file.
 //!
-//! This file knows where to look; the layouts of the dialects add their own places. A [`Reader`] knows what a file says: the code
-//! that opens an engine brings one.
+//! The layouts of the dialects add folders to search. A [`Reader`], set by the code that opens an engine, reads the files.
 
 use crate::search::upwards;
 use std::collections::BTreeSet;
@@ -12,11 +11,11 @@ use windlass_ir::workflow::Words;
 
 /// Reads workflow files.
 pub trait Reader: std::fmt::Debug + Send + Sync {
-    /// A workflow file, or the one in a folder. What is wrong with it is said in one line.
+    /// Reads a workflow file, or the workflow file in a folder. The error is one line.
     fn read(&self, file: &Path) -> Result<Definition, String>;
 }
 
-/// A workflow as it was found.
+/// A workflow file and its plan.
 #[derive(Debug)]
 pub struct Definition {
     pub file: PathBuf,
@@ -26,14 +25,14 @@ pub struct Definition {
     pub overrides: String,
 }
 
-/// Why there is no workflow to call.
+/// Why a workflow was not found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unfound {
     NotThere {
         looked_in: PathBuf,
     },
     Several(Vec<PathBuf>),
-    /// It is installed in its project, and switched off.
+    /// It is installed in its project, but disabled.
     Disabled {
         file: PathBuf,
     },
@@ -53,19 +52,19 @@ impl std::fmt::Display for Unfound {
                 let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
                 write!(f, "it is in {}: keep one of them, or name its path", files.join(" and in "))
             }
-            Self::Disabled { .. } => f.write_str("it is installed and disabled"),
+            Self::Disabled { .. } => f.write_str("it is installed but disabled"),
             Self::Bad { file, cause } => write!(f, "{} cannot be used: {cause}", file.display()),
         }
     }
 }
 
-/// What files of workflows end with.
+/// The file extensions of workflows.
 const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
 
-/// Folders with more entries than this are not searched file by file.
+/// The search for a workflow by id stops after this many entries of a folder.
 const ENTRIES_MAX: usize = 2_000;
 
-/// The workflow of this name as a file in `folder` means it.
+/// Finds the workflow that a file in `folder` calls by this name.
 pub fn find(
     reader: &dyn Reader,
     dialects: Dialects,
@@ -97,7 +96,7 @@ pub fn find(
             if *found.plan.header.id == *name {
                 return Ok(found);
             }
-            let cause = format!("it holds the workflow `{}`, not `{name}`", found.plan.header.id);
+            let cause = format!("it contains the workflow `{}`, not `{name}`", found.plan.header.id);
             Err(Unfound::Bad { file: only.clone(), cause })
         }
         [] => Err(Unfound::NotThere { looked_in: folder.to_owned() }),
@@ -109,7 +108,7 @@ fn layouts(dialects: Dialects) -> impl Iterator<Item = Installed> {
     dialects.layouts().filter_map(|layout| layout.installed)
 }
 
-/// The workflow that is installed under this name in the project around a folder.
+/// The workflow installed under this name in the project around a folder.
 fn installed(dialects: Dialects, name: &str, folder: &Path) -> Option<PathBuf> {
     let around = upwards(folder);
     layouts(dialects).find_map(|layout| {
@@ -120,7 +119,7 @@ fn installed(dialects: Dialects, name: &str, folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Whether a file is installed in its project, and switched off.
+/// Whether a file is installed in its project, but disabled.
 pub fn is_disabled(dialects: Dialects, file: &Path) -> bool {
     let Some((folder, name)) = file.parent().and_then(|folder| Some((folder, folder.file_name()?.to_str()?)))
     else {
@@ -136,7 +135,7 @@ pub fn is_disabled(dialects: Dialects, file: &Path) -> bool {
     layouts(dialects).filter(is_installed).any(|layout| is_off(layout) == Some(true))
 }
 
-/// Files beside the caller, and folders beside it or its own folder, that are called like the workflow.
+/// Files named after the workflow next to the caller, and in folders of that name next to the caller or its folder.
 fn named(dialects: Dialects, name: &str, folder: &Path) -> Vec<PathBuf> {
     let beside = ENDINGS.iter().flat_map(|ending| {
         [format!("{name}.{ending}"), format!("{name}.workflow.{ending}")].map(|file| folder.join(file))
@@ -148,14 +147,14 @@ fn named(dialects: Dialects, name: &str, folder: &Path) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// Files beside the caller that hold a workflow of this name, whatever they are called.
+/// Files next to the caller that contain a workflow of this name, whatever their file names.
 fn holding(reader: &dyn Reader, name: &str, folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX);
     let is_workflow = |file: &PathBuf| {
         let ending = file.extension().and_then(|ending| ending.to_str());
         ending.is_some_and(|ending| ENDINGS.contains(&ending)) && file.is_file()
     };
-    // Reading a workflow costs more than looking whether its name stands there at all.
+    // Searching for the name is cheaper than parsing the workflow.
     let mentions = |file: &PathBuf| {
         std::fs::read(file).is_ok_and(|bytes| bytes.windows(name.len()).any(|part| part == name.as_bytes()))
     };

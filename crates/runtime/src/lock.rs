@@ -1,27 +1,27 @@
-//! One owner at a time: whoever holds the lock of a data folder drives its runs.
+//! The locks of a data folder. The process that holds the owner lock executes its runs.
 
 use crate::engine::Error;
 use crate::ownership;
 use rustix::fs::OFlags;
 use std::fs::{File, Permissions, TryLockError};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use windlass_store::private;
 
-/// Held as long as it lives; the operating system gives it back when the process ends, however it ends.
+/// The owner lock. The operating system releases it when the process ends, even after a crash.
 #[derive(Debug)]
-pub struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock of a folder, which is created if it is not there.
+    /// Takes the lock of a folder, and creates the folder if necessary.
     pub fn take(folder: &Path) -> Result<Self, Error> {
         let failed = |error: std::io::Error| {
             let help = match error.kind() {
                 ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
-                    "; its runs can be looked at, but nothing can be driven or told here: make it writable, or name another folder with `--data`"
+                    "; you can show its runs, but not execute or change them: make it writable, or name another folder with `--data`"
                 }
                 _ => "",
             };
@@ -30,13 +30,24 @@ impl Lock {
         private::create_folder(folder).map_err(failed)?;
         ownership::check(folder, ownership::current_user())?;
         tighten(folder)?;
+        let is_new = !folder.join("owner.lock").exists();
         let file = open(&folder.join("owner.lock")).map_err(failed)?;
+        if is_new && folder.file_name().is_some_and(|name| name == ".windlass") {
+            ignore(&folder.join(".gitignore"));
+        }
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(Error::Owned(folder.to_owned())),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }
+}
+
+/// Keeps a data folder out of the repository around it.
+fn ignore(file: &Path) {
+    let created = private::options().write(true).create_new(true).open(file);
+    // An existing file stays as it is, and Windlass works without one.
+    let _ = created.and_then(|mut file| file.write_all(b"*\n"));
 }
 
 fn open(file: &Path) -> std::io::Result<File> {
@@ -49,8 +60,9 @@ fn open(file: &Path) -> std::io::Result<File> {
         .open(file)
 }
 
-/// What a data folder has in it that may have been created with wider modes.
-const CONTENTS: [&str; 13] = [
+/// The contents of a data folder, which may have been created with wider modes.
+const CONTENTS: [&str; 14] = [
+    ".gitignore",
     "journal.db",
     "journal.db-wal",
     "journal.db-shm",
@@ -66,7 +78,7 @@ const CONTENTS: [&str; 13] = [
     "artefacts",
 ];
 
-/// Closes a data folder to other users. A folder that holds only other things is not ours to change.
+/// Closes a data folder to other users. Does not change a folder that contains other files but no journal.
 fn tighten(folder: &Path) -> Result<(), Error> {
     let failed = |cause: String| Error::Folder { folder: folder.to_owned(), cause };
     let cannot = |error: std::io::Error| failed(format!("its mode cannot be changed to 0700: {error}"));
@@ -91,7 +103,7 @@ fn tighten(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Held by whoever copies the folder, and alone by whoever removes something from it.
+/// The tidying lock: backups share it, and a sweep takes it exclusively.
 #[derive(Debug)]
 pub(crate) struct Tidying {
     _file: Option<File>,
@@ -100,13 +112,13 @@ pub(crate) struct Tidying {
 const TIDYING: &str = "tidying.lock";
 
 impl Tidying {
-    /// Where nothing can be written nothing can be removed either, and no lock is needed.
+    /// Shares the lock. A read-only folder needs no lock, because no process can remove anything from it.
     pub fn share(folder: &Path) -> Self {
         let file = open(&folder.join(TIDYING)).ok();
         Self { _file: file.filter(|file| file.lock_shared().is_ok()) }
     }
 
-    /// None while somebody copies the folder.
+    /// Takes the lock exclusively. `None` during a backup.
     pub fn take(folder: &Path) -> std::io::Result<Option<Self>> {
         let file = open(&folder.join(TIDYING))?;
         match file.try_lock() {

@@ -1,4 +1,4 @@
-//! Mock responses: an executor that answers for jobs, and a client that decides at gates and sends signals.
+//! Mock responses: an executor that responds for jobs, and a client that decides at gates and sends signals.
 
 use crate::ids;
 use std::collections::{HashMap, HashSet};
@@ -8,10 +8,10 @@ use windlass_executors::{Answer, BoxFuture, Context, Executor, GateAnswer, Retur
 use windlass_ir::dialect::Dialects;
 use windlass_ir::{Duration, Value};
 
-/// What the ids of mocked decisions and signals begin with.
+/// The prefix of the ids of mocked decisions and signals.
 const MOCK: &str = "script-";
 
-/// Answers one job from a file.
+/// Responds to one job from a mock file.
 #[derive(Debug)]
 pub(crate) struct Mock(pub Answer);
 
@@ -22,13 +22,13 @@ impl Executor for Mock {
 
     fn start(&self, _: Job, _: Context) -> BoxFuture<'_, Returned> {
         let Answer { outcome, after, hangs, used, .. } = self.0.clone();
-        // A job that hangs loses against whatever falls due at the same instant.
+        // A job that hangs ends after everything else that is due at the same instant.
         let after = after.plus(Duration(u64::from(hangs)));
         Box::pin(std::future::ready(Returned::Later { after, outcome, used }))
     }
 }
 
-/// Something that the client does at an instant of the run's own time.
+/// An input that the mock client sends at an instant of the run's own time.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub at: Timestamp,
@@ -37,7 +37,7 @@ pub(crate) struct Planned {
     pub gate: Option<Path>,
 }
 
-/// How many decisions of a script each gate has had, by the id that the user sees.
+/// The number of mocked decisions of each gate, by its visible id.
 pub(crate) fn decided(dialects: Dialects, run: &Run, events: &[Event]) -> HashMap<String, usize> {
     let mut decided = HashMap::new();
     for event in events {
@@ -50,16 +50,16 @@ pub(crate) fn decided(dialects: Dialects, run: &Run, events: &[Event]) -> HashMa
     decided
 }
 
-/// Plays the people of one run.
+/// The mock client of one run.
 #[derive(Debug)]
 pub(crate) struct Player {
     script: Arc<Script>,
     dialects: Dialects,
-    /// How many decisions each gate has had, by the id that the user sees.
+    /// The number of mocked decisions of each gate, by its visible id.
     decided: HashMap<String, usize>,
-    /// What the gates are called that were seen.
+    /// The names of the gates seen so far.
     names: HashMap<Path, Gate>,
-    /// Gates whose next decision is on its way.
+    /// Gates with a planned decision.
     pending: HashSet<Path>,
     has_signalled: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Player {
 struct Gate {
     id: String,
     plain: Arc<str>,
-    /// Every iteration has the same name, so that each takes one decision.
+    /// All iterations share the name of the gate, so each takes only one decision.
     takes_one: bool,
 }
 
@@ -78,7 +78,7 @@ impl Player {
         Self { script, dialects, decided, names, pending, has_signalled: false }
     }
 
-    /// The run was loaded: the decisions that its script made before are not made again.
+    /// Plans the decisions and signals of a run that was just loaded, except earlier decisions.
     pub fn resumed(&mut self, run: &Run, decided: HashMap<String, usize>, now: Timestamp) -> Vec<Planned> {
         self.decided = decided;
         self.pending.clear();
@@ -91,7 +91,7 @@ impl Player {
         planned
     }
 
-    /// Learns the names of gates while the run is in memory.
+    /// Remembers the name of a gate while the run is in memory.
     pub fn learn(&mut self, run: &Run, path: &Path) {
         let ids::Name { id, plain } = ids::name(self.dialects, run, path);
         let dialect = self.dialects.named(&run.program().plan.dialect);
@@ -99,7 +99,8 @@ impl Player {
         self.names.insert(path.clone(), Gate { id, plain, takes_one });
     }
 
-    pub fn heard(&mut self, events: &[Event], now: Timestamp) -> Vec<Planned> {
+    /// Plans the decisions and signals that follow from new events.
+    pub fn receive(&mut self, events: &[Event], now: Timestamp) -> Vec<Planned> {
         let mut planned = Vec::new();
         for event in events {
             match &event.what {
@@ -119,7 +120,7 @@ impl Player {
         planned
     }
 
-    /// A decision was made or refused: the next one for the same gate follows.
+    /// Plans the next decision for a gate after one was made or refused.
     pub fn after_one(&mut self, path: &Path, now: Timestamp) -> Option<Planned> {
         let gate = self.names.get(path)?.clone();
         self.pending.remove(path);
@@ -127,7 +128,7 @@ impl Player {
         if gate.takes_one { None } else { self.next(path, now) }
     }
 
-    /// Signals count from the start of the run. One that came before is recognized by its id.
+    /// Plans the signals, relative to the start of the run. The run ignores a repeated signal because of its id.
     fn signals(&mut self, started: Timestamp) -> Vec<Planned> {
         if std::mem::replace(&mut self.has_signalled, true) {
             return Vec::new();

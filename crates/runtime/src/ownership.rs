@@ -1,5 +1,5 @@
-//! Who may own the files that Windlass trusts: only the user it runs as. Another owner of the data folder, its lock or its socket could
-//! read what clients send, and another owner of the journal could say what has happened.
+//! Windlass trusts only files of the user it runs as. Another owner of the data folder, its lock or its socket could read what
+//! clients send, and another owner of the journal could forge events.
 
 use crate::engine::Error;
 use std::fs::{FileType, Metadata};
@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// The user that this process acts as.
+/// The user that this process runs as.
 pub fn current_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
@@ -20,7 +20,7 @@ pub fn user_name(user: u32) -> Option<String> {
     line.split(':').next().map(str::to_owned)
 }
 
-/// A user as messages name one.
+/// A user, formatted for messages.
 pub(crate) fn described(user: u32) -> String {
     match user_name(user) {
         Some(name) => format!("`{name}` (uid {user})"),
@@ -28,8 +28,8 @@ pub(crate) fn described(user: u32) -> String {
     }
 }
 
-/// Refuses a data folder in which another user owns something that Windlass relies on, or in which a lock or the socket is
-/// something else: opening a pipe would wait for its other end. Nothing has to be there.
+/// Refuses a data folder if another user owns a file that Windlass relies on, or if a lock or the socket has the wrong type:
+/// opening a pipe would block. Missing files are fine.
 pub(crate) fn check(folder: &Path, user: u32) -> Result<(), Error> {
     check_owner(folder, folder.metadata(), user)?;
     for name in ["owner.lock", "tidying.lock", "owner.sock", "journal.db"] {
@@ -48,7 +48,25 @@ pub(crate) fn check(folder: &Path, user: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// The kind of a file of this user. None when there is no such file.
+/// Refuses a data folder if a user other than the current one owns a file that Windlass relies on.
+pub fn check_folder(folder: &Path) -> Result<(), Error> {
+    check(folder, current_user())
+}
+
+/// Refuses the other end of a socket if it is not a process of the current user.
+pub fn check_peer(socket: &Path, stream: &tokio::net::UnixStream) -> Result<(), Error> {
+    check_peer_of(socket, stream, current_user())
+}
+
+fn check_peer_of(socket: &Path, stream: &tokio::net::UnixStream, user: u32) -> Result<(), Error> {
+    match stream.peer_cred().map(|peer| peer.uid()) {
+        Ok(owner) if owner == user => Ok(()),
+        Ok(owner) => Err(Error::Foreign { file: socket.to_owned(), owner, user }),
+        Err(error) => Err(Error::Unreachable { socket: socket.to_owned(), cause: error.to_string() }),
+    }
+}
+
+/// The type of a file of this user. `None` if the file does not exist.
 fn check_owner(file: &Path, found: std::io::Result<Metadata>, user: u32) -> Result<Option<FileType>, Error> {
     match found {
         Ok(found) if found.uid() == user => Ok(Some(found.file_type())),
@@ -62,8 +80,17 @@ fn check_owner(file: &Path, found: std::io::Result<Metadata>, user: u32) -> Resu
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn a_peer_of_another_user_is_refused() {
+        let (stream, _peer) = tokio::net::UnixStream::pair().expect("a pair of sockets");
+        let (socket, user) = (Path::new("owner.sock"), current_user());
+        check_peer_of(socket, &stream, user).expect("this process");
+        let error = check_peer_of(socket, &stream, user + 1).expect_err("another user");
+        assert_eq!(error.code(), "wrong_owner");
+    }
+
     #[test]
-    fn a_folder_of_another_user_is_refused_by_name() {
+    fn a_folder_of_another_user_is_refused() {
         let folder = std::env::temp_dir().join(format!("windlass-ownership-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder of our own");
         let (user, other) = (current_user(), current_user() + 1);
@@ -71,7 +98,7 @@ mod tests {
         check(&folder.join("none"), other).expect("nothing there");
         let error = check(&folder, other).expect_err("not theirs");
         assert_eq!(error.code(), "wrong_owner");
-        let message = error.to_string();
+        let message = format!("{error}; {}", error.help().unwrap_or_default());
         for part in [&*folder.display().to_string(), &described(user), &described(other), "--data", "chown"] {
             assert!(message.contains(part), "{message}");
         }

@@ -1,4 +1,4 @@
-//! A dialect for tests: neutral words, numbered ids.
+//! A dialect for tests, with neutral words and numbered ids.
 
 use windlass_ir::dialect::{
     CurrentStep, Dialect, Dialects, Listing, Occurrence, Reporting, RunFacts, ShownInput, ShownOutput,

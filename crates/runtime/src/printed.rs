@@ -1,5 +1,5 @@
-//! What the steps of a run have printed: from its log, and from its events where the log has nothing. A log is a convenience and may be
-//! gone; what a step has as outputs is in its events and is as durable as they are.
+//! The output of the steps of a run: from its log, and from its events where the log has nothing. A log may be missing, but the
+//! outputs of steps are durable in the events.
 
 use crate::engine::{Engine, Error};
 use std::collections::{HashMap, HashSet};
@@ -7,20 +7,20 @@ use windlass_engine::{Event, Outcome, Path, RunId, Timestamp, What};
 use windlass_ir::Value;
 use windlass_store::{LogReader, Logs, Printed, Printing};
 
-/// The output of a run, in the order in which it was printed.
+/// The output of a run in chronological order.
 #[derive(Debug)]
 pub struct Output {
-    /// Where the log is, or will be.
+    /// The location of the log, which may not exist yet.
     file: Option<(Logs, RunId)>,
     log: Option<LogReader>,
-    /// What only the events have, the latest first.
+    /// Output that only the events have, the latest first.
     recorded: Vec<Printed>,
-    /// A line of the log that comes after something that was recorded.
+    /// The next line of the log, if recorded output comes before it.
     next: Option<Printed>,
 }
 
 impl Engine {
-    /// What a run has printed so far.
+    /// The output of a run so far.
     pub fn output(&self, run: &RunId) -> Result<Output, Error> {
         let failed = |error: std::io::Error| {
             let folder = self.logs().map(|logs| logs.file(run)).unwrap_or_default();
@@ -39,19 +39,19 @@ impl Engine {
 }
 
 impl Output {
-    /// How many lines of the log cannot be read.
+    /// The number of damaged lines in the log.
     pub fn damaged(&self) -> u64 {
         self.log.as_ref().map_or(0, |log| log.damaged)
     }
 }
 
-/// Ends with what there is. Asked again it goes on, if more has been printed.
+/// Ends at the current end of the output. Call `next` again later for new lines.
 impl Iterator for Output {
     type Item = Printed;
 
     fn next(&mut self) -> Option<Printed> {
         if let (None, Some((logs, run))) = (&self.log, &self.file) {
-            // It comes into being with the first line. One that cannot be read has none.
+            // The first line of output creates the log. An unreadable log counts as missing.
             self.log = logs.reader(run).ok().flatten();
         }
         let next = self.next.take().or_else(|| self.log.as_mut().and_then(Iterator::next));
@@ -66,7 +66,7 @@ impl Iterator for Output {
     }
 }
 
-/// What commands have printed according to their outcomes, oldest first.
+/// The output of commands according to their outcomes, oldest first.
 fn recorded(events: &[Event]) -> Vec<Printed> {
     let mut jobs: HashMap<&Path, (u32, u32)> = HashMap::new();
     let mut all = Vec::new();
@@ -113,7 +113,7 @@ fn recorded(events: &[Event]) -> Vec<Printed> {
     all
 }
 
-/// The two streams of a command. A step that was never handed out has printed nothing.
+/// Both streams of a command. A step that never started a job has no output.
 fn printed(path: &Path, job: Option<&(u32, u32)>, at: Timestamp, outputs: Option<&Value>) -> Vec<Printed> {
     let (Some((attempt, delivery)), Some(outputs)) = (job, outputs) else { return Vec::new() };
     if outputs.get("exit_code").is_none() {

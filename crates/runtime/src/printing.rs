@@ -1,4 +1,4 @@
-//! What jobs print, on its way to the log and to followers.
+//! Passes the output of jobs to the log and to followers.
 
 use crate::clock::Clock;
 use crate::follow::{Followers, Update};
@@ -8,16 +8,16 @@ use windlass_engine::{JobKey, Timestamp};
 use windlass_executors::{Line, Output, Stream};
 use windlass_store::{LogWriter, Printed, Printing};
 
-/// This many lines are on their way at most; then jobs that print have to wait.
+/// The maximum number of buffered lines. Jobs that print more must wait.
 const LINES_AT_ONCE: usize = 256;
 
-/// Where the jobs of a run print. The task ends when the last of them has.
+/// Creates the output channel for the jobs of a run. The task ends with the last job.
 pub(crate) fn channel(followers: Followers, log: Option<LogWriter>) -> (Output, JoinHandle<()>) {
     let (output, lines) = Output::channel(LINES_AT_ONCE);
     (output, tokio::spawn(print(lines, followers, log)))
 }
 
-/// Writes lines to the log and then tells followers: who hears of a line finds it there.
+/// Writes lines to the log before passing them to followers, so a follower finds each line in the log.
 async fn print(mut lines: mpsc::Receiver<Line>, followers: Followers, mut log: Option<LogWriter>) {
     let (mut batch, mut failed) = (Vec::new(), false);
     while lines.recv_many(&mut batch, LINES_AT_ONCE).await > 0 {
@@ -25,7 +25,7 @@ async fn print(mut lines: mpsc::Receiver<Line>, followers: Followers, mut log: O
         let printed = batch.iter().filter_map(|line| printed(line, at));
         let written = log.as_mut().map_or(Ok(()), |log| log.append(printed));
         if let (Err(error), false) = (&written, failed) {
-            let notice = format!("cannot write the log of the run: {error}; the run continues without");
+            let notice = format!("cannot write the log of the run: {error}; the run continues without a log");
             followers.tell(&Update::Notice(notice));
         }
         failed = written.is_err();
@@ -36,7 +36,7 @@ async fn print(mut lines: mpsc::Receiver<Line>, followers: Followers, mut log: O
     }
 }
 
-/// A line of the log; none for what is only shown.
+/// Converts a line for the log. `None` for output that is only displayed.
 fn printed(line: &Line, at: Timestamp) -> Option<Printed> {
     let JobKey { path, attempt, delivery, .. } = line.job.clone();
     let stream = match line.stream {

@@ -1,33 +1,33 @@
-//! What a new run takes over of an earlier one: which steps it starts again from, what is kept, and what would become of each step,
-//! found out by letting the new run begin without carrying anything out.
+//! Retries: which results a new run keeps of an earlier one, and from which steps it starts. A forecast starts the new run without
+//! executing anything, to predict what happens to each step.
 
 use crate::clock::Clock;
 use crate::engine::{Beginning, Engine, Error};
 use crate::ids;
-use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_engine::{
-    CoordinatorAnswer, Effect, Event, Input, Kept, Outcome, Path, Program, Reach, Run, RunId, Start,
+    CoordinatorAnswer, Effect, Event, Input, Kept, Outcome, Path, Program, Reach, Renewed, Run, RunId, Start,
     StepPhase, StepView, View, What, kept, of_step, step_at,
 };
 use windlass_ir::dialect::Dialects;
+use windlass_ir::expr::StepId;
 use windlass_ir::workflow::Kind;
 use windlass_ir::{Plan, Value};
 
-/// A run that is to be started once more.
+/// A retry of a run.
 #[derive(Debug)]
 pub struct Again {
     pub beginning: Beginning,
     pub plan_changed: bool,
     pub inputs_changed: bool,
-    /// What would become of each step.
+    /// The forecast for each step.
     pub steps: Vec<Forecast>,
 }
 
 #[derive(Debug)]
 pub struct Forecast {
-    /// The id that the user sees.
+    /// The visible id of the step.
     pub step: String,
     pub fate: Fate,
 }
@@ -35,11 +35,11 @@ pub struct Forecast {
 #[derive(Debug)]
 pub enum Fate {
     Kept,
-    /// It runs again, or for the first time, and why.
+    /// The step runs, and why.
     Again(String),
-    /// It depends on what a step before it will give it.
+    /// It depends on the output of an earlier step.
     Perhaps(String),
-    /// It would be skipped at once, and why.
+    /// The step is skipped, and why.
     Skipped(String),
     /// The new plan has no such step.
     Gone,
@@ -64,21 +64,8 @@ impl Fate {
     }
 }
 
-impl Again {
-    pub fn to_json(&self, run: &RunId) -> Json {
-        let step = |forecast: &Forecast| json!({"step": forecast.step, "fate": forecast.fate.word(), "why": forecast.fate.why()});
-        json!({
-            "type": "forecast",
-            "retry_of": run,
-            "plan_changed": self.plan_changed,
-            "inputs_changed": self.inputs_changed,
-            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// Finds out what a new run with this plan and these inputs keeps of an earlier one: started again from a step, or else from those
-/// that failed.
+/// Determines what a retry with this plan and these inputs keeps of an earlier run. It starts from the step `from`, or else from
+/// the steps that failed.
 pub fn again(
     engine: &Engine,
     run: &RunId,
@@ -98,13 +85,14 @@ pub fn again(
     if from.is_empty() && !changed && !unfinished {
         return Err(Error::NothingToRetry(run.clone()));
     }
-    let keep = kept(&before, &events, &from, changed);
+    let renewed = if changed { Renewed::Changed } else { Renewed::Same };
+    let keep = kept(&before, &events, &from, renewed);
     let after = match plan_changed {
         true => Arc::new(Program::new(plan.clone())?),
         false => before.clone(),
     };
     let begun = begin(after.clone(), inputs.clone(), &keep)?;
-    let looking = Looking {
+    let comparison = Comparison {
         dialects: engine.dialects(),
         before: &before,
         view: &view,
@@ -113,18 +101,18 @@ pub fn again(
         from: &from,
         keep: &keep,
     };
-    let steps = looking.forecast();
+    let steps = comparison.forecast();
     let beginning = Beginning { keep, of: Some(run.clone()), ..Beginning::default() };
     Ok(Again { beginning, plan_changed, inputs_changed, steps })
 }
 
-/// The beginning of a run that does one step only, with what is recorded in another one.
+/// The beginning of a run that executes only one step, with the results of another run.
 pub fn only(engine: &Engine, run: &RunId, step: &str, plan: &Plan) -> Result<Beginning, Error> {
     let (before, events, view) = (engine.program(run)?, engine.events(run)?, engine.view(run)?);
     let after = Program::new(plan.clone())?;
     let path = match find(engine.dialects(), run, &view, step) {
         Ok(path) => path,
-        // One that the other run does not know yet.
+        // The other run may not have reached this step.
         Err(unknown) => planned(plan, step).ok_or(unknown)?,
     };
     let id = step_at(&after, &path).ok_or_else(|| Error::no_step_in(plan, step))?;
@@ -136,23 +124,25 @@ pub fn only(engine: &Engine, run: &RunId, step: &str, plan: &Plan) -> Result<Beg
         }
         inner = around;
     }
-    let keep = kept(&before, &events, std::slice::from_ref(&path), true);
-    if let Some(needed) = missing(&after, &view, &path, &keep) {
+    let keep = kept(&before, &events, std::slice::from_ref(&path), Renewed::Only);
+    let needed = missing(&after, &view, &path, &keep).or_else(|| hidden(plan, id));
+    if let Some(needed) = needed {
         return Err(Error::NoResult { run: run.clone(), step: step.to_owned(), needed });
     }
     Ok(Beginning { keep, of: Some(run.clone()), reach: Some(Reach::Only(path)), ..Beginning::default() })
 }
 
-/// The first step that comes before the one at a path and of which nothing is recorded.
+/// The first step without a result that the step at a path needs.
 fn missing(program: &Program, view: &View, path: &Path, keep: &[Kept]) -> Option<String> {
     let mut around = Path::default();
     for segment in path.segments() {
         let id = step_at(program, &around.child(segment.name.clone(), None))?;
         let missing = program.plan.step(id).needs.iter().find_map(|need| {
             let path = around.child(program.plan.step(*need).id.clone(), None);
-            let recorded = keep.iter().any(|kept| kept.path.segments().starts_with(path.segments()));
-            let settled = view.step(&path).is_some_and(|step| is_done(&step) || is_skipped(&step));
-            (!recorded && !settled).then(|| program.plan.step(*need).id.to_string())
+            let recorded = keep.iter().any(|kept| kept.path == path);
+            let without = |step: StepView<'_>| is_skipped(&step) || step.phase == StepPhase::Dormant;
+            (!recorded && !view.step(&path).is_some_and(without))
+                .then(|| program.plan.step(*need).id.to_string())
         });
         if missing.is_some() {
             return missing;
@@ -162,7 +152,23 @@ fn missing(program: &Program, view: &View, path: &Path, keep: &[Kept]) -> Option
     None
 }
 
-/// The path of a step as it stands in the plan, where it is in no item and no round.
+/// A step inside a scope beside this step that this step reads. The new run keeps such a scope as a whole, without its steps.
+fn hidden(plan: &Plan, id: StepId) -> Option<String> {
+    let outwards = |step: StepId| std::iter::successors(Some(step), |step| plan.step(*step).parent);
+    let around: Vec<StepId> = outwards(id).collect();
+    let own = (0..plan.steps.len()).filter_map(|at| u32::try_from(at).ok()).map(StepId);
+    let own = own.filter(|step| outwards(*step).any(|step| step == id));
+    let mut reads = own.flat_map(|step| plan.step(step).reads.iter().copied());
+    let is_hidden = |read: &StepId| {
+        let scopes = outwards(*read).skip(1);
+        let mut scopes = scopes.filter(|scope| !matches!(plan.step(*scope).kind, Kind::Guard(_)));
+        scopes.any(|scope| !around.contains(&scope))
+    };
+    let within = |read: &StepId| outwards(*read).any(|step| step == id);
+    reads.find(|read| !within(read) && is_hidden(read)).map(|read| plan.step(read).id.to_string())
+}
+
+/// The path of a step in the plan, outside of items and rounds.
 fn planned(plan: &Plan, step: &str) -> Option<Path> {
     let id = plan.find(step)?;
     let mut chain: Vec<_> = std::iter::successors(Some(id), |step| plan.step(*step).parent).collect();
@@ -171,8 +177,8 @@ fn planned(plan: &Plan, step: &str) -> Option<Path> {
     Some(steps.fold(Path::default(), |path, step| path.child(step.id.clone(), None)))
 }
 
-/// The instance that a user means: by the id that is shown, else the first one with that id in the file.
-fn find(dialects: Dialects, run: &RunId, view: &View, step: &str) -> Result<Path, Error> {
+/// Finds an instance by its visible id, else the first instance of the step with that id in the file.
+pub(crate) fn find(dialects: Dialects, run: &RunId, view: &View, step: &str) -> Result<Path, Error> {
     let own = || view.steps().filter(|(_, found)| found.unit == 0 && found.frame.is_none());
     let shown = own().find(|(path, found)| {
         !view.plan_step(found).implicit
@@ -186,7 +192,7 @@ fn find(dialects: Dialects, run: &RunId, view: &View, step: &str) -> Result<Path
     Err(Error::no_step(format!("run `{run}`"), step, names.iter().map(String::as_str)))
 }
 
-/// The steps whose failure has ended something, else all that failed: not the scopes around them.
+/// The steps whose failure ended the run or a scope, else all failed steps. Excludes the scopes themselves.
 fn failed(view: &View, events: &[Event]) -> Vec<Path> {
     let leaves = || {
         view.steps().filter(|(_, step)| {
@@ -214,7 +220,7 @@ fn is_skipped(step: &StepView<'_>) -> bool {
     matches!(step.phase, StepPhase::Settled(Outcome::Skipped(_)))
 }
 
-/// How a run stands that has just begun. Nothing is carried out, and everybody is let in.
+/// The state of a run that has just begun. Executes nothing and grants all claims.
 fn begin(program: Arc<Program>, inputs: Value, keep: &[Kept]) -> Result<View, Error> {
     let id = RunId::new("forecast")?;
     let mut run = Run::new(id, program.clone());
@@ -238,8 +244,8 @@ fn begin(program: Arc<Program>, inputs: Value, keep: &[Kept]) -> Result<View, Er
     Ok(view)
 }
 
-/// The earlier run and the beginning of the new one, side by side.
-struct Looking<'a> {
+/// Compares the earlier run with the beginning of the new one.
+struct Comparison<'a> {
     dialects: Dialects,
     before: &'a Program,
     view: &'a View,
@@ -249,7 +255,7 @@ struct Looking<'a> {
     keep: &'a [Kept],
 }
 
-impl Looking<'_> {
+impl Comparison<'_> {
     fn forecast(&self) -> Vec<Forecast> {
         let keep: HashMap<&Path, &Kept> = self.keep.iter().map(|kept| (&kept.path, kept)).collect();
         let leaf = |view: &View, step: &StepView<'_>| {
@@ -267,8 +273,11 @@ impl Looking<'_> {
             .steps()
             .filter(|(path, step)| leaf(self.begun, step) && self.view.step(path).is_none());
         let new = begun.map(|(path, step)| {
-            let why =
-                if step_at(self.before, path).is_none() { "it is new" } else { "it was not come to before" };
+            let why = if step_at(self.before, path).is_none() {
+                "it is new"
+            } else {
+                "the earlier run did not reach it"
+            };
             let fate = settled_at_once(&step).unwrap_or_else(|| Fate::Again(why.into()));
             Forecast { step: ids::name(self.dialects, self.begun, path).id, fate }
         });
@@ -289,7 +298,7 @@ impl Looking<'_> {
                 StepPhase::Settled(Outcome::Failed(failure)) => {
                     format!("it failed ({}): {}", failure.class, failure.message)
                 }
-                _ => "you start again from it".into(),
+                _ => "the retry starts from it".into(),
             });
         }
         let Some(_) = kept else { return Fate::Again(self.why_not_kept(step)) };
@@ -298,15 +307,15 @@ impl Looking<'_> {
                 == of_step(&self.after.plan, self.after.step(id))
         });
         match (same, now.map(|now| now.phase)) {
-            (false, _) => Fate::Again("it was changed".into()),
+            (false, _) => Fate::Again("it changed".into()),
             (true, None | Some(StepPhase::Pending | StepPhase::Dormant)) => {
-                Fate::Perhaps("kept if what it is given stays the same".into())
+                Fate::Perhaps("kept if its inputs stay the same".into())
             }
-            (true, Some(_)) => Fate::Again("what it is given has changed".into()),
+            (true, Some(_)) => Fate::Again("its inputs changed".into()),
         }
     }
 
-    /// Whether a step, or something around it, was taken over.
+    /// Whether the retry keeps a step or a scope around it.
     fn is_within_kept(&self, path: &Path) -> bool {
         let outwards = std::iter::successors(Some(path.clone()), Path::parent);
         outwards.into_iter().any(|path| self.begun.step(&path).is_some_and(|step| step.kept))
@@ -321,7 +330,7 @@ impl Looking<'_> {
                     .map(|from| format!("`{}`", ids::name(self.dialects, self.view, from).id))
                     .collect();
                 match from.is_empty() {
-                    true => "it is done anew".into(),
+                    true => "it runs again".into(),
                     false => format!("it comes after {}", from.join(", ")),
                 }
             }
@@ -329,7 +338,7 @@ impl Looking<'_> {
                 format!("it failed ({}): {}", failure.class, failure.message)
             }
             StepPhase::Settled(Outcome::Skipped(skip)) => format!("it was skipped ({})", skip.reason.word()),
-            StepPhase::Settled(Outcome::Cancelled(_)) => "it was cancelled".into(),
+            StepPhase::Settled(Outcome::Cancelled(_)) => "it was canceled".into(),
             StepPhase::Dormant
             | StepPhase::Pending
             | StepPhase::Queued { .. }

@@ -1,12 +1,12 @@
-//! Which folders above a folder belong to the same project. Everything that is found by climbing, such as `.windlass` or
-//! `windlass.toml`, is looked for in these and nowhere else: whoever can write above them must not decide what a run does.
+//! Which folders above a folder belong to the same project. Windlass searches only these for `.windlass` and `windlass.toml`, so
+//! that users who can write to folders above them cannot affect runs.
 
 use crate::ownership::current_user;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The folder itself and those above it, nearest first, up to the repository root or the home folder. Outside both, only
-/// folders that belong to the user and that no one else can write.
+/// The folder itself and its ancestors, nearest first, up to the repository root or the home folder. Outside both, stops at the
+/// first folder that the user does not own or that others can write to.
 pub fn upwards(from: &Path) -> Vec<PathBuf> {
     let from = from.canonicalize().or_else(|_| std::path::absolute(from)).unwrap_or_else(|_| from.to_owned());
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn the_climb_stops_at_the_project_and_at_folders_that_others_can_write() {
+    fn the_search_stops_at_the_project_and_at_folders_that_others_can_write() {
         let scratch = std::env::temp_dir().join(format!("windlass-search-{}", std::process::id()));
         let shared = make(&scratch, "shared", 0o1777);
         let own = make(&shared, "own", 0o755);
@@ -50,9 +50,9 @@ mod tests {
         let check = |user: u32, home: Option<&Path>, expected: &Path| {
             assert_eq!(climb(&deep, user, home).last().map(PathBuf::as_path), Some(expected));
         };
-        // A folder that everyone can write stops the climb, sticky or not.
+        // A folder that everyone can write to stops the search, sticky or not.
         check(user, None, &own);
-        // So does one of another user.
+        // A folder of another user does too.
         check(user + 1, None, &deep);
         check(user, Some(&own.join("a")), &own.join("a"));
         check(user, Some(&shared), &shared);
@@ -60,7 +60,7 @@ mod tests {
         check(user, None, &shared);
         make(&own, ".git", 0o755);
         check(user, Some(&scratch), &own);
-        // A repository of another user is none of ours.
+        // A repository of another user does not count.
         check(user + 1, None, &deep);
         std::fs::remove_dir_all(scratch).expect("a folder of our own");
     }

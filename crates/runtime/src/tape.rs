@@ -1,32 +1,32 @@
-//! The events of a run in order, read from its journal a page at a time, so that reading a long run takes little memory.
+//! Reads the events of a run in order, one page at a time, so that a long run takes little memory.
 
 use std::collections::VecDeque;
 use windlass_engine::{Event, RunId};
 use windlass_store::{Error, Lsn, Record, Store};
 
-/// Records in a page.
+/// The number of records in a page.
 const PAGE: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Tape {
     run: RunId,
-    /// The number of the last event that was read.
+    /// The number of the last event read.
     pub seq: u64,
-    /// The last record that was read.
+    /// The last record read.
     at: Option<Lsn>,
-    /// The records after which pages end that were found and not read, the oldest last.
+    /// The ends of pages that were found but not read, the oldest last.
     ends: Vec<Lsn>,
-    /// The newest page that was found.
+    /// The newest page.
     newest: VecDeque<Record>,
 }
 
 impl Tape {
-    /// At the beginning of a run.
+    /// Starts at the beginning of a run.
     pub fn new(run: RunId) -> Self {
         Self { run, seq: 0, at: None, ends: Vec::new(), newest: VecDeque::new() }
     }
 
-    /// The next events; none at the end of the journal. The first of them has the number after `seq`.
+    /// The next events; none at the end of the journal. The first one has the number `seq + 1`, with `seq` before the call.
     pub async fn page(&mut self, store: &Store) -> Result<Vec<Event>, Error> {
         if self.newest.is_empty() {
             self.find_pages(store).await?;
@@ -42,7 +42,7 @@ impl Tape {
         Ok(events)
     }
 
-    /// Finds the pages between the last record that was read and the end. A run is read backwards.
+    /// Finds the pages between the last record read and the end. The journal links records backwards.
     async fn find_pages(&mut self, store: &Store) -> Result<(), Error> {
         self.newest = self.back(store, None).await?;
         let mut oldest = self.newest.front().map(|record| record.lsn);
@@ -56,7 +56,7 @@ impl Tape {
         Ok(())
     }
 
-    /// The records before the given one that were not read, at most a page of them, oldest first.
+    /// Up to a page of unread records before the given one, oldest first.
     async fn back(&self, store: &Store, before: Option<Lsn>) -> Result<VecDeque<Record>, Error> {
         let records = store.journal.back(&self.run, before, PAGE).await?;
         let is_new = |record: &Record| self.at.is_none_or(|at| record.lsn > at);

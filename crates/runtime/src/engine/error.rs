@@ -1,4 +1,4 @@
-//! What can go wrong with a data folder and its runs: each with a word that programs match on, and the next action for people.
+//! The errors of a data folder and its runs. Each has a code for programs and a next action for people.
 
 use crate::config::BadConfig;
 use crate::ownership::described;
@@ -17,24 +17,22 @@ pub enum Error {
     Unrunnable(#[from] Unrunnable),
     #[error("{0}")]
     Refused(#[from] Refused),
-    #[error("there is already a run `{0}`: choose another id, or look at it with `windlass show {0}`")]
+    #[error("run `{0}` already exists")]
     RunExists(RunId),
-    #[error("there is no run `{0}` in this data folder: `windlass runs` lists them")]
+    #[error("unknown run `{0}`")]
     NoRun(String),
-    #[error("run `{run}` has no event {event}: it has 1 to {last}, see `windlass events {run}`")]
+    #[error("run `{run}` has no event {event}; its events are 1 to {last}")]
     NoEvent { run: RunId, event: u64, last: u64 },
-    #[error("several runs begin with `{name}`, among them {}: write more of the id", .runs.join(" and "))]
+    #[error("several runs match `{name}`, among them {}", .runs.join(" and "))]
     WhichRun { name: String, runs: Vec<String> },
-    #[error("there is no run `{name}` in this data folder: did you mean `{near}`?")]
+    #[error("unknown run `{name}`")]
     NoRunNear { name: String, near: String },
-    #[error(
-        "the run `{run}` is finished ({status}): `windlass retry {run}` starts it once more, `--from` a step of it"
-    )]
+    #[error("run `{run}` is finished ({status})")]
     RunFinished { run: RunId, status: windlass_ir::RunStatus },
-    #[error("another process drives the runs of {0}: leave it to that one, or end it first")]
+    #[error("another process owns {0}")]
     Owned(PathBuf),
     #[error(
-        "{} belongs to {}, but Windlass runs as {}: name a data folder of your own with `--data FOLDER`, or change the owner with `chown`",
+        "{} belongs to {}, but Windlass runs as {}",
         .file.display(), described(*.owner), described(*.user)
     )]
     Foreign { file: PathBuf, owner: u32, user: u32 },
@@ -42,58 +40,45 @@ pub enum Error {
     Folder { folder: PathBuf, cause: String },
     #[error("{folder}: {cause}")]
     Export { folder: PathBuf, cause: String },
-    #[error("the plan of run `{0}` is not in the data folder: restore it from a backup")]
+    #[error("the data folder does not hold the plan of run `{0}`")]
     NoPlan(RunId),
     #[error(
-        "the shared limits are damaged{}, so no run is executed: slots, rates, budgets and keys would not hold. Restore the data folder from a backup, or reset the limits with `windlass doctor --renew-limits`; you can still look at runs",
-        .0.place().map(|lsn| format!(" at record {lsn}")).unwrap_or_default()
+        "limits and budgets cannot be read{}; refusing to execute runs",
+        unreadable(.0)
     )]
     Limits(windlass_store::Error),
-    #[error(
-        "executing run `{run}` crashed: {cause}. This is a bug in Windlass; please report it with the output of `windlass events {run}`"
-    )]
-    Crashed { run: RunId, cause: String },
-    #[error("the budget is refused: {0}")]
+    #[error("invalid budget: {0}")]
     Budget(#[from] CoordinatorRefused),
     #[error(transparent)]
     Orphans(#[from] EndError),
-    #[error("the script is wrong: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
+    #[error("invalid mock file: {}", .0.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect::<Vec<_>>().join("; "))]
     Script(Vec<Problem>),
     #[error(transparent)]
     Config(#[from] BadConfig),
-    /// `task` where a worker's task is meant.
-    #[error("nothing here does `{step}` (type {kind}): answer for it with `--script`{}", .task.as_ref().map(|task| format!(", or name a command for its task in windlass.toml: `[tasks.{task:?}]` with `command = [\"program\"]`")).unwrap_or_default())]
-    NobodyFor { step: String, kind: String, task: Option<String> },
-    /// `whose` is a run or a workflow, and `instead` what can be named.
-    #[error("{whose} has no step `{step}`: {instead}")]
+    /// `task` is the worker task of the step, if it has one.
+    #[error("no executor for step `{step}` (type {kind})")]
+    NoExecutor { step: String, kind: String, task: Option<String> },
+    /// `whose` names a run or a workflow; `instead` suggests a step.
+    #[error("{whose} has no step `{step}`")]
     NoStep { whose: String, step: String, instead: String },
-    #[error("nothing failed in run `{0}` and nothing has changed: name the step to start from with `--from`")]
+    #[error("nothing failed in run `{0}`, and neither its plan nor its inputs changed")]
     NothingToRetry(RunId),
-    #[error(
-        "run `{0}` is not finished: go on with `windlass resume {0}`, or cancel it first with `windlass cancel {0}`"
-    )]
+    #[error("run `{0}` is not finished")]
     NotFinished(RunId),
-    #[error(
-        "run `{run}` has no result of `{needed}`, which `{step}` needs: take another run, or let that step run too"
-    )]
+    #[error("run `{run}` has no result of `{needed}`, which `{step}` needs")]
     NoResult { run: RunId, step: String, needed: String },
-    #[error(
-        "`{step}` is inside the loop `{around}`, whose rounds depend on each other: name the loop instead"
-    )]
+    #[error("`{step}` is inside the loop `{around}`, whose rounds depend on each other")]
     InLoop { step: String, around: String },
     #[error("no gate of run `{0}` waits for a decision")]
     NoGate(RunId),
-    #[error("run `{run}` has no gate `{step}`: {instead}")]
+    #[error("run `{run}` has no gate `{step}`")]
     UnknownGate { run: RunId, step: String, instead: String },
-    #[error("run `{run}` waits at several gates: name one of {}", .gates.join(", "))]
+    #[error("run `{run}` waits at several gates")]
     WhichGate { run: RunId, gates: Vec<String> },
-    #[error("the process that drove run `{0}` is gone: go on with `windlass resume {0}`")]
+    #[error("the process that executed run `{0}` is gone")]
     OwnerGone(RunId),
-    #[error("the owner of this data folder cannot be reached at {socket}: {cause}")]
+    #[error("cannot reach the owner of this data folder at {socket}: {cause}")]
     Unreachable { socket: PathBuf, cause: String },
-    /// What the owner of the folder answered.
-    #[error("{message}")]
-    ByOwner { code: String, message: String },
 }
 
 impl Error {
@@ -109,13 +94,13 @@ impl Error {
         Self::no_step(format!("workflow `{}`", plan.header.id), step, names.iter().map(String::as_str))
     }
 
-    /// There is no such step among these; the nearest one was probably meant.
+    /// None of these steps has this name. Suggests the nearest one.
     pub fn no_step<'n>(whose: String, step: &str, names: impl Iterator<Item = &'n str>) -> Self {
         const NAMES_MAX: usize = 12;
         let names: indexmap::IndexSet<&str> = names.collect();
         let instead = match windlass_ir::suggest::nearest(step, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None if names.is_empty() => "nothing has happened in it yet".to_owned(),
+            None if names.is_empty() => "it has no steps yet".to_owned(),
             None => {
                 let more = if names.len() > NAMES_MAX { ", …" } else { "" };
                 let some: Vec<&str> = names.into_iter().take(NAMES_MAX).collect();
@@ -125,46 +110,70 @@ impl Error {
         Self::NoStep { whose, step: step.to_owned(), instead }
     }
 
-    /// All words that [`Error::code`] gives, each of which has a page.
-    pub const CODES: &'static [&'static str] = &[
-        "storage",
-        "older_copy",
-        "damaged_run",
-        "contradictory_journal",
-        "internal_error",
-        "damaged_limits",
-        "bad_run_id",
-        "not_runnable",
-        "not_an_approver",
-        "already_decided",
-        "run_finished",
-        "refused",
-        "run_exists",
-        "no_run",
-        "no_event",
-        "no_step",
-        "owned",
-        "wrong_owner",
-        "data_folder",
-        "no_plan",
-        "bad_export",
-        "bad_budget",
-        "orphans",
-        "bad_script",
-        "bad_config",
-        "no_gate",
-        "nothing_to_retry",
-        "run_not_finished",
-        "no_result",
-        "no_such_option",
-        "bad_parameter",
-        "owner_gone",
-        "unreachable",
-        "bad_request",
-    ];
+    /// What to do next.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::RunExists(run) => {
+                format!("choose another id, or show the run with `windlass show {run}`")
+            }
+            Self::NoRun(_) => "`windlass runs` lists the runs of this data folder".to_owned(),
+            Self::NoEvent { run, .. } => format!("`windlass events {run}` lists the events"),
+            Self::WhichRun { .. } => "write more of the id".to_owned(),
+            Self::NoRunNear { near, .. } => format!("did you mean `{near}`?"),
+            Self::RunFinished { run, status: windlass_ir::RunStatus::Failed } => format!(
+                "`windlass resume {run}` continues it at the steps that failed; `windlass retry {run}` starts it again"
+            ),
+            Self::RunFinished { run, .. } => format!(
+                "`windlass retry {run}` starts it again; `--from-step STEP` keeps everything before a step"
+            ),
+            Self::Owned(_) => "let that process finish, or stop it first".to_owned(),
+            Self::Foreign { .. } => {
+                "name a data folder of your own with `--data FOLDER`, or change the owner with `chown`".to_owned()
+            }
+            Self::NoPlan(_) => "restore the data folder from a backup".to_owned(),
+            Self::Limits(_) => "restore the data folder from a backup, or reset limits and budgets with `windlass doctor --renew-limits`; you can still show runs".to_owned(),
+            Self::NoExecutor { task: Some(task), .. } => format!(
+                "mock it with `--mock FILE`, or name a command for its task in windlass.toml: `[tasks.{task:?}]` with `command = [\"program\"]`"
+            ),
+            Self::NoExecutor { task: None, .. } => "mock it with `--mock FILE`".to_owned(),
+            Self::NoStep { instead, .. } | Self::UnknownGate { instead, .. } => instead.clone(),
+            Self::NothingToRetry(_) => "name the step to start from with `--from-step STEP`".to_owned(),
+            Self::NotFinished(run) => format!(
+                "continue it with `windlass resume {run}`, or cancel it first with `windlass cancel {run}`"
+            ),
+            Self::NoResult { .. } => "name another run, or let that step run too".to_owned(),
+            Self::InLoop { around, .. } => format!("name the loop `{around}` instead"),
+            Self::WhichGate { gates, .. } => format!("name one of {}", gates.join(", ")),
+            Self::OwnerGone(run) => format!("continue it with `windlass resume {run}`"),
+            Self::NoGate(run) => format!("`windlass show {run}` shows what the run waits for"),
+            Self::Script(_) => "fix these entries of the file that `--mock` names".to_owned(),
+            Self::Export { .. } => "name a folder that `windlass runs export` wrote".to_owned(),
+            Self::Folder { .. } => "check that the folder exists and that you may write to it".to_owned(),
+            Self::Unreachable { .. } => "run the command again; if it fails again, restart the process that owns the data folder".to_owned(),
+            Self::Refused(refused) => return refused_help(refused),
+            Self::Store(_)
+            | Self::RunId(_)
+            | Self::Unrunnable(_)
+            | Self::Budget(_)
+            | Self::Orphans(_)
+            | Self::Config(_) => return None,
+        })
+    }
 
-    /// The word that programs match on.
-    pub fn code(&self) -> &str {
+    /// The step that the error concerns.
+    pub fn step(&self) -> Option<&str> {
+        match self {
+            Self::NoExecutor { step, .. }
+            | Self::NoStep { step, .. }
+            | Self::NoResult { step, .. }
+            | Self::InLoop { step, .. }
+            | Self::UnknownGate { step, .. } => Some(step),
+            _ => None,
+        }
+    }
+
+    /// The code that programs match on.
+    pub fn code(&self) -> &'static str {
         match self {
             Self::Store(windlass_store::Error::Missing { .. }) => "no_run",
             Self::Store(windlass_store::Error::Older { .. } | windlass_store::Error::Forked { .. }) => {
@@ -174,16 +183,10 @@ impl Error {
             Self::Store(error) if error.is_of_one_run() => "damaged_run",
             Self::Store(_) => "storage",
             Self::Limits(_) => "damaged_limits",
-            Self::Crashed { .. } => "internal_error",
             Self::RunId(_) => "bad_run_id",
-            Self::Unrunnable(_) | Self::NobodyFor { .. } => "not_runnable",
-            Self::Refused(Refused::NotAnApprover { .. } | Refused::OwnRun { .. }) => "not_an_approver",
-            Self::Refused(Refused::AlreadyDecided { .. }) => "already_decided",
-            Self::Refused(Refused::Finished) | Self::RunFinished { .. } => "run_finished",
-            Self::Refused(Refused::NoGate(_)) => "no_gate",
-            Self::Refused(Refused::NoSuchOption { .. }) => "no_such_option",
-            Self::Refused(Refused::BadInput(_)) => "bad_parameter",
-            Self::Refused(_) => "refused",
+            Self::Unrunnable(_) | Self::NoExecutor { .. } => "not_runnable",
+            Self::Refused(refused) => refused_code(refused),
+            Self::RunFinished { .. } => "run_finished",
             Self::RunExists(_) => "run_exists",
             Self::NoRun(_) | Self::NoRunNear { .. } | Self::WhichRun { .. } => "no_run",
             Self::NoEvent { .. } => "no_event",
@@ -194,7 +197,7 @@ impl Error {
             Self::Export { .. } => "bad_export",
             Self::Budget(_) => "bad_budget",
             Self::Orphans(_) => "orphans",
-            Self::Script(_) => "bad_script",
+            Self::Script(_) => "bad_mock",
             Self::Config(_) => "bad_config",
             Self::NoStep { .. } | Self::InLoop { .. } => "no_step",
             Self::NothingToRetry(_) => "nothing_to_retry",
@@ -203,7 +206,65 @@ impl Error {
             Self::NoGate(_) | Self::UnknownGate { .. } | Self::WhichGate { .. } => "no_gate",
             Self::OwnerGone(_) => "owner_gone",
             Self::Unreachable { .. } => "unreachable",
-            Self::ByOwner { code, .. } => code,
         }
+    }
+}
+
+/// What to do after the engine has refused an input. Some messages already say it.
+fn refused_help(refused: &Refused) -> Option<String> {
+    let help = match refused {
+        Refused::NotAnApprover { .. } => "ask one of the approvers to decide",
+        Refused::OwnRun { .. } => {
+            "ask someone else to decide: this gate does not accept the user who started the run"
+        }
+        Refused::AlreadyDecided { .. } => "`windlass show` prints the decision",
+        Refused::NothingThere(_) => "`windlass show` lists the steps of the run",
+        Refused::AlreadyPaused => "continue the run with `windlass resume`",
+        Refused::Undoing => {
+            "a run that has begun to undo its steps cannot be resumed; start it again with `windlass retry`"
+        }
+        Refused::NotEnded => "cancel the run first, or let it end",
+        Refused::Finished
+        | Refused::NoGate(_)
+        | Refused::NoWait(_)
+        | Refused::NoSuchOption { .. }
+        | Refused::BadForm { .. }
+        | Refused::BadInput(_)
+        | Refused::BadEnvironment(_)
+        | Refused::AlreadyStarted
+        | Refused::NotPaused
+        | Refused::NotFailed
+        | Refused::NotStarted
+        | Refused::StaleJob(_)
+        | Refused::NotAsked(_)
+        | Refused::Broken(_) => return None,
+    };
+    Some(help.to_owned())
+}
+
+fn refused_code(refused: &Refused) -> &'static str {
+    match refused {
+        Refused::NotAnApprover { .. } | Refused::OwnRun { .. } => "not_an_approver",
+        Refused::AlreadyDecided { .. } => "already_decided",
+        Refused::Finished => "run_finished",
+        Refused::NoGate(_) | Refused::NoWait(_) => "no_gate",
+        Refused::NoSuchOption { .. } => "no_such_option",
+        Refused::BadForm { .. } => "bad_form",
+        Refused::BadInput(_) | Refused::BadEnvironment(_) => "bad_parameter",
+        Refused::AlreadyStarted => "run_exists",
+        Refused::AlreadyPaused => "already_paused",
+        Refused::NothingThere(_) => "no_step",
+        Refused::NotPaused | Refused::NotFailed | Refused::Undoing => "not_resumable",
+        Refused::NotEnded => "run_not_finished",
+        Refused::NotStarted | Refused::StaleJob(_) | Refused::NotAsked(_) | Refused::Broken(_) => "bug",
+    }
+}
+
+/// Why the stream of the coordinator cannot be used.
+fn unreadable(error: &windlass_store::Error) -> String {
+    match (error, error.place()) {
+        (windlass_store::Error::Contradictory { contradiction, .. }, _) => format!(" ({contradiction})"),
+        (_, Some(lsn)) => format!(" (record {lsn} is damaged)"),
+        (_, None) => String::new(),
     }
 }

@@ -1,44 +1,31 @@
-//! Reading runs: everything comes from the journal, whichever process executes them.
+//! Reads runs from the journal, whichever process executes them.
 
 use super::{Engine, Error, finished};
 use crate::history::History;
 use crate::ids;
-use crate::report::{self, Report};
 use crate::rows;
+use crate::status;
 use std::sync::Arc;
-use windlass_engine::{Event, Path, Program, Run, RunId, StepPhase, View};
+use windlass_engine::{Event, Path, Program, Run, RunId, StepPhase, View, What};
 use windlass_ir::plan::FORMAT;
 use windlass_ir::{Plan, RunStatus};
 use windlass_store::{Logs, Query, RunRow, StoredPlan};
 
-/// Among so many of the last runs the one is looked for that was probably meant.
+/// The number of recent runs to search for a similar id.
 const RUNS_NEAR: usize = 1_000;
 
 impl Engine {
     pub fn status(&self, id: &RunId) -> Result<RunStatus, Error> {
-        Ok(self.report(id, &self.view(id)?).status())
+        let view = self.view(id)?;
+        Ok(status::run_status(&view, self.executes(id, &view)))
     }
 
-    /// What users are shown of a run. Asks the owner of the folder whether it executes a run without a result.
-    pub fn report<'v>(&self, id: &'v RunId, view: &'v View) -> Report<'v> {
-        // Only then does it matter.
-        let executed = report::status(view, true) == RunStatus::Running && self.executed().contains(id);
-        Report::new(self.dialects(), id, view, executed)
+    /// Whether a process executes a run. Asks the owner of the folder only if the status depends on that.
+    pub fn executes(&self, id: &RunId, view: &View) -> bool {
+        status::run_status(view, true) == RunStatus::Running && self.executed().contains(id)
     }
 
-    /// The result object of a run at this moment, with its positions in queues.
-    pub fn result(&self, id: &RunId) -> Result<serde_json::Value, Error> {
-        Ok(self.result_of(id, &self.view(id)?))
-    }
-
-    /// The same, of a run that was just looked at.
-    pub fn result_of(&self, id: &RunId, view: &View) -> serde_json::Value {
-        // Without the coordinator only the positions in queues are unknown.
-        let shared = self.shared().ok();
-        self.report(id, view).with_shared(shared.as_ref()).result()
-    }
-
-    /// The gate that a decision is meant for: the one of this step, or the only one that waits.
+    /// The gate that a decision is for: the gate of this step, or the only gate that waits.
     pub fn gate(&self, id: &RunId, step: Option<&str>) -> Result<Path, Error> {
         let view = self.view(id)?;
         let meant = |path: &Path| {
@@ -52,7 +39,7 @@ impl Engine {
         };
         let asking = view.steps().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
         let gates: Vec<&Path> = asking.map(|(path, _)| path).filter(|path| meant(path)).collect();
-        // A gate that was decided before can be named, too: the refusal says so.
+        // Users can name a gate that already has a decision; the refusal then says so.
         let settled = || view.steps().map(|(path, _)| path).rev().find(|path| step.is_some() && meant(path));
         match gates.as_slice() {
             [only] => Ok((*only).clone()),
@@ -69,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// A run as it stands.
+    /// The current state of a run.
     pub fn view(&self, id: &RunId) -> Result<View, Error> {
         let history = self.history(id)?;
         self.view_of(id, &history, &history.events)
@@ -95,7 +82,7 @@ impl Engine {
         self.program_at(id, history.plan().ok_or_else(|| Error::NoPlan(id.clone()))?)
     }
 
-    /// A run as it stood after so many of its events.
+    /// The state of a run after its first `count` events.
     pub fn view_at(&self, id: &RunId, count: u64) -> Result<View, Error> {
         let history = self.history(id)?;
         let events = &history.events;
@@ -106,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Where the runs of this folder keep what their jobs print; none where nothing is kept.
+    /// The logs of this folder; none for an engine in memory.
     pub fn logs(&self) -> Option<Logs> {
         (!self.folder.as_os_str().is_empty()).then(|| Logs::of(&self.folder))
     }
@@ -115,9 +102,18 @@ impl Engine {
         Ok(History::read(&self.store, id)?.events)
     }
 
-    /// The runs that a query takes. The rows say what the journal says; whether a process executes a run is known only here.
+    /// Whether a step waited for a signal when the run received it.
+    pub fn has_taken_signal(&self, id: &RunId, signal: &str) -> Result<bool, Error> {
+        let is_it = |event: &Event| match &event.what {
+            What::Signalled { id, path, .. } if **id == *signal => Some(path.is_some()),
+            _ => None,
+        };
+        Ok(self.events(id)?.iter().rev().find_map(is_it).unwrap_or(false))
+    }
+
+    /// The runs that match a query. Stored rows reflect the journal; this adds whether a process executes each run.
     pub fn runs(&self, query: &Query) -> Result<Vec<RunRow>, Error> {
-        // These depend on that.
+        // These statuses depend on whether a process executes the run.
         let unsure = |status: &RunStatus| matches!(status, RunStatus::Running | RunStatus::Interrupted);
         let decides = query.statuses.iter().any(unsure) || !query.dialect_statuses.is_empty();
         let stored = match decides {
@@ -141,7 +137,7 @@ impl Engine {
         Ok(rows)
     }
 
-    /// The run with this id, the only one that begins so, or the one that was started `last`.
+    /// The run with this id, or the only run whose id begins with or contains this text. `last` is the newest run.
     pub fn find(&self, name: &str) -> Result<RunId, Error> {
         let first = |query: Query| -> Result<_, Error> {
             Ok(self.store.view.list(&query).wait()?.into_iter().map(|row| row.run))
@@ -162,6 +158,16 @@ impl Engine {
                 runs: [first, second].map(|run| run.to_string()).to_vec(),
             }),
             (None, _) => {
+                let within = Query { search: Some(name.to_owned()), ..Query::default() };
+                let within: Vec<RunId> = first(within)?.filter(|run| run.as_str().contains(name)).collect();
+                match within.as_slice() {
+                    [] => {}
+                    [only] => return Ok(only.clone()),
+                    [first, second, ..] => {
+                        let runs = [first, second].map(ToString::to_string).to_vec();
+                        return Err(Error::WhichRun { name: name.to_owned(), runs });
+                    }
+                }
                 let known: Vec<RunId> = first(Query { limit: RUNS_NEAR, ..Query::default() })?.collect();
                 let near = windlass_ir::suggest::nearest(name, known.iter().map(RunId::as_str));
                 Err(near.map_or_else(none, |near| Error::NoRunNear { name: name.into(), near: near.into() }))
@@ -169,23 +175,41 @@ impl Engine {
         }
     }
 
-    /// What the plan of a run was made of, and what was laid over that.
+    /// The log of the ledger, the newest entry first. Blocks.
+    pub fn log(&self, before: Option<u64>, limit: usize) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+        Ok(self.store.ledger.log(before, limit).wait()?)
+    }
+
+    /// Where the decision with this id was made.
+    pub fn decision_path(&self, id: &RunId, decision: &str) -> Result<Option<Path>, Error> {
+        Ok(self.events(id)?.into_iter().find_map(|event| match event.what {
+            What::Decided { id, path, .. } if *id == *decision => Some(path),
+            _ => None,
+        }))
+    }
+
+    /// The path of a step that a run has reached, by its visible id.
+    pub fn step_path(&self, id: &RunId, step: &str) -> Result<Path, Error> {
+        crate::retry::find(self.dialects(), id, &self.view(id)?, step)
+    }
+
+    /// The source of the plan of a run, and its overrides.
     pub fn stored_source(&self, id: &RunId) -> Result<(String, String), Error> {
         let StoredPlan { source, overrides, .. } = self.stored_plan(id)?;
         Ok((source, overrides))
     }
 
-    pub(crate) fn program(&self, id: &RunId) -> Result<Arc<Program>, Error> {
+    pub fn program(&self, id: &RunId) -> Result<Arc<Program>, Error> {
         let row = self.store.view.get(id).wait()?.ok_or_else(|| Error::NoRun(id.to_string()))?;
         if let (Some(lsn), "") = (row.broken, row.row.plan.as_str()) {
-            // Its beginning is damaged, which says more than that it has no plan.
+            // Report that its beginning is damaged instead of a missing plan.
             self.events(id)?;
             return Err(windlass_store::Error::Corrupt { run: id.clone(), lsn }.into());
         }
         self.program_at(id, &row.row.plan)
     }
 
-    /// The program of the plan with this digest, which is that of the run.
+    /// The program of the plan with this digest, which the run uses.
     fn program_at(&self, id: &RunId, digest: &str) -> Result<Arc<Program>, Error> {
         if let Some(known) = self.programs().get(digest) {
             return Ok(known.clone());
@@ -196,19 +220,19 @@ impl Engine {
         Ok(program)
     }
 
-    /// The plan of a run as it is kept.
-    pub(crate) fn stored_plan(&self, id: &RunId) -> Result<StoredPlan, Error> {
+    /// The stored plan of a run.
+    pub fn stored_plan(&self, id: &RunId) -> Result<StoredPlan, Error> {
         let row = self.store.view.get(id).wait()?.ok_or_else(|| Error::NoRun(id.to_string()))?;
         self.store.plans.get(&row.row.plan).wait()?.ok_or_else(|| Error::NoPlan(id.clone()))
     }
 
-    /// No gate has this name: the one that was probably meant, or those that there are.
+    /// No gate has this name. Suggests the nearest gate, or lists all gates.
     fn unknown_gate(&self, id: &RunId, view: &View, step: &str) -> Error {
         let gates = view.steps().filter(|(_, found)| view.plan_step(found).kind.is_gate());
         let names: Vec<String> = gates.map(|(path, _)| ids::name(self.dialects(), view, path).id).collect();
         let instead = match windlass_ir::suggest::nearest(step, names.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None if names.is_empty() => "there is none in it".to_owned(),
+            None if names.is_empty() => "it has no gates".to_owned(),
             None => format!("it has {}", names.join(", ")),
         };
         Error::UnknownGate { run: id.clone(), step: step.to_owned(), instead }

@@ -1,7 +1,7 @@
-//! Jobs of this process: which executor has each, how it is told to stop, and what it returns.
+//! The jobs of this process: starts their executors, aborts them and takes their results.
 
 use super::{Message, Scheduler};
-use crate::artefacts::Artefacts;
+use crate::artifacts::Artifacts;
 use crate::clock::now;
 use crate::ids;
 use std::collections::HashMap;
@@ -12,19 +12,19 @@ use tokio_util::sync::CancellationToken;
 use windlass_engine::{Failure, Input, Job, JobKey, Mail, Now, Outcome, RunId, Work, class};
 use windlass_executors::{Asker, Context, Executor, Output, Returned};
 
-/// How long a hook may take: nothing waits longer for what changes nothing.
+/// The longest time that a hook may take. Hooks do not affect the result, so a run does not wait longer.
 const HOOK_MAX: Duration = Duration::from_secs(60);
 
-/// What a task of a job ends with.
+/// The result of the task of a job.
 type Done = Result<(Id, Returned), JoinError>;
 
 #[derive(Default)]
 pub(super) struct Jobs {
-    /// Dropping it ends what the jobs started.
+    /// Dropping it ends everything that the jobs started.
     work: JoinSet<Returned>,
     keys: HashMap<Id, JobKey>,
     tokens: HashMap<JobKey, Tokens>,
-    /// Jobs were started that have not had a chance to run.
+    /// Some new jobs have not had a chance to run.
     started: bool,
 }
 
@@ -47,7 +47,7 @@ impl Jobs {
         self.work.try_join_next_with_id()
     }
 
-    /// The run left memory: nothing waits for its jobs any more.
+    /// Aborts the jobs of a run that left memory.
     pub fn forget(&mut self, run: &RunId) {
         let left: Vec<JobKey> = self.tokens.keys().filter(|job| job.run == *run).cloned().collect();
         left.iter().filter_map(|job| self.tokens.remove(job)).for_each(|tokens| tokens.abort.cancel());
@@ -61,11 +61,11 @@ impl Scheduler {
         }
         let Some((executor, context)) = self.prepare(&mut job) else { return self.lose(job.key, false) };
         let traits = executor.traits(&job.work.work);
-        let artefacts = self.artefacts(&job);
+        let artifacts = self.artifacts(&job);
         let key = job.key.clone();
         let work = async move {
             let returned = executor.start(job, context).await;
-            kept(artefacts, returned).await
+            kept(artifacts, returned).await
         };
         match traits.immediate {
             true => self.start_at_once(key, work),
@@ -79,7 +79,7 @@ impl Scheduler {
         self.jobs.started = true;
     }
 
-    /// An executor that answers without blocking is asked right here, so that answers keep the order of the questions.
+    /// Polls an executor that responds immediately right here, so that responses keep the order of the jobs.
     fn start_at_once(&mut self, key: JobKey, work: impl Future<Output = Returned> + Send + 'static) {
         let mut work = Box::pin(work);
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -89,7 +89,7 @@ impl Scheduler {
         }
     }
 
-    /// The executor for a job, and what it is given.
+    /// The executor for a job, and its context.
     fn prepare(&mut self, job: &mut Job) -> Option<(Arc<dyn Executor>, Context)> {
         let engine = self.engine()?;
         let live = self.runs.live(&job.key.run)?;
@@ -122,11 +122,11 @@ impl Scheduler {
         Some((executor, context))
     }
 
-    fn artefacts(&self, job: &Job) -> Option<Artefacts> {
+    fn artifacts(&self, job: &Job) -> Option<Artifacts> {
         let (engine, hosted) = (self.engine()?, self.hosts.get(&job.key.run)?);
         let directory = &hosted.host.environment.directory;
         let run = &job.key.run;
-        Artefacts::concern(job).then(|| Artefacts::new(engine.artefacts.clone(), run.clone(), directory))
+        Artifacts::apply_to(job).then(|| Artifacts::new(engine.artifacts.clone(), run.clone(), directory))
     }
 
     fn lose(&mut self, job: JobKey, started: bool) {
@@ -136,7 +136,7 @@ impl Scheduler {
     pub(super) fn returned(&mut self, done: Done) {
         let (id, returned) = match done {
             Ok((id, returned)) => (id, Some(returned)),
-            // Its executor broke down, and with it the job.
+            // The executor panicked.
             Err(error) => (error.id(), None),
         };
         if let Some(key) = self.jobs.keys.remove(&id) {
@@ -185,7 +185,7 @@ impl Scheduler {
         match self.jobs.tokens.get(job) {
             Some(tokens) if overdue => tokens.overdue.cancel(),
             Some(tokens) => tokens.abort.cancel(),
-            // Its executor has just handed it to something that outlives this process.
+            // The job now outlives this process, so only its executor can end it.
             None => {
                 if let Some(job) = self.runs.live(&job.run).and_then(|live| live.job_at(job)) {
                     self.recall(job);
@@ -203,7 +203,7 @@ impl Scheduler {
         tokio::spawn(async move { executor.recall(job).await });
     }
 
-    /// Asks the executor of a job about it. Most jobs die with their owner, which needs no asking.
+    /// Asks the executor for a job of an earlier process. Most jobs die with their process and are lost.
     pub(super) fn adopt(&mut self, mut job: Job) {
         let Some((executor, context)) = self.prepare(&mut job) else { return self.lose(job.key, true) };
         let traits = executor.traits(&job.work.work);
@@ -217,7 +217,7 @@ impl Scheduler {
         tokio::spawn(async move {
             let found = executor.adopt(job, context).await;
             if let Some(sender) = sender.upgrade() {
-                // A scheduler that has ended asks again after the next start.
+                // If the scheduler has stopped, it asks again after the next start.
                 let _ = sender.send(Message::Adopted { job: key, found });
             }
         });
@@ -227,7 +227,7 @@ impl Scheduler {
         self.take_returned(job, found, now);
     }
 
-    /// Starts a command around the run, or finds out at once what comes of it.
+    /// Starts a hook, or takes its mock response.
     fn start_hook(&mut self, mut job: Job) {
         let moment = moment(&job.key);
         let asker = Asker { id: &moment, plain: &moment, attempt: 1 };
@@ -240,8 +240,6 @@ impl Scheduler {
                     return self.lose(job.key, false);
                 };
                 job.step = moment.into();
-                // Followers follow the steps of a run.
-                let context = Context { output: Output::nowhere(), ..context };
                 let (key, stop) = (job.key.clone(), context.abort.clone());
                 return self.spawn(key, async move {
                     let mut work = executor.start(job, context);
@@ -269,7 +267,7 @@ impl Scheduler {
         self.take_returned(job.key, Some(Returned::Reported(outcome)), now());
     }
 
-    /// Says what became of a hook, if it is worth a word.
+    /// Notifies followers if a hook failed.
     fn hook_ended(&self, job: &JobKey, outcome: &Outcome) {
         let why = match outcome {
             Outcome::Failed(failure) => &failure.message,
@@ -280,16 +278,16 @@ impl Scheduler {
     }
 }
 
-/// Stores the files that an outcome hands over, off tokio's workers.
-async fn kept(artefacts: Option<Artefacts>, returned: Returned) -> Returned {
-    let Some(artefacts) = artefacts else { return returned };
-    let keep = move |outcome| artefacts.keep(outcome, now().wall);
+/// Stores the files that an outcome returns, off tokio's workers.
+async fn kept(artifacts: Option<Artifacts>, returned: Returned) -> Returned {
+    let Some(artifacts) = artifacts else { return returned };
+    let keep = move |outcome| artifacts.keep(outcome, now().wall);
     match returned {
         Returned::Reported(outcome) => {
             let fallback = Outcome::Failed(Failure::new(class::LOST, "its files could not be stored"));
             tokio::task::spawn_blocking(move || keep(outcome)).await.unwrap_or(fallback).into()
         }
-        // A mocked result, which must keep its place among the others.
+        // Mocked results must keep their order, so this stores the files without leaving the task.
         Returned::Later { after, outcome, used } => Returned::Later { after, outcome: keep(outcome), used },
         Returned::Elsewhere => Returned::Elsewhere,
     }
@@ -299,7 +297,7 @@ fn not_yet(what: &str) -> Outcome {
     Outcome::Failed(Failure::new(class::ERROR, format!("{what} is not carried out yet")))
 }
 
-/// When a hook is executed, in the word of the file.
+/// The name of a hook in the file, such as `on_failure`.
 fn moment(job: &JobKey) -> String {
     let name = job.path.segments().first().map(|segment| segment.name.to_string());
     name.map(|name| name.rsplit_once(':').map_or(name.clone(), |(_, moment)| moment.to_owned()))

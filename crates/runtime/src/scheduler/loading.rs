@@ -1,4 +1,4 @@
-//! Reading runs: off the scheduler's task and off tokio's workers, many at a time.
+//! Reads runs in batches, off the scheduler's task and off tokio's workers.
 
 use super::{Hosted, Message, Scheduler};
 use crate::engine::{Engine, Error};
@@ -9,21 +9,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_engine::{Execution, Found, Loaded, Now, Run, RunId};
 
-/// This many runs are read by one task.
+/// The number of runs that one task reads.
 const CHUNK: usize = 64;
 
-/// What reading a run found.
+/// The result of reading a run.
 pub(crate) struct Reading {
     found: Found,
-    /// What its jobs are executed with; none if it is only recorded.
+    /// The host of its jobs; `None` if this process only records inputs for the run.
     host: Option<Host>,
     error: Option<Error>,
-    /// The decisions that its mock file has made before.
+    /// The number of earlier mocked decisions of each gate.
     decided: HashMap<String, usize>,
 }
 
 impl Scheduler {
-    /// Reads the runs that were asked for.
+    /// Reads the requested runs.
     pub(super) fn load(&mut self) {
         let Some(engine) = self.engine().filter(|_| !self.loads.is_empty()) else { return };
         let hosted = |(run, execute): (RunId, bool)| {
@@ -47,7 +47,7 @@ impl Scheduler {
                 };
                 if let (Ok(read), Some(sender)) = (tokio::task::spawn_blocking(read).await, sender.upgrade())
                 {
-                    // A scheduler that has ended needs none of them.
+                    // A stopped scheduler needs none of them.
                     let _ = sender.send(Message::Loaded(read));
                 }
             });
@@ -57,6 +57,7 @@ impl Scheduler {
     pub(super) fn loaded(&mut self, run: &RunId, reading: Reading, now: Now) {
         let Reading { found, host, error, decided } = reading;
         if let Some(host) = host {
+            self.engine().into_iter().for_each(|engine| engine.note_executed(run));
             let player = self.hosts.remove(run).and_then(|hosted| hosted.player);
             let player =
                 player.or_else(|| host.script.clone().map(|script| Player::new(script, self.dialects)));
@@ -67,13 +68,13 @@ impl Scheduler {
         }
         self.runs.loaded(run, found, now);
         self.recovery.waiting.remove(run);
-        self.play_on(run, decided, now);
+        self.resume_mock_client(run, decided, now);
         self.tell_recovered();
     }
 }
 
 impl Engine {
-    /// Reads a run and replays it. If it is to be executed, what an earlier owner left running is ended first. Blocks.
+    /// Reads and replays a run. Before execution, ends the processes that an earlier owner left running. Blocks.
     fn read_run(&self, run: &RunId, execute: bool, host: Option<Host>) -> Reading {
         match self.try_read_run(run, execute, host) {
             Ok(reading) => reading,
@@ -90,7 +91,7 @@ impl Engine {
         let history = self.history(run)?;
         let program = self.program_of(run, &history)?;
         let about = about(&history.events);
-        let host = host.or_else(|| self.house_for(about)).filter(|_| execute);
+        let host = host.or_else(|| self.default_host_for(about)).filter(|_| execute);
         let host = host.map(|host| self.equip(host.where_started(about)));
         if host.is_some() {
             self.end_orphans(run)?;
@@ -113,7 +114,7 @@ impl Engine {
         Ok(Reading { found: Found::Run(Box::new(loaded)), host, error: None, decided })
     }
 
-    /// How a run with this host is executed.
+    /// How this process executes a run with this host.
     pub(crate) fn execution(&self, host: &Host) -> Execution {
         Execution {
             policy: Arc::new(self.policy(host)),

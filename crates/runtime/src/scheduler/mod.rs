@@ -1,8 +1,8 @@
 //! The tokio shell around [`Runs`]: one task that owns every run of the process.
 //!
-//! It takes everything that has arrived, lets `Runs` decide, carries out the orders, and hands what was decided to the journal as one
-//! batch. `loading` reads runs, `jobs` starts executors, `orders` carries out the rest, `watching` tells followers and knows when each
-//! of them has seen enough, `writing` is the way to the journal.
+//! It takes all pending messages, lets `Runs` decide, carries out the orders, and writes the decisions to the journal in one batch.
+//! `loading` reads runs, `jobs` starts executors, `orders` carries out other orders, `watching` updates followers and decides when
+//! each of them leaves, and `writing` writes to the journal.
 
 mod jobs;
 mod loading;
@@ -27,20 +27,28 @@ use windlass_engine::{
 };
 use windlass_executors::Recorded;
 use windlass_ir::dialect::Dialects;
-use writing::Writing;
+use windlass_store::Entry;
+use writing::{Note, Writing};
 
-/// What the scheduler is asked, or told.
+/// Where the reply to a message goes.
+pub(crate) struct Asked {
+    pub reply: oneshot::Sender<Reply>,
+    /// Changes of the ledger, made together with what the message does. A refusal makes none.
+    pub entries: Vec<Entry>,
+}
+
+/// A message to the scheduler.
 pub(crate) enum Message {
     Send {
         run: RunId,
         mail: Mail,
-        reply: Option<oneshot::Sender<Reply>>,
+        reply: Option<Asked>,
     },
     Begin {
         begin: Box<Begin>,
         host: Box<Host>,
         watch: Option<Watch>,
-        reply: oneshot::Sender<Reply>,
+        reply: Asked,
     },
     /// Execute a run with this host from now on.
     Resume {
@@ -48,18 +56,18 @@ pub(crate) enum Message {
         resume: Resume,
         host: Box<Host>,
         watch: Option<Watch>,
-        reply: oneshot::Sender<Reply>,
+        reply: Asked,
     },
     Share {
         input: CoordinatorInput,
-        reply: Option<oneshot::Sender<Reply>>,
+        reply: Option<Asked>,
     },
-    /// Dropped unanswered if the run is not in memory and the follower does not wait for it.
+    /// No reply if the run is not in memory and the follower does not wait for it.
     Watch {
         run: RunId,
         watch: Watch,
     },
-    /// Execute every run. Answered with the runs that cannot be, once all others have been loaded.
+    /// Execute every run. The reply lists the runs that cannot be executed, once all others are loaded.
     ServeAll {
         unfinished: Vec<(RunId, windlass_store::Wake)>,
         reply: oneshot::Sender<Vec<(RunId, Error)>>,
@@ -69,7 +77,7 @@ pub(crate) enum Message {
     ClockSet,
     Look(Box<dyn FnOnce(&Runs) + Send>),
     Stop(oneshot::Sender<()>),
-    /// Answered when no run does anything, and with `timers` when no timer is left either.
+    /// The reply comes when no run is busy. With `timers`, also when no run waits for a timer.
     Idle {
         timers: bool,
         reply: oneshot::Sender<()>,
@@ -84,10 +92,10 @@ pub(crate) enum Message {
     Fatal(windlass_store::Error),
 }
 
-/// The way to the scheduler.
+/// Sends messages to the scheduler.
 pub(crate) type Sender = mpsc::UnboundedSender<Message>;
 
-/// How a run is executed here.
+/// The host of a run, and its mock client.
 struct Hosted {
     host: Host,
     player: Option<Player>,
@@ -105,18 +113,20 @@ pub(crate) struct Scheduler {
     writing: Writing,
     replies: HashMap<ReplyTo, oneshot::Sender<Reply>>,
     replies_given: u64,
+    /// Changes of the ledger that wait for a record or for a reply.
+    notes: HashMap<ReplyTo, Note>,
     /// Runs to read, and whether to execute them.
     loads: Vec<(RunId, bool)>,
     recovery: Recovery,
-    /// Mocked decisions and signals whose refusal is shown.
+    /// Mocked decisions and signals without a reply. Followers see refusals.
     decisions: HashMap<ReplyTo, (RunId, Option<windlass_engine::Path>)>,
-    /// Runs with a result whose mocked decisions are not all answered.
+    /// Finished runs that still wait for replies to mocked decisions.
     ending: HashMap<RunId, windlass_engine::Outcome>,
     stops: Vec<oneshot::Sender<()>>,
     idle: Vec<(bool, oneshot::Sender<()>)>,
 }
 
-/// The runs that were found when the folder was opened and have not been loaded.
+/// The runs that an earlier process left unfinished, until they are loaded.
 #[derive(Default)]
 struct Recovery {
     waiting: HashSet<RunId>,
@@ -124,11 +134,11 @@ struct Recovery {
     reply: Option<oneshot::Sender<Vec<(RunId, Error)>>>,
 }
 
-/// The most messages that are taken before what follows is written.
+/// The maximum number of messages per batch.
 const AT_ONCE: usize = 1_024;
 
 impl Scheduler {
-    /// Starts the task. `found` is the coordinator as its stream tells it.
+    /// Starts the task. `found` is the coordinator, read from its stream.
     pub fn start(
         engine: Weak<Engine>,
         dialects: Dialects,
@@ -149,6 +159,7 @@ impl Scheduler {
             writing: Writing::default(),
             replies: HashMap::new(),
             replies_given: 0,
+            notes: HashMap::new(),
             loads: Vec::new(),
             recovery: Recovery::default(),
             decisions: HashMap::new(),
@@ -168,7 +179,7 @@ impl Scheduler {
         loop {
             self.finish();
             if self.jobs.take_started() {
-                // The reports of jobs that end at once share a commit.
+                // Reports of jobs that end immediately share a commit.
                 tokio::task::yield_now().await;
                 self.take_arrived(&mut messages);
                 self.finish();
@@ -187,7 +198,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes everything that has arrived: these messages, those behind them, and the jobs that have ended.
+    /// Takes these messages, all others in the queue, and the jobs that have ended.
     fn take_arrived(&mut self, messages: &mut Vec<Message>) {
         while messages.len() < AT_ONCE
             && let Ok(message) = self.inbox.try_recv()
@@ -201,7 +212,7 @@ impl Scheduler {
         self.settle();
     }
 
-    /// Carries out everything that was decided and lets virtual clocks jump.
+    /// Carries out all orders and lets virtual clocks jump.
     fn settle(&mut self) {
         loop {
             let now = now();
@@ -215,7 +226,7 @@ impl Scheduler {
         }
     }
 
-    /// Hands over what is to be written and read, and answers those who wait for that.
+    /// Starts writes and reads, and replies to clients that wait for idleness.
     fn finish(&mut self) {
         self.hand_over();
         self.load();
@@ -256,7 +267,7 @@ impl Scheduler {
             Message::Stop(reply) => {
                 self.stops.push(reply);
                 self.runs.stop(now);
-                self.leave_resting();
+                self.release_resting();
             }
             Message::Idle { timers, reply } => self.idle.push((timers, reply)),
             Message::Recorded(recorded) => self.record(recorded, now),
@@ -273,14 +284,17 @@ impl Scheduler {
         self.carry_out();
     }
 
-    fn reply_to(&mut self, reply: oneshot::Sender<Reply>) -> ReplyTo {
+    fn reply_to(&mut self, asked: Asked) -> ReplyTo {
         self.replies_given += 1;
         let to = ReplyTo(self.replies_given);
-        self.replies.insert(to, reply);
+        self.replies.insert(to, asked.reply);
+        if !asked.entries.is_empty() {
+            self.notes.insert(to, Note { entries: asked.entries, is_attached: false });
+        }
         to
     }
 
-    /// A run that is executed already keeps its host.
+    /// Sets the host of a run. A run in execution keeps its host.
     fn host(&mut self, run: &RunId, host: Host) {
         if self.runs.live(run).is_none() || !self.hosts.contains_key(run) {
             let player = host.script.clone().map(|script| Player::new(script, self.dialects));
@@ -317,31 +331,31 @@ impl Scheduler {
         if self.recovery.waiting.is_empty()
             && let Some(reply) = self.recovery.reply.take()
         {
-            // Whoever asked may have gone away.
+            // The client may have disconnected.
             let _ = reply.send(std::mem::take(&mut self.recovery.parked));
         }
     }
 
-    /// Answers those who wait until nothing happens any more.
+    /// Replies to clients that wait until no run is busy.
     fn tell_idle(&mut self) {
         if self.idle.is_empty() && self.stops.is_empty() {
             return;
         }
         if !self.stops.is_empty() && self.runs.present().next().is_none() && self.writing.is_empty() {
             for reply in self.stops.drain(..) {
-                // Whoever asked may have gone away.
+                // The client may have disconnected.
                 let _ = reply.send(());
             }
         }
         let busy = self.runs.present().any(|run| self.runs.is_busy(run)) || !self.writing.is_empty();
         let waits = self.runs.waits_for_time();
         for (_, reply) in self.idle.extract_if(.., |(timers, _)| !(busy || *timers && waits)) {
-            // Whoever asked may have gone away.
+            // The client may have disconnected.
             let _ = reply.send(());
         }
     }
 
-    /// The store cannot be used any more: what is true is on the disk, and another process has to read it.
+    /// The store is unusable, so this process must end.
     fn fail(&mut self, error: &windlass_store::Error) {
         if let Some(engine) = self.engine.upgrade() {
             engine.must_end(error);
@@ -358,17 +372,17 @@ impl Scheduler {
     }
 }
 
-/// Tells the scheduler when the wall clock is set. If that cannot be noticed, runs follow the clock when they are loaded.
+/// Tells the scheduler when the wall clock is set. Where the system does not report that, runs adjust when they are loaded.
 async fn watch_clock(sender: mpsc::WeakUnboundedSender<Message>) {
     while crate::clock::set().await.is_ok()
         && let Some(sender) = sender.upgrade()
     {
-        // A scheduler that has ended follows no clock.
+        // A stopped scheduler needs no clock.
         let _ = sender.send(Message::ClockSet);
     }
 }
 
-/// Waits until the steady clock reads this.
+/// Waits until the steady clock reaches this time.
 async fn until(alarm: Option<u64>) {
     match alarm {
         None => std::future::pending().await,

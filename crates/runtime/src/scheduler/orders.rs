@@ -1,17 +1,19 @@
-//! Carrying out what `Runs` orders.
+//! Carries out the orders of `Runs`.
 
-use super::{Hosted, Scheduler};
+use super::{Asked, Hosted, Scheduler};
 use crate::clock::now;
 use crate::mock::Planned;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 use windlass_engine::{
     Decision, Event, Input, Mail, Now, Path, Reply, ReplyTo, Run, RunId, RunsOrder as Order, What,
 };
 use windlass_executors::{Recorded, ToRecord};
+use windlass_store::Entry;
 
 impl Scheduler {
-    /// Carries out everything that was ordered, also what follows from that at once.
+    /// Carries out all orders, including those that follow immediately.
     pub(super) fn carry_out(&mut self) {
         loop {
             let orders = self.runs.take_orders();
@@ -56,14 +58,31 @@ impl Scheduler {
 
     fn reply(&mut self, to: ReplyTo, reply: Reply) {
         if let Some(waiting) = self.replies.remove(&to) {
-            // Whoever asked may have gone away.
-            let _ = waiting.send(reply);
+            let refused =
+                matches!(reply, Reply::Refused(_) | Reply::NotShared(_) | Reply::NoRun | Reply::Unusable);
+            match self.notes.remove(&to).filter(|note| !note.is_attached && !refused) {
+                // Nothing was left to record, so the notes are written alone.
+                Some(note) => self.note_then_reply(note.entries, waiting, reply),
+                // The client may have disconnected.
+                None => drop(waiting.send(reply)),
+            }
         } else if let Some((run, gate)) = self.decisions.remove(&to) {
             self.mocked(&run, gate, reply);
         }
     }
 
-    /// A mocked decision or signal was taken or refused. A refusal is shown with who and why.
+    fn note_then_reply(&self, entries: Vec<Entry>, to: oneshot::Sender<Reply>, reply: Reply) {
+        let Some(engine) = self.engine() else { return };
+        let written = engine.store().ledger.write(entries);
+        tokio::spawn(async move {
+            // Without the notes there is no reply, and the client asks again.
+            if written.await.is_ok() {
+                let _ = to.send(reply);
+            }
+        });
+    }
+
+    /// Takes the reply to a mocked decision or signal. Shows a refusal to followers.
     fn mocked(&mut self, run: &RunId, gate: Option<Path>, reply: Reply) {
         if let Reply::Refused(refused) = reply {
             self.notice(run, &refused.to_string());
@@ -78,6 +97,9 @@ impl Scheduler {
     }
 
     fn happened(&mut self, run: &RunId, seq: u64, events: &Arc<Vec<Event>>) {
+        if let Some(engine) = self.engine() {
+            engine.observer.happened(run, events);
+        }
         if let Some(watched) = self.watched.get_mut(run) {
             watched.tell(seq, events);
         }
@@ -90,12 +112,12 @@ impl Scheduler {
             events.iter().filter_map(gate).for_each(|path| player.learn(live, &path));
         }
         let now = now();
-        let planned = player.heard(events, self.runs.time_of(run, now).unwrap_or(now.wall));
+        let planned = player.receive(events, self.runs.time_of(run, now).unwrap_or(now.wall));
         self.plan(run, planned);
     }
 
-    /// Lets the mock client of a run that was just loaded plan what it has for it.
-    pub(super) fn play_on(&mut self, run: &RunId, decided: HashMap<String, usize>, now: Now) {
+    /// Lets the mock client of a run that was just loaded plan its decisions and signals.
+    pub(super) fn resume_mock_client(&mut self, run: &RunId, decided: HashMap<String, usize>, now: Now) {
         let live: Option<&Run> = self.runs.live(run);
         if let (Some(live), Some(Hosted { player: Some(player), .. })) = (live, self.hosts.get_mut(run)) {
             let at = self.runs.time_of(run, now).unwrap_or(now.wall);
@@ -111,13 +133,13 @@ impl Scheduler {
             self.decisions.insert(to, (run.clone(), gate));
             match self.runs.live(run).is_some() {
                 true => self.runs.send_at(run, at, Mail::Input(input), Some(to)),
-                // The run has just ended; what comes too late is refused, and that is shown.
+                // The run has just ended. It refuses the input, and followers see the refusal.
                 false => self.runs.send(run.clone(), Mail::Input(input), Some(to), now()),
             }
         }
     }
 
-    /// What a job wants recorded: all of it in one batch.
+    /// Records the notes or costs of a job in one batch.
     pub(super) fn record(&mut self, recorded: Recorded, now: Now) {
         let Recorded { job, what, durable } = recorded;
         let inputs: Vec<Input> = match what {
@@ -127,15 +149,16 @@ impl Scheduler {
             }
             ToRecord::Spent(used) => vec![Input::Spent { job: job.clone(), used }],
         };
-        let (reply, answered) = tokio::sync::oneshot::channel();
-        let (to, last) = (self.reply_to(reply), inputs.len().saturating_sub(1));
+        let (reply, answered) = oneshot::channel();
+        let asked = Asked { reply, entries: Vec::new() };
+        let (to, last) = (self.reply_to(asked), inputs.len().saturating_sub(1));
         for (number, input) in inputs.into_iter().enumerate() {
             let to = (number == last).then_some(to);
             self.runs.send(job.run.clone(), Mail::Input(input), to, now);
         }
         tokio::spawn(async move {
             if let Ok(Reply::Done) = answered.await {
-                // The job may have ended meanwhile.
+                // The job may have ended in the meantime.
                 let _ = durable.send(());
             }
         });
@@ -144,19 +167,19 @@ impl Scheduler {
     fn evicted(&mut self, run: &RunId) {
         self.writing.forget(run);
         self.jobs.forget(run);
-        // A client's host is needed again until the run has a result; that of the process can always be made again.
+        // Keep the host of a client until the run ends. The default host can be recreated.
         if !self.engine().is_some_and(|engine| engine.is_live(run)) {
             self.hosts.remove(run);
         }
         if let Some(watched) = self.watched.get_mut(run) {
-            watched.rest_output();
+            watched.close_output();
         }
     }
 
     fn park(&mut self, run: &RunId) {
         self.hosts.remove(run);
         self.jobs.forget(run);
-        // Its followers find out why when they read it.
+        // Followers learn the reason when they read the run.
         self.watched.remove(run);
     }
 }

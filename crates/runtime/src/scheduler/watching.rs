@@ -1,9 +1,10 @@
-//! Followers of runs: what each is told, and when it has seen enough. How long a command waits is the command's own decision.
+//! Followers of runs: updates them, and decides when each of them leaves. Each command chooses how long it waits.
 
 use super::Scheduler;
 use crate::clock::now;
 use crate::engine::Error;
 use crate::follow::{Followers, Since, Update, Updates, feed};
+use crate::status;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -16,19 +17,19 @@ use windlass_ir::{Duration, RunStatus};
 pub enum Patience {
     /// Until the run has ended.
     Everything,
-    /// For every deadline, that of a gate too, but not for people alone.
+    /// Until only people can move the run. Waits for every deadline, including those of gates.
     Deadlines,
-    /// Not for people: gates that wait longer than a minute, signals, pauses.
+    /// Until the run waits for people: at a gate for more than a minute, for a signal, or paused.
     Work,
 }
 
-/// Waits for people that end within this are waited for.
+/// `Patience::Work` includes waits for people that end within this time.
 const SHORT: Duration = Duration::from_secs(60);
 
-/// What was printed before a follower leaves is shown within this.
+/// The longest time that a leaving follower waits for remaining output.
 const PRINTING_MAX: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Someone who wants to follow a run.
+/// A request to follow a run.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub since: Since,
@@ -36,11 +37,11 @@ pub(crate) struct Watch {
     pub reply: oneshot::Sender<Watching>,
 }
 
-/// One who follows a run.
+/// The reply to a [`Watch`].
 #[derive(Debug)]
 pub(crate) struct Watching {
     pub updates: Updates,
-    /// How the run stands when the follower has seen enough.
+    /// The status of the run when the follower leaves.
     pub done: oneshot::Receiver<Result<RunStatus, Error>>,
 }
 
@@ -51,7 +52,7 @@ pub(super) struct Watched {
     waiting: Vec<Waiting>,
     output: Option<Output>,
     printing: Option<JoinHandle<()>>,
-    /// It is paused because it was to go no further.
+    /// The run is paused because it reached its target step.
     reached: bool,
 }
 
@@ -77,7 +78,7 @@ impl Watched {
         self.followers.tell(&Update::Notice(text.to_owned()));
     }
 
-    /// Where jobs print; the channel is made when the first one needs it.
+    /// The output channel for jobs. The first job creates it.
     pub fn output(&mut self, make: impl FnOnce(Followers) -> (Output, JoinHandle<()>)) -> Output {
         if self.output.is_none() {
             let (output, printing) = make(self.followers.clone());
@@ -86,13 +87,13 @@ impl Watched {
         self.output.clone().unwrap_or_else(Output::nowhere)
     }
 
-    /// Nothing prints any more.
-    pub fn rest_output(&mut self) {
+    /// Closes the output channel.
+    pub fn close_output(&mut self) {
         self.output = None;
     }
 
-    /// Lets those go who have seen enough, once everything that was printed before has been shown.
-    fn let_go(&mut self, status: RunStatus, enough: impl Fn(Patience) -> bool) {
+    /// Removes the followers for which `enough` holds, after they have received the remaining output.
+    fn release(&mut self, status: RunStatus, enough: impl Fn(Patience) -> bool) {
         let (leaving, staying) = std::mem::take(&mut self.waiting)
             .into_iter()
             .partition(|waiting: &Waiting| enough(waiting.patience));
@@ -106,32 +107,31 @@ impl Watched {
         let leave = move || {
             for Waiting { follower, done, .. } in leaving {
                 followers.remove(&follower);
-                // It may have gone away.
+                // The client may have disconnected.
                 let _ = done.send(Ok(status));
             }
         };
         match printing {
             None => leave(),
             Some(printing) => drop(tokio::spawn(async move {
-                // What takes longer is in the log.
+                // The log has the rest.
                 let _ = tokio::time::timeout(PRINTING_MAX, printing).await;
                 leave();
             })),
         }
     }
 
-    /// Nothing more can be said about the run.
+    /// Removes all followers with an error.
     pub fn fail(self, error: &windlass_store::Error) {
         for Waiting { follower, done, .. } in self.waiting {
             self.followers.remove(&follower);
-            // It may have gone away.
+            // The client may have disconnected.
             let _ = done.send(Err(Error::Store(error.clone())));
         }
     }
 }
 
 impl Scheduler {
-    /// Follows a run.
     pub(super) fn add_watch(&mut self, run: &RunId, watch: Watch) {
         let Some(engine) = self.engine() else { return };
         let watched = self.watched.entry(run.clone()).or_default();
@@ -139,35 +139,35 @@ impl Scheduler {
         watched.followers.add(follower.clone());
         let (done, ended) = oneshot::channel();
         watched.waiting.push(Waiting { patience: watch.patience, follower, done });
-        // Whoever asked may have gone away.
+        // The client may have disconnected.
         let _ = watch.reply.send(Watching { updates, done: ended });
     }
 
-    /// Follows a run that is in memory, or one that the follower waits for as long as it takes.
+    /// Follows a run that is in memory. Also follows a resting run if the follower waits for its end.
     pub(super) fn watch(&mut self, run: &RunId, watch: Watch) {
         let waits = watch.patience == Patience::Everything && self.stops.is_empty();
         if waits || self.runs.presence(run) != Presence::Resting {
             self.add_watch(run, watch);
-            self.look_at_followers(run);
+            self.release_late_follower(run);
         }
     }
 
-    /// The process is about to end: followers of runs that rest leave. Those of other runs leave when their run comes to rest.
-    pub(super) fn leave_resting(&mut self) {
+    /// Removes the followers of resting runs, because the process is about to end. Other followers leave when their run rests.
+    pub(super) fn release_resting(&mut self) {
         let resting = |run: &RunId| self.runs.presence(run) == Presence::Resting;
         let resting: Vec<RunId> = self.watched.keys().filter(|run| resting(run)).cloned().collect();
         for run in resting {
             if let Some(watched) = self.watched.get_mut(&run) {
-                watched.let_go(RunStatus::Waiting, |_| true);
+                watched.release(RunStatus::Waiting, |_| true);
             }
             self.forget_unwatched(&run);
         }
     }
 
-    /// A follower that came late sees a run that has come to rest already.
-    fn look_at_followers(&mut self, run: &RunId) {
+    /// Removes a new follower if the run has already come to rest.
+    fn release_late_follower(&mut self, run: &RunId) {
         let Some(live) = self.runs.live(run) else { return };
-        // What is not durable yet is told when it is.
+        // The run releases its followers once its last events are durable.
         if self.runs.is_busy(run) {
             return;
         }
@@ -180,9 +180,9 @@ impl Scheduler {
         }
     }
 
-    /// Nothing moves the run but time or people: followers that do not wait for that leave.
+    /// Only time or people can move the run. Removes followers that do not wait for that.
     pub(super) fn come_to_rest(&mut self, run: &RunId, still: Still) {
-        // A mock client may have planned something since.
+        // A mock client may have planned an input since.
         if self.runs.is_busy(run) {
             return;
         }
@@ -192,7 +192,7 @@ impl Scheduler {
         let status = if still.by_itself { RunStatus::Running } else { RunStatus::Waiting };
         let reached = watched.reached;
         let soon = still.due.is_some_and(|due: Timestamp| due <= at.plus(SHORT));
-        watched.let_go(status, |patience| match patience {
+        watched.release(status, |patience| match patience {
             _ if stopping || reached => true,
             Patience::Everything => false,
             Patience::Deadlines => still.due.is_none(),
@@ -202,22 +202,17 @@ impl Scheduler {
     }
 
     pub(super) fn concluded(&mut self, run: &RunId, outcome: &Outcome) {
-        let status = match outcome {
-            Outcome::Done(_) | Outcome::Continue(_) | Outcome::Skipped(_) => RunStatus::Success,
-            Outcome::Failed(_) => RunStatus::Failed,
-            Outcome::Cancelled(_) => RunStatus::Cancelled,
-        };
-        // Hooks are part of a run: its followers hear what becomes of them.
+        // Followers stay until the hooks of the run have ended.
         if self.runs.live(run).is_some_and(Run::is_working) {
             return;
         }
         if self.decisions.values().any(|(mocked, _)| mocked == run) {
-            // Refused decisions are shown before the end.
+            // Followers see refused decisions before the end.
             self.ending.insert(run.clone(), outcome.clone());
             return;
         }
         if let Some(watched) = self.watched.get_mut(run) {
-            watched.let_go(status, |_| true);
+            watched.release(status::of_outcome(outcome), |_| true);
         }
         self.forget_unwatched(run);
     }

@@ -1,35 +1,42 @@
-//! The way to the journal: batches that were handed over, in order, and what becomes of them.
+//! Writes batches of records to the journal in order, and handles failures.
 
 use super::{Message, Scheduler};
 use crate::clock::now;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use windlass_engine::{After, Body, Failure, Record, RunId, Wake, class};
-use windlass_store::{Append, Appended, Error, Lsn, Pending, Prev, Ticket};
+use windlass_store::{Append, Appended, Entry, Error, Lsn, Pending, Prev, Ticket};
 
-/// How long the first attempt after a failed write waits, and the longest such wait.
+/// The first and the longest pause after a failed write.
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
-/// A batch on its way.
+/// A batch that the journal has not confirmed.
 struct Batch {
     from: u64,
     through: u64,
     pending: Pending<Vec<Appended>>,
 }
 
+/// Changes of the ledger that belong to a reply.
+pub(super) struct Note {
+    pub entries: Vec<Entry>,
+    /// A record that is being written has them.
+    pub is_attached: bool,
+}
+
 #[derive(Default)]
 pub(super) struct Writing {
     batches: VecDeque<Batch>,
-    /// The last record of each stream that this process has handed over.
+    /// The last record of each stream that this process has sent to the journal.
     last: HashMap<Option<RunId>, (u64, Ticket)>,
-    /// Records that are not durable yet, in the order of their numbers.
+    /// Records that are not durable yet, ordered by number.
     underway: VecDeque<(u64, Ticket)>,
     handed_over: u64,
     pause: Option<Duration>,
 }
 
-/// A batch that was answered.
+/// The result of writing a batch.
 pub(super) struct Answered {
     from: u64,
     through: u64,
@@ -41,7 +48,7 @@ impl Writing {
         self.batches.is_empty()
     }
 
-    /// What became of the oldest batch.
+    /// Waits for the result of the oldest batch.
     pub async fn next(&mut self) -> Answered {
         let Some(batch) = self.batches.front_mut() else { return std::future::pending().await };
         let result = (&mut batch.pending).await;
@@ -59,13 +66,13 @@ impl Writing {
         self.last.remove(&Some(run.clone()));
     }
 
-    /// A record in the words of the store.
+    /// Converts a record for the store.
     fn append(&mut self, record: Record) -> Result<Append, Error> {
         let prev = match record.after {
             After::Stored(lsn) => Prev::At(lsn.map(Lsn)),
             After::Record(number) => match self.last.get(&record.run) {
                 Some((last, ticket)) if *last == number => Prev::After(ticket.clone()),
-                // Nothing fits a ticket that was never used, so that this is not written.
+                // A new ticket matches no record, so the journal rejects this one.
                 Some(_) | None => Prev::After(Ticket::default()),
             },
         };
@@ -94,17 +101,21 @@ fn wake(wake: Wake) -> windlass_store::Wake {
 }
 
 impl Scheduler {
-    /// Hands over everything that was decided since the last time, as one batch.
+    /// Sends all new decisions to the journal as one batch.
     pub(super) fn hand_over(&mut self) {
         let records = self.runs.take_records();
         let (Some(first), Some(last)) = (records.first(), records.last()) else { return };
         let (from, through) = (first.number, last.number);
         let Some(engine) = self.engine() else { return };
+        let mut notes = self.attach_notes(from);
         let mut appends = Vec::with_capacity(records.len());
         for record in records {
             let number = record.number;
             match self.writing.append(record) {
-                Ok(append) => appends.push(append),
+                Ok(append) => appends.push(match notes.remove(&number) {
+                    Some(entries) => append.noting(entries),
+                    None => append,
+                }),
                 Err(error) => return self.cannot_store(from, through, number, &error),
             }
         }
@@ -113,9 +124,25 @@ impl Scheduler {
         self.writing.batches.push_back(Batch { from, through, pending });
     }
 
-    /// One record of a batch is larger than the journal takes. The attempt that it reports fails; the rest is written.
+    /// The changes of the ledger for each record from a number on.
+    fn attach_notes(&mut self, first: u64) -> HashMap<u64, Vec<Entry>> {
+        let mut notes: HashMap<u64, Vec<Entry>> = HashMap::new();
+        if self.notes.is_empty() {
+            return notes;
+        }
+        for (number, to) in self.runs.answered_from(first) {
+            if let Some(note) = self.notes.get_mut(&to) {
+                note.is_attached = true;
+                notes.entry(number).or_default().extend(note.entries.iter().cloned());
+            }
+        }
+        notes
+    }
+
+    /// Handles a record that is too large for the journal: the attempt that it reports fails, and the rest is written.
     fn cannot_store(&mut self, from: u64, through: u64, number: u64, error: &Error) {
         let failure = Failure::new(class::ERROR, error.to_string());
+        self.notes.values_mut().for_each(|note| note.is_attached = false);
         let handed_over = self.writing.handed_over;
         self.runs.unstorable(from, through, number, &failure, handed_over, now());
         self.carry_out();
@@ -131,9 +158,11 @@ impl Scheduler {
             Err(error) if error.is_fatal() => return self.fail(&error),
             result => {
                 if let Err(error) = result {
-                    let notice = format!("cannot write the journal, trying again: {error}");
+                    let notice = format!("cannot write the journal, retrying: {error}");
                     self.watched.values().for_each(|watched| watched.notice(&notice));
                 }
+                // What is decided again is written with its notes again.
+                self.notes.values_mut().for_each(|note| note.is_attached = false);
                 self.runs.failed(from, through, self.writing.handed_over, now());
             }
         }
@@ -154,7 +183,10 @@ impl Scheduler {
                     tokio::task::spawn_blocking(move || crate::coordinator::read(reader.store())).await;
                 match read.unwrap_or(Err(Error::Stopped)) {
                     Ok(found) => return drop(sender.send(Message::Coordinator(Box::new(found)))),
-                    Err(error) if error.is_fatal() => return drop(sender.send(Message::Fatal(error))),
+                    // Neither a broken disk nor a damaged stream recovers.
+                    Err(error) if error.is_fatal() || error.is_of_one_run() => {
+                        return drop(sender.send(Message::Fatal(error)));
+                    }
                     Err(_) => pause = (pause * 2).min(RETRY_MAX),
                 }
             }

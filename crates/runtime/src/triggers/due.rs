@@ -1,4 +1,4 @@
-//! When a trigger fires: jitter, and what becomes of the instants that were missed. Only arithmetic: instants in, decisions out.
+//! Computes when a trigger fires, including jitter and missed instants. Pure arithmetic: instants in, decisions out.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use windlass_engine::Timestamp;
 use windlass_ir::Duration;
 use windlass_ir::trigger::{CatchUp, Times};
 
-/// A firing that comes later than this was missed: the machine slept.
+/// A firing later than this counts as missed, because the machine was asleep.
 const LATE: Duration = Duration::from_secs(60);
 
-/// More instants that were missed are not counted one by one.
+/// The maximum number of missed instants to count.
 const COUNTED_MAX: u64 = 10_000;
 
-/// Instants that are looked for from the end are looked for in so long a time first.
+/// The initial window when searching for instants from the end.
 const WINDOW: Duration = Duration::from_secs(3_600);
 
 /// When one trigger fires.
@@ -24,7 +24,7 @@ pub(super) struct Due {
     pub catch_up: CatchUp,
 }
 
-/// What is to be decided now, in the order of the instants, and when to look again.
+/// The decisions due now, in the order of their instants, and when to check again.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Agenda {
     pub decide: Vec<(Timestamp, Doing)>,
@@ -38,13 +38,13 @@ pub(super) enum Doing {
 }
 
 impl Due {
-    /// `last` is the last instant that was decided, `since` when somebody began to look.
+    /// `last` is the last decided instant. `since` is when this process began to watch the clock.
     pub fn agenda(&self, last: Timestamp, since: Timestamp, now: Timestamp) -> Agenda {
         let mut missed = Missed::new(self.catch_up);
         let (mut at, mut fires_at, mut on_time) = (last, Timestamp(i64::MIN), Vec::new());
         let next = loop {
             let Some(due) = self.after(at) else { break None };
-            // Instants are decided in their order, whatever their jitter.
+            // Decide instants in order, whatever their jitter.
             fires_at = fires_at.max(self.fires_at(due));
             if fires_at > now {
                 break Some(fires_at);
@@ -65,12 +65,12 @@ impl Due {
         self.times.next_micros(at.0).map(Timestamp)
     }
 
-    /// When it fires after an instant.
+    /// The time of the first firing after an instant.
     pub fn next_after(&self, due: Timestamp) -> Option<Timestamp> {
         self.after(due).map(|next| self.fires_at(next))
     }
 
-    /// The instant itself, put off by a share of the jitter that is always the same for it.
+    /// The instant, delayed by a share of the jitter. The share is always the same for an instant.
     pub fn fires_at(&self, due: Timestamp) -> Timestamp {
         let hash =
             blake3::Hasher::new().update(self.trigger.as_bytes()).update(&due.0.to_le_bytes()).finalize();
@@ -80,7 +80,7 @@ impl Due {
         due.plus(Duration(u64::try_from(late).unwrap_or(u64::MAX)))
     }
 
-    /// An instant after which there are at least so many that are due by now, but not many more.
+    /// An instant with at least `count` missed instants after it, but not many more.
     fn tail(&self, now: Timestamp, count: usize) -> Timestamp {
         let mut window = Duration(WINDOW.0.saturating_add(self.jitter.0).saturating_add(LATE.0));
         loop {
@@ -95,13 +95,13 @@ impl Due {
     }
 }
 
-/// Instants at which nobody was there: how many, and the latest of them.
+/// The number of missed instants, and the latest of them.
 struct Missed {
     count: u64,
-    /// Whether there may be more than were counted.
+    /// Whether there may be more than `count`.
     and_more: bool,
     fired_max: usize,
-    /// Those that are made up for, and one before them.
+    /// The number of instants to catch up on, plus one.
     kept_max: usize,
     latest: VecDeque<Timestamp>,
 }
@@ -117,7 +117,7 @@ impl Missed {
         Self { count: 0, and_more: false, fired_max, kept_max, latest: VecDeque::new() }
     }
 
-    /// Whether there were so many that it is time to go on near the end.
+    /// Returns whether to skip ahead to the latest instants.
     fn push(&mut self, due: Timestamp) -> bool {
         self.count += 1;
         self.latest.push_back(due);
@@ -135,7 +135,7 @@ impl Missed {
             true => format!("at least {COUNTED_MAX}"),
             false => (self.count - fired.len() as u64).to_string(),
         };
-        let because = format!("{dropped} missed while nobody was there");
+        let because = format!("{dropped} missed while Windlass was not running");
         let skipped = self.latest.back().map(|due| (*due, Doing::Skip(because.into())));
         skipped.into_iter().chain(fired.into_iter().map(|due| (due, Doing::Fire))).collect()
     }

@@ -1,36 +1,49 @@
-//! What became of each instant at which a trigger was due, from the stream of the coordinator.
+//! Past trigger firings, read from the coordinator's stream.
 
 use crate::engine::{Engine, Error};
 use std::sync::Arc;
 use windlass_engine::{Came, CoordinatorEvent, CoordinatorWhat, Fired, RunId, Timestamp};
+use windlass_store::Lsn;
 
-/// One decision.
+/// The decision about one instant of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastFiring {
     pub trigger: Arc<str>,
     pub due: Timestamp,
     pub decided_at: Timestamp,
-    /// The run that was started, or why none was.
+    /// Its position in the journal. Two firings never share one.
+    pub position: u64,
+    /// The started run, or why none was started.
     pub came: Result<RunId, Arc<str>>,
 }
 
-/// Records that are read at once.
+/// The number of records in a page.
 const PAGE: usize = 256;
 
+/// More events than a record can have, so that a position names one of them.
+const FIRINGS_MAX: u64 = 1 << 20;
+
 impl Engine {
-    /// The firings of one trigger or of all, the newest first.
-    pub fn firings(&self, trigger: Option<&str>, limit: usize) -> Result<Vec<PastFiring>, Error> {
+    /// The firings that `takes` accepts, the newest first; only those before a position, if one is given.
+    pub fn firings(
+        &self,
+        position: Option<u64>,
+        limit: usize,
+        takes: impl Fn(&PastFiring) -> bool,
+    ) -> Result<Vec<PastFiring>, Error> {
         let (stream, store) = (RunId::coordinator(), self.store());
-        let (mut before, mut firings, mut at_once) = (None, Vec::new(), PAGE);
+        // The record of the position itself may contain earlier firings.
+        let begin = position.map(|position| Lsn(position / FIRINGS_MAX + 1));
+        let (mut before, mut firings, mut at_once) = (begin, Vec::new(), PAGE);
         while firings.len() < limit {
             let page = match store.journal.back(&stream, before, at_once).wait() {
                 Err(error) if error.is_of_one_run() && at_once > 1 => {
-                    // One at a time, up to the damage.
+                    // Read single records up to the damage.
                     at_once = 1;
                     continue;
                 }
                 Err(error) if error.is_of_one_run() && before.is_none() => return Err(Error::Limits(error)),
-                // Whatever was before that is lost.
+                // The damage hides all earlier firings.
                 Err(error) if error.is_of_one_run() => break,
                 page => page?,
             };
@@ -38,11 +51,14 @@ impl Engine {
             before = Some(last.lsn);
             for record in &page {
                 let events = record.coordinator_events(&*store.blobs).wait()?;
-                // A snapshot repeats what was decided before.
+                // A snapshot repeats earlier decisions.
                 if events.first().is_some_and(|first| first.what != CoordinatorWhat::Snapshot) {
-                    let asked =
-                        |firing: &PastFiring| trigger.is_none_or(|trigger| *firing.trigger == *trigger);
-                    firings.extend(events.into_iter().rev().filter_map(fired).filter(asked));
+                    let earlier =
+                        |firing: &PastFiring| position.is_none_or(|position| firing.position < position);
+                    let found =
+                        (0..).zip(events).filter_map(|(number, event)| fired(record.lsn, number, event));
+                    let found: Vec<PastFiring> = found.filter(|f| earlier(f) && takes(f)).collect();
+                    firings.extend(found.into_iter().rev());
                 }
             }
         }
@@ -51,12 +67,13 @@ impl Engine {
     }
 }
 
-fn fired(event: CoordinatorEvent) -> Option<PastFiring> {
+fn fired(lsn: Lsn, number: u64, event: CoordinatorEvent) -> Option<PastFiring> {
     let CoordinatorWhat::Fired(fired) = event.what else { return None };
     let Fired { trigger, due, came, .. } = *fired;
     let came = match came {
         Came::Started(order) => Ok(order.run),
         Came::Skipped { because } => Err(because),
     };
-    Some(PastFiring { trigger, due, decided_at: event.at, came })
+    let position = lsn.0.saturating_mul(FIRINGS_MAX) + number.min(FIRINGS_MAX - 1);
+    Some(PastFiring { trigger, due, decided_at: event.at, position, came })
 }

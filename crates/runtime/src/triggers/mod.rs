@@ -1,8 +1,8 @@
-//! Triggers that a clock fires, while somebody drives their data folder.
+//! Cron triggers, which fire while a process owns the data folder.
 //!
-//! The coordinator decides once for each instant whether a trigger fires; this module knows when to ask it. `due` says which instants
-//! are to be decided, `scheduled` is one trigger with its workflow, `history` what became of past instants. What was decided and
-//! not started because everything crashed in between is started when triggers are loaded again: the coordinator still has the order.
+//! The coordinator decides once for each instant whether a trigger fires; this module knows when to ask it. `due` computes the
+//! instants to decide, `scheduled` is one trigger with its workflow, and `history` lists past firings. After a crash, loading the
+//! triggers starts the runs that were ordered but not started, because the coordinator still has the orders.
 
 mod due;
 mod history;
@@ -10,6 +10,7 @@ mod scheduled;
 #[cfg(test)]
 mod tests;
 
+use crate::activity::Activity;
 use crate::clock::Clock;
 use crate::engine::{Engine, Error};
 use due::Doing;
@@ -20,22 +21,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use windlass_engine::{CoordinatorInput, Order, Timestamp};
 
-/// Why a trigger that is seen for the first time does not fire for what was before.
+/// Why a new trigger does not fire for earlier instants.
 const LOADED: &str = "loaded";
 
-/// The longest that is slept at once; a timer cannot be set for all of time.
+/// The longest single sleep, because timers have a limited range.
 const SLEEP_MAX: windlass_ir::Duration = windlass_ir::Duration::from_secs(30 * 24 * 3_600);
 
-/// The triggers of a data folder that a clock fires.
+/// The cron triggers of a data folder.
 #[derive(Debug)]
 pub struct Triggers {
     engine: Arc<Engine>,
     ready: Vec<Ready>,
-    /// When somebody began to look: what was due before was missed.
+    /// When this process began to watch the clock. Earlier instants count as missed.
     since: Timestamp,
 }
 
-/// A trigger that is left alone, and why.
+/// A trigger that cannot fire, and why.
 #[derive(Debug)]
 pub struct Parked {
     pub trigger: Arc<str>,
@@ -43,23 +44,23 @@ pub struct Parked {
 }
 
 impl Engine {
-    /// Starts what triggers have ordered and nobody has begun; all of it has when this returns, as far as it can.
+    /// Starts all ordered runs that have not begun.
     pub async fn start_orders(self: &Arc<Self>) {
-        // Without a scheduler there is nothing to start.
+        // If the scheduler has stopped, there is nothing to start.
         for order in self.orders().await.unwrap_or_default() {
             self.start_ordered(order).await;
         }
     }
 
-    /// Runs that triggers have ordered and that have not begun.
+    /// The runs that triggers have ordered and that have not begun.
     pub(crate) async fn orders(&self) -> Result<Vec<Order>, Error> {
         self.coordinator(|state| state.orders.values().map(|(_, order)| order.clone()).collect()).await
     }
 }
 
 impl Triggers {
-    /// Takes up triggers. Those that could not fire are parked; the others go on. What was due before `now` was missed: that is
-    /// decided, and what the coordinator has ordered has been started, when this returns.
+    /// Loads triggers and returns those that cannot fire. Instants before `now` count as missed. When this returns, they are decided
+    /// and all ordered runs are started.
     pub async fn load(engine: &Arc<Engine>, entries: Vec<Scheduled>, now: Timestamp) -> (Self, Vec<Parked>) {
         let (mut ready, mut parked, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
         for entry in entries {
@@ -83,7 +84,19 @@ impl Triggers {
         self.ready.is_empty()
     }
 
-    /// Fires for as long as it is polled. What was decided stays decided when it is dropped.
+    /// How many triggers fire.
+    pub fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// The trigger that fires next, and when.
+    pub fn next(&self, now: Timestamp) -> Option<(Arc<str>, Timestamp)> {
+        let next =
+            self.ready.iter().filter_map(|one| Some((one.due.next_after(now)?, one.due.trigger.clone())));
+        next.min().map(|(at, trigger)| (trigger, at))
+    }
+
+    /// Fires triggers until it is dropped. Decisions made by then stay.
     pub async fn run(self) {
         loop {
             let now = Clock::Real.now();
@@ -93,16 +106,16 @@ impl Triggers {
         }
     }
 
-    /// Has everything decided that is due, and says when to look again. [`Triggers::run`] does this at the right times.
+    /// Decides all instants that are due, and returns when to check again. [`Triggers::run`] calls this at the right times.
     pub async fn look(&self, now: Timestamp) -> Option<Timestamp> {
         let mut next = None;
         for one in &self.ready {
-            next = next.into_iter().chain(self.look_at(one, now).await).min();
+            next = next.into_iter().chain(self.look_at_one(one, now).await).min();
         }
         next
     }
 
-    async fn look_at(&self, one: &Ready, now: Timestamp) -> Option<Timestamp> {
+    async fn look_at_one(&self, one: &Ready, now: Timestamp) -> Option<Timestamp> {
         let trigger = one.due.trigger.clone();
         let last = self.engine.coordinator(move |state| state.firings.get(&trigger).copied()).await.ok()?;
         let last = match last {
@@ -123,9 +136,25 @@ impl Triggers {
         agenda.next
     }
 
-    /// Has an instant decided; it is durable when this returns.
+    /// Lets the coordinator decide an instant. The decision is durable when this returns.
     async fn decide(&self, one: &Ready, due: Timestamp, skip: Option<Arc<str>>) {
-        // A scheduler that has ended decides it after the next start.
-        let _ = self.engine.told(CoordinatorInput::Fire(Box::new(one.firing(due, skip)))).await;
+        // If the scheduler has stopped, the next process decides it.
+        let _ = self.engine.tell_coordinator(CoordinatorInput::Fire(Box::new(one.firing(due, skip)))).await;
+        self.tell(one.due.trigger.clone(), due).await;
+    }
+
+    /// Tells the observer of the process about a firing. The one that only begins the history of a new trigger is left out.
+    async fn tell(&self, trigger: Arc<str>, due: Timestamp) {
+        let engine = self.engine.clone();
+        let read = tokio::task::spawn_blocking(move || engine.firings(None, 1, |one| one.trigger == trigger));
+        if let Ok(Ok(firings)) = read.await {
+            let is_this = |firing: &PastFiring| {
+                firing.due == due && !matches!(&firing.came, Err(why) if **why == *LOADED)
+            };
+            firings
+                .into_iter()
+                .filter(is_this)
+                .for_each(|firing| self.engine.observer.tell(Activity::Fired(firing)));
+        }
     }
 }

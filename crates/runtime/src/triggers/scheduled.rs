@@ -1,4 +1,4 @@
-//! One trigger of a clock with all that its runs need: their plan, what they are given, and what they are called.
+//! One cron trigger with everything that its runs need: their plan, inputs and ids.
 
 use super::due::Due;
 use crate::engine::{Engine, Error};
@@ -11,7 +11,7 @@ use windlass_ir::trigger::{self, CronTrigger, TriggerInput};
 use windlass_ir::workflow::{Bound, Words};
 use windlass_ir::{Code, Plan, Value};
 
-/// A trigger of a clock, as it was read, and the workflow that it starts.
+/// A cron trigger and the workflow that it starts.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     /// Unique in its data folder.
@@ -20,16 +20,16 @@ pub struct Scheduled {
     pub input: TriggerInput,
     pub runs_max: Option<u32>,
     pub overlap: trigger::Overlap,
-    /// The rules of the file that the trigger stands in.
+    /// The rules of the file that contains the trigger.
     pub semantics: Semantics,
     pub plan: Plan,
     pub words: &'static Words,
-    /// What the plan was made of.
+    /// The source of the plan.
     pub source: String,
     pub overrides: String,
 }
 
-/// One that can fire: its plan is stored, and its input fits.
+/// A trigger that can fire: its plan is stored, and its input is valid.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub due: Due,
@@ -55,7 +55,7 @@ pub enum Unready {
 }
 
 impl Ready {
-    /// Stores the plan and tries everything that could go wrong when it fires.
+    /// Stores the plan and checks that the trigger can fire.
     pub async fn new(engine: &Engine, entry: Scheduled, now: Timestamp) -> Result<Self, Unready> {
         let Scheduled { id, cron, input, runs_max, overlap, semantics, plan, words, source, overrides } =
             entry;
@@ -79,7 +79,7 @@ impl Ready {
         Ok(ready)
     }
 
-    /// Starts a run that nobody keeps.
+    /// Starts a run and discards it.
     fn try_start(&self, program: Arc<Program>, now: Timestamp) -> Result<(), Unready> {
         let start = Start {
             inputs: self.inputs(now).map_err(Unready::Input)?,
@@ -99,7 +99,7 @@ impl Ready {
         Ok(())
     }
 
-    /// The firing of an instant; `skip` is why it starts nothing.
+    /// The firing of an instant. `skip` is the reason to start no run.
     pub fn firing(&self, due: Timestamp, skip: Option<Arc<str>>) -> Firing {
         let (inputs, skip) = match (self.inputs(due), skip) {
             (_, Some(because)) => (Value::Null, Some(because)),
@@ -119,12 +119,12 @@ impl Ready {
         }
     }
 
-    /// The name of the run of an instant: always the same one, so that it is started once.
+    /// The id of the run of an instant. It is always the same, so the run starts only once.
     pub fn run(&self, due: Timestamp) -> RunId {
         run_id(&self.due.trigger, due)
     }
 
-    /// What the run of an instant is given.
+    /// The inputs of the run of an instant.
     pub fn inputs(&self, due: Timestamp) -> Result<Value, String> {
         let given = match &self.input {
             TriggerInput::Parameters(bindings) => {
@@ -167,7 +167,7 @@ impl Ready {
     }
 }
 
-/// What a clock brings is all that can be read.
+/// The only value that expressions of a trigger can read.
 struct Item(Value);
 
 impl Scope for Item {
@@ -177,31 +177,33 @@ impl Scope for Item {
             Read::Namespace(_)
             | Read::StepOutputs(_)
             | Read::StepStatus(_)
+            | Read::StepOutcome(_)
+            | Read::Now
             | Read::StepRecord(_)
             | Read::LoopItem(_)
             | Read::LoopIndex(_) => Err(EvalError::new(
                 Code::NotAvailableHere,
-                "a trigger knows only what it was fired with",
+                "a trigger can read only its own event",
                 "read `item`",
             )),
         }
     }
 }
 
-/// So much of a trigger's id stands in the ids of its runs.
+/// How much of a trigger's id its run ids contain.
 const NAME_MAX: usize = 39;
 
-/// `nightly-20260329-030000-5c1f2ab9`: the trigger as far as it can be written, the instant, and a hash of both.
+/// For example `nightly-20260329-030000-5c1f2ab9`: the allowed characters of the trigger, the instant, and a hash of both.
 fn run_id(trigger: &str, due: Timestamp) -> RunId {
     let hash = blake3::Hasher::new().update(trigger.as_bytes()).update(&due.0.to_le_bytes()).finalize();
-    let can_stand = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let name: String = trigger.chars().map(|c| if can_stand(c) { c } else { '-' }).take(NAME_MAX).collect();
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let name: String = trigger.chars().map(|c| if is_allowed(c) { c } else { '-' }).take(NAME_MAX).collect();
     let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     let name = if name.is_empty() { "trigger" } else { name };
     let digits: String = due.to_string().chars().filter(char::is_ascii_digit).take(14).collect();
     let (day, time) = digits.split_at(digits.len().min(8));
     let text = format!("{name}-{day}-{time}-{}", &hash.to_hex()[..8]);
-    RunId::new(&text).expect("it is made of what may stand in one, and short")
+    RunId::new(&text).expect("the characters are allowed, and the id is short")
 }
 
 #[cfg(test)]
@@ -209,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_called_by_its_trigger_and_its_instant() {
+    fn a_run_id_names_the_trigger_and_the_instant() {
         let at = Timestamp(1_774_753_200_000_000);
         let check = |trigger: &str, begins: &str| {
             let id = run_id(trigger, at);

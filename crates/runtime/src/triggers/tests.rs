@@ -1,4 +1,4 @@
-//! Triggers with instants that are given, so that nobody waits for a clock.
+//! Tests of triggers with fixed instants, so that no test waits for a clock.
 
 use super::due::{Agenda, Doing, Due};
 use super::*;
@@ -34,17 +34,17 @@ fn shown(agenda: &Agenda) -> Vec<String> {
 }
 
 #[test]
-fn what_was_missed_is_made_up_for_as_the_trigger_says() {
+fn missed_instants_are_caught_up_on_as_configured() {
     let check = |catch_up: CatchUp, expected: &[&str]| {
         let due = due("0 * * * *", Duration::ZERO, catch_up);
         let now = at("2026-03-29T05:30:00Z");
         assert_eq!(shown(&due.agenda(at("2026-03-29T00:00:00Z"), now, now)), expected, "{catch_up:?}");
     };
     let next = "next 2026-03-29T06:00:00Z";
-    check(CatchUp::None, &["2026-03-29T05:00:00Z 5 missed while nobody was there", next]);
-    let rest = "2026-03-29T04:00:00Z 4 missed while nobody was there";
+    check(CatchUp::None, &["2026-03-29T05:00:00Z 5 missed while Windlass was not running", next]);
+    let rest = "2026-03-29T04:00:00Z 4 missed while Windlass was not running";
     check(CatchUp::Last, &[rest, "2026-03-29T05:00:00Z fire", next]);
-    let rest = "2026-03-29T03:00:00Z 3 missed while nobody was there";
+    let rest = "2026-03-29T03:00:00Z 3 missed while Windlass was not running";
     check(CatchUp::All(2), &[rest, "2026-03-29T04:00:00Z fire", "2026-03-29T05:00:00Z fire", next]);
     let all = ["01", "02", "03", "04", "05"].map(|hour| format!("2026-03-29T{hour}:00:00Z fire"));
     let all: Vec<&str> = all.iter().map(String::as_str).chain([next]).collect();
@@ -53,7 +53,7 @@ fn what_was_missed_is_made_up_for_as_the_trigger_says() {
 }
 
 #[test]
-fn what_is_due_while_somebody_looks_is_fired() {
+fn instants_fire_while_the_process_watches_the_clock() {
     let due = due("0 * * * *", Duration::ZERO, CatchUp::None);
     let (last, since) = (at("2026-03-29T00:00:00Z"), at("2026-03-29T00:30:00Z"));
     let check = |now: &str, expected: &[&str]| {
@@ -61,35 +61,35 @@ fn what_is_due_while_somebody_looks_is_fired() {
     };
     check("2026-03-29T00:59:59Z", &["next 2026-03-29T01:00:00Z"]);
     check("2026-03-29T01:00:00Z", &["2026-03-29T01:00:00Z fire", "next 2026-03-29T02:00:00Z"]);
-    // A busy machine is a little late; one that slept was not there.
+    // A busy machine may be a little late. A machine that was asleep has missed the instant.
     check("2026-03-29T01:00:40Z", &["2026-03-29T01:00:00Z fire", "next 2026-03-29T02:00:00Z"]);
-    let slept = ["2026-03-29T01:00:00Z 1 missed while nobody was there", "2026-03-29T02:00:00Z fire"];
+    let slept = ["2026-03-29T01:00:00Z 1 missed while Windlass was not running", "2026-03-29T02:00:00Z fire"];
     check("2026-03-29T02:00:01Z", &[slept[0], slept[1], "next 2026-03-29T03:00:00Z"]);
-    // A clock that was set back decides nothing twice.
+    // Setting the clock back decides nothing twice.
     check("2026-03-28T12:00:00Z", &["next 2026-03-29T01:00:00Z"]);
 }
 
 #[test]
-fn a_pattern_that_never_comes_again_waits_for_nothing() {
+fn a_pattern_without_future_instants_has_no_agenda() {
     let due = due("0 0 9 * * Mon 2025", Duration::ZERO, CatchUp::All(3));
     let now = at("2026-01-01T00:00:00Z");
     assert_eq!(due.agenda(now, now, now), Agenda::default());
 }
 
 #[test]
-fn years_of_seconds_are_not_counted_one_by_one() {
+fn very_many_missed_instants_are_not_all_counted() {
     let due = due("* * * * * *", Duration::from_secs(5), CatchUp::All(3));
     let now = at("2026-01-01T00:00:00Z");
     let agenda = due.agenda(at("2006-01-01T00:00:00Z"), now, now);
     assert_eq!(agenda.decide.len(), 4, "{agenda:?}");
     let (last, doing) = &agenda.decide[3];
     assert!(now.since(*last) <= Duration::from_secs(6) && *doing == Doing::Fire, "{last}");
-    let because = "at least 10000 missed while nobody was there";
+    let because = "at least 10000 missed while Windlass was not running";
     assert_eq!(agenda.decide[0].1, Doing::Skip(because.into()));
 }
 
 #[test]
-fn jitter_puts_off_by_a_share_that_stays() {
+fn jitter_delays_by_a_constant_share() {
     let jitter = Duration::from_secs(600);
     let due = due("0 * * * *", jitter, CatchUp::None);
     let hours = std::iter::successors(due.times.next_micros(0), |at| due.times.next_micros(*at));
@@ -101,7 +101,7 @@ fn jitter_puts_off_by_a_share_that_stays() {
     let hour = at("2026-03-29T01:00:00Z");
     let fires_at = due.fires_at(hour);
     assert_eq!(fires_at, due.fires_at(hour));
-    // Whoever comes between an instant and its fire has missed nothing.
+    // A process that starts between an instant and its firing has missed nothing.
     let (last, since) = (at("2026-03-29T00:00:00Z"), Timestamp(hour.0 + 1));
     assert_eq!(due.agenda(last, since, since), Agenda { decide: Vec::new(), next: Some(fires_at) });
     let agenda = due.agenda(last, since, fires_at);
@@ -109,7 +109,7 @@ fn jitter_puts_off_by_a_share_that_stays() {
 }
 
 #[test]
-fn instants_are_decided_in_their_order_whatever_their_jitter() {
+fn instants_are_decided_in_order_whatever_their_jitter() {
     let due = due("* * * * *", Duration::from_secs(3_600), CatchUp::None);
     let mut last = at("2026-03-29T00:00:00Z");
     let since = last;

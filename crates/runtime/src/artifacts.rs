@@ -1,6 +1,6 @@
-//! Files that tools hand over. The entries of `file_refs` in the output of a tool that have content or a path are stored in the
-//! data folder under the hash of their content, and the entry becomes a reference to it. Files that no run refers to are
-//! removed by a sweep.
+//! Files that tools return. If an entry of `file_refs` in the output of a tool has content or a path, Windlass stores the file in
+//! the data folder under the hash of its content and replaces the entry with a reference. A sweep removes files that no run
+//! refers to.
 
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER};
 use sha2::{Digest as _, Sha256};
@@ -18,17 +18,17 @@ use windlass_store::private;
 
 /// Stores the artifacts of one run.
 #[derive(Clone, Debug)]
-pub struct Artefacts {
+pub struct Artifacts {
     shelf: Arc<Shelf>,
     run: RunId,
-    /// The folder that the step works in. Only files inside it can be stored.
+    /// The working folder of the step. A tool can return only files inside it.
     directory: PathBuf,
 }
 
 /// The artifacts of a data folder.
 #[derive(Debug, Default)]
 pub struct Shelf {
-    /// `None` if nothing is stored: then an artifact has only its address.
+    /// `None` for an engine in memory, which computes references but stores nothing.
     folder: Option<PathBuf>,
     fresh: Mutex<Fresh>,
 }
@@ -36,13 +36,13 @@ pub struct Shelf {
 /// Artifacts that the journal may not mention yet.
 #[derive(Debug, Default)]
 struct Fresh {
-    /// What each run has stored since it was started or resumed, until it ends.
+    /// The artifacts that each unfinished run has stored since it was started or resumed.
     runs: HashMap<RunId, HashSet<String>>,
-    /// During a sweep: these, and all that were stored since it began.
+    /// During a sweep: the artifacts of `runs`, and those stored since the sweep began.
     sweep: Option<HashSet<String>>,
 }
 
-/// Makes the names of unfinished files differ within this process.
+/// Numbers the unfinished files of this process.
 static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
 impl Shelf {
@@ -55,17 +55,17 @@ impl Shelf {
         self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file of an artifact. It need not exist.
+    /// The path of an artifact, whether or not it exists.
     pub fn file(&self, hash: &str) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(hash))
     }
 
-    /// The run has ended: the journal mentions every artifact of it that matters.
+    /// Forgets the new artifacts of a run that has ended. The journal now mentions those that matter.
     pub fn release(&self, run: &RunId) {
         self.fresh().runs.remove(run);
     }
 
-    /// Begins a sweep, and lists all files with their sizes. Call it before reading the journal.
+    /// Begins a sweep and lists all files with their sizes. Call this before reading the journal.
     pub fn begin_sweep(&self) -> io::Result<Vec<(String, u64)>> {
         {
             let mut fresh = self.fresh();
@@ -87,10 +87,9 @@ impl Shelf {
         Ok(files)
     }
 
-    /// Ends the sweep: removes the files that are neither `used` nor fresh, and returns how many that are and how large they are
-    /// together.
+    /// Ends the sweep: removes the files that are neither `used` nor fresh. Returns their number and total size.
     pub fn sweep(&self, files: &[(String, u64)], used: &HashSet<String>, dry_run: bool) -> (usize, u64) {
-        // Held until the end: a run that stores one of these files again waits, and then puts it back.
+        // The lock stays held, so a run that stores one of these files again waits and then puts it back.
         let mut fresh = self.fresh();
         let stays = fresh.sweep.take().unwrap_or_default();
         let unused = files.iter().filter(|(name, _)| !used.contains(name) && !stays.contains(name));
@@ -99,7 +98,7 @@ impl Shelf {
         gone.fold((0, 0), |(count, bytes), (_, size)| (count + 1, bytes + size))
     }
 
-    /// Stores content for a run, and returns its hash and length. It is there after any crash once this has returned.
+    /// Stores content for a run and returns its hash and length. The content is durable when this returns.
     pub fn put(&self, run: &RunId, content: &mut dyn io::Read) -> io::Result<(String, u64)> {
         let Some(folder) = &self.folder else { return copy(content, &mut io::sink()) };
         private::create_folder(folder)?;
@@ -114,7 +113,7 @@ impl Shelf {
             Ok(put)
         });
         if written.is_err() {
-            // It may not even exist; the error that matters is on its way.
+            // The first error matters, not this one.
             drop(fs::remove_file(&draft));
         }
         written
@@ -133,13 +132,13 @@ fn is_hash(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether a process that is gone left this behind. Only the owner of the folder stores files.
+/// Whether an earlier process left this file unfinished. Only the owner of the folder stores files.
 fn is_abandoned(name: &str) -> bool {
     let own = format!("{UNFINISHED_NAME}{}-", std::process::id());
     name.starts_with(UNFINISHED_NAME) && !name.starts_with(&own)
 }
 
-/// The artifacts that events refer to, by address or by digest. Text that only looks like a reference counts too.
+/// The artifacts that events refer to, by URI or by digest. Text that only looks like a reference counts too.
 pub fn named_in(bytes: &[u8]) -> impl Iterator<Item = String> {
     const BEFORE: &[u8] = b"sha256";
     let starts = bytes.windows(BEFORE.len()).enumerate().filter(|(_, window)| *window == BEFORE);
@@ -149,19 +148,19 @@ pub fn named_in(bytes: &[u8]) -> impl Iterator<Item = String> {
     })
 }
 
-impl Artefacts {
+impl Artifacts {
     pub fn new(shelf: Arc<Shelf>, run: RunId, directory: &Path) -> Self {
         let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         Self { shelf, run, directory: directory.to_owned() }
     }
 
-    /// Whether the output of a job may hand files over.
-    pub fn concern(job: &Job) -> bool {
+    /// Whether the output of a job may contain files.
+    pub fn apply_to(job: &Job) -> bool {
         job.rules.results.record == RecordShape::WithFiles && matches!(job.work.work, Work::Tool { .. })
     }
 
-    /// Keeps what an outcome hands over. A file that cannot be read stays as it was, and says why; the step fails if it names
-    /// something that it must not hand over.
+    /// Stores the files that an outcome returns. If a file cannot be read, its entry stays and says why. If a tool must not return
+    /// a file, the step fails.
     pub fn keep(&self, outcome: Outcome, at: Timestamp) -> Outcome {
         let Outcome::Done(Value::Map(output)) = outcome else { return outcome };
         let mut output = Arc::unwrap_or_clone(output);
@@ -219,16 +218,16 @@ impl Artefacts {
 
     fn refused(&self, path: &str, why: &str) -> Failure {
         let message = format!(
-            "the tool handed over `{path}`, which {why}; a tool can only hand over regular files in {}",
+            "the tool returned `{path}`, which {why}; a tool can only return regular files in {}",
             self.directory.display()
         );
         Failure::new(class::CONTRACT_VIOLATION, message).in_field("file_refs")
     }
 }
 
-/// Why a file is not open.
+/// Why a file was not opened.
 enum Unopened {
-    /// A tool must not hand it over.
+    /// A tool must not return it.
     Refused(&'static str),
     Failed(io::Error),
 }
@@ -236,7 +235,7 @@ enum Unopened {
 const OUTSIDE: &str = "is outside the working folder of the step";
 const NOT_A_FILE: &str = "is not a regular file";
 
-/// Opens a regular file inside a folder. Links are followed as long as they stay inside, and opening never blocks.
+/// Opens a regular file inside a folder without blocking. Follows only links that stay inside.
 fn open_inside(folder: &Path, path: &Path) -> Result<File, Unopened> {
     let real = folder.canonicalize().map_err(Unopened::Failed)?;
     let inside = match path.is_absolute() {
@@ -250,7 +249,7 @@ fn open_inside(folder: &Path, path: &Path) -> Result<File, Unopened> {
     }
 }
 
-/// The kernel checks every part of the path while it opens the file, so that no one can swap a part after the check.
+/// The kernel checks every component while it opens the file, so no component can change after the check.
 #[cfg(target_os = "linux")]
 fn open_beneath(folder: &Path, path: &Path) -> Result<File, Unopened> {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
@@ -263,7 +262,7 @@ fn open_beneath(folder: &Path, path: &Path) -> Result<File, Unopened> {
         Err(Errno::XDEV | Errno::LOOP) => Err(Unopened::Refused(OUTSIDE)),
         // A socket, or a device without a driver.
         Err(Errno::NXIO | Errno::NODEV) => Err(Unopened::Refused(NOT_A_FILE)),
-        // A kernel before 5.6, or one that a sandbox keeps from doing this.
+        // The kernel is older than 5.6, or a sandbox forbids the call.
         Err(Errno::NOSYS | Errno::PERM) => open_checked(folder, path),
         Err(error) => Err(Unopened::Failed(error.into())),
     }
@@ -272,7 +271,7 @@ fn open_beneath(folder: &Path, path: &Path) -> Result<File, Unopened> {
 #[cfg(not(target_os = "linux"))]
 use open_checked as open_beneath;
 
-/// The same where the system cannot do it in one step.
+/// Checks and opens in two steps, where the system cannot do both at once.
 fn open_checked(folder: &Path, path: &Path) -> Result<File, Unopened> {
     let real = folder.join(path).canonicalize().map_err(Unopened::Failed)?;
     if !real.starts_with(folder) {
@@ -304,7 +303,7 @@ fn copy(from: &mut dyn io::Read, to: &mut dyn io::Write) -> io::Result<(String, 
     }
 }
 
-/// The standard alphabet. Whitespace does not count, and the padding may be left out.
+/// Decodes the standard alphabet. Ignores whitespace; padding is optional.
 fn from_base64(text: &str) -> Option<Vec<u8>> {
     let encoding = if text.contains('=') { BASE64 } else { BASE64_NOPAD };
     let mut tolerant = encoding.specification();
@@ -329,9 +328,9 @@ mod tests {
         }
     }
 
-    /// A folder of its own for a test, with `in.txt` and a folder `sub` in it, beside a file that is not in it.
+    /// A new folder for a test, with `in.txt` and a folder `sub` inside, and a private file next to it.
     fn folder(test: &str) -> PathBuf {
-        let around = std::env::temp_dir().join(format!("windlass-artefacts-{test}-{}", std::process::id()));
+        let around = std::env::temp_dir().join(format!("windlass-artifacts-{test}-{}", std::process::id()));
         let folder = around.join("work");
         drop(fs::remove_dir_all(&around));
         fs::create_dir_all(folder.join("sub")).expect("a writable folder");
@@ -342,10 +341,10 @@ mod tests {
 
     fn keep(folder: &Path, entry: &str) -> Result<serde_json::Value, Failure> {
         let run = RunId::new("r").expect("an id");
-        let artefacts = Artefacts::new(Shelf::of(&folder.join("data")), run, folder);
+        let artifacts = Artifacts::new(Shelf::of(&folder.join("data")), run, folder);
         let output =
             serde_json::from_str(&format!(r#"{{"context": {{"file_refs": [{entry}]}}}}"#)).expect("JSON");
-        match artefacts.keep(Outcome::Done(output), Timestamp::default()) {
+        match artifacts.keep(Outcome::Done(output), Timestamp::default()) {
             Outcome::Done(output) => {
                 Ok(output.to_json().expect("no secret")["context"]["file_refs"][0].clone())
             }
@@ -355,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_stays_and_says_why() {
+    fn an_entry_that_cannot_be_stored_says_why() {
         let folder = folder("stays");
         let kept = |entry: &str| keep(&folder, entry).expect("done");
         assert_eq!(kept("7"), 7);
@@ -370,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_keeps_what_a_run_has_stored_and_the_journal_does_not_mention_yet() {
+    fn a_sweep_keeps_new_artifacts_that_the_journal_does_not_mention() {
         let shelf = Shelf::of(&folder("sweep").join("data"));
         let [first, second] = ["first", "second"].map(|run| RunId::new(run).expect("an id"));
         let put = |run: &RunId, content: &str| shelf.put(run, &mut content.as_bytes()).expect("stored").0;
@@ -385,7 +384,7 @@ mod tests {
         assert_eq!(sweep(&|| {}, &[&a], true), (1, 2));
         assert_eq!(sweep(&|| {}, &[&a], false), (1, 2));
         assert!(!shelf.file(&b).expect("a file").exists());
-        // Another run stores the same content while the journal is being read, and may end before the files go.
+        // Another run stores the same content while the sweep reads the journal, and ends before the sweep removes files.
         let again = || {
             put(&second, "a");
             shelf.release(&second);
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_addresses_and_digests() {
+    fn references_are_uris_and_digests() {
         let hash = "0123456789abcdef".repeat(4);
         let text = format!(
             r#"{{"uri":"artefact://sha256/{hash}","digest":"sha256:{hash}","x":"sha256/{}"}}"#,
@@ -408,7 +407,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_regular_files_inside_the_folder_are_kept() {
+    fn only_regular_files_inside_the_folder_are_stored() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let folder = folder("inside");
