@@ -15,6 +15,7 @@ pub enum Code {
     BadRunId,
     BadConfig,
     Unreadable,
+    Unwritable,
     UnknownOperation,
     // Not allowed.
     Forbidden,
@@ -28,7 +29,6 @@ pub enum Code {
     NoGate,
     NoSchema,
     NoCode,
-    NoTrigger,
     // State conflict.
     RunExists,
     RunFinished,
@@ -38,11 +38,11 @@ pub enum Code {
     AlreadyPaused,
     NothingToRetry,
     Owned,
-    // Gone.
-    EventsGone,
+    KeyInUse,
     // Too large.
     TooLarge,
     // Content refused.
+    AmbiguousWorkflow,
     InvalidWorkflow,
     BadParameter,
     MissingParameter,
@@ -56,6 +56,7 @@ pub enum Code {
     BadExport,
     ExpressionError,
     NoResult,
+    KeyReused,
     // Damaged data.
     DamagedRun,
     DamagedLimits,
@@ -66,11 +67,27 @@ pub enum Code {
     // Not available.
     Storage,
     DataFolder,
-    ShuttingDown,
     OwnerGone,
     Unreachable,
-    Busy,
     // Our bug.
+    Bug,
+}
+
+/// A kind of refusal. Each face answers all codes of a family alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    Malformed,
+    NotAllowed,
+    NotFound,
+    /// The state of a run does not allow it.
+    Conflict,
+    TooLarge,
+    /// The request can be read, but not what it contains.
+    Content,
+    /// An expression could not be evaluated: the answer to `eval`, not a misuse of it.
+    Evaluation,
+    Damaged,
+    Unavailable,
     Bug,
 }
 
@@ -82,6 +99,7 @@ impl Code {
         Self::BadRunId,
         Self::BadConfig,
         Self::Unreadable,
+        Self::Unwritable,
         Self::UnknownOperation,
         Self::Forbidden,
         Self::NotAnApprover,
@@ -93,7 +111,6 @@ impl Code {
         Self::NoGate,
         Self::NoSchema,
         Self::NoCode,
-        Self::NoTrigger,
         Self::RunExists,
         Self::RunFinished,
         Self::RunNotFinished,
@@ -102,8 +119,9 @@ impl Code {
         Self::AlreadyPaused,
         Self::NothingToRetry,
         Self::Owned,
-        Self::EventsGone,
+        Self::KeyInUse,
         Self::TooLarge,
+        Self::AmbiguousWorkflow,
         Self::InvalidWorkflow,
         Self::BadParameter,
         Self::MissingParameter,
@@ -117,6 +135,7 @@ impl Code {
         Self::BadExport,
         Self::ExpressionError,
         Self::NoResult,
+        Self::KeyReused,
         Self::DamagedRun,
         Self::DamagedLimits,
         Self::ContradictoryJournal,
@@ -125,10 +144,8 @@ impl Code {
         Self::Orphans,
         Self::Storage,
         Self::DataFolder,
-        Self::ShuttingDown,
         Self::OwnerGone,
         Self::Unreachable,
-        Self::Busy,
         Self::Bug,
     ];
 
@@ -140,18 +157,19 @@ impl Code {
         Self::WrongOwner,
         Self::BadConfig,
         Self::TooLarge,
-        Self::Busy,
         Self::Storage,
         Self::DataFolder,
         Self::DamagedLimits,
         Self::OlderCopy,
         Self::Owned,
-        Self::ShuttingDown,
         Self::OwnerGone,
         Self::Unreachable,
         Self::UnknownOperation,
         Self::Bug,
     ];
+
+    /// The codes that every operation that changes something may return.
+    pub const OF_CHANGES: &'static [Self] = &[Self::KeyInUse, Self::KeyReused];
 
     /// The codes that every operation on a run may return.
     pub const OF_RUNS: &'static [Self] = &[
@@ -164,16 +182,76 @@ impl Code {
     ];
 
     /// The codes that every operation on a workflow may return.
-    pub const OF_WORKFLOWS: &'static [Self] = &[Self::NoWorkflow, Self::Unreadable];
+    pub const OF_WORKFLOWS: &'static [Self] = &[Self::NoWorkflow, Self::AmbiguousWorkflow, Self::Unreadable];
+
+    /// What kind of refusal it is.
+    pub fn family(self) -> Family {
+        match self {
+            Self::BadRequest
+            | Self::UnknownMember
+            | Self::BadCursor
+            | Self::BadRunId
+            | Self::BadConfig
+            | Self::Unreadable
+            | Self::Unwritable
+            | Self::UnknownOperation => Family::Malformed,
+            Self::Forbidden | Self::NotAnApprover | Self::WrongOwner => Family::NotAllowed,
+            Self::NoRun
+            | Self::NoWorkflow
+            | Self::NoStep
+            | Self::NoEvent
+            | Self::NoGate
+            | Self::NoSchema
+            | Self::NoCode => Family::NotFound,
+            Self::RunExists
+            | Self::RunFinished
+            | Self::RunNotFinished
+            | Self::NotResumable
+            | Self::AlreadyDecided
+            | Self::AlreadyPaused
+            | Self::NothingToRetry
+            | Self::Owned
+            | Self::KeyInUse => Family::Conflict,
+            Self::TooLarge => Family::TooLarge,
+            Self::AmbiguousWorkflow
+            | Self::InvalidWorkflow
+            | Self::BadParameter
+            | Self::MissingParameter
+            | Self::NotRunnable
+            | Self::BadMock
+            | Self::BadForm
+            | Self::NoSuchOption
+            | Self::BadEdit
+            | Self::NotConvertible
+            | Self::BadBudget
+            | Self::BadExport
+            | Self::NoResult
+            | Self::KeyReused => Family::Content,
+            Self::ExpressionError => Family::Evaluation,
+            Self::DamagedRun
+            | Self::DamagedLimits
+            | Self::ContradictoryJournal
+            | Self::OlderCopy
+            | Self::NoPlan
+            | Self::Orphans => Family::Damaged,
+            Self::Storage | Self::DataFolder | Self::OwnerGone | Self::Unreachable => Family::Unavailable,
+            Self::Bug => Family::Bug,
+        }
+    }
 
     /// How a command ends that was refused with it.
     pub fn exit(self) -> Exit {
-        match self {
-            Self::Bug => Exit::Bug,
-            // The run continues where it was once someone resumes it.
-            Self::OwnerGone => Exit::Stopped,
-            Self::ExpressionError => Exit::Failed,
-            _ => Exit::Refused,
+        match self.family() {
+            Family::Evaluation => Exit::Failed,
+            Family::Bug => Exit::Bug,
+            Family::Malformed
+            | Family::NotAllowed
+            | Family::NotFound
+            | Family::Conflict
+            | Family::TooLarge
+            | Family::Content
+            | Family::Damaged
+            | Family::Unavailable => Exit::Refused,
         }
     }
 

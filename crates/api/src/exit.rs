@@ -51,6 +51,12 @@ impl Exit {
     }
 }
 
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
 impl From<RunStatus> for Exit {
     fn from(status: RunStatus) -> Self {
         match status {

@@ -5,12 +5,37 @@
 //! people see the result (that is `cli`).
 
 mod code;
+#[cfg(feature = "perform")]
+mod door;
 mod exit;
+#[cfg(feature = "perform")]
+pub mod graph;
+#[cfg(feature = "perform")]
+pub mod library;
 mod operation;
+#[cfg(feature = "perform")]
+pub mod operations;
+#[cfg(feature = "perform")]
+mod perform;
 mod refusal;
+#[cfg(feature = "perform")]
+pub mod report;
+#[cfg(feature = "perform")]
+mod socket;
+#[cfg(feature = "perform")]
+mod tables;
 pub mod types;
+pub mod words;
 
-pub use code::Code;
+pub use code::{Code, Family};
+#[cfg(feature = "perform")]
+pub use door::{Door, Following, call};
 pub use exit::Exit;
 pub use operation::{About, Effect, Operation, Role, Stability, Subject};
+#[cfg(feature = "perform")]
+pub use perform::{Caller, Context, Perform, Row, Stream, admit};
 pub use refusal::{Place, Refusal};
+#[cfg(feature = "perform")]
+pub use socket::{Client, Execute, Listener, Needs, Remark, Surroundings, ask_executed};
+#[cfg(feature = "perform")]
+pub use tables::{Tables, export_tables};

@@ -27,26 +27,38 @@ pub struct About {
     pub subject: Subject,
     /// The codes that are special to it.
     pub errors: &'static [Code],
-    /// The commands that call it.
+    /// The commands that offer it.
     pub cli: &'static [&'static str],
+    /// Its steps run in the caller's folder, with the caller's variables.
+    pub executes: bool,
     pub stability: Stability,
 }
 
 impl About {
+    /// An operation for which no data folder is needed.
+    pub const PURE: Self = Self {
+        name: "",
+        summary: "",
+        effect: Effect::Pure,
+        role: Role::Viewer,
+        subject: Subject::None,
+        errors: &[],
+        cli: &[],
+        executes: false,
+        stability: Stability::Stable,
+    };
+    pub const READS: Self = Self { effect: Effect::Reads, ..Self::PURE };
+    pub const CHANGES: Self = Self { effect: Effect::Changes, role: Role::Operator, ..Self::PURE };
+
     /// Whether the operation may be refused with a code.
     pub fn declares(&self, code: Code) -> bool {
-        let of_subject = match self.subject {
-            Subject::None => &[][..],
-            Subject::Run => Code::OF_RUNS,
-            Subject::Workflow => Code::OF_WORKFLOWS,
-            Subject::RunAndWorkflow => {
-                return self.errors.contains(&code)
-                    || Code::COMMON.contains(&code)
-                    || Code::OF_RUNS.contains(&code)
-                    || Code::OF_WORKFLOWS.contains(&code);
-            }
-        };
-        self.errors.contains(&code) || Code::COMMON.contains(&code) || of_subject.contains(&code)
+        let of_run = matches!(self.subject, Subject::Run | Subject::RunAndWorkflow);
+        let of_workflow = matches!(self.subject, Subject::Workflow | Subject::RunAndWorkflow);
+        self.errors.contains(&code)
+            || Code::COMMON.contains(&code)
+            || of_run && Code::OF_RUNS.contains(&code)
+            || of_workflow && Code::OF_WORKFLOWS.contains(&code)
+            || self.effect == Effect::Changes && Code::OF_CHANGES.contains(&code)
     }
 }
 
@@ -57,6 +69,8 @@ pub enum Effect {
     Pure,
     Reads,
     Changes,
+    /// It changes a folder that may be damaged: the owner does it, or this process if there is none.
+    Repairs,
 }
 
 /// What an operation is about.
@@ -78,6 +92,25 @@ pub enum Role {
     Author,
     Admin,
     Worker,
+}
+
+impl Role {
+    /// Whether a caller with this role may do what needs another.
+    pub fn includes(self, needed: Self) -> bool {
+        match self {
+            Self::Admin => true,
+            Self::Author => matches!(needed, Self::Author | Self::Operator | Self::Viewer),
+            Self::Operator => matches!(needed, Self::Operator | Self::Viewer),
+            Self::Approver => matches!(needed, Self::Approver | Self::Viewer),
+            Self::Viewer | Self::Worker => self == needed,
+        }
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// How much an operation may still change.

@@ -43,6 +43,22 @@ impl Refusal {
         }
     }
 
+    /// A refusal because of findings in a file. The first error gives the message.
+    pub fn found(code: Code, diagnostics: Vec<Diagnostic>) -> Self {
+        let first = diagnostics.iter().find(|finding| finding.is_error()).or(diagnostics.first());
+        let refusal = match first {
+            None => Self::new(code, "the file is not valid"),
+            Some(first) => Self {
+                help: Some(first.help.clone()).filter(|help| !help.is_empty()),
+                step: first.step.clone(),
+                field: first.field.clone(),
+                place: first.place(),
+                ..Self::new(code, first.message.clone())
+            },
+        };
+        Self { diagnostics, ..refusal }
+    }
+
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }

@@ -1,6 +1,6 @@
 //! What runs share: slots, rates, idempotency keys, subscriptions and budgets.
 
-use super::Time;
+use super::{Json, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct Holder {
     pub run_id: String,
     pub step: Option<String>,
     pub attempt: u32,
-    pub since: Time,
+    pub since: Option<Time>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,18 +45,19 @@ pub struct Rate {
     pub key: String,
     /// When everything that was taken will have come back.
     pub full_at: Time,
-    pub waiting: Vec<Waiter>,
 }
 
 /// An idempotency key that several runs share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Key {
     pub key: String,
-    /// The step that does the work; null once the result is there.
-    pub owner: Option<Holder>,
+    /// Whether the step that owns it still works.
+    pub pending: bool,
+    /// The run and the step that do the work; null once the result is there.
+    pub run_id: Option<String>,
+    pub step: Option<String>,
     /// Until when the result is used; null without a limit.
     pub until: Option<Time>,
-    pub waiting: Vec<Waiter>,
 }
 
 /// A step that waits for a message.
@@ -65,6 +66,10 @@ pub struct Subscription {
     pub name: String,
     pub run_id: String,
     pub step: Option<String>,
+    /// The members that a message must have to be received.
+    #[serde(rename = "match")]
+    pub matching: Json,
+    pub until: Option<Time>,
 }
 
 /// What may be spent, and what was.
@@ -72,7 +77,8 @@ pub struct Subscription {
 pub struct Budget {
     /// `all`, `day`, `workflow:ID` or `run:ID`.
     pub key: String,
-    pub cap: Amounts,
+    /// Null without a cap.
+    pub cap: Option<Amounts>,
     pub spent: Amounts,
     /// Set aside for jobs at work.
     pub reserved: Amounts,

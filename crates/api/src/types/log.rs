@@ -15,7 +15,7 @@ pub struct LogLine {
     pub path: String,
     pub attempt: u32,
     pub delivery: u32,
-    pub at: Option<Time>,
+    pub at: Time,
     pub stream: Stream,
     pub text: String,
     /// The bytes in hexadecimal if they are not UTF-8.
@@ -36,5 +36,4 @@ pub enum LineKind {
 pub enum Stream {
     Stdout,
     Stderr,
-    Server,
 }

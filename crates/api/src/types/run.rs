@@ -1,7 +1,7 @@
 //! A run as its user sees it.
 
 use super::step::StepView;
-use super::{FormField, Json, Time};
+use super::{FormField, Json, Seconds, Time};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,22 +37,19 @@ pub struct Run {
     pub created_at: Time,
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
-    pub duration_seconds: Option<f64>,
+    pub duration_seconds: Option<Seconds>,
     pub by: Option<String>,
-    pub tags: Vec<String>,
-    pub priority: i32,
     pub undone: Option<Undone>,
-    pub trigger: Option<RunTrigger>,
-    /// What the caller named as the parent at the start.
-    pub parent: Option<String>,
+    /// The run that called it.
     pub parent_run_id: Option<String>,
     pub root_run_id: String,
     pub retry_of: Option<String>,
-    pub usage: Usage,
     pub hooks: Vec<StepView>,
     /// The number of its last event.
     pub seq: u64,
     pub resumable: bool,
+    /// The run as it was after this event; null for the run as it is.
+    pub at_event: Option<u64>,
 }
 
 /// Marks a run object in a stream of objects.
@@ -74,21 +71,35 @@ pub struct RunSummary {
     pub dialect_status: String,
     pub headline: String,
     pub has_failures: bool,
-    pub waiting_on: Vec<String>,
+    pub mocked: bool,
+    /// Without approvers, forms and options, which are in the run.
+    pub waiting_on: Vec<Wait>,
     pub error: Option<Failure>,
+    pub created_at: Option<Time>,
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
-    pub duration_seconds: Option<f64>,
+    pub duration_seconds: Option<Seconds>,
+    pub by: Option<String>,
+    pub undone: Option<Undone>,
+    /// The run that called it.
+    pub parent_run_id: Option<String>,
+    pub root_run_id: String,
+    pub retry_of: Option<String>,
+    /// The number of its last event.
+    pub seq: u64,
+    pub resumable: bool,
+    /// Null for runs of older versions.
+    pub progress: Option<Progress>,
     pub failed_step: Option<String>,
     /// Its journal is damaged; `windlass doctor` says more.
     pub damaged: bool,
 }
 
-/// How many steps of a run are done.
+/// The outermost steps of a run, and how many of them are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Progress {
-    pub done: u64,
-    pub total: u64,
+    pub done: u32,
+    pub total: u32,
 }
 
 /// Whether completed work was undone.
@@ -99,22 +110,13 @@ pub enum Undone {
     Part,
 }
 
-/// The trigger firing that started a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunTrigger {
-    pub id: String,
-    pub kind: String,
-    pub firing_id: String,
-    pub due_at: Time,
-    pub fired_at: Time,
-}
-
 /// What a run or a step waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wait {
     pub step: Option<String>,
     pub kind: WaitKind,
-    pub message: Option<String>,
+    /// The question of a gate, the name of a signal, the keys of a queue or the id of a called run.
+    pub message: Option<Json>,
     pub options: Option<Vec<String>>,
     pub until: Option<Time>,
     pub since: Option<Time>,
@@ -123,7 +125,6 @@ pub struct Wait {
     /// Its position in the queue, from 1.
     pub position: Option<usize>,
     pub child_run_id: Option<String>,
-    pub task: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -136,6 +137,18 @@ pub enum WaitKind {
     Run,
 }
 
+impl WaitKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Signal => "signal",
+            Self::Timer => "timer",
+            Self::Slot => "slot",
+            Self::Run => "run",
+        }
+    }
+}
+
 /// Why a run or a step failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
@@ -144,13 +157,4 @@ pub struct Failure {
     pub message: String,
     pub step: Option<String>,
     pub field: Option<String>,
-}
-
-/// What calls have cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
-    pub tokens: u64,
-    pub usd: f64,
-    pub calls: u64,
-    pub seconds: f64,
 }

@@ -1,0 +1,29 @@
+//! Performing operations: the context that each one gets, and the table of all of them.
+
+mod admit;
+mod context;
+mod page;
+mod refuse;
+mod row;
+mod stream;
+
+use crate::operation::Operation;
+use crate::refusal::Refusal;
+pub use admit::admit;
+pub(crate) use admit::audited;
+pub use context::{Caller, Context};
+pub(crate) use context::{off_thread, value};
+pub(crate) use page::{Cursor, limit};
+pub use row::{Row, row};
+pub use stream::Stream;
+
+/// How the owner of a data folder, or a process that only reads it, performs an operation.
+pub trait Perform: Operation {
+    fn perform(self, cx: &Context) -> impl Future<Output = Result<Self::Reply, Refusal>> + Send;
+
+    /// The reply to a request whose effect was made durable by an earlier call with the same idempotency key. By default the
+    /// request is performed again, which suits operations that do nothing the second time.
+    fn done(self, cx: &Context) -> impl Future<Output = Result<Self::Reply, Refusal>> + Send {
+        self.perform(cx)
+    }
+}
