@@ -1,5 +1,5 @@
-//! How fast the core alone is, in memory: a chain, a wide graph, a fan-out and nested loops. What is printed are ratios within
-//! this run of the program, which mean the same on a slow machine and a fast one.
+//! The speed of the core alone, in memory: a chain, a wide graph, a fan-out and nested loops. It prints ratios within
+//! one run of the program, which are comparable across machines.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use windlass_sim::story::plan_of;
 fn main() {
     let only = std::env::args().nth(1);
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    // Whoever counts instructions asks for one part, and needs it once.
+    // Counting instructions needs one part only, and once.
     let rounds = if only.is_some() { 1 } else { 9 };
     let drive = |plan: &Plan, slice| best_of(rounds, plan, slice);
     if wanted("chain") {
@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// What a run took, in slices of so many answers.
+/// The duration of a run, in slices of a fixed number of answers.
 struct Done {
     slices: Vec<Duration>,
     slice: usize,
@@ -56,7 +56,7 @@ impl Done {
         self.slices.iter().sum()
     }
 
-    /// The time of one step in a slice; of three slices the middle one, since a machine has other things to do.
+    /// The time per step in a slice: the median of three slices, to exclude other load on the machine.
     fn per_step(&self, slice: usize) -> Duration {
         let last = self.slices.len() - 1;
         let mut around: Vec<Duration> =
@@ -75,7 +75,7 @@ impl Done {
     }
 }
 
-/// Each slice as fast as it ever was in so many rounds: a machine has other things to do, and they only ever take time.
+/// The fastest time of each slice over several rounds, to exclude other load on the machine.
 fn best_of(rounds: u32, plan: &Plan, slice: usize) -> Done {
     let mut best = drive(plan, slice);
     for _ in 1..rounds {
@@ -93,7 +93,7 @@ fn drive(plan: &Plan, slice: usize) -> Done {
     done
 }
 
-/// Answers every job at once, until the run has ended. What counts instructions counts those in here.
+/// Answers every job at once, until the run has ended. Instruction counts include only this function.
 #[inline(never)]
 fn live(run: &mut Run, slice: usize) -> Done {
     let mut done = Done { slices: Vec::new(), slice, answers: 0, events: 0 };
@@ -126,7 +126,7 @@ fn live(run: &mut Run, slice: usize) -> Done {
     done
 }
 
-/// A plan with one task, to be put together anew.
+/// A plan with one task, used as a template.
 fn base() -> Plan {
     let text = "workflow: {id: bench, name: Bench}\nconfig: {timeout: none}\nstages: [{id: a, type: task, task: t}]\n";
     let mut plan = plan_of("swdl", text).expect("a good workflow");
@@ -134,7 +134,7 @@ fn base() -> Plan {
     plan
 }
 
-/// What a step waits for, what it stands in, and what it does.
+/// The dependencies, the parent and the kind of a step.
 type Draft = (Vec<StepId>, Option<StepId>, Kind<Vec<StepId>>);
 
 fn with_steps(kinds: Vec<Draft>) -> Plan {
@@ -166,7 +166,7 @@ fn chain(count: usize) -> Plan {
     with_steps((0..count).map(|number| (needs(number), None, task())).collect())
 }
 
-/// Layers of a hundred steps, each of which waits for three of the layer before.
+/// Layers of a hundred steps, each of which depends on three steps of the previous layer.
 fn wide(count: usize) -> Plan {
     let needs = |number: usize| match number.checked_sub(100) {
         None => Vec::new(),

@@ -1,24 +1,25 @@
-//! A simulated world that fails: what it panicked with, and the smallest world that fails too.
+//! Failing simulations: their panic messages, and the smallest one that fails.
 
 use crate::Tally;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a world. An error is the message that it panicked with.
-pub(crate) fn caught(live: impl FnOnce()) -> Result<(), String> {
-    catch_unwind(AssertUnwindSafe(live)).map_err(|panic| {
+/// Runs a simulation and returns its panic message as an error.
+pub(crate) fn caught(simulate: impl FnOnce()) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(simulate)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
     })
 }
 
-/// Makes a failing world smaller as long as it fails, with its own seed or with one of the others. Returns the last failure.
+/// Shrinks a failing simulation as long as it fails, with its own seed or with one of the others. Returns the last
+/// failure.
 pub(crate) fn shrink<T>(
     first: (T, u64),
     others: std::ops::Range<u64>,
     smaller: impl Fn(&T) -> Vec<T>,
-    live: impl Fn(&T, u64) -> Result<Tally, String>,
+    simulate: impl Fn(&T, u64) -> Result<Tally, String>,
 ) -> String {
-    let broken = live(&first.0, first.1).err().unwrap_or_default();
+    let broken = simulate(&first.0, first.1).err().unwrap_or_default();
     let mut best = (first.0, first.1, broken);
     let mut tries = 0;
     'smaller: loop {
@@ -28,7 +29,7 @@ pub(crate) fn shrink<T>(
                 if tries > 4_000 {
                     return best.2;
                 }
-                if let Err(broken) = live(&candidate, seed) {
+                if let Err(broken) = simulate(&candidate, seed) {
                     best = (candidate, seed, broken);
                     continue 'smaller;
                 }
@@ -38,18 +39,18 @@ pub(crate) fn shrink<T>(
     }
 }
 
-/// The last of the lines of a log.
+/// The last lines of a log.
 pub(crate) fn last_of(log: &[String], count: usize) -> String {
     log[log.len().saturating_sub(count)..].join("\n")
 }
 
-/// Simulates `count` seeds, or `SIM_SEEDS` of them; only the default range must have met all of `everything`.
+/// Simulates `count` seeds, or `SIM_SEEDS` of them. Only the default range must cover all of `everything`.
 #[cfg(test)]
-pub(crate) fn check_seeds(count: u64, everything: &str, live: impl Fn(u64) -> Result<Tally, String>) {
+pub(crate) fn check_seeds(count: u64, everything: &str, simulate: impl Fn(u64) -> Result<Tally, String>) {
     let asked = std::env::var("SIM_SEEDS").ok().and_then(|count| count.parse().ok());
     let mut all = Tally::default();
     for seed in 0..asked.unwrap_or(count) {
-        match live(seed) {
+        match simulate(seed) {
             Ok(tally) => all.add(&tally),
             Err(broken) => panic!("{broken}"),
         }

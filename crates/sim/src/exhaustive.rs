@@ -1,4 +1,4 @@
-//! Small plans lived in every possible way: whatever can happen next is tried, one after the other, down to a depth.
+//! Exhaustive exploration of small plans: every possible next input, down to a depth.
 
 use crate::oracle::Oracle;
 use crate::plan::{ITEMS, VERDICT};
@@ -11,7 +11,7 @@ use windlass_engine::{
 };
 use windlass_ir::Value;
 
-/// How far and how wide is looked.
+/// The limits of the exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub depth: u32,
@@ -25,10 +25,10 @@ struct Branch {
     oracle: Oracle,
     journal: Vec<Event>,
     now: Timestamp,
-    told: Vec<String>,
+    log: Vec<String>,
 }
 
-/// Tries everything that can happen to a run of this program; how many states were seen.
+/// Tries every possible input to a run of this program, and returns the number of states.
 pub fn explore(program: &Arc<Program>, bounds: Bounds) -> u64 {
     let mut branch = Branch {
         run: Run::new(run_id(), program.clone()),
@@ -36,7 +36,7 @@ pub fn explore(program: &Arc<Program>, bounds: Bounds) -> u64 {
         oracle: Oracle::new(windlass_ir::Plan::clone(&program.plan), run_id()),
         journal: Vec::new(),
         now: Timestamp(0),
-        told: Vec::new(),
+        log: Vec::new(),
     };
     let inputs = Value::map([(VERDICT, Value::text("")), (ITEMS, Value::list([Value::Int(1)]))]);
     branch.take(Input::Start(Box::new(Start::with(inputs))));
@@ -52,7 +52,7 @@ impl Branch {
             return;
         }
         let moves = self.moves();
-        assert!(!moves.is_empty(), "nothing can happen any more:\n{}", self.told.join("\n"));
+        assert!(!moves.is_empty(), "no input is possible:\n{}", self.log.join("\n"));
         for (later, input) in moves {
             let mut next = self.clone();
             next.now = later;
@@ -63,19 +63,19 @@ impl Branch {
     }
 
     fn take(&mut self, input: Input) {
-        self.told.push(format!("{input:?}"));
+        self.log.push(format!("{input:?}"));
         let mut input = Some(input);
         while let Some(next) = input.take() {
-            let answer = self.run.handle(self.now, next.clone()).expect("what can happen is taken");
-            answer.events.iter().for_each(|event| self.view.apply(event).expect("the run took it"));
-            let heard = self.journal.last().map_or(self.now, |last| last.at);
+            let answer = self.run.handle(self.now, next.clone()).expect("every possible input is accepted");
+            answer.events.iter().for_each(|event| self.view.apply(event).expect("the run accepted it"));
+            let last_at = self.journal.last().map_or(self.now, |last| last.at);
             self.journal.extend(answer.events);
-            self.oracle.accept(self.now.max(heard), heard, &next, false);
+            self.oracle.accept(self.now.max(last_at), last_at, &next, false);
             input = answer.again.then_some(Input::Tick);
         }
     }
 
-    /// What can happen now: every answer to every job, every decision, every signal, and time.
+    /// Every possible input: all answers to all jobs, decisions, signals, and time.
     fn moves(&self) -> Vec<(Timestamp, Input)> {
         let mut moves = Vec::new();
         for effect in self.run.outstanding() {
@@ -91,7 +91,7 @@ impl Branch {
                 Effect::Abort(job) => {
                     moves.push(Input::Reported { job, outcome: Outcome::Cancelled("told to".into()) });
                 }
-                // These plans share nothing with other runs.
+                // These plans use no shared resources.
                 Effect::Ask { .. }
                 | Effect::Release { .. }
                 | Effect::Subscribe(_)
@@ -108,7 +108,7 @@ impl Branch {
                     {
                         let decision =
                             GateDecision { choice, by: by.into(), reason: None, form: Value::Null };
-                        let id = format!("{}-{by}", self.told.len()).into();
+                        let id = format!("{}-{by}", self.log.len()).into();
                         let input = Input::Decide { id, path: path.clone(), decision };
                         if self.run.clone().handle(self.now, input.clone()).is_ok() {
                             moves.push(input);
@@ -128,7 +128,7 @@ impl Branch {
         }
         if waits {
             let value = Value::map([("k", Value::map([("v", Value::Int(1))]))]);
-            let (id, name, by) = (format!("s{}", self.told.len()).into(), "go".into(), "eve".into());
+            let (id, name, by) = (format!("s{}", self.log.len()).into(), "go".into(), "eve".into());
             moves.push(Input::Signal { id, name, by, value, to: None });
         }
         let mut moves: Vec<(Timestamp, Input)> = moves.into_iter().map(|input| (self.now, input)).collect();
@@ -137,12 +137,12 @@ impl Branch {
     }
 
     fn check(&self, program: &Arc<Program>) {
-        let told = || self.told.join("\n");
+        let log = || self.log.join("\n");
         let replayed = Run::replay(run_id(), program.clone(), &self.journal).expect(REPLAYS);
-        assert!(replayed == self.run, "the live run differs from its replay:\n{}", told());
+        assert!(replayed == self.run, "the live run differs from its replay:\n{}", log());
         let owed: BTreeSet<JobKey> = self.run.outstanding().iter().filter_map(Effect::job).cloned().collect();
-        assert_eq!(owed, self.oracle.jobs(), "the run waits for other jobs than it should:\n{}", told());
+        assert_eq!(owed, self.oracle.jobs(), "the run waits for unexpected jobs:\n{}", log());
         let outcomes = (self.run.outcome().map(summary), self.oracle.outcome().map(summary));
-        assert_eq!(outcomes.0, outcomes.1, "the run ended otherwise than it should:\n{}", told());
+        assert_eq!(outcomes.0, outcomes.1, "the run ended in an unexpected way:\n{}", log());
     }
 }

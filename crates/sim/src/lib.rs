@@ -1,6 +1,6 @@
-//! Not shipped: a deterministic simulator of runs. `sketch` draws random plans and makes them smaller, `plan` lowers them, `world`
-//! lives them badly, `oracle` knows what should come of it, and every promise of the engine is checked after every step. A
-//! failing seed is a bug report: the same seed fails again.
+//! Not shipped: a deterministic simulator of runs. `sketch` generates and shrinks random plans, `plan` lowers them,
+//! `world` executes them with faults, and `oracle` computes the expected result. The simulator checks every guarantee
+//! of the engine after every step. The same seed always fails in the same way.
 
 mod broken;
 pub mod coordinator;
@@ -22,45 +22,45 @@ use windlass_engine::Program;
 use windlass_ir::Plan;
 pub use world::{Trouble, World};
 
-/// Lives the run of one seed. An error is what was broken, with the smallest plan that breaks it and the last things that
-/// happened.
-pub fn live(seed: u64) -> Result<Tally, String> {
+/// Simulates the run of one seed. An error contains the broken guarantee, the smallest plan that breaks it, and the
+/// last log lines.
+pub fn simulate(seed: u64) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let size = 1 + random.below(5);
     let sketch = Pencil::new(&mut random).draw(size);
     let world_seed = random.draw();
-    live_sketch(&sketch, seed, world_seed).map_err(|_| {
-        // A smaller sketch that cannot be made into a plan is no failure.
-        let live = |sketch: &Sketch, world| match live_sketch(sketch, seed, world) {
+    simulate_sketch(&sketch, seed, world_seed).map_err(|_| {
+        // A smaller sketch that is not a valid plan does not count as a failure.
+        let simulate = |sketch: &Sketch, world| match simulate_sketch(sketch, seed, world) {
             Err(broken) if broken.starts_with("the generator") => Ok(Tally::default()),
-            lived => lived,
+            result => result,
         };
-        let broken = broken::shrink((sketch, world_seed), 1..4, Sketch::smaller, live);
+        let broken = broken::shrink((sketch, world_seed), 1..4, Sketch::smaller, simulate);
         format!("{broken}\nrepeat: cargo run --release -p windlass-sim -- --seeds {seed}..{}", seed + 1)
     })
 }
 
-/// Lives one run of a plan of one's own.
-pub fn live_plan(plan: Plan, seed: u64) -> Result<Tally, String> {
+/// Simulates one run of a given plan.
+pub fn simulate_plan(plan: Plan, seed: u64) -> Result<Tally, String> {
     let program = Program::new(plan).map_err(|error| error.to_string())?;
-    lived(&Arc::new(program), seed, seed)
+    simulate_program(&Arc::new(program), seed, seed)
 }
 
-fn live_sketch(sketch: &Sketch, seed: u64, world_seed: u64) -> Result<Tally, String> {
+fn simulate_sketch(sketch: &Sketch, seed: u64, world_seed: u64) -> Result<Tally, String> {
     let plan = plan::plan(sketch)?;
     let program = Arc::new(Program::new(plan).map_err(|error| error.to_string())?);
-    lived(&program, seed, world_seed)
+    simulate_program(&program, seed, world_seed)
 }
 
-fn lived(program: &Arc<Program>, seed: u64, world_seed: u64) -> Result<Tally, String> {
+fn simulate_program(program: &Arc<Program>, seed: u64, world_seed: u64) -> Result<Tally, String> {
     let mut world = World::new(world_seed, program.clone());
-    let lived = broken::caught(|| {
-        world.live();
+    let simulated = broken::caught(|| {
+        world.simulate();
         if seed.is_multiple_of(100) {
             world.check_prefixes();
         }
     });
-    lived.map(|()| world.tally.clone()).map_err(|text| {
+    simulated.map(|()| world.tally.clone()).map_err(|text| {
         let tail = broken::last_of(&world.log, LINES);
         let steps: Vec<String> = program.plan.steps.iter().map(describe).collect();
         let policy = &program.plan.policy;
@@ -75,7 +75,7 @@ fn lived(program: &Arc<Program>, seed: u64, world_seed: u64) -> Result<Tally, St
     })
 }
 
-/// Runs that have nothing but good answers come to the same in any order.
+/// Runs with only successful answers must have the same result in any order.
 pub fn in_any_order(seed: u64) -> Result<bool, String> {
     let mut random = Random::new(seed);
     let size = 1 + random.below(5);
@@ -88,7 +88,7 @@ pub fn in_any_order(seed: u64) -> Result<bool, String> {
     let ends = [1, 2, 3].map(|world| {
         let mut world = World::new(seed.wrapping_mul(31).wrapping_add(world), program.clone());
         world.trouble = Trouble::OnlyOrder;
-        world.live();
+        world.simulate();
         world.end()
     });
     match ends[0] == ends[1] && ends[1] == ends[2] {
@@ -97,7 +97,7 @@ pub fn in_any_order(seed: u64) -> Result<bool, String> {
     }
 }
 
-/// How much of what happened is shown.
+/// The number of log lines in a report.
 const LINES: usize = 80;
 
 fn describe(step: &windlass_ir::plan::PlanStep) -> String {
@@ -125,6 +125,7 @@ fn describe(step: &windlass_ir::plan::PlanStep) -> String {
 mod tests {
     use super::*;
     use std::path::{Path, PathBuf};
+    use windlass_ir::expr::Semantics;
 
     fn stories() -> Vec<PathBuf> {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("stories");
@@ -139,35 +140,33 @@ mod tests {
         path.extension().is_some_and(|found| found == ending)
     }
 
-    /// The journals are written anew with `UPDATE_JOURNALS=1`; the old ones must stay readable all the same.
+    /// Set `UPDATE_JOURNALS=1` to rewrite the journals. Old journals must stay readable.
     #[test]
-    fn every_story_is_true_and_its_journal_is_the_one_that_was_kept() {
+    fn every_story_holds_and_its_journal_is_unchanged() {
         let update = std::env::var_os("UPDATE_JOURNALS").is_some();
         let mut wrong = Vec::new();
         for path in stories().into_iter().filter(|path| ends_with(path, "story")) {
             let text = std::fs::read_to_string(&path).expect("a story");
             let journal = path.with_extension("journal");
-            let told = story::tell(&text).and_then(|told| {
-                told.check_prefixes()?;
+            let result = story::execute(&text).and_then(|story| {
+                story.check_prefixes()?;
                 if update {
-                    std::fs::write(&journal, told.written()).map_err(|error| error.to_string())?;
+                    std::fs::write(&journal, story.written()).map_err(|error| error.to_string())?;
                 }
                 let kept =
                     std::fs::read_to_string(&journal).map_err(|error| format!("its journal: {error}"))?;
-                match kept == told.written() {
+                match kept == story.written() {
                     true => Ok(()),
-                    false => {
-                        Err("its journal is another one now; if that is right, UPDATE_JOURNALS=1".into())
-                    }
+                    false => Err("its journal changed; if that is intended, set UPDATE_JOURNALS=1".into()),
                 }
             });
-            wrong.extend(told.err().map(|problem| format!("{}: {problem}", path.display())));
+            wrong.extend(result.err().map(|problem| format!("{}: {problem}", path.display())));
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     }
 
     #[test]
-    fn every_journal_that_was_kept_can_be_replayed() {
+    fn every_stored_journal_can_be_replayed() {
         let journals: Vec<PathBuf> =
             stories().into_iter().filter(|path| ends_with(path, "journal")).collect();
         assert!(!journals.is_empty(), "there are journals");
@@ -177,29 +176,38 @@ mod tests {
             assert!(replayed.is_ok(), "{}: {replayed:?}", path.display());
             let earlier = story::replay(&written.replace(r#","in_order":true"#, ""));
             assert_eq!(earlier, replayed, "{}: as an earlier version wrote it", path.display());
-            assert!(path.with_extension("story").is_file(), "{} belongs to no story", path.display());
+            assert!(path.with_extension("story").is_file(), "{} has no story", path.display());
         }
     }
 
-    /// Plans of format 1 name their rules by the set that they are from. These journals are never renewed.
+    /// Plans of format 1 refer to their rules by the name of the dialect. Those of the first format 2 have other native
+    /// rules for commands and failures. These journals are never rewritten.
     #[test]
-    fn journals_of_plan_format_1_mean_what_they_meant() {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("stories/format_1");
-        let files = std::fs::read_dir(folder).expect("the journals of format 1");
+    fn journals_of_earlier_plans_keep_their_meaning() {
+        for format in [1, 2] {
+            keep_their_meaning(format);
+        }
+    }
+
+    fn keep_their_meaning(format: u32) {
+        let folder =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("stories").join(format!("format_{format}"));
+        let files = std::fs::read_dir(folder).expect("the journals of a format");
         let files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
-        assert!(files.len() > 10, "there are journals of format 1");
+        assert!(files.len() > 10, "there are journals of format {format}");
         for path in files {
             let name = path.file_name().expect("a name");
             let today = path.ancestors().nth(2).expect("the folder of stories").join(name);
             let [old, new] = [&path, &today].map(|file| std::fs::read_to_string(file).expect("a journal"));
-            assert!(old.starts_with(r#"{"format":1,"#), "{}", path.display());
-            assert_eq!(story::rules(&old), story::rules(&new), "{}", path.display());
+            assert!(old.starts_with(&format!(r#"{{"format":{format},"#)), "{}", path.display());
+            let rules = story::rules(&new).map(Semantics::of_format_1);
+            assert_eq!(story::rules(&old), rules, "{}", path.display());
             assert_eq!(story::replay(&old), story::replay(&new), "{}", path.display());
         }
     }
 
-    /// Journals contain these digests. If one changes, a run that keeps steps of an earlier one does them again after an upgrade:
-    /// leave a new field out of the serialized form while it has its default.
+    /// Journals contain these digests. If one changes, a run that keeps results of an earlier run repeats those steps
+    /// after an upgrade: leave a new field out of the serialized form while it has its default.
     #[test]
     fn digests_of_steps_and_their_work_never_change() {
         let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("stories/digests.txt");
@@ -219,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_seeds_keeps_every_promise() {
-        broken::check_seeds(2_000, tally::EVERYTHING, live);
+    fn a_range_of_seeds_keeps_every_guarantee() {
+        broken::check_seeds(2_000, tally::EVERYTHING, simulate);
     }
 
-    /// Small plans, each lived in every way.
+    /// Small plans, each explored exhaustively.
     #[test]
-    fn small_plans_keep_every_promise_in_every_order() {
+    fn small_plans_keep_every_guarantee_in_every_order() {
         let mut states = 0;
         for seed in 0..120 {
             let mut random = Random::new(seed);
@@ -238,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn good_answers_lead_to_the_same_end_in_any_order() {
+    fn successful_answers_have_the_same_result_in_any_order() {
         let mut compared = 0;
         for seed in 0..1_500 {
             match in_any_order(seed) {
@@ -246,6 +254,6 @@ mod tests {
                 Err(broken) => panic!("{broken}"),
             }
         }
-        assert!(compared > 50, "only {compared} plans were free of order");
+        assert!(compared > 50, "only {compared} plans do not depend on the order");
     }
 }

@@ -1,4 +1,4 @@
-//! From a sketch to a plan, by the same road that a file takes: a workflow is put together, resolved and lowered.
+//! Turns a sketch into a plan, in the same way as a file: builds a workflow, resolves it and lowers it.
 
 use crate::sketch::{After, Asks, Body, Ends, Gate, Items, Knobs, Node, Output, Reject, Sketch, Wait};
 use indexmap::IndexMap;
@@ -29,11 +29,11 @@ static WORDS: Words = Words {
     namespace: |_| "namespace",
 };
 
-/// The input that gates look at, and the one that fan-outs take their items from.
+/// The decision input of gates, and the input that provides the items of fan-outs.
 pub const VERDICT: &str = "verdict";
 pub const ITEMS: &str = "items";
 
-/// The plan of a sketch; an error says why the sketch is no valid workflow, which is a mistake of the generator.
+/// The plan of a sketch. An error means that the generator produced an invalid workflow.
 pub fn plan(sketch: &Sketch) -> Result<Plan, String> {
     let visibility = if sketch.flat { Visibility::Flat } else { Visibility::Scoped };
     let first = sketch.list.iter().find(|node| !node.target).map(|node| node.id);
@@ -182,7 +182,7 @@ fn work_outputs(output: Output) -> IndexMap<Arc<str>, PlanOutput> {
     }
 }
 
-/// A scope shows how its last step stands.
+/// A scope outputs the status of its last step.
 fn inner_outputs(inner: &[Node]) -> IndexMap<Arc<str>, PlanOutput> {
     let last = inner.iter().rev().find(|node| !node.target);
     last.map(|node| ("last".into(), computed(status(node.id)))).into_iter().collect()
@@ -217,11 +217,11 @@ fn kind(body: &Body) -> Kind<Vec<Step>> {
             branches: list(inner),
             on_failure: [BranchFailure::Wait, BranchFailure::Abort, BranchFailure::Continue][*rule as usize],
         }),
-        Body::Each { items, at_once, goes_on, limit, list: inner } => Kind::ForEach(ForEach {
+        Body::Each { items, at_once, continues, limit, list: inner } => Kind::ForEach(ForEach {
             items: each_items(*items),
             body: list(inner),
             concurrency: *at_once,
-            on_failure: if *goes_on { ItemFailure::Continue } else { ItemFailure::Halt },
+            on_failure: if *continues { ItemFailure::Continue } else { ItemFailure::Halt },
             items_max: *limit,
             isolated: false,
             as_written: None,
@@ -265,10 +265,10 @@ fn each_items(items: Items) -> PlanItems {
     }
 }
 
-/// Whether the loop goes on, as each kind of loop asks it.
+/// The condition for another round, for each kind of loop.
 fn loop_condition(ends: Ends, test: RepeatTest, inner: &[Node]) -> Condition {
     let index = Box::new(expr(ExprNode::Read(Read::Namespace(Namespace::Index))));
-    let goes_on = match ends {
+    let another_round = match ends {
         Ends::AfterRound(round) => {
             let round = Box::new(expr(ExprNode::Literal(Value::Int(i64::from(round)))));
             expr(ExprNode::Binary { op: BinaryOp::Less, left: index, right: round })
@@ -280,8 +280,8 @@ fn loop_condition(ends: Ends, test: RepeatTest, inner: &[Node]) -> Condition {
         Ends::Never => expr(ExprNode::Literal(Value::Bool(true))),
     };
     let asked = match test {
-        RepeatTest::Until => expr(ExprNode::Not(Box::new(goes_on))),
-        RepeatTest::While | RepeatTest::DoWhile => goes_on,
+        RepeatTest::Until => expr(ExprNode::Not(Box::new(another_round))),
+        RepeatTest::While | RepeatTest::DoWhile => another_round,
     };
     Condition { expr: asked, field: "condition".into() }
 }

@@ -1,4 +1,4 @@
-//! Randomness from a seed, the same on every machine and for ever: a seed is a bug report.
+//! A seeded random generator with the same sequence on all machines and in all versions.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
-//! Random plans over every kind of step and policy, held as sketches: small trees that can be made smaller piece by piece.
+//! Random plans with all kinds of steps and policies, as small trees that can be shrunk.
 
 use crate::random::Random;
 
-/// A workflow to be.
+/// A generated workflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sketch {
     pub list: Vec<Node>,
@@ -10,7 +10,7 @@ pub struct Sketch {
     pub agents: u32,
     pub steps_at_once: Option<u32>,
     pub compensate_on_cancel: bool,
-    /// Whether names are read from anywhere, as in the other dialects.
+    /// Whether steps can be read by name from anywhere, as in the other dialects.
     pub flat: bool,
     pub outputs: bool,
 }
@@ -23,14 +23,14 @@ pub struct Node {
     pub condition: Option<Asks>,
     pub body: Body,
     pub policy: Knobs,
-    /// What undoes it, and what follows it, as part of it.
+    /// The steps that undo it, and those that always follow it.
     pub compensate: Option<Vec<Node>>,
     pub finally: Option<Vec<Node>>,
-    /// It runs only when another node of its list names it.
+    /// It runs only if another node of its list names it.
     pub target: bool,
 }
 
-/// A question about the status of another node.
+/// A condition on the status of another node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asks {
     pub of: u32,
@@ -72,13 +72,13 @@ pub enum Body {
     Slot,
     Block(Vec<Node>),
     Parallel { list: Vec<Node>, rule: u8 },
-    Each { items: Items, at_once: Option<u32>, goes_on: bool, limit: Option<u64>, list: Vec<Node> },
+    Each { items: Items, at_once: Option<u32>, continues: bool, limit: Option<u64>, list: Vec<Node> },
     Loop { test: u8, ends: Ends, rounds_max: u32, delay_secs: Option<u64>, list: Vec<Node> },
     If { asks: Option<Asks>, holds: bool, then: Vec<Node>, otherwise: Vec<Node> },
     Switch { value: u8, cases: Vec<(u8, Vec<Node>)>, default: Vec<Node> },
 }
 
-/// What work must produce.
+/// The declared outputs of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     Anything,
@@ -125,18 +125,18 @@ pub enum Wait {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Items {
-    /// So many.
+    /// A fixed number.
     Count(u32),
-    /// What an input of the run holds, which is a list or not.
+    /// The value of an input, which may not be a list.
     Input,
     Matrix(u32, u32),
 }
 
-/// When a loop has enough.
+/// When a loop ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     AfterRound(u32),
-    /// When the first step of its body has succeeded.
+    /// After the first step of its body has succeeded.
     First,
     Never,
 }
@@ -199,7 +199,7 @@ impl Body {
     }
 }
 
-/// Draws sketches.
+/// Generates sketches.
 pub struct Pencil<'r> {
     random: &'r mut Random,
     next: u32,
@@ -241,7 +241,7 @@ impl<'r> Pencil<'r> {
         list
     }
 
-    /// A node that takes over the failure of others, or undoes them.
+    /// A node that handles the failure of others, or undoes them.
     fn add_target(&mut self, list: &mut Vec<Node>) {
         let id = self.id();
         let undoes = self.random.chance(50);
@@ -292,7 +292,7 @@ impl<'r> Pencil<'r> {
                 vec![pencil.leaf(id, Vec::new(), 4)]
             })
         };
-        // What a gate goes back to stands beside the gate itself.
+        // A gate can only send steps of its own list back.
         let goes_back = matches!(&body, Body::Gate(gate) if matches!(gate.on_reject, Reject::Back(..)));
         let compensate = extra(self, if goes_back { 0 } else { 15 });
         let finally = extra(self, if goes_back { 0 } else { 12 });
@@ -314,7 +314,7 @@ impl<'r> Pencil<'r> {
             15 | 16 => {
                 let mut list = self.list(3, depth - 1, false);
                 list.iter_mut().for_each(|node| (node.needs, node.condition) = (Vec::new(), None));
-                list.iter_mut().for_each(look_at_nobody);
+                list.iter_mut().for_each(remove_references);
                 Body::Parallel { list, rule: self.random.below(3) as u8 }
             }
             17..=19 => Body::Each {
@@ -324,7 +324,7 @@ impl<'r> Pencil<'r> {
                     _ => Items::Count(self.random.below(5) as u32),
                 },
                 at_once: self.random.chance(60).then(|| 1 + self.random.below(3) as u32),
-                goes_on: self.random.chance(40),
+                continues: self.random.chance(40),
                 limit: self.random.chance(10).then_some(2),
                 list: self.list(2, depth - 1, true),
             },
@@ -438,8 +438,8 @@ fn targets(needs: &[u32], before: &[Node]) -> Vec<u32> {
     before.iter().filter(|node| needs.contains(&node.id)).map(|node| node.id).collect()
 }
 
-/// A branch has nothing before it that it could ask about or go back to.
-fn look_at_nobody(node: &mut Node) {
+/// A branch has no previous steps that it could read or go back to.
+fn remove_references(node: &mut Node) {
     match &mut node.body {
         Body::If { asks, .. } => *asks = None,
         Body::Gate(gate) if matches!(gate.on_reject, Reject::Back(..)) => gate.on_reject = Reject::Fail,
@@ -448,12 +448,12 @@ fn look_at_nobody(node: &mut Node) {
 }
 
 impl Sketch {
-    /// Whether good answers lead to the same end in whatever order they come.
+    /// Whether the order of successful answers does not affect the result.
     pub fn is_order_free(&self) -> bool {
         self.timeout_secs.is_none() && self.list.iter().all(is_order_free)
     }
 
-    /// Sketches that are a little smaller than this one.
+    /// Slightly smaller variants of this sketch.
     pub fn smaller(&self) -> Vec<Self> {
         let mut found: Vec<Self> =
             smaller_lists(&self.list).into_iter().map(|list| Self { list, ..self.clone() }).collect();
@@ -486,7 +486,7 @@ fn is_order_free(node: &Node) -> bool {
     calm && ends && node.policy.timeout_secs.is_none() && node.policy.key.is_none()
 }
 
-/// Lists with one node less, with a scope replaced by what is inside it, or with a simpler node.
+/// Lists with one node less, with a scope replaced by its body, or with a simpler node.
 fn smaller_lists(list: &[Node]) -> Vec<Vec<Node>> {
     let mut found = Vec::new();
     for (place, node) in list.iter().enumerate() {
@@ -527,7 +527,7 @@ fn without(list: &[Node], place: usize) -> Vec<Node> {
             _ => {}
         }
     }
-    // A node that is no longer named is one like any other.
+    // A node that is no longer named becomes an ordinary one.
     let named: Vec<u32> = rest.iter().filter_map(|node| node.policy.undone_by).collect();
     let taken: Vec<u32> = rest
         .iter()

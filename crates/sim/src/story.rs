@@ -1,8 +1,8 @@
-//! Stories: a workflow, what the world does to a run of it, and what must be seen on the way. The clock jumps.
+//! Stories: a workflow, a script of inputs to a run of it, and expectations. The clock jumps.
 //!
-//! A story is a text: comments, a workflow of any dialect between two lines of `---` (the first may name the dialect), then one line
-//! for each thing that happens or is seen. What a run writes while a story is told is its journal; the journals are kept, and
-//! are replayed for ever.
+//! A story is a text file: comments, a workflow of any dialect between two lines of `---` (the first may name the
+//! dialect), then one line for each input or expectation. The run writes a journal, which is stored next to the story
+//! and must stay readable forever.
 
 use crate::world::REPLAYS;
 use std::fmt::Write as _;
@@ -15,56 +15,56 @@ use windlass_engine::{
 use windlass_ir::expr::Semantics;
 use windlass_ir::{Duration, Plan, Value};
 
-/// Where every story begins: 2026-01-01T00:00:00Z.
+/// The start of every story: 2026-01-01T00:00:00Z.
 const BEGINNING: Timestamp = Timestamp(1_767_225_600_000_000);
 
-/// A run that a story is told about.
+/// The run of a story.
 #[derive(Debug)]
-pub struct Telling {
+pub struct Story {
     run: Run,
     view: View,
     pub plan: Plan,
     program: Arc<Program>,
     now: Timestamp,
     pub journal: Vec<Event>,
-    /// What was taken in, and how long the journal was after it.
+    /// Inputs, and the length of the journal after each.
     pub taken: Vec<(Timestamp, Input, usize)>,
-    /// Jobs as they were handed out last, by path.
+    /// The last job at each path.
     jobs: Vec<Job>,
     sent: u32,
     started: bool,
 }
 
-/// Tells a story. An error says which line is not true.
-pub fn tell(text: &str) -> Result<Telling, String> {
+/// Executes a story. An error names the line that failed.
+pub fn execute(text: &str) -> Result<Story, String> {
     let (head, rest) = text.split_once("\n---").ok_or("a story has a workflow between two lines of ---")?;
     let (dialect, rest) = rest.split_once('\n').ok_or("the workflow is missing")?;
     let (workflow, lines) = rest.split_once("\n---\n").ok_or("the workflow has no end")?;
     if !head.lines().all(|line| line.starts_with('#') || line.trim().is_empty()) {
         return Err("before the workflow there are only comments".into());
     }
-    let mut telling = Telling::of(plan_of(dialect.trim(), workflow)?)?;
+    let mut story = Story::of(plan_of(dialect.trim(), workflow)?)?;
     for (number, line) in lines.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        telling.line(line).map_err(|problem| {
+        story.line(line).map_err(|problem| {
             let at = head.lines().count() + workflow.lines().count() + number + 3;
-            format!("line {at}: {line}\n  {problem}\n{}", telling.standing())
+            format!("line {at}: {line}\n  {problem}\n{}", story.state_of_steps())
         })?;
     }
-    Ok(telling)
+    Ok(story)
 }
 
-/// The plan of a workflow file, whatever dialect it is written in.
+/// The plan of a workflow file in any dialect.
 pub fn plan_in(file: &str) -> Result<Plan, String> {
     let bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
     let loaded = load(Text { name: file.into(), bytes }, Options::default());
-    loaded.plan.ok_or_else(|| format!("the workflow is wrong: {:#?}", loaded.diagnostics))
+    loaded.plan.ok_or_else(|| format!("invalid workflow: {:#?}", loaded.diagnostics))
 }
 
-/// The plan of a workflow that is written in a dialect.
+/// The plan of a workflow in the given dialect.
 pub fn plan_of(dialect: &str, workflow: &str) -> Result<Plan, String> {
     let known = [
         ("", Dialect::Swdl, "WORKFLOW.yaml"),
@@ -74,13 +74,13 @@ pub fn plan_of(dialect: &str, workflow: &str) -> Result<Plan, String> {
         ("dcc", Dialect::Dcc, "story.workflow.yaml"),
     ];
     let found = known.into_iter().find(|(word, ..)| *word == dialect);
-    let (_, dialect, name) = found.ok_or_else(|| format!("there is no dialect `{dialect}`"))?;
+    let (_, dialect, name) = found.ok_or_else(|| format!("unknown dialect `{dialect}`"))?;
     let text = Text { name: name.into(), bytes: workflow.as_bytes().to_vec() };
     let loaded = load(text, Options { dialect: Some(dialect), ..Options::default() });
-    loaded.plan.ok_or_else(|| format!("the workflow is wrong: {:#?}", loaded.diagnostics))
+    loaded.plan.ok_or_else(|| format!("invalid workflow: {:#?}", loaded.diagnostics))
 }
 
-impl Telling {
+impl Story {
     pub fn of(plan: Plan) -> Result<Self, String> {
         let program = Arc::new(Program::new(plan.clone()).map_err(|error| error.to_string())?);
         let id = RunId::new("story").map_err(|error| error.to_string())?;
@@ -107,7 +107,7 @@ impl Telling {
                 return match self.run.clone().handle(self.now, input) {
                     Err(broken @ Refused::Broken(_)) => Err(broken.to_string()),
                     Err(_) => Ok(()),
-                    Ok(_) => Err("this was taken".into()),
+                    Ok(_) => Err("the input was accepted".into()),
                 };
             }
             "wait" => return self.wait(rest.trim()),
@@ -191,11 +191,11 @@ impl Telling {
                 Input::Spent { job: self.job(first)?.key.clone(), used }
             }
             "tick" => Input::Tick,
-            other => return Err(format!("nobody knows what `{other}` means")),
+            other => return Err(format!("unknown command `{other}`")),
         })
     }
 
-    /// The answer of the coordinator to the run, or to the attempt that asked last at a path.
+    /// The answer of the coordinator to the run, or to the last attempt that asked at a path.
     fn answer(&self, path: &str, answer: CoordinatorAnswer) -> Result<Input, String> {
         let outstanding = self.run.outstanding();
         let asks = outstanding.iter().find_map(|effect| match effect {
@@ -230,7 +230,7 @@ impl Telling {
         self.view.step(&self.path(path)?).ok_or_else(|| format!("there is nothing at {path}"))
     }
 
-    /// The last job that was handed out at a path; with `PATH@N` the n-th.
+    /// The last job at a path, or with `PATH@N` the n-th.
     fn job(&self, path: &str) -> Result<&Job, String> {
         let (path, number) = match path.split_once('@') {
             Some((path, number)) => (path, Some(number.parse::<usize>().map_err(|error| error.to_string())?)),
@@ -241,7 +241,7 @@ impl Telling {
             Some(number) => jobs.nth(number.saturating_sub(1)),
             None => jobs.next_back(),
         };
-        job.ok_or_else(|| format!("no job was handed out at {path}"))
+        job.ok_or_else(|| format!("no job was dispatched at {path}"))
     }
 
     fn offer(&mut self, input: Input) -> Result<(), Refused> {
@@ -275,19 +275,19 @@ impl Telling {
         self.offer(Input::Tick).map_err(|refused| refused.to_string())
     }
 
-    /// Time passes and nobody ticks: what comes next is heard before the deadlines that it is behind.
+    /// Lets time pass without a tick, so that the next input arrives before overdue timers fire.
     fn late(&mut self, length: &str) -> Result<(), String> {
         let length = Duration::parse(length).ok_or("late DURATION")?;
         self.now = self.now.plus(length);
         Ok(())
     }
 
-    /// The owner dies, another one takes the run up, and whatever was under way is lost.
+    /// The owner dies, and the next one loads the run and reports all jobs as lost.
     fn crash(&mut self) -> Result<(), String> {
         let replayed = Run::replay(self.run.id().clone(), self.program.clone(), &self.journal);
         let replayed = replayed.map_err(|contradiction| contradiction.to_string())?;
         if replayed != self.run {
-            return Err("the run is not what its journal says".into());
+            return Err("the run differs from its journal".into());
         }
         self.run = replayed;
         let owed = self.run.outstanding();
@@ -313,7 +313,7 @@ impl Telling {
                     .iter()
                     .filter_map(|effect| match effect {
                         Effect::Dispatch(job) => Some(job.key.path.to_string()),
-                        Effect::Abort(key) => Some(format!("{} (told to stop)", key.path)),
+                        Effect::Abort(key) => Some(format!("{} (aborted)", key.path)),
                         Effect::Ask { ask, .. } => {
                             let keys: Vec<&str> = ask.claims.iter().map(|claim| &**claim.key()).collect();
                             Some(format!("{} (asks for {})", ask.asker.path, keys.join(", ")))
@@ -332,10 +332,10 @@ impl Telling {
             "recovered" => return self.flag(rest, |step| step.recovered),
             "round" => {
                 let (path, wanted) = rest.split_once(' ').ok_or("expect round PATH NUMBER [warn] [force]")?;
-                let round = self.job(path)?.round.ok_or("it may not ask for another round")?;
-                let told = [(round.warn, " warn"), (round.force, " force")];
-                let told: String = told.iter().filter(|(told, _)| *told).map(|(_, word)| *word).collect();
-                return same(&format!("{}{told}", round.number), wanted);
+                let round = self.job(path)?.round.ok_or("the task may not ask for another round")?;
+                let flags = [(round.warn, " warn"), (round.force, " force")];
+                let flags: String = flags.iter().filter(|(set, _)| *set).map(|(_, word)| *word).collect();
+                return same(&format!("{}{flags}", round.number), wanted);
             }
             "input" => {
                 let (path, wanted) = rest.split_once(' ').ok_or("expect input PATH JSON")?;
@@ -365,7 +365,7 @@ impl Telling {
             }
             path => phase(&self.step(path)?.phase),
         };
-        // What is left out at the end is not looked at.
+        // The expectation may leave out the end of a line.
         let fits = found == rest || found.starts_with(&format!("{rest} ")) && !rest.is_empty();
         if fits { Ok(()) } else { Err(format!("found: {found}")) }
     }
@@ -374,8 +374,8 @@ impl Telling {
         if flag(&self.step(path)?) { Ok(()) } else { Err("it is not".into()) }
     }
 
-    /// What is known about every step, for whoever looks for a mistake.
-    fn standing(&self) -> String {
+    /// The state of every step, for debugging.
+    fn state_of_steps(&self) -> String {
         let mut text = String::new();
         for (path, step) in self.view.steps() {
             let _ = writeln!(text, "    {path} {}", phase(&step.phase));
@@ -386,7 +386,7 @@ impl Telling {
         text
     }
 
-    /// The plan and the events as text, one a line.
+    /// The plan and the events as text, one per line.
     pub fn written(&self) -> String {
         let mut text = serde_json::to_string(&self.plan).unwrap_or_default();
         text.push('\n');
@@ -397,7 +397,7 @@ impl Telling {
         text
     }
 
-    /// From every point of the journal on, the same answers lead to the same end.
+    /// Replays the same inputs from every point of the journal, and expects the same end.
     pub fn check_prefixes(&self) -> Result<(), String> {
         for (cut, (_, _, length)) in self.taken.iter().enumerate() {
             let events = &self.journal[..*length];
@@ -409,7 +409,7 @@ impl Telling {
                 }
             }
             if run != self.run {
-                return Err(format!("going on after {length} events led to another end"));
+                return Err(format!("continuing after {length} events led to another end"));
             }
         }
         Ok(())
@@ -420,7 +420,7 @@ impl Telling {
     }
 }
 
-/// The plan and the events of a journal that was kept.
+/// The plan and the events of a stored journal.
 fn read(written: &str) -> Result<(Arc<Program>, Vec<Event>), String> {
     let mut lines = written.lines();
     let plan = lines.next().ok_or("the plan is missing")?;
@@ -433,12 +433,12 @@ fn read(written: &str) -> Result<(Arc<Program>, Vec<Event>), String> {
     Ok((program, events?))
 }
 
-/// The rules that the plan of a journal carries.
+/// The rules in the plan of a journal.
 pub fn rules(written: &str) -> Result<Semantics, String> {
     read(written).map(|(program, _)| program.plan.semantics)
 }
 
-/// One number for the digests of all steps of a journal that was kept, and of the work that was handed out.
+/// The combined digest of all steps in a stored journal and of the dispatched work.
 pub fn digest(written: &str) -> Result<u64, String> {
     let (program, events) = read(written)?;
     let plan = &program.plan;
@@ -453,7 +453,7 @@ pub fn digest(written: &str) -> Result<u64, String> {
     Ok(steps.chain(work).fold(0, |all: u64, digest| all.rotate_left(7) ^ digest))
 }
 
-/// Replays a journal that was kept: the outcome that it ends with.
+/// Replays a stored journal and returns its outcome.
 pub fn replay(written: &str) -> Result<Option<Outcome>, String> {
     let (program, events) = read(written)?;
     let id = RunId::new("story").map_err(|error| error.to_string())?;
@@ -469,7 +469,7 @@ pub fn replay(written: &str) -> Result<Option<Outcome>, String> {
     }
 }
 
-/// `30s`, or `20s..30s` for whatever lies between the two.
+/// `30s`, or a range such as `20s..30s`.
 fn within(delay: Duration, wanted: &str) -> bool {
     match wanted.split_once("..") {
         Some((low, high)) => match (Duration::parse(low), Duration::parse(high)) {
@@ -484,7 +484,7 @@ fn same(found: &str, wanted: &str) -> Result<(), String> {
     if found == wanted { Ok(()) } else { Err(format!("found: {found}")) }
 }
 
-/// What a job is given to work on.
+/// The input of a job.
 fn given(job: &Job) -> Value {
     match &job.work.work {
         Work::Task { input, .. } | Work::Call { input, .. } => input.clone(),
@@ -500,7 +500,7 @@ fn given(job: &Job) -> Value {
 fn value(text: &str) -> Result<Value, String> {
     match text.trim() {
         "" => Ok(Value::Null),
-        text => serde_json::from_str(text).map_err(|error| format!("`{text}` is no JSON: {error}")),
+        text => serde_json::from_str(text).map_err(|error| format!("`{text}` is not JSON: {error}")),
     }
 }
 
@@ -515,6 +515,7 @@ fn failure(text: &str) -> Result<Failure, String> {
             let retry_after = Some(Duration::parse(length).ok_or("CLASS after DURATION")?);
             Ok(Failure { retry_after, ..failure })
         }
+        None if rest.starts_with('{') => Ok(Failure { detail: Some(value(rest)?), ..failure }),
         None => Ok(failure),
     }
 }
@@ -552,5 +553,27 @@ fn phase(phase: &StepPhase<'_>) -> String {
         StepPhase::Joined => "joined".into(),
         StepPhase::Inside => "inside".into(),
         StepPhase::Settled(outcome) => shown(outcome),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_engine::{Effect, End};
+
+    /// Otherwise other runs would wait for the key until this run ends.
+    #[test]
+    fn a_step_canceled_between_attempts_releases_its_shared_key() {
+        let workflow = "name: k\nsteps:\n  - {id: one, tool: t, idempotency_key: x, idempotency_scope: global, \
+                        retry: {max_attempts: 3, backoff: fixed, initial_delay_ms: 1000}}\n  \
+                        - {id: two, tool: t}\n";
+        let mut story = Story::of(plan_of("dcc", workflow).expect("a plan")).expect("a story");
+        for line in ["start", "grant /one", "fail /one transient"] {
+            story.line(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        let cancel = story.input("cancel /one").expect("an input");
+        let answer = story.run.handle(story.now, cancel).expect("accepted");
+        let over = |effect: &Effect| matches!(effect, Effect::Release { end: End::Over, .. });
+        assert!(answer.effects.iter().any(over), "{:?}", answer.effects);
     }
 }

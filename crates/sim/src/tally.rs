@@ -1,4 +1,4 @@
-//! What happened in simulated worlds, for the totals, and to see that everything that can happen has.
+//! Counts of simulated faults, inputs, events and decisions, for totals and for coverage.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -6,7 +6,6 @@ use std::fmt::{Debug, Write};
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub steps: u64,
-    /// How often each kind of fault, input, event and decision occurred.
     pub seen: BTreeMap<String, u64>,
 }
 
@@ -23,12 +22,12 @@ impl Tally {
     /// Counts a value by the name of its variant.
     pub fn saw(&mut self, kind: &str, what: &impl Debug) {
         let mut name = Name(String::new());
-        // Writing stops behind the name.
+        // Writing ends after the name.
         let _ = write!(name, "{what:?}");
         self.count(kind, &name.0);
     }
 
-    /// What of a table never occurred. A line of the table is a kind and the names of that kind.
+    /// The entries of a table that never occurred. A line of the table is a kind and the names of that kind.
     pub fn missing(&self, table: &str) -> Vec<String> {
         let lines = table.lines().filter_map(|line| line.split_once(": "));
         let wanted =
@@ -37,7 +36,7 @@ impl Tally {
     }
 }
 
-/// The first word of what is written.
+/// Collects the first word that is written to it.
 struct Name(String);
 
 impl Write for Name {
@@ -48,7 +47,7 @@ impl Write for Name {
     }
 }
 
-/// Everything that must have occurred over a large range of seeds.
+/// Everything that must occur over a large range of seeds.
 #[cfg(test)]
 pub const EVERYTHING: &str = "\
 decision: Again, Arm, Finally, Finish, Gate, Items, Round, Steps, TakenOver, Undo, Wait

@@ -1,5 +1,5 @@
-//! A world that answers a run badly: late, twice, never, out of order; that loses its memory and its disk; that cancels,
-//! pauses, signals and decides when nobody expects it. Whatever it does, the run must keep its promises.
+//! A hostile environment for one run: answers are late, repeated, lost or out of order; the process and the disk
+//! fail; people cancel, pause, signal and decide at any time. The guarantees must hold regardless.
 
 use crate::oracle::Oracle;
 use crate::plan::{ITEMS, VERDICT};
@@ -14,7 +14,6 @@ use windlass_engine::{
 use windlass_ir::Duration;
 use windlass_ir::value::Value;
 
-/// What every journal of a simulated run promises.
 pub(crate) const REPLAYS: &str = "a journal that the engine wrote can be replayed";
 
 #[derive(Debug)]
@@ -24,23 +23,23 @@ pub struct World {
     run: Run,
     now: Timestamp,
     journal: Vec<Event>,
-    /// What the run took in, each with the time and how many events the journal had before it.
+    /// Each input, with its time and the number of events before it.
     taken: Vec<Taken>,
     view: View,
-    /// What should come of it; nobody knows for some plans.
+    /// The expected state; `None` for plans that the oracle does not support.
     oracle: Option<Oracle>,
-    /// Jobs that executors are at work on; some were told to stop.
+    /// Jobs of executors, and whether they were aborted.
     working: BTreeMap<JobKey, bool>,
-    /// Reports that were given and may arrive again.
+    /// Delivered reports, which may arrive again.
     delivered: Vec<(JobKey, Outcome)>,
     accepted: BTreeSet<JobKey>,
     notes: BTreeMap<Path, Value>,
     reopened: u32,
     signals: u32,
-    /// How often the run has had more to decide than fits into one answer, one after the other.
+    /// How often in a row the run had more to decide than fits into one answer.
     in_a_row: u32,
     calm: bool,
-    /// Whether answers are late, lost and wrong.
+    /// The kinds of faults to simulate.
     pub trouble: Trouble,
     pub tally: Tally,
     pub log: Vec<String>,
@@ -51,24 +50,24 @@ struct Taken {
     now: Timestamp,
     input: Input,
     quiet: bool,
-    /// How long the journal was after it.
+    /// The length of the journal afterward.
     journal: usize,
 }
 
-/// How bad a world is.
+/// The kinds of faults to simulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Everything that can go wrong does.
+    /// All faults.
     All,
-    /// Answers come in any order, and all of them are good.
+    /// Successful answers, in any order.
     OnlyOrder,
 }
 
-/// More steps than this without an end is a run that hangs.
+/// A run with more steps than this hangs.
 const STEPS_MAX: u64 = 2_500;
-/// No simulated plan has so much to decide without an answer from the world.
+/// No simulated plan has this many decisions to make without an answer.
 const IN_A_ROW_MAX: u32 = 20;
-/// From here on a world is calm, and must let every run end.
+/// After this many steps, faults end, and every run must finish.
 const CALM_AFTER: u64 = 300;
 
 impl World {
@@ -98,14 +97,14 @@ impl World {
         }
     }
 
-    /// Lives one run from start to end. Panics with a message when a promise is broken.
-    pub fn live(&mut self) {
+    /// Simulates one run from start to end. Panics if a guarantee is broken.
+    pub fn simulate(&mut self) {
         let inputs = self.inputs();
         let by = self.random.chance(50).then(|| Arc::from("ann"));
         self.offer(Input::Start(Box::new(Start { by, seed: 1, ..Start::with(inputs) })));
         loop {
             self.tally.steps += 1;
-            assert!(self.tally.steps < STEPS_MAX, "the run does not come to an end");
+            assert!(self.tally.steps < STEPS_MAX, "the run does not end");
             self.calm = self.tally.steps > CALM_AFTER || self.trouble == Trouble::OnlyOrder;
             if self.run.outcome().is_some() && !self.reopen() {
                 break;
@@ -149,9 +148,9 @@ impl World {
         }
     }
 
-    /// Hands an input to the run and lives with the answer, unless the journal refuses or fails.
+    /// Sends an input to the run, unless the write fails.
     fn offer(&mut self, input: Input) {
-        // Some inputs are only written down, by a process that does not drive the run.
+        // A process that does not execute the run only records some inputs.
         let may_be_quiet = matches!(
             input,
             Input::Decide { .. } | Input::Pause { .. } | Input::Signal { .. } | Input::Change { .. }
@@ -172,9 +171,9 @@ impl World {
                 self.check_refusal(&input, &refused);
             }
             Ok(answer) => {
-                assert!(waited_for, "a report was taken that nobody waited for: {}", shown(&input));
+                assert!(waited_for, "the run accepted an unexpected report: {}", shown(&input));
                 let word = if quiet { "recorded" } else { "taken" };
-                // Time that changes nothing is not worth a line.
+                // Skip ticks without effect in the log.
                 if input != Input::Tick || !answer.events.is_empty() {
                     self.log.push(format!("{:>9} {word:<8} {}", self.now.0 / 1_000_000, shown(&input)));
                 }
@@ -188,13 +187,13 @@ impl World {
         let again = answer.again;
         let fails = !self.calm && !answer.events.is_empty();
         match self.random.below(100) {
-            // Somebody else wrote first: what is in memory is worth nothing.
+            // Another owner wrote first, so the state in memory is invalid.
             0..=2 if fails => {
                 self.tally.count("fault", "conflict");
                 self.replay();
                 return self.offer(input);
             }
-            // The disk is full for a while: nothing was remembered, the input is kept and tried again.
+            // The disk is full for a while: nothing is stored, and the input is retried.
             3..=5 if fails => {
                 self.tally.count("fault", "failed append");
                 self.replay();
@@ -214,19 +213,19 @@ impl World {
             let forwards = self.journal.last().is_none_or(|last| last.at <= event.at);
             assert!(forwards, "time went backwards: {event:?}");
             self.count(event);
-            self.log.push(format!("{:>9}          -> {}", "", told(event)));
+            self.log.push(format!("{:>9}          -> {}", "", event_line(event)));
             self.view.apply(event).expect(REPLAYS);
         }
-        // Time never goes back behind the last thing that is known to have happened.
-        let heard = self.journal.last().map_or(self.now, |last| last.at);
+        // Time never goes back before the last known event.
+        let last_at = self.journal.last().map_or(self.now, |last| last.at);
         self.journal.extend(answer.events);
         if let Some(oracle) = &mut self.oracle {
-            oracle.accept(self.now.max(heard), heard, &input, quiet);
+            oracle.accept(self.now.max(last_at), last_at, &input, quiet);
         }
         self.taken.push(Taken { now: self.now, input, quiet, journal: self.journal.len() });
         answer.effects.into_iter().for_each(|effect| self.carry_out(effect));
         self.in_a_row = if again { self.in_a_row + 1 } else { 0 };
-        assert!(self.in_a_row < IN_A_ROW_MAX, "the run goes on for ever without the world");
+        assert!(self.in_a_row < IN_A_ROW_MAX, "the run decides forever without input");
         if again {
             self.offer(Input::Tick);
         }
@@ -255,15 +254,15 @@ impl World {
                 self.check_dispatch(&job.key);
                 let noted = job.notes.get("memory").cloned();
                 let expected = self.notes.get(&job.key.path).cloned();
-                assert_eq!(noted, expected, "{} was dispatched with other notes than were made", job.key);
+                assert_eq!(noted, expected, "{} was dispatched with the wrong notes", job.key);
                 self.working.insert(job.key, false);
             }
             Effect::Abort(key) => {
-                if let Some(told) = self.working.get_mut(&key) {
-                    *told = true;
+                if let Some(aborted) = self.working.get_mut(&key) {
+                    *aborted = true;
                 }
             }
-            // Sketches share nothing with other runs.
+            // Sketches use no shared resources.
             Effect::Ask { .. }
             | Effect::Release { .. }
             | Effect::Subscribe(_)
@@ -277,12 +276,12 @@ impl World {
         self.run = replayed.expect(REPLAYS);
     }
 
-    /// The owner dies with everything it had in memory, and so do the jobs it had started.
+    /// The owner dies with its memory and its jobs.
     fn crash(&mut self) {
         self.tally.count("fault", "crash");
         self.log.push("-- crash --".into());
         self.replay();
-        // Some of what was started lives on and reports when nobody waits for it any more.
+        // Some jobs survive and report when no one waits for them.
         let orphans = std::mem::take(&mut self.working).into_keys();
         self.delivered.extend(orphans.map(|job| (job, Outcome::Done(Value::map([("n", Value::Int(1))])))));
         let owed = self.owed();
@@ -293,7 +292,7 @@ impl World {
         }
     }
 
-    /// The jobs that the run still waits for an answer about.
+    /// The jobs whose reports the run waits for.
     fn owed(&self) -> BTreeSet<JobKey> {
         self.run.outstanding().iter().filter_map(Effect::job).cloned().collect()
     }
@@ -301,12 +300,12 @@ impl World {
     fn report(&mut self) {
         let keys: Vec<&JobKey> = self.working.keys().collect();
         let job = (*self.random.pick(&keys)).clone();
-        let told = self.working.remove(&job).unwrap_or(false);
+        let aborted = self.working.remove(&job).unwrap_or(false);
         let number = Value::map([("n", Value::Int(i64::from(job.attempt)))]);
         let failed = |class: &str| Outcome::Failed(Failure::new(class, "it broke"));
         let outcome = match self.random.below(20) {
             _ if self.trouble == Trouble::OnlyOrder => Outcome::Done(Value::map([("n", Value::Int(1))])),
-            _ if told && self.random.chance(80) => Outcome::Cancelled("told to".into()),
+            _ if aborted && self.random.chance(80) => Outcome::Cancelled("told to".into()),
             0..=9 => Outcome::Done(number),
             10..=12 if self.has_rounds(&job.path) => Outcome::Continue(Value::Int(i64::from(job.attempt))),
             10 => Outcome::Done(Value::map([("n", Value::text("not a number"))])),
@@ -329,7 +328,7 @@ impl World {
         self.view.step(path).is_some_and(|step| &*self.view.plan_step(&step).word == "rounds")
     }
 
-    /// A job wants something remembered. Later attempts, deliveries and rounds of the step must be told.
+    /// A job stores a note. Later attempts, deliveries and rounds of the step must receive it.
     fn note(&mut self) {
         let keys: Vec<&JobKey> = self.working.keys().collect();
         if keys.is_empty() {
@@ -340,7 +339,7 @@ impl World {
         self.offer(Input::Noted { job, key: "memory".into(), value });
     }
 
-    /// A report arrives once more, or one from long ago.
+    /// A report arrives again, or much too late.
     fn repeat(&mut self) {
         if self.delivered.is_empty() {
             return;
@@ -376,7 +375,7 @@ impl World {
     fn cancel_somewhere(&mut self) {
         let open = self.view.steps().filter(|(_, step)| match step.phase {
             StepPhase::Settled(_) => false,
-            // To cancel a step that was not called for is refused.
+            // Canceling a dormant step is refused.
             StepPhase::Dormant
             | StepPhase::Pending
             | StepPhase::Queued { .. }
@@ -420,7 +419,7 @@ impl World {
         self.offer(Input::Decide { id, path, decision });
     }
 
-    /// Something is sent to the run, or delivered to a wait for a message.
+    /// Sends a signal to the run, or delivers a message to a wait.
     fn signal(&mut self) {
         let wanted = self
             .view
@@ -438,7 +437,7 @@ impl World {
             true => ("go", None),
             false => ("news", Some(self.random.pick(&waiting).clone())),
         };
-        // A few come twice.
+        // A few arrive twice.
         let id = if self.random.chance(15) { self.signals.saturating_sub(1) } else { self.signals };
         let inner = Value::map([("v", Value::Int(self.random.below(2) as i64))]);
         let value = Value::map([("k", inner)]);
@@ -446,7 +445,7 @@ impl World {
         self.offer(Input::Signal { id, name, by, value, to });
     }
 
-    /// To the next deadline, past it, or only a little; sometimes back.
+    /// Moves to the next deadline, past it, or only a little; sometimes back.
     fn pass_time(&mut self) {
         let micros = 1_000_000 * (1 + self.random.below(40) as i64);
         let next = self.run.next_deadline();
@@ -460,7 +459,7 @@ impl World {
         self.offer(Input::Tick);
     }
 
-    /// A failed run is opened again now and then.
+    /// Sometimes reopens a failed run.
     fn reopen(&mut self) -> bool {
         if self.reopened >= 2 || self.calm || !self.random.chance(50) {
             return false;
@@ -475,7 +474,7 @@ impl World {
         opened && self.run.outcome().is_none()
     }
 
-    // The promises
+    // Guarantees
 
     fn check_always(&self) {
         let replayed = Run::replay(run_id(), self.program.clone(), &self.journal).expect(REPLAYS);
@@ -484,7 +483,7 @@ impl World {
         assert!(self.view == rebuilt, "the folded view differs from the rebuilt one");
         let owed = self.owed();
         for key in &owed {
-            assert!(!self.accepted.contains(key), "{key} was answered and is still owed");
+            assert!(!self.accepted.contains(key), "{key} has reported and is still outstanding");
         }
         for path in self.run.timers() {
             let settled =
@@ -494,11 +493,11 @@ impl World {
         self.check_oracle(&owed);
     }
 
-    /// The interpreter that was written apart comes to the same.
+    /// The independent oracle must reach the same state.
     fn check_oracle(&self, owed: &BTreeSet<JobKey>) {
         let Some(oracle) = &self.oracle else { return };
         let theirs = oracle.jobs();
-        assert_eq!(*owed, theirs, "the run waits for other jobs (left) than it should (right)");
+        assert_eq!(*owed, theirs, "the run waits for jobs (left) other than expected (right)");
         let settled = oracle.settled();
         for (path, step) in self.view.steps() {
             let ours = match step.phase {
@@ -506,19 +505,20 @@ impl World {
                 _ => None,
             };
             let (ours, theirs) = (ours.map(summary), settled.get(path).map(summary));
-            assert_eq!(ours, theirs, "{path} is (left) not what it should be (right)");
+            assert_eq!(ours, theirs, "{path}: found (left), expected (right)");
         }
         let (ours, theirs) = (self.run.outcome().map(summary), oracle.outcome().map(summary));
-        assert_eq!(ours, theirs, "the run ended as (left) and not as it should (right)");
+        assert_eq!(ours, theirs, "the run ended as (left), expected (right)");
     }
 
-    /// Nothing is started under a path that has settled, and no attempt while another one is at work that was not told to
-    /// stop and given the time to do so.
+    /// Nothing starts under a settled path, and no attempt starts while another one is running, unless that one was
+    /// aborted and its grace period is over.
     fn check_dispatch(&self, key: &JobKey) {
         let step = self.view.step(&key.path).expect("a dispatched step is in the view");
         let settled = matches!(step.phase, StepPhase::Settled(_));
         assert!(!settled, "{key} was dispatched after its step had settled");
-        let twice = self.working.iter().any(|(other, told)| other.path == key.path && other != key && !told);
+        let twice =
+            self.working.iter().any(|(other, aborted)| other.path == key.path && other != key && !aborted);
         assert!(!twice, "{key} was dispatched while another attempt of it runs");
     }
 
@@ -553,7 +553,7 @@ impl World {
 
     fn check_end(&self) {
         let owed = self.run.outstanding();
-        assert!(owed.is_empty(), "the run ended and still owes {owed:?}");
+        assert!(owed.is_empty(), "the run ended with outstanding jobs {owed:?}");
         assert_eq!(self.run.next_deadline(), None, "a timer survived the end of the run");
         for (path, step) in self.view.steps() {
             let over = matches!(step.phase, StepPhase::Settled(_) | StepPhase::Dormant);
@@ -570,7 +570,7 @@ impl World {
         }
     }
 
-    /// From every point of the journal on, the same answers lead to the same end.
+    /// Replays the same inputs from every point of the journal, and expects the same end.
     pub fn check_prefixes(&self) {
         for (cut, taken) in self.taken.iter().enumerate() {
             let events = &self.journal[..taken.journal];
@@ -582,11 +582,11 @@ impl World {
                 };
                 assert!(handled.is_ok(), "after a crash {:?} was refused: {:?}", later.input, handled.err());
             }
-            assert!(run == self.run, "going on from event {} led to another end", taken.journal);
+            assert!(run == self.run, "continuing from event {} led to another end", taken.journal);
         }
     }
 
-    /// What became of every step, for runs that must come to the same in any order.
+    /// The outcome of every step, to compare runs with different orders.
     pub fn end(&self) -> BTreeMap<Path, String> {
         let settled = self.view.steps().filter_map(|(path, step)| match &step.phase {
             StepPhase::Settled(outcome) => Some((path.clone(), summary(outcome))),
@@ -600,7 +600,7 @@ pub fn run_id() -> RunId {
     RunId::new("sim").expect("a good name")
 }
 
-/// What an outcome comes to, without the words of messages.
+/// An outcome without its messages.
 pub fn summary(outcome: &Outcome) -> String {
     let json = |value: &Value| value.to_json_text().unwrap_or_default();
     match outcome {
@@ -614,13 +614,11 @@ pub fn summary(outcome: &Outcome) -> String {
     }
 }
 
-/// One line about an input.
 fn shown(input: &Input) -> String {
     format!("{input:?}").chars().take(LINE).collect()
 }
 
-/// One line about an event.
-fn told(event: &Event) -> String {
+fn event_line(event: &Event) -> String {
     serde_json::to_string(event).unwrap_or_default().chars().take(LINE).collect()
 }
 

@@ -1,4 +1,4 @@
-# A dcc approve that is not answered within timeout_secs fails the step; a yes leaves approved behind.
+# A DCC-MCP approval without a decision within timeout_secs fails the step; an approval outputs `approved`.
 --- dcc
 name: asks
 steps:

@@ -1,4 +1,5 @@
-# A block is one thing to those around it: it is done when all inside have settled, and leaves behind what it declares.
+# A block is one step to the steps around it: it is done when all inner steps have settled, and has the outputs it
+# declares.
 ---
 workflow: { id: blocks, name: Blocks }
 error_policy: { default_retry: { max_attempts: 1 } }

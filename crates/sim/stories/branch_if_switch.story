@@ -1,4 +1,5 @@
-# if and switch take one arm; the arm is an output and what is declared may read what is inside. Nothing of the other arm exists.
+# `if` and `switch` take one arm. The arm is an output, and declared outputs can read the steps inside. The other
+# arm has no instances.
 ---
 workflow: { id: arms, name: Arms }
 config:

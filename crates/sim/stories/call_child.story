@@ -1,4 +1,4 @@
-# D36: a call of another workflow is a run of its own: a job that is given the input and tried again like any other.
+# A call of another workflow is a run of its own: a job with input and retries like any other.
 --- dagnats
 {"name": "parent", "steps": [
   {"id": "a", "task": "a"},

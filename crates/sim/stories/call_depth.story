@@ -1,4 +1,5 @@
-# A workflow that calls itself, directly or through others, or that is called more than 16 deep does not start; the call fails.
+# A workflow that calls itself, directly or through others, or more than 16 levels deep, does not start; the call
+# fails.
 ---
 workflow: { id: ring, name: Ring }
 error_policy: { default_retry: { max_attempts: 1 } }

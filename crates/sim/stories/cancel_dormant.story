@@ -1,4 +1,5 @@
-# A handler that was not called for cannot be canceled, nor can a gate that has sent back: both are refused and change nothing.
+# A dormant failure handler cannot be canceled, nor can a gate that has sent steps back: both are refused and change
+# nothing.
 ---
 workflow: { id: dormant, name: Dormant }
 error_policy: { default_retry: { max_attempts: 1 } }

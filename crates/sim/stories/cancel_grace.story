@@ -1,5 +1,5 @@
-# A cancel tells everything to stop; what does not answer within ten seconds is given up, its late report is refused. What is between
-# two attempts, waits or asks is over at once.
+# A cancel aborts all running steps. A step that does not report within ten seconds is abandoned, and its late
+# report is refused. Steps between two attempts, waits and gates end at once.
 ---
 workflow: { id: stop, name: Stop }
 stages:
@@ -13,7 +13,7 @@ start
 fail /b error
 expect /b backoff
 cancel
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 expect /b cancelled
 expect /c cancelled
 expect /d cancelled

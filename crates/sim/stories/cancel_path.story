@@ -1,4 +1,5 @@
-# A cancel of a path stops what is below it only: the step is cancelled, those that need it are skipped, and the rest goes on.
+# Canceling a path stops only the steps below it: the step is canceled, its dependents are skipped, and the rest
+# continues.
 ---
 workflow: { id: stop, name: Stop }
 stages:
@@ -12,7 +13,7 @@ stages:
 ---
 start
 cancel /part
-expect jobs /other /part/a (told to stop)
+expect jobs /other /part/a (aborted)
 stopped /part/a
 expect /part cancelled
 expect /part/b cancelled

@@ -1,4 +1,4 @@
-# D32: compensate_on_cancel undoes what was done when a run is cancelled, after what was under way has stopped.
+# compensate_on_cancel undoes completed steps when a run is canceled, after its running steps have stopped.
 ---
 workflow: { id: pay, name: Pay }
 config: { compensate_on_cancel: true }
@@ -10,7 +10,7 @@ stages:
 start
 done /charge {"r":1}
 cancel
-expect jobs /ship (told to stop)
+expect jobs /ship (aborted)
 stopped /ship
 expect jobs /charge/refund
 expect input /charge/refund 1

@@ -1,4 +1,4 @@
-# D32: a cancel by a person undoes nothing unless the file says compensate_on_cancel.
+# A cancel by a person undoes nothing unless the file sets compensate_on_cancel.
 ---
 workflow: { id: pay, name: Pay }
 error_policy: { on_stage_failure: rollback }

@@ -1,4 +1,4 @@
-# D28: three agent stages of a run at once unless the file says more; other kinds are not counted.
+# At most three agent stages of a run at once unless the file sets another limit; other kinds do not count.
 ---
 workflow: { id: limits, name: Limits }
 stages:

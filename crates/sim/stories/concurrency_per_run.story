@@ -1,5 +1,5 @@
-# concurrency: N bounds the stages of one run; max_steps of dagnats does the same. A stage between two attempts
-# is under way and keeps its place (the documents are silent on this); a sleep takes none.
+# `concurrency: N` limits the stages of one run, and so does max_steps of DagNats. A stage between two attempts
+# keeps its slot; a sleep needs none.
 --- dagnats
 {"name": "limits", "concurrency": {"max_steps": 2}, "steps": [
   {"id": "a", "task": "t", "retry": {"max_attempts": 1, "initial_delay": "10s"}},

@@ -1,4 +1,4 @@
-# D6: an error in a condition or in a required input fails the stage; it never counts as false. It is not tried again.
+# An error in a condition or in a required input fails the stage without a retry; it never counts as false.
 ---
 workflow: { id: wrong, name: Wrong }
 error_policy: { on_stage_failure: continue }

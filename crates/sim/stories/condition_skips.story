@@ -1,5 +1,5 @@
-# D2: what depends on a stage that its own condition skipped may start; what depends on a skipped gate is skipped, and so on down.
-# D3: the outputs of a skipped stage are their defaults, else null.
+# Dependents of a stage that its own condition skipped may start; dependents of a skipped gate are skipped,
+# transitively. The outputs of a skipped stage are their defaults, or null.
 ---
 workflow: { id: skips, name: Skips }
 config:

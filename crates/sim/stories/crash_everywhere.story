@@ -1,4 +1,5 @@
-# A crash in the middle of a loop in a fan-out in a parallel step: every scope goes on where it was, and what was done is not done again.
+# A crash in the middle of a loop in a fan-out in a parallel step: every scope continues where it was, and no
+# completed step runs again.
 ---
 workflow: { id: deep, name: Deep }
 stages:

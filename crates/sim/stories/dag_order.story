@@ -1,4 +1,5 @@
-# D12: batches are a picture. A stage starts when its own dependencies are done, whatever else of the same batch still runs.
+# Batches are only for display. A stage starts when its own dependencies are done, even if other stages of its batch
+# still run.
 ---
 workflow: { id: diamond, name: Diamond }
 stages:

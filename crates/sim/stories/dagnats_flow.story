@@ -1,5 +1,6 @@
-# Who waits for whom says what a step is given: nobody, one, several. skip_if looks at one field; a field that is missing never
-# skips; what was skipped satisfies, and its output is null. The run ends with the outputs of the steps that nobody waits for.
+# The dependencies determine the input of a step: none, one or several. skip_if reads one field; a missing field
+# never skips; a skipped step satisfies its dependents, and its output is null. The run outputs the results of the
+# steps without dependents.
 --- dagnats
 {"name": "flow", "steps": [
   {"id": "a", "task": "a"},

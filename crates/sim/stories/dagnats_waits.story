@@ -1,4 +1,5 @@
-# dagnats: sleep gives null; wait_for_event is done with {"timeout":true} when nothing comes; an approval that is turned down fails.
+# In DagNats, sleep outputs null, wait_for_event outputs {"timeout":true} if no event arrives, and a rejected
+# approval fails.
 --- dagnats
 {"name": "waits", "steps": [
   {"id": "nap", "type": "sleep", "config": {"duration": "10s"}},

@@ -1,4 +1,4 @@
-# D29, D32: the same when the run is out of time; and the time of undoing does not count.
+# compensate_on_cancel also applies when the run times out, and the time for undoing does not count.
 ---
 workflow: { id: pay, name: Pay }
 config: { compensate_on_cancel: true, timeout: 1h }

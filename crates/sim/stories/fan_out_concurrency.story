@@ -1,5 +1,5 @@
-# One frame for each item, at most `concurrency` at once, in order; results are in the order of items; item and index are those of
-# the frame.
+# One frame for each item, at most `concurrency` at once, in order. Results are in the order of items; item and
+# index are those of the frame.
 ---
 workflow: { id: fan, name: Fan }
 stages:

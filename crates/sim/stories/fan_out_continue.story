@@ -1,4 +1,5 @@
-# on_failure: continue goes on; a failed item leaves null in the list, and the run has failures.
+# `on_failure: continue` continues with the other items; a failed item leaves null in the list, and the run has
+# failures.
 ---
 workflow: { id: fan, name: Fan }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -1,4 +1,4 @@
-# A failed item starts no further one; those under way come to their end, then the stage fails with the first failed item in the
+# A failed item starts no further one. Running items finish, then the stage fails with the first failed item in the
 # order of items.
 ---
 workflow: { id: fan, name: Fan }

@@ -1,4 +1,5 @@
-# All combinations of the axes: the names in alphabetical order, the last one varies fastest. The template inherits the retry of the stage.
+# All combinations of the axes: the names in alphabetical order, the last one varies fastest. The template inherits
+# the retry of the stage.
 ---
 workflow: { id: fan, name: Fan }
 stages:

@@ -1,4 +1,4 @@
-# A matrix may have as many combinations as are allowed, and not one more.
+# A matrix may have exactly as many combinations as the limit, and not one more.
 ---
 workflow: { id: fan, name: Fan }
 error_policy: { on_stage_failure: continue }

@@ -1,4 +1,5 @@
-# No items: done with no results. What is no list, or has too many items, is a failure of class `fan_out_source`.
+# Without items, the stage is done with no results. A source that is not a list, or has too many items, is a failure
+# of class `fan_out_source`.
 ---
 workflow: { id: fan, name: Fan }
 error_policy: { on_stage_failure: continue }

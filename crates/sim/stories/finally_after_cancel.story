@@ -1,4 +1,4 @@
-# finally is done also when the run is cancelled: whatever became of the body.
+# `finally` also runs when the run is canceled.
 ---
 workflow: { id: fin, name: Fin }
 stages:

@@ -1,5 +1,5 @@
-# finally follows a stage whatever became of it and may read it; the stage has the outcome of its body, unless finally failed and the
-# body did not.
+# `finally` runs after a stage regardless of its outcome, and can read it. The stage has the outcome of its body,
+# unless only `finally` failed.
 ---
 workflow: { id: fin, name: Fin }
 error_policy: { default_retry: { max_attempts: 1 } }

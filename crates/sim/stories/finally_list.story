@@ -1,4 +1,4 @@
-# finally may be a list of stages that depend on each other; all of them run, also after a failure of the body.
+# `finally` can be a list of stages that depend on each other; all of them run, even after a failure of the body.
 ---
 workflow: { id: fin, name: Fin }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -1,4 +1,5 @@
-# A group that the run continues after is rolled back all the same, before its finally. Only what is inside it is undone.
+# A group with `on_failure: continue` is still rolled back, before its `finally`. Only the steps inside it are
+# undone.
 ---
 workflow: { id: fin, name: Fin }
 error_policy: { on_stage_failure: rollback, default_retry: { max_attempts: 1 } }

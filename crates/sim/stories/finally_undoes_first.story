@@ -1,4 +1,4 @@
-# A guard whose body failed by rollback undoes what was done inside it before finally; nothing of that is undone again.
+# A guard whose body failed with rollback undoes the steps inside it before `finally`; none of them is undone again.
 ---
 workflow: { id: fin, name: Fin }
 error_policy: { on_stage_failure: rollback, default_retry: { max_attempts: 1 } }

@@ -1,4 +1,4 @@
-# An early end as cancelled, inside a fan-out.
+# An early end as canceled, inside a fan-out.
 ---
 workflow: { id: fin, name: Fin }
 stages:

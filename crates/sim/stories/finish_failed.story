@@ -1,4 +1,4 @@
-# An early end as failed; it cannot be opened again.
+# An early end as failed; the run cannot be reopened.
 ---
 workflow: { id: fin, name: Fin }
 stages:

@@ -1,5 +1,4 @@
-# An early end need not give every output that the workflow declares: a required one that it leaves out is null, one with a default
-# has that.
+# An early end need not set every declared output: a missing required one is null, and one with a default has that.
 ---
 workflow: { id: fin, name: Fin }
 stages:

@@ -1,4 +1,5 @@
-# An early end from deep inside: nothing new starts, what runs comes to its end, the run has the result that it says.
+# An early end from a nested step: nothing new starts, running steps finish, and the run has the result of the
+# finish step.
 ---
 workflow: { id: fin, name: Fin }
 stages:

@@ -1,4 +1,4 @@
-# D19: foreach goes through a list, `concurrency` items at once; through nothing for null, and once for anything else.
+# foreach iterates over a list, `concurrency` items at once; over nothing for null, and once for any other value.
 --- dcc
 name: each
 steps:

@@ -1,4 +1,5 @@
-# A gate is done with the decision, who made it, the reason and the option as it is written. Nobody decides twice.
+# A gate outputs the decision, who made it, the reason, and the option as written in the file. A second decision is
+# refused.
 ---
 workflow: { id: gates, name: Gates }
 config: { parameters: { v: { type: string, default: x } } }

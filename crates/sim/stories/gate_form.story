@@ -1,4 +1,5 @@
-# Fields of a form are outputs; those left out have their default; a required one that is missing, a wrong type or choice is refused.
+# Fields of a form are outputs. Missing fields have their default; a missing required field or a wrong type or
+# choice is refused.
 ---
 workflow: { id: gates, name: Gates }
 stages:

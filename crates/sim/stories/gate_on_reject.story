@@ -1,5 +1,5 @@
-# What a no means: skip lets it be done with the choice; retry asks anew; fail is a failure that can be opened again, abort one that
-# cannot.
+# The effect of a rejection: skip completes the gate with the choice, retry asks again, fail is a failure that can
+# be reopened, and abort is one that cannot.
 ---
 workflow: { id: gates, name: Gates }
 stages:

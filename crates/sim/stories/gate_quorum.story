@@ -1,4 +1,5 @@
-# Two of three must agree, each counts once, and who started the run does not count; one no is a no.
+# Two of three must approve, each counts once, and the person who started the run does not count; one rejection is
+# enough.
 ---
 workflow: { id: gates, name: Gates }
 stages:

@@ -1,4 +1,5 @@
-# When its time is up a gate fails with timeout (halt), is turned down (reject), or is done (auto_approve). The time goes on over a crash.
+# After its timeout, a gate fails with timeout (halt), is rejected (reject), or is approved (auto_approve). The
+# timeout survives a crash.
 ---
 workflow: { id: gates, name: Gates }
 config: { timeout: none }

@@ -1,5 +1,5 @@
-# A value in the verdict input decides at once and must be one of the options; the option is kept as it is written. With retry a no
-# empties the input and asks anew; a change of the inputs then answers.
+# A value in the verdict input decides at once and must be one of the options; the output has the option as written
+# in the file. With retry, a rejection empties the input and asks again; a change of the inputs then decides.
 --- speckit
 schema_version: "1.0"
 workflow: {id: gates, name: Gates, version: "1.0.0"}

@@ -1,4 +1,4 @@
-# A verdict that is none of the options fails the gate.
+# A verdict that is not one of the options fails the gate.
 --- speckit
 schema_version: "1.0"
 workflow: {id: gates, name: Gates, version: "1.0.0"}

@@ -1,4 +1,4 @@
-# D15: `on_failure` hands the failure over, and then nothing is undone although there is something that could be.
+# `on_failure` hands the failure to another step, and then nothing is undone, even if something could be.
 --- dagnats
 {"name": "rescue", "steps": [
   {"id": "book", "task": "book", "compensate": "unbook"},

@@ -1,4 +1,4 @@
-# A step that only takes over never runs when nothing fails, and keeps nobody waiting.
+# A step that only handles failures never runs when nothing fails, and no step waits for it.
 ---
 workflow: { id: rescue, name: Rescue }
 stages:

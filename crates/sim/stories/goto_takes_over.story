@@ -1,5 +1,5 @@
-# The target of a goto runs as a part of the step that failed and may read why. Then neither the list nor the run has failed, what
-# waited for the step is skipped, and what waits for others goes on.
+# The target of a goto runs as a part of the failed step and can read the failure. Then neither the list nor the run
+# has failed, dependents of the step are skipped, and other steps continue.
 ---
 workflow: { id: rescue, name: Rescue }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -1,4 +1,4 @@
-# D30: when the step that takes over fails itself, the run is over as `compensate_failed`; nothing else is undone.
+# If the step that handles a failure fails itself, the run ends as `compensate_failed`; nothing else is undone.
 --- dagnats
 {"name": "rescue", "steps": [
   {"id": "book", "task": "book", "compensate": "unbook"},

@@ -1,4 +1,4 @@
-# D4, D5: a failure halts: nothing new starts, what runs comes to its end, the rest is cancelled; the run has failed.
+# A failure halts: nothing new starts, running steps finish, the rest is canceled, and the run has failed.
 ---
 workflow: { id: halts, name: Halts }
 error_policy: { default_retry: { max_attempts: 1 } }

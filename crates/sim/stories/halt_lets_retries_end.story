@@ -1,4 +1,4 @@
-# D5: the attempts that follow an attempt under way belong to it: a halt lets them come to their end too.
+# Retries belong to a running attempt, so a halt also lets them finish.
 ---
 workflow: { id: halts, name: Halts }
 stages:

@@ -1,5 +1,5 @@
-# D41: retry and idempotency of a dcc scope are inherited by the tool steps inside that state none; an inherited key has the id of
-# the step at its end, so two steps do not share a result.
+# The tool steps inside a DCC-MCP scope inherit its retry and idempotency if they have none. An inherited key ends
+# with the id of the step, so two steps do not share a result.
 --- dcc
 name: inherited
 steps:
@@ -21,7 +21,7 @@ done /each[0]/import {"n":1}
 expect delays /each[0]/import 1s 2s
 expect jobs /each[0]/check
 done /each[0]/check {}
-# The second row has the key of the first: both are taken over.
+# The second row has the key of the first, so it uses both results.
 expect /each[1]/import done {"n":1}
 expect /each[1]/check done {}
 expect jobs /each[2]/import

@@ -1,4 +1,4 @@
-# Inputs are held against their types before anything is called, and the stage is given all of them by name.
+# Inputs are checked against their types before anything is called, and the stage receives all of them by name.
 ---
 workflow: { id: inputs, name: Inputs }
 stages:

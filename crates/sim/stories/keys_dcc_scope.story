@@ -1,4 +1,4 @@
-# D35: the word `workflow` of dcc means this run.
+# The scope `workflow` in DCC-MCP means this run.
 --- dcc
 name: keys
 steps:

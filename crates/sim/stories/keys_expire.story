@@ -1,5 +1,5 @@
-# D35: one whose key was done takes the outcome over at once, within the time to live that was given by who did it; after that it
-# is done anew.
+# A step whose key has a result uses it at once, within the time to live that the owner set; after that, it does the
+# work again.
 ---
 workflow: { id: keys, name: Keys }
 config: { timeout: none }

@@ -1,5 +1,5 @@
-# D35: a step whose key is held by one under way waits for it and takes over its outcome; if that one does not succeed, the first that
-# waits does the work itself. The id of the step and its task are not part of the key.
+# A step whose key belongs to a running step waits for it and uses its result; if that one does not succeed, the
+# first waiting step does the work itself. The id of the step and its task are not part of the key.
 ---
 workflow: { id: keys, name: Keys }
 error_policy: { on_stage_failure: continue, default_retry: { max_attempts: 1 } }

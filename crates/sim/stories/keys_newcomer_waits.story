@@ -1,4 +1,4 @@
-# One that has waited for a key comes before a newcomer, even if that is the first of the two in the file.
+# A step that has waited for a key comes before a new one, even if the new one is first in the file.
 ---
 workflow: { id: keys, name: Keys }
 error_policy: { on_stage_failure: continue, default_retry: { max_attempts: 1 } }

@@ -1,4 +1,4 @@
-# A step that does not fit into a budget fails with budget_exceeded and is not retried; a lost call asks again.
+# A step that exceeds a budget fails with budget_exceeded and is not retried; a lost call asks again.
 ---
 workflow: { id: wf, name: Wf }
 config: { budget: { tokens: 100 } }

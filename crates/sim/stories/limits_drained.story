@@ -1,4 +1,5 @@
-# What has only asked has not begun: when its scope is drained it is cancelled, and what it is granted then is not taken.
+# A step that has only asked for a slot has not begun: when its scope drains, it is canceled, and a later grant is
+# refused.
 ---
 workflow: { id: wf, name: Wf }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -1,4 +1,4 @@
-# A key of global scope that another run has done is taken over; one that nobody has is done here.
+# A global key with a result of another run provides that result; otherwise this run does the work.
 --- dcc
 name: export
 steps:

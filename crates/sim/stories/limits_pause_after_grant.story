@@ -1,4 +1,4 @@
-# What is granted while the run is paused is handed out when it goes on.
+# A step that is granted its slot while the run is paused is dispatched when the run resumes.
 ---
 workflow: { id: wf, name: Wf }
 stages:

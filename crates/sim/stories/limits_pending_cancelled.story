@@ -1,4 +1,4 @@
-# A run that has not been let in is cancelled like any other, and what is granted afterwards is not taken.
+# A run that waits for admission can be canceled like any other, and a later grant is refused.
 --- dagnats
 {"name": "wf", "version": "1", "timeout": "1m", "concurrency": {"max_runs": 1},
  "steps": [{"id": "a", "task": "t", "type": "normal"}]}

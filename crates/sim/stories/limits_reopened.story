@@ -1,4 +1,4 @@
-# A run that is opened again has to be let in again.
+# A reopened run must be admitted again.
 --- dagnats
 {"name": "wf", "version": "1", "concurrency": {"max_runs": 2}, "steps": [{"id": "a", "task": "t", "type": "normal"}]}
 ---

@@ -1,4 +1,4 @@
-# A singleton that is taken cancels the run that came second.
+# A taken singleton cancels the second run.
 --- dagnats
 {"name": "wf", "version": "1", "singleton": {"mode": "skip", "key": "k"},
  "steps": [{"id": "a", "task": "t", "type": "normal"}]}

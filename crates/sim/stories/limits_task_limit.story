@@ -1,4 +1,4 @@
-# Attempts that share a limit ask for each attempt anew; their time counts from when they are handed out.
+# Attempts that share a limit ask again for each attempt; their timeout starts when they are dispatched.
 ---
 workflow: { id: wf, name: Wf }
 config: { timeout: none }
@@ -26,7 +26,7 @@ crash
 expect jobs /a (asks for task:paint)
 grant /a
 wait 1m
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 stopped /a
 expect /a failed timeout took longer than 1m
 expect run failed

@@ -1,4 +1,4 @@
-# A failure inside a round that is continued from does not end the round: until reads the status.
+# A failure with `continue` inside a round does not end the round: `until` reads the status.
 ---
 workflow: { id: loops, name: Loops }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -1,4 +1,4 @@
-# The delay between two rounds is durable: a crash in it neither shortens nor lengthens it.
+# A crash during the delay between two rounds neither shortens nor lengthens it.
 ---
 workflow: { id: loops, name: Loops }
 stages:

@@ -1,4 +1,5 @@
-# A round that failed ends the loop; the loop fails with what failed. A condition that cannot be evaluated fails it too (D6).
+# A failed round ends the loop, which fails with the same failure. A condition that cannot be evaluated fails it,
+# too.
 ---
 workflow: { id: loops, name: Loops }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -1,4 +1,5 @@
-# until stops once it holds, do_while goes on while it holds; both are asked after each round. A round may read what is in it only.
+# `until` stops once it is true, `do_while` continues while it is true; both are evaluated after each round. A round
+# can read only the steps in it.
 ---
 workflow: { id: loops, name: Loops }
 stages:

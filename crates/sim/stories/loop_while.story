@@ -1,4 +1,5 @@
-# while asks before each round, the first included; after `max` rounds the loop is done whatever the condition says, and says so.
+# `while` is evaluated before each round, including the first. After `max` rounds, the loop is done regardless of
+# the condition, and outputs that it is exhausted.
 ---
 workflow: { id: loops, name: Loops }
 stages:

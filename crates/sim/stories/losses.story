@@ -1,5 +1,5 @@
-# Losses use up no attempt: the same attempt is delivered again, five times in all; then it has failed with class `lost`, and the
-# next attempt follows as after any failure. A report about an older delivery is refused.
+# A loss does not count as an attempt: the same attempt is delivered up to five times. Then it fails with class
+# `lost`, and the next attempt follows as after any failure. A report of an older delivery is refused.
 ---
 workflow: { id: losses, name: Losses }
 error_policy: { default_retry: { max_attempts: 2, initial_interval: 1s } }

@@ -1,4 +1,5 @@
-# A dagnats map: one task for each element, each tried again by itself; an empty list is an empty list; the results are a list.
+# A DagNats map: one task for each element, each retried by itself; an empty list gives an empty list; the results
+# are a list.
 --- dagnats
 {"name": "mapped", "steps": [
   {"id": "list", "task": "list"},

@@ -1,4 +1,4 @@
-# A map of nothing is done with []; too many elements are a failure.
+# A map over nothing is done with []; too many elements are a failure.
 --- dagnats
 {"name": "mapped", "steps": [
   {"id": "list", "task": "list"},

@@ -1,4 +1,4 @@
-# Notes of a step are there for every later delivery, attempt and round of it, and for no other step.
+# Every later delivery, attempt and round of a step receives its notes, and no other step does.
 ---
 workflow: { id: notes, name: Notes }
 stages:

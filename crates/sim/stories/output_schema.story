@@ -1,4 +1,4 @@
-# D18: output_schema is enforced; input_schema is checked when the run is started.
+# output_schema is enforced; input_schema is checked when the run starts.
 --- dagnats
 {"name": "schemas", "input_schema": {"type": "object", "required": ["n"]}, "output_schema": {"type": "object", "required": ["r"]}, "steps": [{"id": "a", "task": "a"}]}
 ---

@@ -1,5 +1,5 @@
-# Declared outputs: defaults for what is left out, types are held, a violation is a failed attempt that is tried again. The outputs of
-# the run are held against theirs.
+# Declared outputs have defaults and types; a violation is a failed attempt that is retried. The outputs of the run
+# are checked as well.
 ---
 workflow: { id: out, name: Out }
 error_policy: { default_retry: { max_attempts: 2, initial_interval: 1s } }

@@ -1,4 +1,4 @@
-# An output of the run that breaks its type makes the run fail.
+# An output of the run with a wrong type fails the run.
 ---
 workflow: { id: out, name: Out }
 stages: [{ id: a, type: task, task: t }]

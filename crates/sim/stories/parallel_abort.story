@@ -1,4 +1,4 @@
-# D34: abort cancels the siblings, then the step fails with the branch that failed.
+# `abort` cancels the siblings, then the step fails with the branch that failed.
 --- dcc
 name: branches
 steps:
@@ -12,7 +12,7 @@ steps:
 ---
 start
 fail /checks/b error "b broke"
-expect jobs /checks/a (told to stop)
+expect jobs /checks/a (aborted)
 expect run running
 stopped /checks/a
 expect /checks/a cancelled

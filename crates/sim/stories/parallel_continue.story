@@ -1,4 +1,4 @@
-# D34: continue: the step is completed, branch_results are as they were, the run goes on.
+# `continue` completes the step with its branch_results, and the run continues.
 --- dcc
 name: branches
 steps:

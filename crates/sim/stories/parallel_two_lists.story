@@ -1,4 +1,4 @@
-# D19: two branches of several steps each. Both are implicit blocks and must have paths of their own. HANGS the engine as it is.
+# Two branches of several steps each. Both are implicit blocks and must have different paths.
 --- dcc
 name: branches
 steps:

@@ -1,5 +1,5 @@
-# D34: without a word about failures all branches come to their end; then the step fails with the first failed branch in the order of the
-# file. D19: a branch of several steps runs them one after the other.
+# Without a failure policy, all branches finish; then the step fails with the first failed branch in file order. A
+# branch of several steps runs them one after the other.
 --- dcc
 name: branches
 steps:

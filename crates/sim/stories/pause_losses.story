@@ -1,4 +1,4 @@
-# D33: to deliver a lost attempt again is to start something: it waits while the run is paused. A cancel ends a pause.
+# Delivering a lost attempt again counts as starting it, so it waits while the run is paused. A cancel ends a pause.
 ---
 workflow: { id: pauses, name: Pauses }
 stages:

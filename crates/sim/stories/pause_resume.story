@@ -1,4 +1,4 @@
-# D33: in a pause nothing new is handed out, what runs finishes, and deadlines that fall due act once the run goes on.
+# During a pause, nothing new is dispatched, running steps finish, and due timers fire when the run resumes.
 ---
 workflow: { id: pauses, name: Pauses }
 config: { timeout: none }

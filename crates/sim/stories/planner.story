@@ -1,5 +1,6 @@
-# A planner adds steps beside itself. One that depends on none of them is given the planner's value, one that depends on one its value,
-# on several an object by id. What waited for the planner does not wait for what it added.
+# A planner adds steps next to itself. An added step receives the planner's value if it has no dependencies, the
+# value of its only dependency, or an object of values by id. Dependents of the planner do not wait for the added
+# steps.
 --- dagnats
 {"name": "plans", "steps": [
   {"id": "plan", "type": "planner", "task": "plan", "config": {"max_steps": 4, "max_depth": 3, "allowed_tasks": ["dig", "fill"]}},

@@ -1,4 +1,5 @@
-# A bad answer of a planner is a failure of class contract_violation: an unknown task, too many steps, too deep a chain, a circle.
+# An invalid answer of a planner is a failure of class contract_violation: an unknown task, too many steps, too deep
+# a chain, or a cycle.
 ---
 workflow: { id: plans, name: Plans }
 error_policy: { on_stage_failure: continue, default_retry: { max_attempts: 1 } }

@@ -1,5 +1,5 @@
-# A failed leaf in a loop in a fan-out is open again, with new attempts; everything else that is settled stays and is not done again. New
-# inputs hold for what has not been evaluated yet.
+# A failed leaf in a loop in a fan-out is reopened with new attempts; everything else that has settled stays and
+# does not run again. New inputs apply to expressions that have not been evaluated yet.
 ---
 workflow: { id: again, name: Again }
 config: { parameters: { v: { type: integer, default: 1 } } }

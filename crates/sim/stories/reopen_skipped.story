@@ -1,4 +1,4 @@
-# What was skipped because of the failure, and what was cancelled because of it, is open again too; what a condition skipped stays.
+# Steps skipped or canceled because of the failure are reopened as well; steps skipped by a condition stay skipped.
 ---
 workflow: { id: again, name: Again }
 error_policy: { default_retry: { max_attempts: 1 } }

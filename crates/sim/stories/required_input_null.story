@@ -1,4 +1,5 @@
-# D11: a required input that is null fails the stage with `contract_violation` before anything is called; an optional one is null.
+# A required input that is null fails the stage with `contract_violation` before anything is called; an optional one
+# is null.
 ---
 workflow: { id: inputs, name: Inputs }
 stages:

@@ -1,4 +1,5 @@
-# D16: dagnats' max_attempts counts what follows the first try; 0 switches retries off. D38: attempts are counted from 1.
+# max_attempts in DagNats counts the retries after the first attempt; 0 disables retries. Attempts are numbered from
+# 1.
 --- dagnats
 {"name": "again", "default_retry": {"max_attempts": 2, "initial_delay": "1s", "strategy": "linear"}, "steps": [
   {"id": "a", "task": "a"},

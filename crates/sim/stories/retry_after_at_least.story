@@ -1,4 +1,5 @@
-# A failure that says how long to wait makes the delay longer, never shorter (house default); a mapping takes its place, within bounds.
+# A failure with a delay of its own makes the retry delay longer, never shorter (the default of the native dialect);
+# a mapping replaces it, within bounds.
 ---
 workflow: { id: after, name: After }
 error_policy: { on_stage_failure: continue }

@@ -1,4 +1,4 @@
-# Which classes are tried again: those named, those not excluded, and never the ones that trying again cannot help.
+# Which classes are retried: those named, those not excluded, and never those for which a retry cannot help.
 ---
 workflow: { id: classes, name: Classes }
 error_policy:

@@ -1,5 +1,5 @@
-# Delays are fixed, linear or exponential, bounded below and above. Between two attempts nothing is outstanding, and a crash changes
-# nothing about when the next one comes.
+# Delays are fixed, linear or exponential, with lower and upper bounds. Between two attempts nothing is outstanding,
+# and a crash does not change the time of the next one.
 ---
 workflow: { id: delays, name: Delays }
 error_policy: { on_stage_failure: continue }

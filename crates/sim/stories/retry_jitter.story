@@ -1,4 +1,5 @@
-# Jitter changes a delay by a share of it: above it, or around it. It is drawn from the seed of the run, so that a replay agrees.
+# Jitter changes a delay by a share of it: above it, or around it. It is drawn from the seed of the run, so that a
+# replay agrees.
 ---
 workflow: { id: jitter, name: Jitter }
 error_policy: { on_stage_failure: continue, default_retry: { max_attempts: 3, backoff: fixed, initial_interval: 100s, jitter: 0.2 } }

@@ -1,4 +1,5 @@
-# A failure that a dagnats worker calls non_retriable is not tried again; one that says how long to wait has that in place of the delay.
+# A non_retriable failure of a DagNats worker is not retried; a failure with a delay of its own replaces the retry
+# delay.
 --- dagnats
 {"name": "again", "steps": [
   {"id": "a", "task": "a", "retry": {"max_attempts": 5, "initial_delay": "10s", "strategy": "exponential", "multiplier": 3, "max_delay": "25s"}}

@@ -1,4 +1,5 @@
-# D17: the value of a continue is the next round's input, the delay between rounds is durable, and each round has its own attempts.
+# The value of a continue is the input of the next round, the delay between rounds is durable, and each round has
+# its own attempts.
 --- dagnats
 {"name": "loops", "steps": [
   {"id": "a", "type": "agent_loop", "task": "think", "config": {"max_iterations": 3, "loop_delay": "10s", "budget_warn_at": 1, "budget_force_at": 2},

@@ -1,4 +1,4 @@
-# D17: the last allowed round must come to an end; a continue then is a failure of class `error` that is not tried again.
+# The last allowed round must finish; a continue is then a failure of class `error` that is not retried.
 --- dagnats
 {"name": "loops", "steps": [
   {"id": "a", "type": "agent_loop", "task": "think", "config": {"max_iterations": 2}, "retry": {"max_attempts": 5, "initial_delay": "1s"}}

@@ -1,4 +1,4 @@
-# A continue of a task that has no rounds is a failure of class contract_violation.
+# A continue of a task without rounds is a failure of class contract_violation.
 ---
 workflow: { id: rounds, name: Rounds }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -1,4 +1,5 @@
-# The time of all rounds is counted from the first start and bounds the round under way like a timeout; it is never tried again.
+# The time for all rounds starts with the first round and limits the current round like a timeout; its failure is
+# never retried.
 ---
 workflow: { id: rounds, name: Rounds }
 error_policy: { on_stage_failure: continue, default_retry: { max_attempts: 3, initial_interval: 1s } }
@@ -14,7 +15,7 @@ continue /a 2
 wait 20s
 expect round /a 2 warn force
 wait 20s
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 done /a 3
 expect /a failed timeout
 expect run done

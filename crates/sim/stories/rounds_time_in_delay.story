@@ -1,4 +1,4 @@
-# The time of all rounds is up between two rounds: no further round is started. (The documents are silent; the natural rule.)
+# If the time for all rounds ends between two rounds, no further round starts.
 ---
 workflow: { id: rounds, name: Rounds }
 config: { timeout: none }

@@ -1,5 +1,5 @@
-# D10, D18, D29: a run past its deadline ends by itself: everything is told to stop, and it fails with timeout. Time at gates and in a
-# pause does not count.
+# A run that times out ends by itself: all running steps are aborted, and the run fails with timeout. Time at gates
+# and in a pause does not count.
 ---
 workflow: { id: times, name: Times }
 config: { timeout: 1h }
@@ -21,7 +21,7 @@ resume
 wait 39m
 expect jobs /b
 wait 1m
-expect jobs /b (told to stop)
+expect jobs /b (aborted)
 expect /c cancelled
 done /b {}
 expect run failed timeout

@@ -1,4 +1,4 @@
-# A run whose time is up ends with the next tick, not with whatever else comes first, and not while it is paused.
+# A run that has timed out ends with the next tick, not with another input, and not while it is paused.
 ---
 workflow: { id: times, name: Times }
 config: { timeout: 1h }
@@ -16,6 +16,6 @@ expect jobs /b
 resume
 expect jobs /b
 tick
-expect jobs /b (told to stop)
+expect jobs /b (aborted)
 stopped /b
 expect run failed timeout

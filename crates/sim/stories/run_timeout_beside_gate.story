@@ -1,4 +1,4 @@
-# D10: the clock of the run goes on while anything but a gate is at work, even if a gate waits too.
+# The timeout of the run counts while anything other than a gate is open, even if a gate waits, too.
 ---
 workflow: { id: times, name: Times }
 config: { timeout: 1h }
@@ -8,7 +8,7 @@ stages:
 ---
 start
 wait 1h
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 expect /ask cancelled
 wait 10s
 expect abandoned /a

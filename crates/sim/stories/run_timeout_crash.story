@@ -1,4 +1,4 @@
-# The time while nobody drove the run does not count; what was used up to when it was last heard of does.
+# The time without an owner does not count toward the timeout; the time until the last event does.
 ---
 workflow: { id: times, name: Times }
 config: { timeout: 1h }
@@ -12,6 +12,6 @@ crash
 wait 19m
 expect jobs /a
 wait 1m
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 stopped /a
 expect run failed timeout

@@ -1,4 +1,4 @@
-# What falls due in the same instant as the end of the run is too late.
+# A timer for the same instant as the timeout of the run is too late.
 ---
 workflow: { id: times, name: Times }
 config: { timeout: 1h }

@@ -1,4 +1,5 @@
-# A gate stops the time of the run only as long as there is some left: a run that comes to a gate in its last instant is over.
+# A gate suspends the timeout of the run only while time is left: a run that reaches a gate in its last instant is
+# over.
 ---
 workflow: { id: times, name: Times }
 config: { timeout: 1h }

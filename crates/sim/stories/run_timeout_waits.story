@@ -1,4 +1,4 @@
-# D10: only gates and pauses stop the clock of the run: a wait for time or a signal counts.
+# Only gates and pauses suspend the timeout of the run: a wait for time or a signal counts.
 ---
 workflow: { id: times, name: Times }
 config: { timeout: 1h }

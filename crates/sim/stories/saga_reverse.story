@@ -1,5 +1,5 @@
-# D15, D31: what was done is undone strictly in reverse order of completion; a compensation that fails does not keep the rest
-# from running, and the run ends as partly undone.
+# Completed steps are undone strictly in reverse order of completion. A failed compensation does not stop the
+# others, and the run ends as partly undone.
 --- dagnats
 {"name": "trip", "steps": [
   {"id": "flight", "task": "book.flight", "compensate": "no-flight"},

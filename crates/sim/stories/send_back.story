@@ -1,4 +1,4 @@
-# A no at a gate sends the work back to an earlier step, with the comment, a bounded number of times.
+# A rejection at a gate sends the work back to an earlier step, with the comment, a limited number of times.
 ---
 workflow: { id: review, name: Review }
 stages:

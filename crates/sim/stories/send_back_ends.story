@@ -1,4 +1,5 @@
-# A gate sends the work back at most `max` times; then a no is a failure. Losses, crashes and other failures on the way do not count.
+# A gate sends the work back at most `max` times; then a rejection is a failure. Losses, crashes and other failures
+# do not count.
 ---
 workflow: { id: review, name: Review }
 stages:

@@ -1,4 +1,5 @@
-# D4: skip_dependents skips what depends on the failure, directly or not, and goes on with the rest; the run has failed.
+# skip_dependents skips direct and indirect dependents of the failure and continues with the rest; the run has
+# failed.
 ---
 workflow: { id: rest, name: Rest }
 error_policy: { default_retry: { max_attempts: 1 } }

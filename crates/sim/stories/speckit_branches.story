@@ -1,5 +1,5 @@
-# if and switch of Spec Kit: cases compare texts, a condition follows Python, continue_on_error goes on after the step itself, and what
-# was not run is null.
+# `if` and `switch` of Spec Kit: cases compare texts, a condition follows Python, continue_on_error continues after
+# the step itself, and steps that did not run are null.
 --- speckit
 schema_version: "1.0"
 workflow: {id: arms, name: Arms, version: "1.0.0"}

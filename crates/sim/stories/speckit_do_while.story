@@ -1,4 +1,4 @@
-# do-while asks after each round; reaching max_iterations is no failure.
+# do-while is evaluated after each round; reaching max_iterations is not a failure.
 --- speckit
 schema_version: "1.0"
 workflow: {id: loops, name: Loops, version: "1.0.0"}

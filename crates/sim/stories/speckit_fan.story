@@ -1,4 +1,5 @@
-# A fan-out works on max_concurrency items at once and lets the next begin when the first of them is done; inner results are private; a fan-in puts what is there side by side.
+# A fan-out runs max_concurrency items at once and starts the next when the first of them is done. Inner results are
+# private; a fan-in collects the available results.
 --- speckit
 schema_version: "1.0"
 workflow: {id: fan, name: Fan, version: "1.0.0"}

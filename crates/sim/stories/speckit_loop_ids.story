@@ -1,5 +1,5 @@
-# D25: in a loop the plain id of a step is refreshed by every round. The loop
-# leaves behind what Spec Kit leaves behind, as it was on entry.
+# In a loop, every round updates the plain id of a step. The result of the loop is that of Spec Kit, as it was on
+# entry.
 --- speckit
 schema_version: "1.0"
 workflow: {id: loops, name: Loops, version: "1.0.0"}

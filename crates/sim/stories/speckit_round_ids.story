@@ -1,4 +1,5 @@
-# D25: `loop:step:N` names a round from the second on in the visible map, beside the plain id that every round refreshes.
+# `loop:step:N` names a round from the second on in the visible map, next to the plain id, which every round
+# updates.
 --- speckit
 schema_version: "1.0"
 workflow: {id: loops, name: Loops, version: "1.0.0"}

@@ -1,5 +1,5 @@
-# A switch leaves behind the value of its expression as it is (expression_value, raw), and the case that was taken as text; no
-# case and no default is `__default__`. See /work/shared/dialects/spec-kit.md 1.3 and cases/speckit/if-switch/expected.json.
+# A switch outputs the raw value of its expression (expression_value) and the taken case as text; without a matching
+# case and a default, that is `__default__`.
 --- speckit
 schema_version: "1.0"
 workflow: {id: arms, name: Arms, version: "1.0.0"}

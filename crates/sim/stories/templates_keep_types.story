@@ -1,5 +1,5 @@
-# D9: exactly one expression keeps the type of its value; with text around it the result is text: null is empty, lists and objects are
-# compact JSON.
+# A single expression keeps the type of its value. With text around it, the result is text: null is empty, lists and
+# objects are compact JSON.
 ---
 workflow: { id: shapes, name: Shapes }
 stages:

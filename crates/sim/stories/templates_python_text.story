@@ -1,4 +1,4 @@
-# D9: Spec Kit keeps the text forms of Python.
+# Spec Kit uses the text forms of Python.
 --- speckit
 schema_version: "1.0"
 workflow: {id: shapes, name: Shapes, version: "1.0.0"}

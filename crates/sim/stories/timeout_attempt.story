@@ -1,5 +1,5 @@
-# A timeout bounds one attempt: it is told to stop, and whatever it reports then is a failure of class timeout, which is tried again.
-# When it has not answered within ten seconds it is given up, and its late report is refused.
+# A timeout limits one attempt: it is aborted, and its report is then a failure of class timeout, which is retried.
+# If it does not report within ten seconds, it is abandoned, and its late report is refused.
 ---
 workflow: { id: times, name: Times }
 stages:
@@ -7,15 +7,15 @@ stages:
 ---
 start
 wait 1m
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 done /a "finished after all"
 expect /a backoff
 wait 5s
 expect attempts /a 2
 wait 1m
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 wait 9s
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 wait 1s
 refused done /a "too late"
 expect /a backoff

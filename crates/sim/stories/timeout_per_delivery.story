@@ -1,4 +1,4 @@
-# The time of an attempt starts anew with each delivery: what was lost did not use it up.
+# The timeout of an attempt starts again with each delivery.
 ---
 workflow: { id: times, name: Times }
 stages:
@@ -10,6 +10,6 @@ crash
 wait 50s
 expect jobs /a
 wait 10s
-expect jobs /a (told to stop)
+expect jobs /a (aborted)
 stopped /a
 expect run failed timeout

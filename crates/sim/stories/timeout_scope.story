@@ -1,5 +1,5 @@
-# The timeout of a scope bounds the whole: everything inside is told to stop, what has not started is cancelled, and the scope
-# fails with timeout. Nothing outside is touched.
+# The timeout of a scope limits all of it: running steps inside are aborted, others are canceled, and the scope
+# fails with timeout. Steps outside are not affected.
 ---
 workflow: { id: times, name: Times }
 stages:
@@ -17,7 +17,7 @@ stages:
 start
 done /all/each[0]/c {}
 wait 1m
-expect jobs /all/a (told to stop) /all/each[1]/c (told to stop) /other
+expect jobs /all/a (aborted) /all/each[1]/c (aborted) /other
 expect /all/b cancelled
 fail /all/a error
 stopped /all/each[1]/c

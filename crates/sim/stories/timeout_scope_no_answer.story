@@ -1,4 +1,4 @@
-# D41: timeout_secs of a dcc scope bounds the whole. What does not answer within ten seconds is given up.
+# timeout_secs of a DCC-MCP scope limits all of it. A step that does not report within ten seconds is abandoned.
 --- dcc
 name: bounded
 steps:
@@ -12,7 +12,7 @@ start {"rows":[1,2]}
 wait 30s
 done /each[0]/work {}
 wait 30s
-expect jobs /each[1]/work (told to stop)
+expect jobs /each[1]/work (aborted)
 wait 10s
 expect abandoned /each[1]/work
 expect /each failed timeout

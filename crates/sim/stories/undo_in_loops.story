@@ -1,4 +1,4 @@
-# Each round and each item that was done is undone by itself, the last first.
+# Each completed round and item is undone by itself, the last one first.
 ---
 workflow: { id: pay, name: Pay }
 error_policy: { on_stage_failure: rollback, default_retry: { max_attempts: 1 } }

@@ -1,4 +1,4 @@
-# A compensation that is a list of stages: all of them run, in their order.
+# A compensation can be a list of stages: all of them run, in order.
 ---
 workflow: { id: pay, name: Pay }
 error_policy: { on_stage_failure: rollback, default_retry: { max_attempts: 1 } }

@@ -1,5 +1,5 @@
-# A step that ends as lost may have had its effect: a rollback compensates it, and the compensation can read that this is
-# uncertain. A delivery that no executor has started does not count as a loss.
+# A step that ends as lost may have taken effect: a rollback compensates it, and the compensation can read that this
+# is uncertain. A delivery that no executor started does not count as a loss.
 ---
 workflow: { id: pay, name: Pay }
 error_policy: { on_stage_failure: rollback, default_retry: { max_attempts: 1 } }

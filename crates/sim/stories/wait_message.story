@@ -1,4 +1,5 @@
-# D37: a message is published to nobody in particular: one that nobody waited for is gone, and only one that is delivered counts.
+# A message is published without a recipient: if no step waits for it, it is dropped, and only a delivered one
+# counts.
 ---
 workflow: { id: waits, name: Waits }
 stages:

@@ -1,5 +1,5 @@
-# D37: a signal sent to the run before its wait is kept, and the first wait takes it; each is taken once; one that does not match is left
-# for another; the same one sent again changes nothing.
+# A signal to the run that arrives before its wait is stored, and the first matching wait takes it, once. A signal
+# that does not match is left for another wait; a repeated signal changes nothing.
 ---
 workflow: { id: waits, name: Waits }
 stages:

@@ -1,4 +1,4 @@
-# A signal that is sent again with the same id is the same signal: it answers one wait only.
+# A repeated signal with the same id is the same signal: it answers only one wait.
 ---
 workflow: { id: waits, name: Waits }
 stages:

@@ -1,5 +1,5 @@
-# Waits for a length of time, an instant and a cron pattern are durable and act when the time has come, also after a crash; 0s and an
-# instant in the past are over at once.
+# Waits for a duration, an instant and a cron pattern are durable and end on time, also after a crash; 0s and an
+# instant in the past end at once.
 ---
 workflow: { id: waits, name: Waits }
 config: { timeout: none, parameters: { when: { type: string } } }

@@ -1,4 +1,4 @@
-# When nothing comes in time a wait fails with timeout, or is done with the value that was given for that.
+# Without a signal in time, a wait fails with timeout, or is done with the value given for that case.
 ---
 workflow: { id: waits, name: Waits }
 config: { timeout: none }

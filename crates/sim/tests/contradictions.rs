@@ -1,11 +1,12 @@
-//! A journal that contradicts itself is an error, whatever the event: nothing is skipped, and no gate is passed because of it.
+//! A journal that contradicts itself is an error for every event: none is skipped, and no gate passes because of it.
 
 use std::sync::Arc;
 use windlass_engine::{Effect, Event, Input, Outcome, Program, Run, RunId, Start, Timestamp};
 use windlass_ir::Value;
 use windlass_sim::story::plan_of;
 
-/// `a` is done, `ask` waits for a decision and `z` for `ask`; `work` and `nap` are under way, `rescue` is dormant.
+/// `a` is done, `ask` waits for a decision, `z` waits for `ask`, `work` and `nap` are running, and `rescue` is
+/// dormant.
 const GATE: &str = "
 workflow: { id: gate, name: Gate }
 stages:
@@ -21,21 +22,21 @@ fn journal() -> (Arc<Program>, Vec<Event>) {
     let program = Arc::new(Program::new(plan_of("swdl", GATE).expect("good")).expect("it can be run"));
     let mut run = Run::new(RunId::new("r").expect("a good name"), program.clone());
     let begun = run.handle(Timestamp(0), Input::Start(Box::new(Start::with(Value::map::<&str>([])))));
-    let begun = begun.expect("it is taken");
+    let begun = begun.expect("accepted");
     let job = begun.effects.iter().find_map(|effect| match effect {
         Effect::Dispatch(job) if &*job.step == "a" => Some(job.key.clone()),
         _ => None,
     });
     let outcome = Outcome::Done(Value::Null);
-    let report = Input::Reported { job: job.expect("`a` was handed out"), outcome };
-    let after = run.handle(Timestamp(1), report).expect("it is taken");
+    let report = Input::Reported { job: job.expect("`a` was dispatched"), outcome };
+    let after = run.handle(Timestamp(1), report).expect("accepted");
     (program, begun.events.into_iter().chain(after.events).collect())
 }
 
 const QUESTION: &str = r#"{"gate":{"message":null,"input":{},"on_timeout":"halt"}}"#;
 
 #[test]
-fn every_event_that_cannot_follow_is_an_error() {
+fn every_impossible_event_is_an_error() {
     let (program, journal) = journal();
     let replay = |more: &str| {
         let event: Event = serde_json::from_str(&format!(r#"{{"at":2,{more}}}"#)).expect("an event");
@@ -55,7 +56,7 @@ fn every_event_that_cannot_follow_is_an_error() {
         ("/", r#""event":"timer_fired","path":[],"reason":"wait""#.into()),
         ("/", r#""event":"timer_fired","path":[],"reason":"timeout""#.into()),
         ("/", r#""event":"timer_set","path":[],"reason":"wait","until":9"#.into()),
-        // A gate is passed only by a decision or by its time.
+        // Only a decision or a timeout passes a gate.
         ("/ask", format!(r#""event":"settled","path":["ask"],{done}"#)),
         ("/ask", r#""event":"entered","path":["ask"],"decision":{"arm":{"arm":"then","value":true}}"#.into()),
         ("/ask", r#""event":"entered","path":["ask"],"decision":{"round":{"number":0,"value":null}}"#.into()),
@@ -103,7 +104,7 @@ fn every_event_that_cannot_follow_is_an_error() {
 }
 
 #[test]
-fn the_first_event_is_the_start_and_there_is_none_after_the_end() {
+fn a_journal_begins_with_the_start_and_ends_with_the_end() {
     let (program, journal) = journal();
     let replay =
         |events: &[Event]| Run::replay(RunId::new("r").expect("a good name"), program.clone(), events);

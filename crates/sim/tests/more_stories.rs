@@ -1,15 +1,14 @@
-//! What a story cannot tell in its own words: runs that begin with what others have done, workflows inside workflows, and what is
-//! done around a run.
+//! Tests that stories cannot express: runs that keep results of earlier ones, nested workflows, and hooks.
 
 use std::sync::Arc;
 use windlass_engine::{
     Choice, CoordinatorAnswer, Effect, End, Event, GateDecision, Input, Job, Lineage, Outcome, Path, Program,
-    Reach, Refused, Run, RunId, Start, Timestamp, What, Work, kept,
+    Reach, Refused, Renewed, Run, RunId, Start, Timestamp, What, Work, kept,
 };
 use windlass_ir::{Plan, Value};
 use windlass_sim::story::plan_of;
 
-/// A run that is answered by hand.
+/// A run with manual answers.
 struct Hand {
     run: Run,
     journal: Vec<Event>,
@@ -30,7 +29,7 @@ impl Hand {
     }
 
     fn offer_at(&mut self, seconds: i64, input: Input) {
-        let answer = self.run.handle(Timestamp(seconds * 1_000_000), input).expect("it is taken");
+        let answer = self.run.handle(Timestamp(seconds * 1_000_000), input).expect("accepted");
         self.journal.extend(answer.events);
         for effect in answer.effects {
             if let Effect::Dispatch(job) = effect {
@@ -38,10 +37,10 @@ impl Hand {
             }
         }
         let replayed = Run::replay(self.run.id().clone(), self.run.program().clone(), &self.journal);
-        assert!(replayed.as_ref() == Ok(&self.run), "the run is what its journal says");
+        assert!(replayed.as_ref() == Ok(&self.run), "the run matches its journal");
     }
 
-    /// The paths of all jobs that were handed out so far, in order.
+    /// The paths of all dispatched jobs, in order.
     fn handed_out(&self) -> Vec<String> {
         self.jobs.iter().map(|job| job.key.path.to_string()).collect()
     }
@@ -93,50 +92,52 @@ fn again(plan: Plan, from: &str, inputs: &str) -> Hand {
     let before = chain_done();
     let from = Path::default().child(from.into(), None);
     let changed = plan.digest != before.run.program().plan.digest || inputs != r#"{"who": "ann"}"#;
-    let keep = kept(before.run.program(), &before.journal, &[from], changed);
+    let renewed = if changed { Renewed::Changed } else { Renewed::Same };
+    let keep = kept(before.run.program(), &before.journal, &[from], renewed);
     Hand::start(plan, Start { keep, ..Start::with(json(inputs)) })
 }
 
 #[test]
-fn a_retry_from_a_step_does_that_step_and_what_comes_after_it() {
+fn a_retry_from_a_step_repeats_it_and_its_dependents() {
     let mut hand = again(swdl(CHAIN), "second", r#"{"who": "ann"}"#);
     assert_eq!(hand.handed_out(), ["/second"]);
     hand.done("/second", json("21"));
     assert_eq!(hand.handed_out(), ["/second", "/third"]);
     let Work::Task { input, .. } = &hand.job("/third").work.work else { panic!("a task") };
-    assert_eq!(*input, json("10"), "what was kept is read");
+    assert_eq!(*input, json("10"), "the kept results are read");
     hand.done("/third", json("31"));
     assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))));
     let kept = hand.journal.iter().filter(|event| matches!(event.what, What::Kept(_))).count();
     assert_eq!(kept, 2, "`first` and `beside` were kept");
     let from = Path::default().child("third".into(), None);
-    let keep = windlass_engine::kept(hand.run.program(), &hand.journal, &[from], false);
+    let keep = windlass_engine::kept(hand.run.program(), &hand.journal, &[from], Renewed::Same);
     let once_more = Hand::start(swdl(CHAIN), Start { keep, ..Start::with(json(r#"{"who": "ann"}"#)) });
-    assert_eq!(once_more.handed_out(), ["/third"], "what was kept is kept again");
+    assert_eq!(once_more.handed_out(), ["/third"], "kept results are kept again");
 }
 
-/// Another version of Windlass may compute another digest. A run that keeps steps and changes nothing does not depend on it.
+/// Another version of Windlass may compute another digest. A run that keeps steps and changes nothing must not depend
+/// on it.
 #[test]
-fn what_has_not_changed_is_kept_whatever_its_digest() {
+fn unchanged_steps_are_kept_regardless_of_their_digest() {
     let before = again(swdl(CHAIN), "second", r#"{"who": "ann"}"#);
     let from = Path::default().child("second".into(), None);
-    let mut keep = kept(before.run.program(), &before.journal, &[from], false);
+    let mut keep = kept(before.run.program(), &before.journal, &[from], Renewed::Same);
     keep.iter_mut().for_each(|kept| kept.seen ^= 1);
     let hand = Hand::start(swdl(CHAIN), Start { keep, ..Start::with(json(r#"{"who": "ann"}"#)) });
     assert_eq!(hand.handed_out(), ["/second"]);
 }
 
 #[test]
-fn what_has_changed_is_not_kept() {
+fn changed_steps_are_not_kept() {
     let other_input = again(swdl(CHAIN), "third", r#"{"who": "bob"}"#);
-    assert_eq!(other_input.handed_out(), ["/second"], "`second` is given something else");
+    assert_eq!(other_input.handed_out(), ["/second"], "`second` has another input");
     let changed = CHAIN.replace("task: d", "task: e");
     let other_plan = again(swdl(&changed), "third", r#"{"who": "ann"}"#);
     assert_eq!(other_plan.handed_out(), ["/third", "/beside"], "`beside` is another task");
 }
 
 #[test]
-fn whole_items_before_a_step_are_kept() {
+fn items_before_a_step_are_kept() {
     let plan = || {
         swdl(
             "
@@ -158,18 +159,18 @@ stages:
         before.done(path, json("1"));
     }
     let from = Path::default().child("each".into(), Some(1)).child("two".into(), None);
-    let keep = kept(before.run.program(), &before.journal, &[from], false);
+    let keep = kept(before.run.program(), &before.journal, &[from], Renewed::Same);
     let hand = Hand::start(plan(), Start { keep, ..Start::with(json("{}")) });
     assert_eq!(hand.handed_out(), ["/each[1]/two"], "the first item and the first step of the second one");
 }
 
-/// Edits above a step and around it change nothing about it; edits of it do.
+/// Edits above or around a step do not change its digest; edits of the step do.
 #[test]
-fn a_step_is_the_same_wherever_it_stands() {
+fn the_digest_of_a_step_does_not_depend_on_its_position() {
     let earlier = "stages:\n  - { id: before, type: task, task: z }\n  - { id: first, name: Once more,";
     let moved = CHAIN.replace("stages:\n  - { id: first,", earlier);
     let hand = again(swdl(&moved), "third", r#"{"who": "ann"}"#);
-    assert_eq!(hand.handed_out(), ["/before", "/third"], "the others are as they were");
+    assert_eq!(hand.handed_out(), ["/before", "/third"], "the others are unchanged");
     let scope = |inner: &str| {
         swdl(&format!(
             "
@@ -186,13 +187,13 @@ stages:
     let mut before = Hand::start(scope("one"), Start::with(json("{}")));
     before.done("/box/in", json("1"));
     before.done("/out", json("2"));
-    let keep = kept(before.run.program(), &before.journal, &[], true);
+    let keep = kept(before.run.program(), &before.journal, &[], Renewed::Changed);
     let hand = Hand::start(scope("two"), Start { keep, ..Start::with(json("{}")) });
-    assert_eq!(hand.handed_out(), ["/box/in"], "a scope is not the same when a step in it is another");
+    assert_eq!(hand.handed_out(), ["/box/in"], "a scope changes with the steps in it");
 }
 
 #[test]
-fn what_was_undone_is_done_again() {
+fn undone_steps_run_again() {
     let plan = || {
         plan_of(
             "dagnats",
@@ -209,7 +210,7 @@ fn what_was_undone_is_done_again() {
     before.done("/book/unbook", json("2"));
     assert!(before.run.outcome().is_some());
     let from = Path::default().child("pay".into(), None);
-    let keep = kept(before.run.program(), &before.journal, &[from], false);
+    let keep = kept(before.run.program(), &before.journal, &[from], Renewed::Same);
     let hand = Hand::start(plan(), Start { keep, ..Start::with(json("{}")) });
     assert_eq!(hand.handed_out(), ["/book"]);
 }
@@ -238,7 +239,7 @@ fn a_dagnats_step_sleeps_for_at_most_a_year() {
 }
 
 #[test]
-fn a_run_for_later_does_nothing_before_its_time() {
+fn a_delayed_run_does_nothing_before_its_start() {
     let at = Some(Timestamp(60_000_000));
     let mut hand = Hand::start(swdl(CHAIN), Start { at, ..Start::with(json(r#"{"who": "ann"}"#)) });
     assert_eq!(hand.run.next_deadline(), at);
@@ -256,13 +257,13 @@ fn a_run_for_later_does_nothing_before_its_time() {
 }
 
 #[test]
-fn a_run_that_goes_to_a_step_pauses_after_it() {
+fn a_run_until_a_step_pauses_after_it() {
     let reach = Some(Reach::Until("second".into()));
     let mut hand = Hand::start(swdl(CHAIN), Start { reach, ..Start::with(json(r#"{"who": "ann"}"#)) });
     hand.done("/first", json("10"));
     hand.done("/second", json("20"));
     assert!(hand.run.is_paused());
-    assert_eq!(hand.handed_out(), ["/first", "/second", "/beside"], "`third` is not begun");
+    assert_eq!(hand.handed_out(), ["/first", "/second", "/beside"], "`third` has not started");
     hand.offer(Input::Resume { by: "ann".into() });
     assert!(!hand.run.is_paused());
     hand.done("/third", json("30"));
@@ -271,11 +272,11 @@ fn a_run_that_goes_to_a_step_pauses_after_it() {
 }
 
 #[test]
-fn a_run_about_one_step_does_nothing_else() {
+fn a_run_limited_to_one_step_does_nothing_else() {
     let before = chain_done();
     let only = Path::default().child("third".into(), None);
-    let keep = kept(before.run.program(), &before.journal, std::slice::from_ref(&only), true);
-    // What is read is what was recorded, even if the step that made it is another by now.
+    let keep = kept(before.run.program(), &before.journal, std::slice::from_ref(&only), Renewed::Only);
+    // Reads return the recorded result, even if the step that produced it has changed.
     let plan = swdl(&CHAIN.replace("task: a,", "task: other,").replace("task: b,", "task: more,"));
     let reach = Some(Reach::Only(only));
     let mut hand = Hand::start(plan, Start { keep, reach, ..Start::with(json(r#"{"who": "bob"}"#)) });
@@ -323,7 +324,7 @@ fn command(job: &Job) -> &Value {
 }
 
 #[test]
-fn a_workflow_inside_a_workflow_sees_its_inputs_and_gives_its_outputs() {
+fn a_called_workflow_reads_its_inputs_and_returns_its_outputs() {
     let mut hand = Hand::start(plan_of("speckit", CALLER).expect("good"), Start::with(json("{}")));
     hand.done("/call", answer_to_call(INNER));
     assert_eq!(*command(hand.job("/call/work")), Value::text("echo 3"));
@@ -341,7 +342,7 @@ fn a_workflow_that_calls_itself_fails() {
     assert!(failure.message.contains("calls itself"), "{}", failure.message);
 }
 
-/// Whether a run that has so many workflows around it may call another one.
+/// Whether a run with this many workflows around it may call another one.
 fn may_call_below(callers: usize) -> bool {
     let lineage = Lineage((0..callers).map(|number| format!("caller-{number}").into()).collect());
     let caller = plan_of("speckit", CALLER).expect("good");
@@ -355,14 +356,14 @@ fn may_call_below(callers: usize) -> bool {
 }
 
 #[test]
-fn workflows_inside_workflows_are_at_most_16_deep() {
+fn calls_are_at_most_16_deep() {
     assert!(may_call_below(14));
     assert!(may_call_below(15), "the workflow that is called is the 16th below the first");
     assert!(!may_call_below(16));
 }
 
 #[test]
-fn a_call_of_spec_kit_tells_what_was_called_and_that_it_is_done() {
+fn a_call_of_spec_kit_reports_the_workflow_and_its_status() {
     let asks = "{{ steps.call.output.workflow }} {{ steps.call.output.status }}";
     let caller = CALLER.replace("{{ steps.call.output.answer }}", asks);
     let mut hand = Hand::start(plan_of("speckit", &caller).expect("good"), Start::with(json("{}")));
@@ -372,7 +373,7 @@ fn a_call_of_spec_kit_tells_what_was_called_and_that_it_is_done() {
 }
 
 #[test]
-fn a_decision_that_is_sent_again_is_taken_and_one_that_is_too_late_is_told_who_was_faster() {
+fn a_repeated_decision_is_accepted_and_a_late_one_is_refused() {
     let plan = swdl(
         "
 workflow: { id: gate, name: Gate }
@@ -401,7 +402,7 @@ stages:
 }
 
 #[test]
-fn a_rejection_that_is_sent_again_does_not_decide_a_gate_that_was_reopened() {
+fn a_repeated_rejection_does_not_decide_a_reopened_gate() {
     let plan = swdl(
         "
 workflow: { id: gate, name: Gate }
@@ -425,7 +426,7 @@ stages:
 }
 
 #[test]
-fn an_answer_to_a_call_that_is_no_plan_fails() {
+fn a_call_without_a_plan_in_its_answer_fails() {
     let mut hand = Hand::start(plan_of("speckit", CALLER).expect("good"), Start::with(json("{}")));
     hand.done("/call", json(r#"{"plan": {"roots": [17]}}"#));
     assert!(matches!(hand.run.outcome(), Some(Outcome::Failed(_))));
@@ -458,7 +459,7 @@ hooks:
 }
 
 #[test]
-fn hooks_are_done_around_a_run_and_change_nothing() {
+fn hooks_do_not_change_a_run() {
     let plan = swdl(
         "
 workflow: { id: hooked, name: Hooked }
@@ -472,20 +473,20 @@ hooks:
     let mut hand = Hand::start(plan, Start::with(json("{}")));
     assert_eq!(hand.handed_out(), ["/hook:on_start[0]", "/work"]);
     hand.done("/work", json("1"));
-    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))), "the result is fixed before the hook");
+    assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))), "the result is final before the hook");
     let hook = hand.job("/hook:on_complete[1]");
     assert_eq!(*command(hook), Value::text("echo 'success'"));
-    let failure = windlass_engine::Failure::new("error", "nobody listens");
+    let failure = windlass_engine::Failure::new("error", "no listener");
     hand.answer("/hook:on_complete[1]", Outcome::Failed(failure.clone()));
     let closed = |hand: &Hand| hand.journal.iter().any(|event| event.what == What::Closed);
-    assert!(!closed(&hand), "the hook of the start is still under way");
+    assert!(!closed(&hand), "the start hook is still running");
     hand.answer("/hook:on_start[0]", Outcome::Failed(failure));
     assert!(closed(&hand));
     assert!(matches!(hand.run.outcome(), Some(Outcome::Done(_))), "a hook changes nothing");
 }
 
 #[test]
-fn a_lost_job_that_may_have_cost_something_is_charged_and_asked_for_again() {
+fn a_lost_job_is_charged_and_asked_for_again() {
     let check = |stage: &str, asks_always: bool, charged: bool| {
         let plan = swdl(&format!("workflow: {{ id: w, name: W }}\nstages: [{{ id: a, {stage} }}]\n"));
         let program = Arc::new(Program::new(plan).expect("a plan that can be run"));
@@ -493,12 +494,12 @@ fn a_lost_job_that_may_have_cost_something_is_charged_and_asked_for_again() {
         run.ask_always(asks_always);
         let mut journal = Vec::new();
         let mut offer = |run: &mut Run, input| {
-            let answer = run.handle(Timestamp(0), input).expect("it is taken");
+            let answer = run.handle(Timestamp(0), input).expect("accepted");
             journal.extend(answer.events);
             let replayed = Run::replay(run.id().clone(), program.clone(), &journal);
             let mut replayed = replayed.expect("a good journal");
             replayed.ask_always(asks_always);
-            assert!(replayed == *run, "the run is what its journal says");
+            assert!(replayed == *run, "the run matches its journal");
             answer.effects
         };
         let asked = |effects: &[Effect]| {
@@ -516,7 +517,7 @@ fn a_lost_job_that_may_have_cost_something_is_charged_and_asked_for_again() {
             Effect::Dispatch(job) => Some(job.key.clone()),
             _ => None,
         });
-        let effects = offer(&mut run, Input::Lost { job: job.expect("it is handed out"), started: true });
+        let effects = offer(&mut run, Input::Lost { job: job.expect("dispatched"), started: true });
         let given_up = effects.iter().any(|effect| {
             matches!(effect, Effect::Release { asker, end: End::Lost, .. } if Some(asker) == first.as_ref())
         });
@@ -531,7 +532,7 @@ fn a_lost_job_that_may_have_cost_something_is_charged_and_asked_for_again() {
 }
 
 #[test]
-fn a_value_that_doubles_at_each_step_fails_the_step_that_makes_it_too_large() {
+fn a_step_fails_if_its_value_is_too_large() {
     let mut text = "workflow: { id: x, name: X }\nstages:\n  - { id: s0, type: assign, set: { v: [1, 2, 3, 4, 5, 6, 7, 8] } }\n".to_owned();
     for n in 1..60 {
         let v = format!("\"${{{{ stages.s{}.outputs.v }}}}\"", n - 1);
@@ -548,7 +549,7 @@ fn a_value_that_doubles_at_each_step_fails_the_step_that_makes_it_too_large() {
 }
 
 #[test]
-fn a_fan_out_may_collect_more_than_a_step_may_produce_but_not_without_end() {
+fn a_fan_out_may_collect_more_than_a_step_may_produce() {
     let plan = "
 workflow: { id: x, name: X }
 stages:
@@ -581,7 +582,7 @@ stages:
 }
 
 #[test]
-fn a_run_does_not_start_with_an_input_that_is_too_large() {
+fn a_run_does_not_start_with_a_too_large_input() {
     let program =
         Program::new(swdl("workflow: { id: x, name: X }\nstages: [{ id: a, type: task, task: t }]\n"));
     let mut run = Run::new(RunId::new("large").expect("good"), Arc::new(program.expect("good")));

@@ -1,5 +1,6 @@
-//! The end of a simulated world. In some worlds a crowd keeps coming first, and the asks that wait must be granted all the same.
-//! Then no new run comes: every ask is granted, everything is released, and nothing is left at the coordinator.
+//! The end of a simulation. Sometimes new runs keep coming first, and the waiting requests must be granted
+//! regardless. Then no new run comes: every request is granted, everything is released, and nothing is left at the
+//! coordinator.
 
 use super::life::Phase;
 use super::world::World;
@@ -28,11 +29,11 @@ impl World {
         self.check_received();
         self.compact();
         self.check_left();
-        assert!(self.coordinator.outstanding().is_empty(), "effects are outstanding in the end");
-        assert_eq!(self.coordinator.next_deadline(), None, "a deadline is left in the end");
+        assert!(self.coordinator.outstanding().is_empty(), "effects are outstanding at the end");
+        assert_eq!(self.coordinator.next_deadline(), None, "a deadline is left at the end");
     }
 
-    /// Asks again where an answer was lost, and carries out what is outstanding.
+    /// Repeats requests whose answers were lost, and carries out pending effects.
     fn ask_all_again(&mut self) {
         for (run, number) in self.parts_in(Phase::Waiting) {
             if self.runs[&run].parts[number].phase == Phase::Waiting {
@@ -49,13 +50,14 @@ impl World {
         self.parts(|_, _, part| part.phase == phase)
     }
 
-    /// New runs keep coming while the asks that wait now are not granted, which must not take forever.
+    /// Adds new runs until the currently waiting requests are granted, which must not take forever.
     fn crowd(&mut self) {
         self.tally.count("fault", "crowd");
         self.give_up(&[Phase::Idle]);
         self.catch_up();
         let mut waiting: BTreeSet<Asker> = self.ledger.waits.keys().cloned().collect();
-        // A clock that went back lets newcomers seem older for a while, and a slow rate serves one of them in seven rounds.
+        // After the clock went back, new requests seem older for a while, and a slow rate serves one of them in seven
+        // rounds.
         let mut rounds = 200 + 15 * waiting.len();
         while !waiting.is_empty() {
             assert!(rounds > 0, "{waiting:?} starve");
@@ -82,7 +84,7 @@ impl World {
         }
     }
 
-    /// Where an ask waits for several things, others always want only one of them.
+    /// Adds requests that each want only one of the resources that a waiting request needs.
     fn jostle(&mut self, waiting: &BTreeSet<Asker>) {
         let wanted = waiting.iter().filter_map(|asker| self.ledger.waits.get(asker));
         let several = wanted.filter(|(ask, _)| ask.claims.len() > 1).map(|(ask, _)| ask.clone());
@@ -108,7 +110,7 @@ impl World {
         self.catch_up();
     }
 
-    /// Some holders release what they hold, for good.
+    /// Some holders release everything for good.
     fn give_back_some(&mut self, percent: u64) {
         for (run, number) in self.holding_parts() {
             let life = self.runs[&run].clone();
@@ -142,7 +144,7 @@ impl World {
         found
     }
 
-    /// No new run comes. Every ask that waits is granted in the end.
+    /// No new run comes, and every waiting request must be granted.
     fn serve_all(&mut self) {
         let mut rounds = 60 + 20 * self.ledger.waits.len();
         loop {
@@ -153,7 +155,7 @@ impl World {
             if self.ledger.waits.is_empty() && self.holding_parts().is_empty() {
                 return;
             }
-            assert!(rounds > 0, "still waiting in the end: {:?}", self.ledger.waits.keys());
+            assert!(rounds > 0, "still waiting at the end: {:?}", self.ledger.waits.keys());
             rounds -= 1;
             let next = self.coordinator.next_deadline().unwrap_or(self.now);
             self.pass((next.0 - self.now.0).max(0));
@@ -178,30 +180,30 @@ impl World {
         }
     }
 
-    /// Each message has reached its subscribers, unless they have unsubscribed or are over.
+    /// Each message has reached its subscribers, unless they unsubscribed or ended.
     fn check_received(&self) {
         for (to, id) in &self.ledger.sent {
             let Some(life) = self.runs.get(&to.run) else { continue };
             let subscribed = life.subscriptions.iter().any(|subscription| subscription.address == *to);
             let received = life.received.contains(&(to.path.clone(), id.clone()));
-            assert!(received || !subscribed, "{id} never came to {to:?}");
+            assert!(received || !subscribed, "{id} never reached {to:?}");
         }
     }
 
-    /// In the end no run holds, waits or subscribes, and no message or order is left.
+    /// At the end, no run holds, waits or subscribes, and no message or order is left.
     fn check_left(&self) {
         for event in &self.kept.journal {
             let may_stay = match &event.what {
                 CoordinatorWhat::Snapshot | CoordinatorWhat::Kept { .. } | CoordinatorWhat::RateIs { .. } => {
                     true
                 }
-                // Ids of messages and last instants of triggers are remembered.
+                // Message ids and the last instants of triggers remain.
                 CoordinatorWhat::Published { to, .. } => to.is_empty(),
                 CoordinatorWhat::Fired(fired) => matches!(fired.came, Came::Skipped { .. }),
                 CoordinatorWhat::BudgetIs { .. } => true,
                 _ => false,
             };
-            assert!(may_stay, "left in the end: {event:?}");
+            assert!(may_stay, "left at the end: {event:?}");
         }
     }
 }

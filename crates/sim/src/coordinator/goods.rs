@@ -1,7 +1,7 @@
-//! What the runs of a simulated world compete for, and random claims on it.
+//! The shared resources of a simulation, and random claims on them.
 //!
-//! As in real life, runs have other keys than their steps, and called runs other keys than their callers. Otherwise two runs could
-//! wait for each other, which no coordinator can prevent.
+//! As in real workflows, runs use other keys than their steps, and called runs other keys than their callers.
+//! Otherwise two runs could wait for each other, which no coordinator can prevent.
 
 use crate::Random;
 use windlass_engine::{Amount, Claim, Full, Key};
@@ -11,14 +11,14 @@ use windlass_ir::policy::Budget;
 #[derive(Clone, Debug)]
 pub struct Goods {
     slots: Vec<Slot>,
-    /// What runs need to begin, by how deep they are called.
+    /// The slots that runs need to begin, by call depth.
     doors: Vec<Slot>,
     rates: Vec<(Key, u32, Duration)>,
     keys: Vec<Key>,
     pub budgets: Vec<Key>,
-    /// Whether asks for the same key differ in their limits.
+    /// Whether requests for the same key have different limits.
     limits_differ: bool,
-    /// Whether some asks have a priority.
+    /// Whether some requests have a priority.
     ahead: bool,
 }
 
@@ -42,7 +42,7 @@ impl Goods {
         Self { slots, doors, rates, keys, budgets, limits_differ, ahead }
     }
 
-    /// By how many seconds an ask counts as older.
+    /// How many seconds older a request counts.
     pub fn ahead(&self, random: &mut Random) -> i32 {
         match self.ahead && random.chance(40) {
             true => random.below(120) as i32 - 40,
@@ -50,7 +50,7 @@ impl Goods {
         }
     }
 
-    /// What a step needs; `own` is what its run holds already, and `calm` means that no run replaces another.
+    /// The claims of a step. `own` are the claims of its run; with `calm`, no run replaces another.
     pub fn of_step(&self, random: &mut Random, own: &[Claim], calm: bool) -> Vec<Claim> {
         let mut claims = Vec::new();
         let count = [1, 1, 1, 2, 2, 3, 4][random.below(7)];
@@ -63,7 +63,7 @@ impl Goods {
                 9..=12 => self.rate(random),
                 13..=15 => self.key(random, "step"),
                 16..=18 => self.spend(random),
-                // A step that waits for what its own run holds.
+                // A step that waits for a slot of its own run.
                 _ => match own.first() {
                     Some(claim) if !calm && random.chance(20) => claim.clone(),
                     Some(_) | None => continue,
@@ -74,7 +74,7 @@ impl Goods {
         without_repeats(claims)
     }
 
-    /// What a run needs before it begins; `called_by` is what its caller holds.
+    /// The claims of a run before it begins. `called_by` are the claims of its caller.
     pub fn of_run(&self, random: &mut Random, depth: u32, called_by: &[Claim], calm: bool) -> Vec<Claim> {
         let mut claims = Vec::new();
         if random.chance(40) {
@@ -130,7 +130,7 @@ impl Goods {
     }
 }
 
-/// Every ask reserves the same amount, so that one that draws on two budgets does so alike.
+/// Every request reserves the same amount, so that one with two budgets reserves the same from both.
 pub const MOST: Amount = Amount { tokens: 100, micro_usd: 0, calls: 1, time: Duration::ZERO };
 
 pub fn cap(random: &mut Random) -> Budget {
@@ -141,13 +141,13 @@ pub fn cap(random: &mut Random) -> Budget {
     }
 }
 
-/// What a job has really cost; now and then more than was reserved.
+/// The real cost of a job, sometimes more than was reserved.
 pub fn used(random: &mut Random) -> Amount {
     let most = if random.chance(2) { 200 } else { 101 };
     Amount { tokens: random.below(most) as u64, calls: 1, ..Amount::default() }
 }
 
-/// An ask names a key once.
+/// A request names each key once.
 fn without_repeats(mut claims: Vec<Claim>) -> Vec<Claim> {
     let mut seen: Vec<Key> = Vec::new();
     claims.retain(|claim| {

@@ -1,4 +1,5 @@
-//! What must hold at the coordinator, kept apart from it: each event is judged when it comes, and the two states are compared.
+//! Invariants of the coordinator, checked independently: the ledger judges each event, and compares its own state
+//! with that of the coordinator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,38 +18,38 @@ pub struct Ledger {
     buckets: BTreeMap<Key, Bucket>,
     keys: BTreeMap<Key, KeyState>,
     budgets: BTreeMap<Key, BudgetState>,
-    /// The budgets that may be above their cap: a job cost more than was reserved, or the cap was set.
+    /// The budgets that may exceed their cap, because a job cost more than was reserved or the cap was lowered.
     may_be_over: BTreeSet<Key>,
     subscriptions: Vec<Subscription>,
-    /// The messages that are on their way, and all that ever were.
+    /// Undelivered messages, and all messages ever published.
     pub owed: BTreeSet<(Address, Arc<str>)>,
     pub sent: BTreeSet<(Address, Arc<str>)>,
     ids: BTreeSet<Arc<str>>,
-    /// What came of every instant that a trigger was due at.
+    /// The result of every due instant of a trigger.
     fired: BTreeMap<Key, BTreeMap<Timestamp, Came>>,
     orders: BTreeSet<RunId>,
-    /// The asks that left their queue without a grant in the last turn.
+    /// The requests that left their queue without a grant in the last turn.
     left: BTreeMap<Asker, Ask>,
 }
 
-/// How much of a rate is used up, in units times its period, so that no fraction is lost.
+/// The used part of a rate, in units times its period, to avoid fractions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     full: u128,
     at: Timestamp,
 }
 
-/// What an input must lead to.
+/// The expected result of an input.
 #[derive(Debug, PartialEq)]
 enum Due {
     Nothing,
     Message(BTreeSet<Address>),
-    /// The run that a trigger starts, if it starts one.
+    /// The run that a trigger starts, if any.
     Fire(Option<RunId>),
 }
 
 impl Ledger {
-    /// Judges what an input led to, and writes it down.
+    /// Judges the events of an input, and applies them.
     pub fn apply(&mut self, now: Timestamp, input: &CoordinatorInput, events: &[CoordinatorEvent]) {
         let now = now.max(self.at);
         let due = self.due(now, input);
@@ -68,10 +69,10 @@ impl Ledger {
         });
         let decided: Vec<Due> = decided.collect();
         let due: Vec<Due> = Some(due).filter(|due| *due != Due::Nothing).into_iter().collect();
-        assert_eq!(decided, due, "this was decided (left) and not what should be (right)");
+        assert_eq!(decided, due, "decided (left), expected (right)");
     }
 
-    /// It is not earlier than this any more.
+    /// Advances the time.
     pub fn is_at(&mut self, now: Timestamp) {
         self.at = self.at.max(now);
     }
@@ -79,7 +80,7 @@ impl Ledger {
     fn due(&self, now: Timestamp, input: &CoordinatorInput) -> Due {
         match input {
             CoordinatorInput::Published { id, name, value, .. } if !self.ids.contains(id) => {
-                let listens = |subscription: &&Subscription| {
+                let subscribes = |subscription: &&Subscription| {
                     subscription.name == *name
                         && subscription.until.is_none_or(|until| until > now)
                         && suits(subscription, value)
@@ -87,7 +88,7 @@ impl Ledger {
                 Due::Message(
                     self.subscriptions
                         .iter()
-                        .filter(listens)
+                        .filter(subscribes)
                         .map(|subscription| subscription.address.clone())
                         .collect(),
                 )
@@ -117,17 +118,17 @@ impl Ledger {
             | CoordinatorWhat::Retired => panic!("outside of a snapshot: {what:?}"),
             CoordinatorWhat::Queued { ask, on, position } => self.queued(ask, on, *position),
             CoordinatorWhat::Moved { asker, on } => {
-                let (ask, _) = self.waits.get(asker).expect("only who waits moves");
+                let (ask, _) = self.waits.get(asker).expect("only a waiting asker moves");
                 self.check_can_wait(ask, on);
             }
             CoordinatorWhat::Granted { asker, ask } => self.granted(asker, ask.as_deref()),
             CoordinatorWhat::Withdrawn { asker } => {
-                let (ask, _) = self.waits.remove(asker).expect("only who waits withdraws");
+                let (ask, _) = self.waits.remove(asker).expect("only a waiting asker withdraws");
                 self.left.insert(asker.clone(), ask);
             }
             CoordinatorWhat::Replaced { asker } => {
                 let there = self.holds.contains_key(asker) || self.waits.contains_key(asker);
-                assert!(there, "{asker} was replaced and is not there");
+                assert!(there, "{asker} was replaced but does not exist");
             }
             CoordinatorWhat::Released { asker, used, end } => self.released(input, asker, *used, end),
             CoordinatorWhat::KeysFreed { run, path } => {
@@ -138,7 +139,7 @@ impl Ledger {
             CoordinatorWhat::BudgetIs { budget: key, cap, spent, day } => {
                 let reserved = self.budgets.get(key).map(|before| before.reserved.clone());
                 let (cap, reserved) = (cap.clone(), reserved.unwrap_or_default());
-                self.account_is(input, key, BudgetState { cap, spent: *spent, reserved, day: day.clone() });
+                self.budget_is(input, key, BudgetState { cap, spent: *spent, reserved, day: day.clone() });
             }
             CoordinatorWhat::Subscribed(subscription) => {
                 let same = |other: &Subscription| {
@@ -163,7 +164,7 @@ impl Ledger {
                 }
             }
             CoordinatorWhat::Acknowledged { id, to } => {
-                assert!(self.owed.remove(&(to.clone(), id.clone())), "{id} was not on its way");
+                assert!(self.owed.remove(&(to.clone(), id.clone())), "{id} was not pending");
             }
             CoordinatorWhat::Fired(fired) => self.fired(fired),
             CoordinatorWhat::Arrived { run } => assert!(self.orders.remove(run), "{run} was not ordered"),
@@ -176,13 +177,13 @@ impl Ledger {
         assert!(!self.holds.contains_key(asker), "{asker} waits for what it holds");
         self.check_can_wait(ask, on);
         let since = Timestamp(ask.since.min(self.at).0 - i64::from(ask.ahead) * 1_000_000);
-        assert_eq!(position.since, since, "{asker} counts as older or younger than it is");
+        assert_eq!(position.since, since, "{asker} has the wrong age");
         let later = self.waits.values().all(|(_, other)| other.number < position.number);
         assert!(later, "{asker} did not get the highest number");
         self.waits.insert(asker.clone(), (ask.clone(), position));
     }
 
-    /// No ask waits for what is held by a run that waits for it.
+    /// No request waits for a resource of a run that waits for it.
     fn check_can_wait(&self, ask: &Ask, on: &Key) {
         let claim = ask.claims.iter().find(|claim| claim.key() == on).expect("it waits for what it needs");
         let asker = &ask.asker;
@@ -190,11 +191,14 @@ impl Ledger {
         match claim {
             Claim::Slot { .. } => {
                 let circle = self.holders(on).find(|holder| waits_for_it(&holder.run, &holder.path));
-                assert_eq!(circle, None, "{asker} waits for {on}, held by one that waits for it");
+                assert_eq!(circle, None, "{asker} waits for {on}, held by a run that waits for it");
             }
             Claim::Key { .. } => match self.keys.get(on) {
                 Some(KeyState::Pending { run, path, .. }) => {
-                    assert!(!waits_for_it(run, path), "{asker} waits for the work of one that waits for it");
+                    assert!(
+                        !waits_for_it(run, path),
+                        "{asker} waits for the work of a step that waits for it"
+                    );
                 }
                 Some(KeyState::Kept { .. }) | None => {}
             },
@@ -214,7 +218,7 @@ impl Ledger {
             match claim {
                 Claim::Slot { key, limit, .. } => {
                     let held = self.holders(key).count();
-                    assert!(held < *limit as usize, "{asker} is one too many at {key}: {limit} may be there");
+                    assert!(held < *limit as usize, "{asker} exceeds the limit {limit} of {key}");
                 }
                 Claim::Rate { key, limit, period, units } => {
                     let bucket = self.buckets.entry(key.clone()).or_default();
@@ -254,8 +258,8 @@ impl Ledger {
         assert!(self.holds.insert(asker.clone(), ask).is_none(), "{asker} was granted twice");
     }
 
-    /// Of those who wait for the same single slot the first is served first, except that a run goes before all others where
-    /// one that waits for it holds a slot.
+    /// Requests for the same single slot are granted in order, except that a run goes first if a run that waits for
+    /// it holds a slot.
     fn check_order(&self, asker: &Asker, ask: Option<&Ask>, waited: Option<&(Ask, QueuePosition)>) {
         let Some(ask) = ask.or(waited.map(|(ask, _)| ask)) else { return };
         let Some(own) = single_slot(ask) else { return };
@@ -271,12 +275,12 @@ impl Ledger {
     }
 
     fn released(&mut self, input: &CoordinatorInput, asker: &Asker, used: Amount, end: &End) {
-        let ask = self.holds.remove(asker).expect("only who holds gives back");
+        let ask = self.holds.remove(asker).expect("only a holder releases");
         let asked_for = match input {
             CoordinatorInput::Release { asker: of, used: said, end: wanted }
                 if of == asker && *wanted != End::Lost =>
             {
-                assert_eq!((end, used), (wanted, *said), "{asker} was released otherwise than it said");
+                assert_eq!((end, used), (wanted, *said), "{asker} was released in another way than it asked");
                 true
             }
             _ => false,
@@ -295,7 +299,7 @@ impl Ledger {
                     }
                 },
                 Claim::Spend { budget: key, most, .. } => {
-                    // An unknown cost is charged as the most that it could be.
+                    // An unknown cost is charged as the maximum.
                     assert!(asked_for || used == *most, "{asker} was lost and costs {used:?}");
                     let budget = self.budgets.get_mut(key).expect("a budget that was drawn on");
                     budget.reserved.remove(asker);
@@ -308,7 +312,7 @@ impl Ledger {
         }
     }
 
-    fn account_is(&mut self, input: &CoordinatorInput, key: &Key, new: BudgetState) {
+    fn budget_is(&mut self, input: &CoordinatorInput, key: &Key, new: BudgetState) {
         let old = self.budgets.insert(key.clone(), new.clone()).unwrap_or_default();
         let is_reset = new.spent == Amount::default() && new.cap == old.cap;
         match input {
@@ -320,7 +324,7 @@ impl Ledger {
             _ => {
                 let is_over = old.day.is_some_and(|day| day.ends <= self.at);
                 let is_later = new.day.is_some_and(|day| day.ends > self.at);
-                assert!(is_over && is_later && is_reset, "{key} begins no new day");
+                assert!(is_over && is_later && is_reset, "{key} does not begin a new day");
             }
         }
     }
@@ -341,7 +345,7 @@ impl Ledger {
         self.holds.iter().filter(move |(_, ask)| holds(ask)).map(|(asker, _)| asker)
     }
 
-    /// Effects are what the events ask for, neither more nor less.
+    /// The effects match the events exactly.
     pub fn check_effects(
         &self,
         input: &CoordinatorInput,
@@ -378,10 +382,10 @@ impl Ledger {
                     assert!(wanted, "{} goes to {to:?}, which did not subscribe", message.id);
                 }
                 CoordinatorEffect::Cancel { run, .. } => {
-                    assert!(replaced.remove(run), "{run} is canceled for nothing");
+                    assert!(replaced.remove(run), "{run} is canceled without a reason");
                 }
                 CoordinatorEffect::Start(order) => {
-                    assert!(starts.remove(&order.run), "{} is started for nothing", order.run);
+                    assert!(starts.remove(&order.run), "{} is started without a reason", order.run);
                 }
             }
         }
@@ -407,13 +411,13 @@ impl Ledger {
                     matches!(key, KeyState::Kept { value, .. } if value == found) && is_fresh(key, self.at)
                 };
                 assert!(self.keys.values().any(kept), "{asker} found a result that is not kept");
-                assert!(!holds && !waits, "{asker} found a result and does not go");
+                assert!(!holds && !waits, "{asker} found a result but stays");
                 return;
             }
             CoordinatorAnswer::Denied(denial) => denial,
         };
-        assert!(!holds && !waits, "{asker} was refused and does not go");
-        let ask = just_asks.or(self.left.get(asker)).expect("only who asks is refused");
+        assert!(!holds && !waits, "{asker} was refused but stays");
+        let ask = just_asks.or(self.left.get(asker)).expect("only an asker is refused");
         match denial {
             Denial::TooMuch { key } => {
                 let too_much = |claim: &Claim| match claim {
@@ -444,7 +448,7 @@ impl Ledger {
                     Claim::Spend { budget: own, cap, most } if own == budget => Some((cap, *most)),
                     Claim::Spend { .. } | Claim::Slot { .. } | Claim::Rate { .. } | Claim::Key { .. } => None,
                 });
-                let (own, most) = cap.expect("only who spends spends too much");
+                let (own, most) = cap.expect("only a spending asker exceeds a budget");
                 let known = self.budgets.get(budget).cloned().unwrap_or_default();
                 let today = known.day.as_ref().is_none_or(|day| day.ends > self.at);
                 assert!(today, "{asker} is refused because of what was spent from {budget} on another day");
@@ -455,12 +459,15 @@ impl Ledger {
         }
     }
 
-    /// The state of the coordinator is what it should be.
+    /// The state of the coordinator matches the ledger.
     pub fn check(&self, now: Timestamp, state: &CoordinatorState) {
         let now = now.max(self.at);
-        assert!(self.holds.keys().eq(state.holds.keys()), "others hold than should");
-        assert!(self.waits.keys().eq(state.waiting.keys()), "others wait than should");
-        assert!(self.holds.iter().all(|(asker, ask)| *state.holds[asker].ask == *ask), "another ask is held");
+        assert!(self.holds.keys().eq(state.holds.keys()), "unexpected holders");
+        assert!(self.waits.keys().eq(state.waiting.keys()), "unexpected waiters");
+        assert!(
+            self.holds.iter().all(|(asker, ask)| *state.holds[asker].ask == *ask),
+            "an unexpected request is held"
+        );
         self.check_steps();
         let mut slots: BTreeMap<Key, BTreeSet<Asker>> = BTreeMap::new();
         for (asker, ask) in &self.holds {
@@ -470,11 +477,11 @@ impl Ledger {
                 }
             }
         }
-        assert_eq!(slots, state.slots, "slots are held by others (right) than should (left)");
-        self.check_lines(state);
+        assert_eq!(slots, state.slots, "slots: expected (left), found (right)");
+        self.check_queues(state);
         let (ours, theirs) = (fresh(&self.keys, now), fresh(&state.keys, now));
-        assert_eq!(ours, theirs, "keys differ (right) from what they should be (left)");
-        assert_eq!(self.budgets, state.budgets, "budgets differ (right) from what they should be (left)");
+        assert_eq!(ours, theirs, "keys: expected (left), found (right)");
+        assert_eq!(self.budgets, state.budgets, "budgets: expected (left), found (right)");
         for (key, budget) in &state.budgets {
             let beyond = budget.cap.as_ref().and_then(|cap| budget.committed().beyond(cap));
             assert!(self.may_be_over.contains(key) || beyond.is_none(), "{key} is overdrawn: {budget:?}");
@@ -488,12 +495,12 @@ impl Ledger {
         let theirs: BTreeSet<(&Arc<str>, &Address, u32)> = theirs
             .map(|subscription| (&subscription.name, &subscription.address, subscription.number))
             .collect();
-        assert_eq!(subscriptions, theirs, "others subscribe (right) than should (left)");
+        assert_eq!(subscriptions, theirs, "subscriptions: expected (left), found (right)");
         let deliveries = state.deliveries.iter();
         let deliveries: BTreeSet<(Address, Arc<str>)> = deliveries
             .flat_map(|(to, deliveries)| deliveries.iter().map(|message| (to.clone(), message.id.clone())))
             .collect();
-        assert_eq!(self.owed, deliveries, "other messages are on their way (right) than should be (left)");
+        assert_eq!(self.owed, deliveries, "pending messages: expected (left), found (right)");
         let firings: BTreeMap<&Key, Timestamp> = self
             .fired
             .iter()
@@ -503,40 +510,40 @@ impl Ledger {
             firings.into_iter().eq(state.firings.iter().map(|(key, at)| (key, *at))),
             "the last firings differ"
         );
-        assert!(self.orders.iter().eq(state.orders.keys()), "other runs are ordered than should be");
+        assert!(self.orders.iter().eq(state.orders.keys()), "unexpected orders");
     }
 
-    /// Of one step only one attempt is there, and it holds or waits.
+    /// Each step has at most one attempt, which holds or waits.
     fn check_steps(&self) {
         let mut steps = BTreeSet::new();
         for asker in self.holds.keys().chain(self.waits.keys()).filter(|asker| asker.attempt > 0) {
-            assert!(steps.insert((&asker.run, &asker.path)), "two attempts of the step of {asker} are there");
+            assert!(steps.insert((&asker.run, &asker.path)), "the step of {asker} has two attempts");
         }
     }
 
-    fn check_lines(&self, state: &CoordinatorState) {
-        let mut standing = BTreeMap::new();
+    fn check_queues(&self, state: &CoordinatorState) {
+        let mut queued = BTreeMap::new();
         for (key, queue) in &state.queues {
             assert!(!queue.is_empty(), "the empty queue of {key} is kept");
             for (position, ask) in queue {
-                let before = standing.insert(&ask.asker, (key, position));
-                assert_eq!(before, None, "{} stands in two queues", ask.asker);
+                let before = queued.insert(&ask.asker, (key, position));
+                assert_eq!(before, None, "{} is in two queues", ask.asker);
             }
         }
-        assert_eq!(standing.len(), self.waits.len(), "others stand in queues than wait");
+        assert_eq!(queued.len(), self.waits.len(), "queues and waiters differ");
         for (asker, (ask, position)) in &self.waits {
             let waiting = &state.waiting[asker];
             assert_eq!(
-                standing.get(asker),
+                queued.get(asker),
                 Some(&(&waiting.on, &waiting.position)),
-                "{asker} stands elsewhere"
+                "{asker} is in another queue"
             );
             assert_eq!(waiting.position, *position, "the position of {asker}");
             self.check_has_to_wait(asker, ask);
         }
     }
 
-    /// An ask for one free slot that no other ask wants does not wait.
+    /// A request for one free slot that no other request wants does not wait.
     fn check_has_to_wait(&self, asker: &Asker, ask: &Ask) {
         let (Some(key), Some(Claim::Slot { limit, .. })) = (single_slot(ask), ask.claims.first()) else {
             return;
@@ -569,7 +576,7 @@ fn is_of(key: &KeyState, by: &RunId, at: &Path) -> bool {
     matches!(key, KeyState::Pending { run, path, .. } if run == by && path == at)
 }
 
-/// Whether the holder waits until the asker is done: a run that called it, or its own run.
+/// Whether the holder waits until the asker is done: a caller, or its own run.
 fn waits_for(ask: &Ask, run: &RunId, path: &Path) -> bool {
     let own_run = *run == ask.asker.run && path.is_run() && !ask.asker.path.is_run();
     ask.ancestors.contains(run) || own_run
@@ -579,7 +586,7 @@ fn needs(ask: &Ask, key: &Key) -> bool {
     ask.claims.iter().any(|claim| claim.key() == key)
 }
 
-/// The key of an ask for one slot and nothing else.
+/// The key of a request for a single slot.
 fn single_slot(ask: &Ask) -> Option<&Key> {
     match &ask.claims[..] {
         [Claim::Slot { key, .. }] => Some(key),
@@ -587,7 +594,7 @@ fn single_slot(ask: &Ask) -> Option<&Key> {
     }
 }
 
-/// Simulated subscriptions compare one field at most.
+/// Simulated subscriptions compare at most one field.
 fn suits(subscription: &Subscription, value: &Value) -> bool {
     subscription.matching.iter().all(|(name, wanted)| value.get(name) == Some(wanted))
 }

@@ -1,4 +1,4 @@
-//! A run as the coordinator sees it: parts that ask, hold and end, and subscriptions. The world decides what it does.
+//! A run as the coordinator sees it: parts that ask, hold and end, and subscriptions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ pub struct Life {
     pub depth: u32,
     pub ancestors: Vec<RunId>,
     pub over: bool,
-    /// The first is the run itself, which wants to begin; the others are steps.
+    /// The first is the run itself, which asks to begin; the others are steps.
     pub parts: Vec<Part>,
     pub subscriptions: Vec<Subscription>,
-    /// Messages that it received, with the paths that waited for them.
+    /// Received messages, with the paths that waited for them.
     pub received: BTreeSet<(Path, Arc<str>)>,
 }
 
@@ -26,7 +26,7 @@ pub struct Part {
     /// When this attempt asked first.
     pub since: Timestamp,
     pub phase: Phase,
-    /// How the last attempt that is over came to its end.
+    /// How the last finished attempt ended.
     pub ended: Option<Ended>,
 }
 
@@ -43,7 +43,7 @@ pub enum Phase {
     /// It has asked and waits for the answer.
     Waiting,
     Holding,
-    /// An attempt has failed, and the next one has not asked yet.
+    /// An attempt failed, and the next one has not asked yet.
     Between,
     Over,
 }
@@ -54,13 +54,13 @@ impl Life {
         Self { id, depth, ancestors, over: false, parts, subscriptions, received: BTreeSet::new() }
     }
 
-    /// Adds the run itself, and then its steps.
+    /// Adds the run itself on the first call, and steps on further calls.
     pub fn needs(&mut self, claims: Vec<Claim>, ahead: i32) {
         let path = match self.parts.len() {
             0 => Path::default(),
             step => Path::default().child(format!("step{step}").into(), None),
         };
-        // A run that needs nothing has begun.
+        // A run without claims has begun.
         let begun = self.parts.is_empty() && claims.is_empty();
         let phase = if begun { Phase::Holding } else { Phase::Idle };
         self.parts.push(Part { path, attempt: 1, claims, ahead, since: Timestamp(0), phase, ended: None });
@@ -90,9 +90,9 @@ impl Life {
         self.parts.iter().position(|part| part.path == *path)
     }
 
-    /// Whether it still needs what was asked for under this name.
+    /// Whether it still needs what this asker asked for.
     pub fn wants(&self, asker: &Asker) -> bool {
-        // What a trigger holds for its run has the number 0.
+        // A slot that a trigger reserved for its run has the number 0.
         let for_run = asker.path.is_run() && asker.attempt == 0;
         let part = self.part_at(&asker.path).map(|part| &self.parts[part]);
         let asked = part.is_some_and(|part| {
@@ -101,7 +101,7 @@ impl Life {
         !self.over && (for_run || asked)
     }
 
-    /// How something that is no longer needed ended.
+    /// How the work of an asker that is no longer needed ended.
     pub fn end_of(&self, asker: &Asker) -> (Amount, End) {
         let Some(part) = self.part_at(&asker.path).map(|part| &self.parts[part]) else {
             return (Amount::default(), End::Over);
@@ -113,8 +113,8 @@ impl Life {
         }
     }
 
-    /// Whether it is between two attempts, or asks for one, and so may still own keys.
-    pub fn goes_on(&self, path: &Path) -> bool {
+    /// Whether it is between two attempts, or asks for one, so that it may still own keys.
+    pub fn continues(&self, path: &Path) -> bool {
         let part = self.part_at(path).map(|part| &self.parts[part]);
         !self.over && part.is_some_and(|part| part.phase != Phase::Over && part.phase != Phase::Idle)
     }

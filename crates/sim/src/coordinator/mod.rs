@@ -1,7 +1,7 @@
-//! A simulator of the coordinator alone: many simple runs, one coordinator, and every kind of trouble.
+//! A simulator of the coordinator alone: many simple runs, one coordinator, and all kinds of faults.
 //!
-//! `goods` is what runs compete for, `life` is a run as the coordinator sees it, `world` is what happens, `calm` brings a world to
-//! its end, and `ledger` knows what must hold after every step.
+//! `goods` defines the shared resources, `life` is a run as the coordinator sees it, `world` executes random actions,
+//! `calm` ends a simulation, and `ledger` checks the invariants after every step.
 
 mod calm;
 mod goods;
@@ -13,18 +13,18 @@ use crate::broken;
 use crate::{Random, Tally};
 use world::{Size, World};
 
-/// This many of the last things that happened are shown.
+/// The number of log lines in a report.
 const LINES: usize = 60;
 
-/// Simulates the world of one seed. An error says what does not hold, in the smallest world that shows it, and the last things that
-/// happened.
-pub fn live(seed: u64) -> Result<Tally, String> {
+/// Simulates one seed. An error names the broken guarantee in the smallest simulation that shows it, with the last
+/// log lines.
+pub fn simulate(seed: u64) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let size = Size::draw(&mut random);
     let world_seed = random.draw();
-    simulate(size, world_seed, false).map_err(|_| {
-        let live = |size: &Size, seed| simulate(*size, seed, true);
-        let broken = broken::shrink((size, world_seed), 0..40, |size| size.smaller(), live);
+    simulate_world(size, world_seed, false).map_err(|_| {
+        let again = |size: &Size, seed| simulate_world(*size, seed, true);
+        let broken = broken::shrink((size, world_seed), 0..40, |size| size.smaller(), again);
         let next = seed + 1;
         format!(
             "seed {seed}: {broken}\nrepeat: cargo run --release -p windlass-sim -- --coordinator --seeds {seed}..{next}"
@@ -32,9 +32,9 @@ pub fn live(seed: u64) -> Result<Tally, String> {
     })
 }
 
-fn simulate(size: Size, seed: u64, logs: bool) -> Result<Tally, String> {
+fn simulate_world(size: Size, seed: u64, logs: bool) -> Result<Tally, String> {
     let mut world = World::new(size, seed, logs);
-    broken::caught(|| world.live()).map(|()| world.tally.clone()).map_err(|what| {
+    broken::caught(|| world.simulate()).map(|()| world.tally.clone()).map_err(|what| {
         format!("{what}\nworld: {size:?}\n{}", broken::last_of(&world.log.take().unwrap_or_default(), LINES))
     })
 }
@@ -43,7 +43,7 @@ fn simulate(size: Size, seed: u64, logs: bool) -> Result<Tally, String> {
 mod tests {
     use super::*;
 
-    /// Everything that must have occurred over a large range of seeds.
+    /// Everything that must occur over a large range of seeds.
     const EVERYTHING: &str = "\
 answer: Denied, Found, Granted
 came: Skipped, Started
@@ -57,7 +57,7 @@ input: Acknowledge, Arrived, Ask, Cap, Fire, Gone, Published, Release, Reset, Su
 overlap: Cancel, Queue, Skip";
 
     #[test]
-    fn a_range_of_seeds_keeps_every_promise_of_the_coordinator() {
-        broken::check_seeds(1_000, EVERYTHING, live);
+    fn a_range_of_seeds_keeps_every_guarantee_of_the_coordinator() {
+        broken::check_seeds(1_000, EVERYTHING, simulate);
     }
 }

@@ -1,7 +1,8 @@
-//! One coordinator, many runs, and all that can go wrong between them, from a seed.
+//! One coordinator, many runs, and faults between them, from a seed.
 //!
-//! Runs and coordinator share one journal that is durable up to a point. A crash loses what is in memory and any part of what is
-//! behind that point. Then everything is restored from what is left, and the runs do what a runtime does after a restart.
+//! Runs and coordinator share one journal that is durable up to a point. A crash loses the memory and any part of the
+//! journal after that point. Then everything is restored from the rest, and the runs do what a runtime does after a
+//! restart.
 
 use super::goods::{self, Goods};
 use super::ledger::{Ledger, fresh};
@@ -18,16 +19,16 @@ use windlass_engine::{
 use windlass_ir::value::Map;
 use windlass_ir::{Duration, Value};
 
-/// How large a world is.
+/// The size of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// How many runs there are at once.
+    /// The number of concurrent runs.
     pub runs: usize,
-    /// How many steps a run has at most.
+    /// The most steps of a run.
     pub steps: usize,
-    /// How many keys of each kind there are.
+    /// The number of keys of each kind.
     pub keys: usize,
-    /// How much happens before the world becomes calm.
+    /// The number of actions before faults end.
     pub acts: u64,
 }
 
@@ -37,7 +38,7 @@ impl Size {
         Self { runs, steps, keys, acts: 20 + random.below(160) as u64 }
     }
 
-    /// Worlds that are a little smaller than this one.
+    /// Slightly smaller variants.
     pub fn smaller(self) -> Vec<Self> {
         let acts = [self.acts / 2, self.acts * 3 / 4, self.acts.saturating_sub(1)];
         let shorter = acts.into_iter().map(|acts| Self { acts, ..self });
@@ -57,32 +58,32 @@ pub struct World {
     pub(super) goods: Goods,
     pub(super) now: Timestamp,
     pub(super) coordinator: Coordinator,
-    /// The same coordinator, made of events alone.
+    /// The same coordinator, built only from events.
     follower: Coordinator,
     pub(super) runs: BTreeMap<RunId, Life>,
     pub(super) ledger: Ledger,
     pub(super) kept: Kept,
-    /// What was written and may be lost.
+    /// Records that may still be lost.
     loose: Vec<Record>,
-    /// How many records were written, and how many of them are durable.
+    /// The number of records written, and the number of durable ones.
     written: u64,
     durable: u64,
-    /// Effects that are not carried out yet, with the record that must be durable first.
+    /// Pending effects, with the record that must be durable first.
     mail: Vec<(u64, CoordinatorEffect)>,
     /// Inputs that arrive late.
     late: Vec<CoordinatorInput>,
-    /// Nothing is lost, doubled or late any more.
+    /// From now on, nothing is lost, repeated or late.
     pub(super) calm: bool,
-    /// Whether events are written as text and read again.
+    /// Whether events are serialized and parsed again.
     as_text: bool,
     named: u32,
     pub(super) values: i64,
     pub tally: Tally,
-    /// None while no failure is to be shown.
+    /// `None` while no failure is to be shown.
     pub log: Option<Vec<String>>,
 }
 
-/// What is durable.
+/// The durable state.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) journal: Vec<CoordinatorEvent>,
@@ -96,11 +97,11 @@ enum Record {
     Run(Box<Life>),
 }
 
-/// What is to be done after a crash.
+/// A task after a crash.
 enum Chore {
-    /// It holds or waits for what it no longer needs.
+    /// Release a resource that is no longer needed.
     LetGo(Asker),
-    /// A step that is over owns keys.
+    /// Release the keys of a finished step.
     FreeKeys(RunId, Path),
     Gone(RunId),
     Ask(RunId, usize),
@@ -141,8 +142,8 @@ impl World {
         }
     }
 
-    /// Simulates one world from beginning to end. Panics with a message if something does not hold.
-    pub fn live(&mut self) {
+    /// Simulates from start to end. Panics if a guarantee is broken.
+    pub fn simulate(&mut self) {
         while self.tally.steps < self.size.acts {
             self.tally.steps += 1;
             self.act();
@@ -163,7 +164,7 @@ impl World {
             61 => self.unsubscribe(),
             62..=65 => self.publish(),
             66..=68 => self.fire(),
-            69..=70 => self.change_account(),
+            69..=70 => self.change_budget(),
             71..=81 => self.pass_time(),
             82..=89 => self.be_late(),
             90..=95 => self.flush(),
@@ -187,7 +188,7 @@ impl World {
             }
             Ok(turn) => {
                 self.count_input(&input);
-                // Time that changes nothing is not worth a line.
+                // Skip ticks without effect in the log.
                 if !is_tick || !turn.events.is_empty() {
                     self.tell("input", &input);
                 }
@@ -211,7 +212,7 @@ impl World {
                 }
             }
         }
-        assert!(self.coordinator == self.follower, "the live coordinator differs from what its events say");
+        assert!(self.coordinator == self.follower, "the live coordinator differs from its events");
         self.ledger.check(self.now, self.coordinator.state());
         if is_tick {
             let next = self.coordinator.next_deadline();
@@ -258,13 +259,13 @@ impl World {
         self.written += 1;
     }
 
-    /// A run writes down what has become of it.
+    /// Records the state of a run.
     pub(super) fn note(&mut self, life: &Life) {
         self.runs.insert(life.id.clone(), life.clone());
         self.write(Record::Run(Box::new(life.clone())));
     }
 
-    /// On one machine an effect can be carried out before its record is durable, because both ride in one journal.
+    /// On one machine, an effect can be carried out before its record is durable, because both are in one journal.
     fn send(&mut self, effect: CoordinatorEffect) {
         let after = if self.random.chance(50) { 0 } else { self.written };
         if !self.calm && self.random.chance(3) {
@@ -283,7 +284,7 @@ impl World {
         self.keep(all);
     }
 
-    /// So many of the loose records are durable.
+    /// Makes this many records durable.
     fn keep(&mut self, count: usize) {
         for record in self.loose.drain(..count) {
             match record {
@@ -311,7 +312,7 @@ impl World {
         if self.as_text {
             self.kept.journal = read_again(&self.kept.journal);
         }
-        self.coordinator = Coordinator::replay(&self.kept.journal);
+        self.coordinator = Coordinator::replay(&self.kept.journal).expect("a journal without contradictions");
         self.follower = self.coordinator.clone();
         self.runs = self.kept.runs.clone();
         self.ledger = self.kept.ledger.clone();
@@ -324,20 +325,20 @@ impl World {
         self.flush();
         let old = self.coordinator.state().clone();
         let now = self.now.max(old.last_at);
-        let mut told = self.coordinator.snapshot(self.now);
+        let mut events = self.coordinator.snapshot(self.now);
         if self.as_text {
-            told = read_again(&told);
+            events = read_again(&events);
         }
-        told.iter().for_each(|event| self.count_event(event));
-        self.tell("compact", &told.len());
+        events.iter().for_each(|event| self.count_event(event));
+        self.tell("compact", &events.len());
         check_same(&old, self.coordinator.state(), now);
-        self.follower = Coordinator::replay(&told);
+        self.follower = Coordinator::replay(&events).expect("a snapshot without contradictions");
         assert!(self.coordinator == self.follower, "the live coordinator differs from its snapshot");
-        assert_eq!(self.coordinator.snapshot(now), told, "two snapshots differ");
+        assert_eq!(self.coordinator.snapshot(now), events, "two snapshots differ");
         self.ledger.is_at(now);
         self.kept.ledger.is_at(now);
         self.ledger.check(self.now, self.coordinator.state());
-        self.kept.journal = told;
+        self.kept.journal = events;
     }
 
     /// What a runtime does after a restart, in any order. It may crash again meanwhile.
@@ -356,13 +357,13 @@ impl World {
         let mut chores = Vec::new();
         let is_over = |run: &RunId| self.runs.get(run).is_none_or(|life| life.over);
         let wants = |asker: &Asker| self.runs.get(&asker.run).is_some_and(|life| life.wants(asker));
-        // What a trigger holds for a run that was ordered and has not begun is needed.
+        // The slot that a trigger holds for a run that has not begun is still needed.
         let is_ordered = |run: &RunId| self.coordinator.state().orders.contains_key(run);
         for asker in self.coordinator.askers().filter(|asker| !wants(asker) && !is_ordered(&asker.run)) {
             chores.push(Chore::LetGo(asker.clone()));
         }
         for (run, path) in self.coordinator.key_owners() {
-            if !self.runs.get(run).is_some_and(|life| life.goes_on(path)) {
+            if !self.runs.get(run).is_some_and(|life| life.continues(path)) {
                 chores.push(Chore::FreeKeys(run.clone(), path.clone()));
             }
         }
@@ -419,7 +420,7 @@ impl World {
         }
     }
 
-    // What reaches runs
+    // Effects on runs
 
     fn carry_out_one(&mut self) -> bool {
         let durable = self.durable;
@@ -476,7 +477,7 @@ impl World {
             CoordinatorAnswer::Granted => {
                 assert!(
                     self.coordinator.state().holds.contains_key(asker),
-                    "{asker} begins and holds nothing"
+                    "{asker} begins without holding anything"
                 );
                 part.phase = Phase::Holding;
                 self.note(&life);
@@ -495,18 +496,18 @@ impl World {
     }
 
     fn delivered(&mut self, to: Address, id: Arc<str>) {
-        assert!(self.ledger.sent.contains(&(to.clone(), id.clone())), "{id} comes to {to:?} by mistake");
+        assert!(self.ledger.sent.contains(&(to.clone(), id.clone())), "{id} reaches {to:?} by mistake");
         if let Some(mut life) = self.runs.get(&to.run).cloned().filter(|life| !life.over)
             && life.subscriptions.iter().any(|subscription| subscription.address == to)
         {
-            assert!(life.received.insert((to.path.clone(), id.clone())), "{id} comes to {to:?} twice");
+            assert!(life.received.insert((to.path.clone(), id.clone())), "{id} reaches {to:?} twice");
             life.subscriptions.retain(|subscription| subscription.address != to);
             self.note(&life);
         }
         self.say(CoordinatorInput::Acknowledge { id, to });
     }
 
-    /// Hands an input to the coordinator, now or later.
+    /// Sends an input to the coordinator, now or later.
     fn say(&mut self, input: CoordinatorInput) {
         match !self.calm && self.random.chance(15) {
             true => {
@@ -530,9 +531,9 @@ impl World {
         true
     }
 
-    // What runs do
+    // Actions of runs
 
-    /// The runs and parts of which this is true.
+    /// The runs and parts that match.
     pub(super) fn parts(&self, wanted: impl Fn(&Life, usize, &Part) -> bool) -> Vec<(RunId, usize)> {
         let mut found = Vec::new();
         for life in self.runs.values().filter(|life| !life.over) {
@@ -581,7 +582,7 @@ impl World {
         id
     }
 
-    /// A run that wants one slot, for itself or for its only step.
+    /// Adds a run that asks for one slot, for itself or for its only step.
     pub(super) fn come_for(&mut self, claim: Claim, is_run: bool) -> RunId {
         self.named += 1;
         let id = run_id(&format!("run{}", self.named));
@@ -621,7 +622,7 @@ impl World {
         self.offer(CoordinatorInput::Ask(life.ask(number)));
     }
 
-    /// Repeats an ask that waits.
+    /// Repeats a waiting request.
     fn ask_again(&mut self) {
         if let Some((run, number)) = self.pick_part(|_, _, part| part.phase == Phase::Waiting) {
             self.offer(CoordinatorInput::Ask(self.runs[&run].ask(number)));
@@ -636,7 +637,7 @@ impl World {
         }
     }
 
-    /// A step that holds something is done with it, in one way or another.
+    /// Ends a step that holds something, in a random way.
     pub(super) fn finish(&mut self, run: &RunId, number: usize) {
         let life = self.runs[run].clone();
         let used = goods::used(&mut self.random);
@@ -654,12 +655,12 @@ impl World {
         Value::Int(self.values)
     }
 
-    /// An attempt is lost, and handed out again under the same name.
+    /// An attempt is lost and dispatched again under the same name.
     fn lose(&mut self, mut life: Life, number: usize) {
         let asker = life.asker(number);
         life.parts[number].phase = Phase::Waiting;
         self.note(&life);
-        // An answer to the earlier delivery must not be taken for one to the next.
+        // An answer to the earlier delivery must not count for the next one.
         self.mail.retain(
             |(_, effect)| !matches!(effect, CoordinatorEffect::Answer { asker: to, .. } if *to == asker),
         );
@@ -667,17 +668,17 @@ impl World {
         self.offer(CoordinatorInput::Ask(life.ask(number)));
     }
 
-    /// An attempt is over, and with it the step unless there will be another one.
+    /// Ends an attempt, and its step unless there will be another attempt.
     pub(super) fn end_part(&mut self, mut life: Life, number: usize, end: End, used: Amount) {
         let asker = life.asker(number);
-        let goes_on = end == End::Attempt;
+        let continues = end == End::Attempt;
         let own = life.parts[0].claims.clone();
         let part = &mut life.parts[number];
         part.ended = Some(Ended { attempt: part.attempt, used, end: end.clone() });
-        if goes_on {
+        if continues {
             part.attempt += 1;
             part.phase = Phase::Between;
-            // The next attempt may need something else.
+            // The next attempt may need other resources.
             if self.random.chance(5) {
                 part.claims = self.goods.of_step(&mut self.random, &own, self.calm);
             }
@@ -702,7 +703,7 @@ impl World {
         }
     }
 
-    /// A run whose steps are over, and whose own runs are, comes to its end.
+    /// Ends a run after its steps and its called runs have ended.
     fn wind_up(&mut self) {
         let lives: Vec<&Life> = self.runs.values().filter(|life| !life.over).collect();
         let is_done = |life: &&&Life| {
@@ -717,7 +718,7 @@ impl World {
         }
     }
 
-    /// A run is over, and so is everything in it and whatever it called.
+    /// Ends a run with all its steps and called runs.
     pub(super) fn end_run(&mut self, run: &RunId, end: &End) {
         let called = self.runs.values().filter(|life| !life.over && life.ancestors.contains(run));
         let called: Vec<RunId> = called.map(|life| life.id.clone()).collect();
@@ -737,7 +738,7 @@ impl World {
         life.over = true;
         life.subscriptions.clear();
         self.note(&life);
-        // A canceled run may release everything by being gone.
+        // A canceled run may release everything by ending.
         if *end != End::Over || self.random.chance(50) {
             released.into_iter().for_each(|release| self.say(release));
         }
@@ -770,7 +771,7 @@ impl World {
             true => Path::default(),
             false => Path::default().child(format!("wait{}", self.named).into(), None),
         };
-        // A step that has received a message does not subscribe again.
+        // A step that received a message does not subscribe again.
         if life.subscriptions.iter().any(|subscription| subscription.address.path == path) {
             return;
         }
@@ -814,7 +815,7 @@ impl World {
     }
 
     fn publish(&mut self) {
-        // Some come twice.
+        // Some arrive twice.
         let repeated = self.named > 0 && self.random.chance(20);
         let id = if repeated { self.random.below(self.named as usize + 1) as u32 } else { self.named + 1 };
         self.named = self.named.max(id);
@@ -828,7 +829,7 @@ impl World {
         });
     }
 
-    /// A trigger is due: for the first time, again, or for an instant that is long past.
+    /// Fires a trigger: for the first time, again, or for an instant long past.
     fn fire(&mut self) {
         let trigger: Key = format!("timer{}", self.random.below(TRIGGERS)).into();
         let last = self.coordinator.state().firings.get(&trigger).map_or(0, |last| last.0 / 60_000_000);
@@ -857,9 +858,9 @@ impl World {
         })));
     }
 
-    fn change_account(&mut self) {
+    fn change_budget(&mut self) {
         let budget = match self.random.chance(5) {
-            true => "nobody".into(),
+            true => "unknown".into(),
             false => self.random.pick(&self.goods.budgets).clone(),
         };
         if self.random.chance(40) {
@@ -875,7 +876,7 @@ impl World {
         self.offer(CoordinatorInput::Cap { budget, cap, zone });
     }
 
-    /// To the next deadline, past it, or only a little; sometimes far, sometimes back.
+    /// Moves to the next deadline, past it, or only a little; sometimes far, sometimes back.
     fn pass_time(&mut self) {
         let micros = self.random.below(20_000_000) as i64;
         let next = self.coordinator.next_deadline();
@@ -910,18 +911,18 @@ fn check_refusal(state: &CoordinatorState, input: &CoordinatorInput, refused: Co
     assert!(expected, "{input:?} was refused: {refused}");
 }
 
-/// Events as they are after they were text.
+/// Events after a round trip through text.
 fn read_again(events: &[CoordinatorEvent]) -> Vec<CoordinatorEvent> {
     let read = events.iter().map(|event| {
         let text = serde_json::to_string(event).expect("an event is JSON");
-        let read: CoordinatorEvent = serde_json::from_str(&text).expect("what was written can be read");
-        assert_eq!(read, *event, "an event was read as another one than was written");
+        let read: CoordinatorEvent = serde_json::from_str(&text).expect("a written event can be read");
+        assert_eq!(read, *event, "an event changed in a round trip");
         read
     });
     read.collect()
 }
 
-/// A snapshot describes the same state, apart from what has expired.
+/// A snapshot describes the same state, without expired entries.
 fn check_same(old: &CoordinatorState, new: &CoordinatorState, now: Timestamp) {
     let mut same = old.clone();
     (same.last_at, same.next) = (new.last_at, new.next);

@@ -1,18 +1,19 @@
-//! Actions: places and keys, jobs that go out, what comes back, and what follows a failure.
+//! Actions: limits and keys, running jobs, their reports, and failures.
 
 use super::Oracle;
 use super::reading::{Reader, fits, produced, some_time, violation};
-use super::tree::{At, Count, Inside, RUN, Rounds as Between, State, Told};
+use super::tree::{At, Count, Inside, RUN, Rounds as Between, State, Stop};
 use std::sync::Arc;
 use windlass_engine::{Failure, JobKey, Outcome, Timestamp, class};
+use windlass_ir::expr::FailedShape;
 use windlass_ir::policy::RetryAfter;
 use windlass_ir::workflow::{Action, Bound, Kind, Rounds};
 use windlass_ir::{Duration, Value};
 
-/// How often the same attempt is lost after it has started, in all.
+/// The most deliveries of an attempt that started and were lost.
 const DELIVERIES_MAX: u32 = 5;
 
-/// What a step with a key has done, and until when it counts.
+/// The result of a step with a key, and when it expires.
 #[derive(Clone, Debug)]
 pub struct KeptKey {
     pub key: Arc<str>,
@@ -21,8 +22,8 @@ pub struct KeptKey {
 }
 
 impl Oracle {
-    /// Hands out the first job that can be; false when there is none. An action looks at what it needs, its condition and its key
-    /// once there is a place for it.
+    /// Dispatches the first possible job; false if there is none. An action checks its dependencies, its condition
+    /// and its key once there is room for it.
     pub fn hand_out_something(&mut self) -> bool {
         let can = |oracle: &Self, at: At| match oracle.tree[at].state {
             State::Pending if at != RUN => {
@@ -73,14 +74,14 @@ impl Oracle {
         true
     }
 
-    /// When the time of all rounds of a task is up.
+    /// The end of the time for all rounds of a task.
     fn rounds_over_at(&self, at: At) -> Option<Timestamp> {
         let Kind::Action(Action::Task(task)) = &self.step(at).kind else { return None };
         let time_max = task.rounds.as_ref()?.time_max?;
         Some(self.tree[at].count.first_start.plus(time_max))
     }
 
-    /// Whether the limits of the run let one more action begin.
+    /// Whether the limits of the run allow one more action.
     fn has_place(&self, at: At) -> bool {
         let holding = |at: At| matches!(self.tree[at].state, State::Out { .. } | State::Next { .. });
         let holders: Vec<At> = self.tree.all().filter(|at| holding(*at)).collect();
@@ -94,7 +95,7 @@ impl Oracle {
         matches!(self.step(at).kind, Kind::Action(Action::Agent(_)))
     }
 
-    /// Whether something other than a gate is under way: attempts, waits, loops between two rounds.
+    /// Whether anything other than a gate is open: attempts, waits, or loops between two rounds.
     pub fn is_moving(&self) -> bool {
         self.tree.instances.iter().any(|instance| match instance.state {
             State::Out { .. } | State::Next { .. } | State::Waiting { .. } => true,
@@ -105,7 +106,7 @@ impl Oracle {
         })
     }
 
-    /// Renders what the job is given, and holds the inputs against their types. What comes out is the engine's business.
+    /// Renders the input of a job and checks its types. The result itself is not compared.
     fn render_work(&self, at: At) -> Result<(), Failure> {
         let (step, reader) = (self.step(at), Reader::new(self, at));
         for (name, input) in &step.inputs {
@@ -125,7 +126,7 @@ impl Oracle {
         }
     }
 
-    /// A step that would begin, but another one has its key: it takes over what that has done, or waits for it.
+    /// Handles a step whose key belongs to another one: it uses that result, or waits for it.
     pub fn share_key(&mut self, at: At) -> bool {
         let Some(key) = self.tree[at].key.text.clone().filter(|_| !self.tree[at].key.held) else {
             return false;
@@ -146,7 +147,7 @@ impl Oracle {
         true
     }
 
-    /// The holder of a key has settled: those that wait take over what it has done, or the first of them does it.
+    /// After the owner of a key has settled, the waiting steps use its result, or the first of them does the work.
     pub fn release_key(&mut self, at: At) {
         let Some(key) = self.tree[at].key.text.clone().filter(|_| self.tree[at].key.held) else { return };
         self.tree[at].key.held = false;
@@ -172,7 +173,7 @@ impl Oracle {
         }
     }
 
-    /// The instance whose job this is, as long as the job is out.
+    /// The instance of a job, while the job is running.
     pub fn job(&self, job: &JobKey) -> Option<At> {
         let is_it = |at: &At| {
             let (instance, count) = (&self.tree[*at], &self.tree[*at].count);
@@ -192,6 +193,10 @@ impl Oracle {
         match outcome {
             Outcome::Done(value) => match produced(value, &step.outputs) {
                 Ok(value) => self.end(at, Outcome::Done(value)),
+                // The valid outputs of a failed step can be read.
+                Err(failure) if plan.semantics.results.failed == FailedShape::Produced => {
+                    self.attempt_failed(at, Failure { detail: Some(value.clone()), ..failure });
+                }
                 Err(failure) => self.attempt_failed(at, failure),
             },
             Outcome::Continue(_) => {
@@ -223,12 +228,12 @@ impl Oracle {
         }
     }
 
-    /// An attempt that was told to stop has answered, is gone or is given up: whatever it says, it has been stopped.
+    /// An aborted attempt has reported, is lost or is abandoned: it counts as stopped regardless of its report.
     pub fn stopped(&mut self, at: At) -> bool {
         let State::Out { grace: Some(_), .. } = self.tree[at].state else { return false };
-        match self.tree[at].told.clone() {
-            Some(Told::Cancelled { why, .. }) => self.settle(at, Outcome::Cancelled(why)),
-            Some(Told::TimedOut) | None => {
+        match self.tree[at].stop.clone() {
+            Some(Stop::Cancelled { why, .. }) => self.settle(at, Outcome::Cancelled(why)),
+            Some(Stop::TimedOut) | None => {
                 let failure = Failure::new(class::TIMEOUT, "the attempt took too long");
                 match self.rounds_over_at(at).is_some_and(|over| over <= self.now) {
                     true => self.end(at, Outcome::Failed(failure)),

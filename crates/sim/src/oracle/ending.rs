@@ -1,9 +1,9 @@
-//! How something ends: what a failure means for its list, how lists drain and how everything is told to stop, the ends of scopes,
-//! taking over and undoing, and the end of the run.
+//! The end of steps: the effect of failures on lists, draining and stopping, the ends of scopes, handling failures,
+//! undoing, and the end of the run.
 
 use super::Oracle;
 use super::reading::Reader;
-use super::tree::{At, Inside, Key, ListAt, ListKind, RUN, Rounds, State, Told};
+use super::tree::{At, Inside, Key, ListAt, ListKind, RUN, Rounds, State, Stop};
 use std::sync::Arc;
 use windlass_engine::{Failure, Outcome, class};
 use windlass_ir::expr::StepId;
@@ -12,10 +12,10 @@ use windlass_ir::value::Map;
 use windlass_ir::workflow::{BranchFailure, ForEach, Guard, ItemFailure, Kind, Parallel};
 use windlass_ir::{Duration, Value};
 
-/// What is told to stop and has not answered after this is given up.
+/// An aborted job that has not reported after this time is abandoned.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// How far undoing has come.
+/// The progress of undoing.
 enum Undoing {
     Over,
     WentOn,
@@ -23,12 +23,12 @@ enum Undoing {
 }
 
 impl Oracle {
-    /// A step has come to its end. When it has failed another one may take over first.
+    /// Ends a step. If it failed, another step may handle the failure first.
     pub fn end(&mut self, at: At, outcome: Outcome) {
         match (outcome, self.taken_over_by(at)) {
             (Outcome::Failed(failure), Some(target)) => {
                 self.tree[at].state = State::TakenOver(failure);
-                self.tree[at].told = None;
+                self.tree[at].stop = None;
                 self.release_key(at);
                 let list = self.add_list(at, ListKind::TakeOver, &[]);
                 self.add_member(list, target, 1);
@@ -37,24 +37,24 @@ impl Oracle {
         }
     }
 
-    /// The step that takes over when this one fails. In a list that drains nothing is begun any more.
+    /// The step that handles the failure of this one. A draining list starts nothing.
     fn taken_over_by(&self, at: At) -> Option<StepId> {
         let (list, step) = (self.tree[at].list?, self.tree[at].step?);
         let OnFailure::Goto(target) = &self.plan.step(step).policy.on_failure else { return None };
-        let is_stopped = matches!(self.tree[at].told, Some(Told::Cancelled { .. }));
+        let is_stopped = matches!(self.tree[at].stop, Some(Stop::Cancelled { .. }));
         let target =
             self.siblings(step).iter().copied().find(|step| self.plan.step(*step).id == target.value);
         target.filter(|_| !is_stopped && !self.tree.lists[list].draining && self.tree[at].frame.is_none())
     }
 
-    /// The steps of the same list of the plan.
+    /// The steps of the same list in the plan.
     pub fn siblings(&self, step: StepId) -> &[StepId] {
         let Some(around) = self.plan.step(step).parent else { return &self.plan.roots };
         let bodies = self.plan.step(around).kind.bodies();
         bodies.into_iter().map(|(_, body)| &body[..]).find(|body| body.contains(&step)).unwrap_or(&[])
     }
 
-    /// Writes an outcome down, and draws the consequences for the list around.
+    /// Records an outcome, and applies its effect on the enclosing list.
     pub fn settle(&mut self, at: At, outcome: Outcome) {
         self.tree[at].state = State::Settled(outcome);
         self.tree[at].order = self.next_turn();
@@ -88,7 +88,7 @@ impl Oracle {
         }
     }
 
-    /// Whether a member of a list has failed in a way that its list cannot pass over.
+    /// Whether the failure of a member fails its list.
     fn counts(&self, at: At) -> bool {
         let continues =
             self.tree[at].frame.is_none() && self.step(at).policy.on_failure == OnFailure::Continue;
@@ -99,7 +99,7 @@ impl Oracle {
         let others: Vec<At> =
             self.tree.members(list).into_iter().filter(|at| self.tree[*at].is_open()).collect();
         for other in others {
-            self.stop(other, &Told::Cancelled { why: "another branch failed".into(), by_user: false });
+            self.stop(other, &Stop::Cancelled { why: "another branch failed".into(), by_user: false });
         }
     }
 
@@ -108,8 +108,7 @@ impl Oracle {
         self.drain(list);
     }
 
-    /// Starts nothing new in a list and in the scopes entered inside it. Attempts, and those that may follow them, come to their
-    /// end.
+    /// Starts nothing new in a list and the scopes inside it. Attempts and their retries finish.
     pub fn drain(&mut self, list: ListAt) {
         for inner in 0..self.tree.lists.len() {
             if self.tree.list_drains_with(Some(inner), list) {
@@ -131,10 +130,10 @@ impl Oracle {
         }
     }
 
-    /// Tells an instance and everything below it to stop.
-    pub fn stop(&mut self, top: At, told: &Told) {
-        // What belongs to the end of a step goes on, unless the run is told to stop once more.
-        let again = top == RUN && self.tree[RUN].told.is_some();
+    /// Stops an instance and everything below it.
+    pub fn stop(&mut self, top: At, stop: &Stop) {
+        // `finally` and undo steps continue, unless the run is stopped again.
+        let again = top == RUN && self.tree[RUN].stop.is_some();
         for list in 0..self.tree.lists.len() {
             let owner = self.tree.lists[list].owner;
             let ends = matches!(self.tree.lists[list].kind, ListKind::Finally | ListKind::Undo);
@@ -145,29 +144,29 @@ impl Oracle {
         if top == RUN && (again || !self.plan.policy.compensate_on_cancel) {
             self.undo_no_further();
         }
-        self.snapshot |= again;
+        self.stopped_twice |= again;
         for at in self.tree.all() {
             let reached = again || !self.belongs_to_an_end(at, top);
             if self.tree.is_inside(at, top) && self.tree[at].is_open() && reached {
-                let told = match told {
-                    Told::TimedOut if at != top => {
-                        Told::Cancelled { why: "the time of what is around it was up".into(), by_user: false }
+                let stop = match stop {
+                    Stop::TimedOut if at != top => {
+                        Stop::Cancelled { why: "the enclosing scope timed out".into(), by_user: false }
                     }
-                    told => told.clone(),
+                    stop => stop.clone(),
                 };
-                self.stop_one(at, told);
+                self.stop_one(at, stop);
             }
         }
     }
 
-    /// What is being undone comes to its end, and nothing further is begun.
+    /// The current undo step finishes, and no other one begins.
     fn undo_no_further(&mut self) {
         if let Some(undoing) = &mut self.tree[RUN].undoing {
             *undoing = undoing.pop().into_iter().collect();
         }
     }
 
-    /// Whether an instance is part of what is done at the end of a step, or to undo it, below `top`.
+    /// Whether an instance is part of `finally` or undo steps below `top`.
     fn belongs_to_an_end(&self, at: At, top: At) -> bool {
         let mut here = at;
         while here != top {
@@ -180,27 +179,27 @@ impl Oracle {
         false
     }
 
-    fn stop_one(&mut self, at: At, told: Told) {
+    fn stop_one(&mut self, at: At, stop: Stop) {
         let grace = self.now.plus(GRACE);
-        // An attempt that took too long can still be cancelled; a scope that ran out of time has failed.
+        // An attempt that timed out can still be canceled; a scope that timed out has failed.
         let is_scope = matches!(self.tree[at].state, State::Entered | State::TakenOver(_));
-        let decided = match &self.tree[at].told {
-            Some(Told::Cancelled { .. }) => true,
-            Some(Told::TimedOut) => is_scope,
+        let decided = match &self.tree[at].stop {
+            Some(Stop::Cancelled { .. }) => true,
+            Some(Stop::TimedOut) => is_scope,
             None => false,
         };
         if !decided {
-            self.tree[at].told = Some(told.clone());
+            self.tree[at].stop = Some(stop.clone());
         }
-        match (&mut self.tree[at].state, told) {
+        match (&mut self.tree[at].state, stop) {
             (State::Out { grace: until, .. }, _) => drop(until.get_or_insert(grace)),
             (State::Entered | State::TakenOver(_), _) => {}
-            (_, Told::Cancelled { why, .. }) => self.settle(at, Outcome::Cancelled(why)),
-            (_, Told::TimedOut) => {}
+            (_, Stop::Cancelled { why, .. }) => self.settle(at, Outcome::Cancelled(why)),
+            (_, Stop::TimedOut) => {}
         }
     }
 
-    /// Ends the first thing that has come to its end; false when there is none.
+    /// Ends the first instance that can end; false if there is none.
     pub fn end_something(&mut self) -> bool {
         self.tree.all().any(|at| match self.tree[at].state {
             State::Entered if at == RUN => self.end_run(),
@@ -217,7 +216,7 @@ impl Oracle {
         }
         let State::TakenOver(failure) = &self.tree[at].state else { return false };
         let failure = Outcome::Failed(failure.clone());
-        if let Some(Told::Cancelled { why, .. }) = self.tree[at].told.clone() {
+        if let Some(Stop::Cancelled { why, .. }) = self.tree[at].stop.clone() {
             self.settle(at, Outcome::Cancelled(why));
             return true;
         }
@@ -230,7 +229,7 @@ impl Oracle {
 
     fn end_scope(&mut self, at: At) -> bool {
         let plan = self.plan.clone();
-        let step = plan.step(self.tree[at].step.expect("only the run is no step"));
+        let step = plan.step(self.tree[at].step.expect("only the run is not a step"));
         let outcome = match (&step.kind, self.tree[at].frame.is_some()) {
             (kind, true) => self.end_frame(at, kind),
             (Kind::Block(_) | Kind::Choose(_), _) => self.end_list(at),
@@ -241,19 +240,19 @@ impl Oracle {
             (_, _) => None,
         };
         let Some(outcome) = outcome else { return false };
-        self.end(at, self.told(at).unwrap_or(outcome));
+        self.end(at, self.stop_outcome(at).unwrap_or(outcome));
         true
     }
 
-    /// What has become of a scope because it was told to stop.
-    fn told(&self, at: At) -> Option<Outcome> {
-        Some(match self.tree[at].told.clone()? {
-            Told::Cancelled { why, .. } => Outcome::Cancelled(why),
-            Told::TimedOut => Outcome::Failed(Failure::new(class::TIMEOUT, "the whole took too long")),
+    /// The outcome of a scope that was stopped.
+    fn stop_outcome(&self, at: At) -> Option<Outcome> {
+        Some(match self.tree[at].stop.clone()? {
+            Stop::Cancelled { why, .. } => Outcome::Cancelled(why),
+            Stop::TimedOut => Outcome::Failed(Failure::new(class::TIMEOUT, "the scope timed out")),
         })
     }
 
-    /// The failure of a list, or the cancel of something in it.
+    /// The failure of a list, or the cancellation of a member.
     fn verdict(&self, list: ListAt) -> Option<Outcome> {
         let list_state = &self.tree.lists[list];
         let failed = list_state.halted.or(list_state.failed);
@@ -261,7 +260,7 @@ impl Oracle {
         failed.or_else(cancelled).and_then(|at| self.tree[at].outcome().cloned())
     }
 
-    /// The list inside a scope, once all in it have settled.
+    /// The list inside a scope, once all members have settled.
     fn ended_list(&self, at: At, kind: ListKind) -> Option<ListAt> {
         self.tree.list_of(at, kind).filter(|list| self.tree.all_settled(*list))
     }
@@ -275,7 +274,7 @@ impl Oracle {
         Some(self.verdict(list).unwrap_or_else(|| self.left_behind(at, Some(list), arm)))
     }
 
-    /// The declared outputs of a scope, and those that come with it.
+    /// The declared outputs of a scope, together with its own result.
     fn left_behind(
         &self,
         at: At,
@@ -330,7 +329,7 @@ impl Oracle {
             ItemFailure::Continue => None,
         };
         let cancelled = outcome(&|frame| self.tree[frame].is_cancelled());
-        let unfinished = (!is_whole).then(|| Outcome::Cancelled("not all items were begun".into()));
+        let unfinished = (!is_whole).then(|| Outcome::Cancelled("not all items were started".into()));
         Some(failed.or(cancelled).or(unfinished).unwrap_or_else(|| {
             Outcome::Done(Value::list(frames.iter().map(|frame| match self.tree[*frame].outcome() {
                 Some(Outcome::Done(value)) => value.clone(),
@@ -339,7 +338,7 @@ impl Oracle {
         }))
     }
 
-    /// An item leaves behind the outputs of its one step, or those of all by their ids; a round leaves nothing.
+    /// The result of an item: the outputs of its only step, or of all steps by id. A round has none.
     fn end_frame(&self, at: At, kind: &Kind<Vec<StepId>>) -> Option<Outcome> {
         let list = self.ended_list(at, ListKind::Body)?;
         Some(self.verdict(list).unwrap_or_else(|| {
@@ -356,15 +355,15 @@ impl Oracle {
         }))
     }
 
-    /// A loop goes on, or ends, after a round.
+    /// Continues or ends a loop after a round.
     fn end_round(&mut self, at: At) -> bool {
         let Some(list) = self.ended_list(at, ListKind::Frames) else { return false };
         let last = self.tree.members(list).last().and_then(|frame| self.tree[*frame].outcome().cloned());
         let broken = last.filter(|last| matches!(last, Outcome::Failed(_) | Outcome::Cancelled(_)));
         let wanted = matches!(self.tree[at].inside, Some(Inside::Rounds(Rounds::Wanted { .. })));
         let stuck = (wanted && self.tree.lists[list].draining)
-            .then(|| Outcome::Cancelled("no further round was begun".into()));
-        if let Some(outcome) = self.told(at).or(broken).or(stuck) {
+            .then(|| Outcome::Cancelled("no further round was started".into()));
+        if let Some(outcome) = self.stop_outcome(at).or(broken).or(stuck) {
             self.end(at, outcome);
             return true;
         }
@@ -374,20 +373,20 @@ impl Oracle {
         !wanted
     }
 
-    /// A loop is done after so many rounds; it is exhausted when its condition would have had it go on.
+    /// Ends a loop. It is exhausted if its condition asks for another round.
     pub fn end_loop(&mut self, at: At, rounds: u32, exhausted: bool) {
         let more = [("iterations", Value::Int(rounds.into())), ("exhausted", Value::Bool(exhausted))];
         let outcome = self.left_behind(at, self.last_round(at), more);
         self.end(at, outcome);
     }
 
-    /// The body; what a rollback undoes; what is done whatever happens; then the outcome of the body.
+    /// The body, then the rollback, then the `finally` steps, then the outcome of the body.
     fn end_guard(&mut self, at: At, guard: &Guard<Vec<StepId>>) -> bool {
         let Some(list) = self.ended_list(at, ListKind::Body) else { return false };
         let body = self.tree.members(list).first().copied();
         let outcome = body.and_then(|body| self.tree[body].outcome().cloned());
         if self.tree[at].undoing.is_none() {
-            // What the failure of its body means is said by the guard.
+            // The policy of the guard applies to the failure of its body.
             let rolls_back = match &self.step(at).policy.on_failure {
                 OnFailure::Rollback => true,
                 OnFailure::Continue | OnFailure::SkipDependents => {
@@ -396,7 +395,7 @@ impl Oracle {
                 OnFailure::Halt | OnFailure::Goto(_) => false,
             };
             let failed = body.is_some_and(|body| self.tree[body].failure().is_some());
-            let undoes = guard.finally.is_some() && failed && rolls_back && self.told(at).is_none();
+            let undoes = guard.finally.is_some() && failed && rolls_back && self.stop_outcome(at).is_none();
             self.tree[at].undoing = Some(if undoes { self.undoable(at) } else { Vec::new() });
             return true;
         }
@@ -417,12 +416,13 @@ impl Oracle {
             late = self.verdict(list).filter(|outcome| matches!(outcome, Outcome::Failed(_)));
         }
         let late = late.filter(|_| !matches!(outcome, Some(Outcome::Failed(_))));
-        let outcome = self.told(at).or(late).or(outcome);
+        let outcome = self.stop_outcome(at).or(late).or(outcome);
         self.end(at, outcome.unwrap_or(Outcome::Done(Value::Null)));
         true
     }
 
-    /// Whether the step that halted the body of a guard asks for a rollback. Items and rounds are instances of the body.
+    /// Whether the step that halted the body of a guard asks for a rollback. Items and rounds are instances of the
+    /// body.
     fn rolled_back_inside(&self, body: At) -> bool {
         let own = self.tree[body].step;
         let mut failed = body;
@@ -435,7 +435,7 @@ impl Oracle {
         self.step(failed).policy.on_failure == OnFailure::Rollback
     }
 
-    /// The item, round or branch whose failure was the first to end its scope.
+    /// The item, round or branch whose failure ended its scope first.
     fn member_that_failed(&self, at: At) -> Option<At> {
         let kind = match &self.step(at).kind {
             Kind::ForEach(each) if each.on_failure != ItemFailure::Halt => return None,
@@ -446,7 +446,7 @@ impl Oracle {
         members.filter(|member| self.counts(*member)).min_by_key(|member| self.tree[*member].order)
     }
 
-    /// What is done inside an instance and can be undone, in order of completion. What undoes is not undone.
+    /// The completed steps inside an instance that can be undone, in order of completion. Undo steps are not undone.
     fn undoable(&self, around: At) -> Vec<At> {
         let is_undo =
             |at: At| self.tree.lists_around(at).any(|list| self.tree.lists[list].kind == ListKind::Undo);
@@ -463,7 +463,7 @@ impl Oracle {
         found
     }
 
-    /// Whether an action was lost for good: it may have had its effect.
+    /// Whether an action was lost for good, so that it may have taken effect.
     pub fn is_lost(&self, at: At) -> bool {
         let is_action = |step| matches!(self.plan.step(self.plan.unguarded(step)).kind, Kind::Action(_));
         let failed = self.tree[at].failure().is_some_and(|failure| &*failure.class == class::LOST);
@@ -480,7 +480,7 @@ impl Oracle {
         target.map(|target| vec![target])
     }
 
-    /// One after the other, the last that was done first.
+    /// Undoes one step after the other, the last one first.
     fn undo(&mut self, undoer: At) -> Undoing {
         let current = self.tree[undoer].undoing.as_ref().and_then(|left| left.last().copied());
         let Some(current) = current else { return Undoing::Over };
@@ -522,8 +522,8 @@ impl Oracle {
     fn is_undone(&self, list: ListAt) -> bool {
         let halted = self.tree.lists[list].halted;
         let rolled_back = halted.is_some_and(|at| self.step(at).policy.on_failure == OnFailure::Rollback);
-        match self.tree[RUN].told {
-            Some(_) => self.plan.policy.compensate_on_cancel && !self.snapshot,
+        match self.tree[RUN].stop {
+            Some(_) => self.plan.policy.compensate_on_cancel && !self.stopped_twice,
             None => rolled_back,
         }
     }
@@ -534,7 +534,7 @@ impl Oracle {
             Some(Outcome::Failed(_)) => (verdict, None),
             other => (None, other),
         };
-        let decided = self.told(RUN).or(failed).or_else(|| self.finished.clone()).or(cancelled);
+        let decided = self.stop_outcome(RUN).or(failed).or_else(|| self.finished.clone()).or(cancelled);
         decided.unwrap_or_else(|| {
             let reader = Reader::new(self, RUN).with_inside(Some(list));
             let value = match &self.plan.result {
@@ -545,9 +545,9 @@ impl Oracle {
         })
     }
 
-    /// Opens what has failed once more, with what was cancelled and skipped because of that.
+    /// Reopens failed steps, and those canceled or skipped because of them.
     pub fn reopen(&mut self, at: At) {
-        // What belongs to the end of it is done once more at the next end.
+        // `finally` and undo steps run again at the next end.
         for list in &mut self.tree.lists {
             if list.owner == at && !matches!(list.kind, ListKind::Body | ListKind::Frames) {
                 list.kind = ListKind::Gone;
@@ -562,7 +562,7 @@ impl Oracle {
             (self.now, self.tree[at].step.and_then(|step| self.plan.step(step).policy.timeout));
         let instance = &mut self.tree[at];
         instance.state = State::Entered;
-        instance.told = None;
+        instance.stop = None;
         instance.undoing = None;
         if instance.frame.is_none() {
             instance.deadline = limit.map(|limit| now.plus(limit));
@@ -578,9 +578,9 @@ impl Oracle {
     }
 
     fn reopen_members(&mut self, list: ListAt) {
-        let opens = |oracle: &Self, at: At| match (oracle.tree[at].outcome(), &oracle.tree[at].told) {
+        let opens = |oracle: &Self, at: At| match (oracle.tree[at].outcome(), &oracle.tree[at].stop) {
             (Some(Outcome::Failed(_)), _) => oracle.ends_list(list, at),
-            (Some(Outcome::Cancelled(_)), Some(Told::Cancelled { by_user, .. })) => !by_user,
+            (Some(Outcome::Cancelled(_)), Some(Stop::Cancelled { by_user, .. })) => !by_user,
             (Some(Outcome::Cancelled(_)), _) => true,
             (Some(Outcome::Skipped(_)), _) => {
                 oracle.tree[at].because_of.is_some_and(|need| oracle.tree[need].is_open())
@@ -593,13 +593,13 @@ impl Oracle {
             } else {
                 let instance = &mut self.tree[at];
                 instance.state = State::Pending;
-                (instance.told, instance.because_of) = (None, None);
+                (instance.stop, instance.because_of) = (None, None);
                 instance.key = Key::default();
             }
         }
     }
 
-    /// Whether the failure of a member is one that its list or the scope around it ended with.
+    /// Whether the failure of a member ended its list or the enclosing scope.
     fn ends_list(&self, list: ListAt, at: At) -> bool {
         let owner = self.tree.lists[list].owner;
         let around = self.tree[owner].step.map(|step| &self.plan.step(step).kind);

@@ -1,14 +1,15 @@
-//! The oracle: a second interpreter of plans, written from `docs/running.md` and apart from the engine, so that what one of them
-//! gets wrong the other does not.
+//! The oracle: a second interpreter of plans, written from `docs/internals/execution.md` and independent of the engine, so that
+//! both do not share the same mistakes.
 //!
-//! It is told every input that the run has accepted, in order, and says what must have become of the run. It owns no promise about
-//! speed: it keeps nothing but the tree of instances and looks through all of it whenever it wants to know something, so that each
-//! rule of the page stands here in one place. It does not refuse inputs, writes no events, makes no effects and words no messages.
+//! It receives every input that the run accepted, in order, and computes the expected state. It is not optimized: it
+//! stores only the tree of instances and searches all of it, so that each documented rule is in one place. It does
+//! not refuse inputs, and produces no events, effects or messages.
 //!
-//! `tree` is the memory, `reading` what expressions see, `starting` and `ending` the two halves of every step, `attempts` the
-//! actions between them, `waiting` gates and waits.
+//! `tree` is the state, `reading` is what expressions see, `starting` and `ending` are the two halves of every step,
+//! `attempts` are the actions between them, and `waiting` are gates and waits.
 //!
-//! Left out: other workflows, planners, hooks, jitter, what earlier runs have kept, and results of other shapes than the house's.
+//! Not supported: other workflows, planners, hooks, jitter, results of earlier runs, and result shapes other than
+//! those of the native dialect.
 
 mod attempts;
 mod ending;
@@ -21,14 +22,14 @@ use attempts::KeptKey;
 use reading::laid_over;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tree::{At, Inside, Instance, ListKind, RUN, Rounds, State, Told, Tree};
+use tree::{At, Inside, Instance, ListKind, RUN, Rounds, State, Stop, Tree};
 use windlass_engine::{Input, JobKey, Outcome, Path, RunId, Start, Timestamp};
 use windlass_ir::expr::ResultShapes;
 use windlass_ir::plan::PlanStep;
 use windlass_ir::workflow::{Action, Kind, RunInput};
 use windlass_ir::{Duration, Plan, Value};
 
-/// What must become of a run.
+/// The expected state of a run.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     plan: Arc<Plan>,
@@ -39,29 +40,29 @@ pub struct Oracle {
     started: Timestamp,
     /// The time of the last input.
     now: Timestamp,
-    /// When the run will have taken too long, while its time counts.
+    /// When the run times out, while its time counts.
     over_at: Option<Timestamp>,
-    /// How much of its time is left, while it does not count; all of it at first.
+    /// The time left while it does not count; all of it at first.
     left: Option<Duration>,
     paused: bool,
-    /// Signals that no wait has taken.
+    /// Stored signals.
     signals: Vec<waiting::Kept>,
-    /// The ids of decisions and signals that have been heard.
+    /// The ids of all decisions and signals.
     heard: BTreeSet<Arc<str>>,
-    /// The run was told to stop more than once: nothing is undone any more.
-    snapshot: bool,
-    /// The decisions that were taken.
+    /// The run was stopped more than once, so nothing more is undone.
+    stopped_twice: bool,
+    /// The accepted decisions.
     decisions: BTreeSet<(Path, Arc<str>)>,
-    /// What steps with a key have done, in order.
+    /// The results of steps with a key, in order.
     kept_keys: Vec<KeptKey>,
-    /// What a finish has said.
+    /// The outcome that a finish step named.
     finished: Option<Outcome>,
-    /// Counts ends and other things whose order matters.
+    /// Numbers ends and other events whose order matters.
     turn: u64,
     outcome: Option<Outcome>,
 }
 
-/// Something that happens at an instant. The order is that in which timers act.
+/// A timer. Timers fire in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Timer {
     instant: Timestamp,
@@ -73,15 +74,15 @@ struct Timer {
 enum Due {
     /// The next attempt or round of an action.
     Next,
-    /// A delivery of an attempt has taken too long.
+    /// A delivery of an attempt timed out.
     Attempt,
-    /// A scope, or the run, has taken too long.
+    /// A scope or the run timed out.
     Whole,
     /// A gate or a wait is over.
     Wait,
     /// The next round of a loop.
     Round,
-    /// What was told to stop has had its time.
+    /// The grace period of an aborted attempt is over.
     Grace,
 }
 
@@ -100,7 +101,7 @@ impl Oracle {
             paused: false,
             signals: Vec::new(),
             heard: BTreeSet::new(),
-            snapshot: false,
+            stopped_twice: false,
             decisions: BTreeSet::new(),
             kept_keys: Vec::new(),
             finished: None,
@@ -109,12 +110,12 @@ impl Oracle {
         }
     }
 
-    /// An input that the run has accepted, at this time. When it was only written down (`quiet`) nothing new is started because of
-    /// it; the next input goes on.
+    /// Handles an input that the run accepted at this time. If the input was only recorded (`quiet`), it starts
+    /// nothing; the next input continues.
     pub fn accept(&mut self, now: Timestamp, heard: Timestamp, input: &Input, quiet: bool) {
         self.now = now;
         if matches!(input, Input::TakenUp) {
-            // The time during which nobody drove the run does not count.
+            // The time without an owner does not count.
             self.over_at = self.over_at.map(|over| now.plus(over.since(heard)));
         }
         self.take(input, quiet);
@@ -122,12 +123,12 @@ impl Oracle {
         self.wind_clock();
     }
 
-    /// The time of the run begins to count, or stands still.
+    /// Starts or suspends the timeout of the run.
     fn wind_clock(&mut self) {
         let Some(limit) = self.plan.policy.timeout else { return };
         match (self.over_at, self.clock_runs()) {
             (None, true) => self.over_at = Some(self.now.plus(self.left.take().unwrap_or(limit))),
-            // Time that is up already does not stand still any more.
+            // A timeout that has already passed is not suspended.
             (Some(over), false) if over > self.now => {
                 (self.over_at, self.left) = (None, Some(over.since(self.now)));
             }
@@ -135,33 +136,33 @@ impl Oracle {
         }
     }
 
-    /// Whether it can tell what should come of a plan: it knows the shapes of the house, and nothing of steps that come from
-    /// elsewhere while a run goes on.
+    /// Whether the oracle supports a plan: it knows only the result shapes of the native dialect, and no steps that
+    /// are added at run time.
     pub fn knows(plan: &Plan) -> bool {
-        let house = plan.semantics.results == ResultShapes::HOUSE && plan.input == RunInput::Declared;
+        let native = plan.semantics.results == ResultShapes::HOUSE && plan.input == RunInput::Declared;
         let own = |step: &PlanStep| match &step.kind {
             Kind::Action(Action::Call(_)) => false,
             Kind::Action(Action::Task(task)) => task.planner.is_none(),
             _ => true,
         };
-        house && plan.steps.iter().all(|step| own(step) && step.policy.retry.backoff.jitter == 0.0)
+        native && plan.steps.iter().all(|step| own(step) && step.policy.retry.backoff.jitter == 0.0)
     }
 
-    /// The result, once it is fixed.
+    /// The result, once it is final.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }
 
-    /// Every instance that is settled, items and rounds too, by its path.
+    /// Every settled instance by path, including items and rounds.
     pub fn settled(&self) -> BTreeMap<Path, Outcome> {
-        // The last one at a path is the one that counts.
+        // The last instance at a path counts.
         let instances = self.tree.instances.iter().filter(|instance| instance.step.is_some());
         let last: BTreeMap<Path, Option<&Outcome>> =
             instances.map(|instance| (instance.path.clone(), instance.outcome())).collect();
         last.into_iter().filter_map(|(path, outcome)| Some((path, outcome?.clone()))).collect()
     }
 
-    /// The jobs that are out, told to stop or not.
+    /// The running jobs, aborted or not.
     pub fn jobs(&self) -> BTreeSet<JobKey> {
         let out = self.tree.instances.iter().filter(|instance| matches!(instance.state, State::Out { .. }));
         out.map(|instance| JobKey {
@@ -186,7 +187,7 @@ impl Oracle {
                     self.lost(at, *started);
                 }
             }
-            // What runs share is not its business.
+            // The oracle ignores shared resources.
             Input::Noted { .. }
             | Input::Answered { .. }
             | Input::Spent { .. }
@@ -211,14 +212,14 @@ impl Oracle {
             }
             Input::Tick if self.paused => {}
             Input::Tick => {
-                // What could begin earlier does so before time brings anything.
+                // Steps that could begin earlier do so before timers fire.
                 self.advance(quiet);
                 self.fire_timers(quiet);
             }
             Input::Cancel { path, why, .. } => {
                 if let Some(at) = self.at(path) {
                     self.paused &= !path.is_run();
-                    self.stop(at, &Told::Cancelled { why: why.clone(), by_user: true });
+                    self.stop(at, &Stop::Cancelled { why: why.clone(), by_user: true });
                 }
             }
             Input::Pause { .. } => self.paused = true,
@@ -233,7 +234,7 @@ impl Oracle {
                 self.inputs = laid_over(&self.inputs, inputs);
                 self.outcome = None;
                 (self.over_at, self.left) = (None, None);
-                self.snapshot = false;
+                self.stopped_twice = false;
                 self.reopen(RUN);
             }
             Input::Close => {}
@@ -254,7 +255,7 @@ impl Oracle {
         self.add_list(RUN, ListKind::Body, &plan.roots);
     }
 
-    /// Goes on until nothing can happen without the outside: ends what has come to its end, then starts one thing, then looks again.
+    /// Continues until the run needs outside input: ends everything that can end, then starts one step, then repeats.
     fn advance(&mut self, quiet: bool) {
         let starts = !quiet && !self.paused;
         while self.outcome.is_none()
@@ -265,14 +266,14 @@ impl Oracle {
         {}
     }
 
-    /// What is open at a path.
+    /// The open instance at a path.
     fn at(&self, path: &Path) -> Option<At> {
         self.tree.all().find(|at| self.tree[*at].path == *path && self.tree[*at].is_open())
     }
 
-    /// The step of an instance that is not the run.
+    /// The step of an instance other than the run.
     fn step(&self, at: At) -> &PlanStep {
-        self.plan.step(self.tree[at].step.expect("only the run is no step"))
+        self.plan.step(self.tree[at].step.expect("only the run is not a step"))
     }
 
     fn next_turn(&mut self) -> u64 {
@@ -280,7 +281,7 @@ impl Oracle {
         self.turn
     }
 
-    /// Whether time counts towards what the run may take.
+    /// Whether time counts toward the run's timeout.
     fn clock_runs(&self) -> bool {
         let undoes = |instance: &Instance| {
             instance.undone || instance.undoing.as_ref().is_some_and(|left| !left.is_empty())
@@ -315,18 +316,18 @@ impl Oracle {
             | State::Settled(_)
             | State::Left => None,
         };
-        let is_bounded = matches!(instance.state, State::Entered) && instance.told.is_none();
+        let is_bounded = matches!(instance.state, State::Entered) && instance.stop.is_none();
         let whole = instance.deadline.filter(|_| is_bounded);
         own.into_iter().chain(timer(Due::Whole, whole)).collect()
     }
 
-    /// The run has taken too long once the time that counts is used up: that instant moves while it does not count.
+    /// The run times out when the time that counts is used up. That instant moves while time does not count.
     fn run_timer(&self) -> Option<Timer> {
-        let instant = self.over_at.filter(|_| self.tree[RUN].told.is_none())?;
+        let instant = self.over_at.filter(|_| self.tree[RUN].stop.is_none())?;
         Some(Timer { instant, at: RUN, what: Due::Whole })
     }
 
-    /// Each timer that is due acts as if nothing else were due, in the order of their instants.
+    /// Fires due timers one by one, in order of time.
     fn fire_timers(&mut self, quiet: bool) {
         while let Some(timer) = self.timers().into_iter().next().filter(|timer| timer.instant <= self.now) {
             self.act(timer);
@@ -348,7 +349,7 @@ impl Oracle {
             Due::Round => {
                 self.tree[at].inside = Some(Inside::Rounds(Rounds::Wanted { due: None }));
             }
-            Due::Whole => self.stop(at, &Told::TimedOut),
+            Due::Whole => self.stop(at, &Stop::TimedOut),
         }
     }
 }

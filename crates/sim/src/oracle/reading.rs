@@ -1,5 +1,5 @@
-//! What expressions see: the steps by the rule of visibility, the frames, the environment, and what goes with a failure. And
-//! what is made of values: contracts are kept, outputs are gathered.
+//! The values that expressions read: steps by the rule of visibility, items and rounds, the environment, and
+//! failures. Also checks contracts and collects outputs.
 
 use super::Oracle;
 use super::tree::{At, Inside, ListAt, ListKind, RUN, State};
@@ -8,26 +8,26 @@ use std::sync::Arc;
 use windlass_engine::{Failure, Outcome, Skip, SkipReason, class};
 use windlass_ir::contract::{Contract, Type};
 use windlass_ir::expr::{
-    DoneWord, EvalError, Limits, Namespace, Read, RecoveredWord, Scope, StepId, Template, TimeoutWord,
-    Visibility, evaluate, holds, render,
+    DoneWord, EvalError, FailedShape, Limits, Namespace, Read, RecoveredWord, Scope, StepId, Template,
+    TimeoutWord, Visibility, evaluate, holds, render,
 };
 use windlass_ir::policy::Bindings;
 use windlass_ir::value::Map;
-use windlass_ir::workflow::{Condition, Kind, Output};
+use windlass_ir::workflow::{Action, Condition, Kind, Output};
 use windlass_ir::{Duration, Value};
 
-/// Who reads.
+/// The reader of an expression.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     oracle: &'a Oracle,
     at: At,
-    /// A list inside the reader whose steps it sees too.
+    /// A list inside the reader that it can also see.
     inside: Option<ListAt>,
-    /// The number of the round that a loop asks about.
+    /// The number of the round that a loop condition reads.
     round: Option<u32>,
-    /// The attempt that failed, and how many there were.
+    /// The failed attempt, and the number of attempts.
     attempt: Option<(&'a Failure, u32)>,
-    /// The environment around, for whoever makes the next one.
+    /// The surrounding environment, while evaluating the next level.
     env: Option<Value>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         bindings.iter().map(|(name, bound)| Ok((name.clone(), self.render(&bound.template)?))).collect()
     }
 
-    /// The declared outputs of a scope or of the run, each from its source and held against its type.
+    /// The declared outputs of a scope or of the run, each evaluated and checked.
     pub fn gather(&self, outputs: &IndexMap<Arc<str>, Output>) -> Result<Map, Failure> {
         let mut gathered = Map::new();
         for (name, output) in outputs {
@@ -85,7 +85,9 @@ impl Scope for Reader<'_> {
             Read::Namespace(namespace) => return self.namespace(namespace),
             Read::StepOutputs(step) => self.outputs(step),
             Read::StepStatus(step) => self.status(step),
+            Read::StepOutcome(step) => self.outcome(step),
             Read::StepRecord(step) => self.record(step),
+            Read::Now => Value::text(oracle.now.to_string()),
             Read::LoopItem(step) => {
                 let frame = self.frame(|at| oracle.tree[at].step == Some(step));
                 frame.map_or(Value::Null, |at| oracle.item(at))
@@ -148,7 +150,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The nearest item or round around the reader of which this holds.
+    /// The nearest matching item or round around the reader.
     fn frame(&self, wanted: impl Fn(At) -> bool) -> Option<At> {
         self.oracle.tree.outwards(self.at).find(|at| self.oracle.tree[*at].frame.is_some() && wanted(*at))
     }
@@ -173,6 +175,20 @@ impl Reader<'_> {
         }
     }
 
+    fn outcome(&self, step: StepId) -> Value {
+        let word = match self.seen(step) {
+            Seen::Instance(at) => self.oracle.result(at).map(|outcome| match outcome {
+                Outcome::Done(_) | Outcome::Continue(_) => "success",
+                Outcome::Failed(_) => "failed",
+                Outcome::Skipped(_) => "skipped",
+                Outcome::Cancelled(_) => "cancelled",
+            }),
+            Seen::NotTaken => Some("skipped"),
+            Seen::Nothing => None,
+        };
+        word.map_or(Value::Null, Value::text)
+    }
+
     fn record(&self, step: StepId) -> Value {
         match self.seen(step) {
             Seen::Nothing => Value::Null,
@@ -195,8 +211,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The instance in the reader's own list or in the nearest one around it. What takes over or undoes stands in no list: it is a
-    /// part of one that does.
+    /// The instance in the reader's own list or in the nearest enclosing one. A step that handles a failure or undoes
+    /// another is part of that step, not of a list.
     fn seen_in_scope(&self, step: StepId) -> Seen {
         let tree = &self.oracle.tree;
         for list in self.inside.into_iter().chain(tree.lists_around(self.at)) {
@@ -215,7 +231,7 @@ impl Reader<'_> {
         if is_arm { Seen::NotTaken } else { Seen::Nothing }
     }
 
-    /// The last instance that has settled, of those that share most items with the reader.
+    /// The last settled instance among those that share the most items with the reader.
     fn seen_anywhere(&self, step: StepId) -> Seen {
         let tree = &self.oracle.tree;
         let shared = |at: At| tree.outwards(at).filter(|here| self.is_own_item(*here)).count();
@@ -224,7 +240,7 @@ impl Reader<'_> {
             .filter(|at| tree[*at].step == Some(step) && tree[*at].frame.is_none())
             .filter(|at| tree[*at].is_settled() && tree.outwards(*at).all(|here| self.sees_into(here)));
         let last = settled.max_by_key(|at| (shared(*at), tree[*at].order));
-        // What belongs to the end of a step sees the step although that has not settled.
+        // `finally` and undo steps see their own step before it has settled.
         let own = tree.outwards(self.at).find(|at| {
             tree[*at].step == Some(step) && tree[*at].frame.is_none() && self.oracle.result(*at).is_some()
         });
@@ -235,7 +251,7 @@ impl Reader<'_> {
         self.oracle.is_item(frame) && self.oracle.tree.is_inside(self.at, frame)
     }
 
-    /// Whether what is inside of this, when it is an item, can be seen by the reader.
+    /// Whether the reader can see into this instance, if it is an item.
     fn sees_into(&self, here: At) -> bool {
         let (oracle, tree) = (self.oracle, &self.oracle.tree);
         if !oracle.is_item(here) || self.is_own_item(here) {
@@ -248,10 +264,10 @@ impl Reader<'_> {
     }
 }
 
-/// The step that a read finds.
+/// The result of looking up a step.
 enum Seen {
     Instance(At),
-    /// It stands in an arm that was not taken.
+    /// It is in an arm that was not taken.
     NotTaken,
     Nothing,
 }
@@ -269,7 +285,7 @@ impl Oracle {
         self.tree[frame].frame.as_ref().map_or(Value::Null, |frame| Value::Int(frame.number.into()))
     }
 
-    /// What has become of a step, as those see it that belong to its end: before it has settled itself, too.
+    /// The outcome of a step, as its `finally` and undo steps see it even before it has settled.
     pub fn result(&self, at: At) -> Option<Outcome> {
         match &self.tree[at].state {
             State::Settled(outcome) => Some(outcome.clone()),
@@ -297,6 +313,11 @@ impl Oracle {
     pub fn outputs_of(&self, at: At) -> Value {
         match (self.result(at), self.tree[at].step) {
             (Some(Outcome::Done(value) | Outcome::Continue(value)), _) => value,
+            (Some(Outcome::Failed(failure)), Some(step))
+                if self.plan.semantics.results.failed == FailedShape::Produced =>
+            {
+                laid_over(&self.defaults(step), &self.left_by_failed(step, &failure))
+            }
             (Some(Outcome::Failed(_) | Outcome::Skipped(_) | Outcome::Cancelled(_)), Some(step)) => {
                 self.defaults(step)
             }
@@ -304,7 +325,26 @@ impl Oracle {
         }
     }
 
-    /// The outputs of a step that is not done: their defaults, else null.
+    /// The outputs of failed work: what a command printed, and declared outputs of the right type.
+    fn left_by_failed(&self, step: StepId, failure: &Failure) -> Value {
+        let step = self.plan.step(self.plan.unguarded(step));
+        let printed: &[&str] = match &step.kind {
+            Kind::Action(Action::Shell(_)) => &["exit_code", "stdout", "stdout_raw", "stderr"],
+            Kind::Action(_) => &[],
+            // A scope fails with the failure of a step inside.
+            _ => return Value::map::<&str>([]),
+        };
+        let mut found = entries(failure.detail.as_ref().unwrap_or(&Value::Null));
+        found.retain(|name, value| match step.outputs.get(name) {
+            Some(output) => {
+                *value != Value::Null && Contract::new(&output.ty).is_ok_and(|ty| ty.check(value).is_ok())
+            }
+            None => printed.contains(&&**name),
+        });
+        Value::Map(Arc::new(found))
+    }
+
+    /// The outputs of a step that is not done: their defaults, or null.
     fn defaults(&self, step: StepId) -> Value {
         let outputs = &self.plan.step(self.plan.unguarded(step)).outputs;
         let default = |output: &Output| output.default.clone().unwrap_or(Value::Null);
@@ -345,7 +385,7 @@ impl Oracle {
         }
     }
 
-    /// The environment of a step: that of the run with what each step on the way adds.
+    /// The environment of a step: that of the run, extended by each enclosing step.
     fn env_at(&self, at: At) -> Result<Value, EvalError> {
         let Some(list) = self.tree[at].list else { return Ok(self.env.clone()) };
         let around = self.env_at(self.tree.lists[list].owner)?;
@@ -361,13 +401,13 @@ impl Oracle {
         Ok(Value::Map(Arc::new(env)))
     }
 
-    /// The environment of the run, made once from what it was started with.
+    /// The environment of the run, evaluated once from its inputs.
     pub fn run_env(&self) -> Value {
         let reader = Reader { env: Some(Value::Null), ..Reader::new(self, RUN) };
         reader.render_all(&self.plan.env).map_or(Value::Null, |env| Value::Map(Arc::new(env)))
     }
 
-    /// What failed: for the nearest part that takes over or undoes, or the step that is done again.
+    /// The failure that the nearest handler or undo step reads, or the rejection that sent the step back.
     fn failure_seen(&self, at: At) -> Value {
         for here in self.tree.outwards(at) {
             if self.tree[here].feedback != Value::Null {
@@ -388,7 +428,7 @@ impl Oracle {
         Value::Null
     }
 
-    /// The failure or the cancel because of which a step is undone.
+    /// The failure or cancellation that requires undoing a step.
     fn why_undone(&self, at: At) -> Value {
         let Some(undoer) = self
             .tree
@@ -436,7 +476,7 @@ pub fn fits(value: &Value, ty: &Type) -> bool {
     Contract::new(ty).is_ok_and(|contract| contract.check(value).is_ok())
 }
 
-/// One output as it is left behind: what is null gets its default, and what is required must be there and be of its type.
+/// Checks one output: null becomes its default, and a required output must be present and of its type.
 fn kept(name: &str, output: &Output, value: &Value) -> Result<Value, Failure> {
     let value = match value {
         Value::Null => output.default.clone().unwrap_or(Value::Null),
@@ -446,7 +486,7 @@ fn kept(name: &str, output: &Output, value: &Value) -> Result<Value, Failure> {
     if good { Ok(value) } else { Err(violation(name)) }
 }
 
-/// What an action has produced, held against what it declares. Nothing is declared: anything goes.
+/// Checks the result of an action against its declared outputs. Without a declaration, anything is valid.
 pub fn produced(value: &Value, outputs: &IndexMap<Arc<str>, Output>) -> Result<Value, Failure> {
     if outputs.is_empty() {
         return Ok(value.clone());
@@ -460,7 +500,7 @@ pub fn produced(value: &Value, outputs: &IndexMap<Arc<str>, Output>) -> Result<V
     Ok(Value::Map(Arc::new(all)))
 }
 
-/// The entries of an object; none when it is something else.
+/// The entries of an object; none for other values.
 pub fn entries(value: &Value) -> Map {
     match value {
         Value::Map(map) => (**map).clone(),
@@ -474,7 +514,7 @@ pub fn entries(value: &Value) -> Map {
     }
 }
 
-/// These values laid over those.
+/// Merges one object over another.
 pub fn laid_over(below: &Value, above: &Value) -> Value {
     match (below, above) {
         (_, Value::Null) => below.clone(),
@@ -486,7 +526,7 @@ pub fn laid_over(below: &Value, above: &Value) -> Value {
     }
 }
 
-/// A length of time that is not nothing.
+/// A duration other than zero.
 pub fn some_time(length: Option<Duration>) -> Option<Duration> {
     length.filter(|length| *length > Duration::ZERO)
 }

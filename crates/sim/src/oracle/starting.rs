@@ -1,4 +1,4 @@
-//! How something begins: what keeps a step from running, what each kind does first, and the frames of loops and fan-outs.
+//! The start of steps: reasons to skip, the first action of each kind, and the items and rounds of loops.
 
 use super::Oracle;
 use super::reading::{Reader, expression_error, some_time};
@@ -12,7 +12,7 @@ use windlass_ir::value::Map;
 use windlass_ir::workflow::{Choose, Finish, FinishStatus, ForEach, ItemFailure, Items, Kind, RepeatTest};
 
 impl Oracle {
-    /// Starts the first thing that needs no executor; false when there is none.
+    /// Starts the first step that needs no executor; false if there is none.
     pub fn start_something(&mut self) -> bool {
         self.tree.all().any(|at| self.start(at))
     }
@@ -27,7 +27,7 @@ impl Oracle {
         }
     }
 
-    /// Items and rounds come into being as soon as they can, also where nothing in them may start; items at once.
+    /// Opens items and rounds as soon as possible, even if nothing in them may start.
     pub fn open_items(&mut self) -> bool {
         self.tree.all().any(|at| match (&self.tree[at].state, &self.tree[at].inside) {
             (State::Entered, Some(Inside::Items(_))) => self.next_item(at),
@@ -42,8 +42,7 @@ impl Oracle {
         })
     }
 
-    /// Whether nothing that it needs is still to come. What stands in no list beside it does not count: those that only take over
-    /// or undo.
+    /// Whether all dependencies have settled. Steps that only handle failures or undo others do not count.
     pub fn is_ready(&self, at: At) -> bool {
         let Some(list) = self.tree[at].list else { return false };
         !self.tree.lists[list].draining && self.needs(at).into_iter().all(|need| self.tree[need].is_settled())
@@ -76,7 +75,7 @@ impl Oracle {
         }
     }
 
-    /// Whether a step that has settled keeps those from running that need it.
+    /// Why a settled dependency keeps its dependents from running, if it does.
     fn kept_by(&self, need: At) -> Option<(SkipReason, At)> {
         let step = self.step(need);
         let passed_on = self.plan.semantics.skips == SkipRule::PassedOn;
@@ -150,7 +149,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// The idempotency key of an action, when it is one of this run.
+    /// The idempotency key of an action, if it applies within this run.
     fn render_key(&self, at: At) -> Result<Option<Arc<str>>, Failure> {
         let idempotency = self.step(at).policy.idempotency.as_ref();
         let Some(key) = idempotency.filter(|key| key.scope == IdempotencyScope::Run) else { return Ok(None) };
@@ -192,7 +191,8 @@ impl Oracle {
         }
     }
 
-    /// Begins a scope: its list, with an instance of each step that does not only take over or undo.
+    /// Enters a scope: creates its list, with an instance for each step that does not only handle failures or undo
+    /// others.
     fn enter(&mut self, at: At, inside: Inside, kind: ListKind, steps: &[StepId]) {
         self.tree[at].state = State::Entered;
         self.tree[at].inside = Some(inside);
@@ -218,12 +218,11 @@ impl Oracle {
         list
     }
 
-    /// A step comes into being.
     pub fn add_member(&mut self, list: ListAt, step: StepId, pass: u32) -> At {
         let List { owner, kind, .. } = self.tree.lists[list];
         let step_in_plan = self.plan.step(step);
         let (id, implicit) = (step_in_plan.id.clone(), step_in_plan.implicit);
-        // The body of a guard has the id of the guard, and so has what stands beside the body without a name of its own.
+        // The body of a guard has the id of the guard, and so do unnamed steps next to the body.
         let name: Arc<str> = match (kind, implicit) {
             (ListKind::Undo, true) => "compensate".into(),
             (ListKind::Finally, true) => "finally".into(),
@@ -231,7 +230,7 @@ impl Oracle {
             (_, _) => id,
         };
         let path = self.tree[owner].path.child(name, None);
-        // What an earlier instance at this path has done counts for identity.
+        // Continue the attempt numbers of an earlier instance at this path.
         let before = self.tree.instances.iter().rfind(|before| before.path == path);
         let attempt = before.map_or(0, |before| before.count.attempt);
         let count = Count { attempt, ..Count::default() };
@@ -240,7 +239,7 @@ impl Oracle {
         self.tree.instances.len() - 1
     }
 
-    /// Begins the next item of a fan-out, unless that must wait or nothing more is begun.
+    /// Opens the next item of a fan-out, unless it must wait or the list drains.
     fn next_item(&mut self, at: At) -> bool {
         let plan = self.plan.clone();
         let Kind::ForEach(each) = &plan.step(self.tree[at].step.expect("a fan-out is a step")).kind else {
@@ -291,7 +290,7 @@ impl Oracle {
         self.add_list(self.tree.instances.len() - 1, ListKind::Body, body);
     }
 
-    /// Whether a loop goes on: asked at its begin, and whenever a round has come to its end.
+    /// Decides about the next round of a loop, at its start and after each round.
     pub fn decide_round(&mut self, at: At) {
         let plan = self.plan.clone();
         let Kind::Repeat(repeat) = &plan.step(self.tree[at].step.expect("a loop is a step")).kind else {
@@ -304,14 +303,14 @@ impl Oracle {
         };
         let reader = Reader::new(self, at).with_inside(self.last_round(at));
         let holds = asks_about.map(|round| reader.in_round(round).holds(&repeat.condition));
-        let goes_on = match (holds, repeat.test) {
+        let continues = match (holds, repeat.test) {
             (None, _) => true,
             (Some(Ok(holds)), RepeatTest::While | RepeatTest::DoWhile) => holds,
             (Some(Ok(holds)), RepeatTest::Until) => !holds,
             (Some(Err(failure)), _) => return self.end(at, Outcome::Failed(failure)),
         };
-        if !goes_on || rounds >= repeat.rounds_max {
-            return self.end_loop(at, rounds, goes_on);
+        if !continues || rounds >= repeat.rounds_max {
+            return self.end_loop(at, rounds, continues);
         }
         let delay = some_time(repeat.delay).filter(|_| rounds > 0);
         let due = delay.map(|delay| self.now.plus(delay));
@@ -327,11 +326,11 @@ impl Oracle {
         self.frames(at).last().and_then(|frame| self.tree.list_of(*frame, ListKind::Body))
     }
 
-    /// The run ends early: nothing new is started in it.
+    /// Ends the run early: it starts nothing new.
     fn finish(&mut self, at: At, finish: &Finish, outputs: &Map) {
         let outcome = match finish.status {
             FinishStatus::Success => {
-                // What the workflow declares and the finish does not give has its default.
+                // Declared outputs that the finish step does not set have their defaults.
                 let declared = self.plan.outputs.iter().map(|(name, output)| {
                     let given = outputs.get(name).filter(|value| **value != Value::Null).cloned();
                     let value = given.or_else(|| output.default.clone()).unwrap_or(Value::Null);
@@ -363,11 +362,11 @@ fn listed(value: &Value) -> Result<Vec<Value>, Failure> {
         | Value::Float(_)
         | Value::Text(_)
         | Value::Sealed(_)
-        | Value::Map(_) => Err(Failure::new(class::FAN_OUT_SOURCE, "the items are no list")),
+        | Value::Map(_) => Err(Failure::new(class::FAN_OUT_SOURCE, "the items are not a list")),
     }
 }
 
-/// All combinations: the axes in the order of their names, the last one fastest.
+/// All combinations: the axes in order of their names; the last one varies fastest.
 fn product(reader: &Reader<'_>, axes: &Bindings) -> Result<Vec<Value>, Failure> {
     let mut sorted = reader.render_all(axes)?;
     sorted.sort_keys();

@@ -1,5 +1,5 @@
-//! The tree of a run as the oracle keeps it: every instance in the order in which it came into being, and the lists that they
-//! stand in. Nothing is indexed: whoever wants to know something looks through all of it.
+//! The tree of a run: every instance in order of creation, and their lists. Nothing is indexed: every lookup searches
+//! all of it.
 
 use std::sync::Arc;
 use windlass_engine::{Failure, Outcome, Path, Timestamp};
@@ -7,9 +7,9 @@ use windlass_ir::Value;
 use windlass_ir::expr::StepId;
 use windlass_ir::value::Map;
 
-/// The place of an instance in [`Tree::instances`]: its number in the order of coming into being.
+/// The index of an instance in [`Tree::instances`], in order of creation.
 pub type At = usize;
-/// The place of a list in [`Tree::lists`].
+/// The index of a list in [`Tree::lists`].
 pub type ListAt = usize;
 
 /// The run itself is the first instance.
@@ -25,33 +25,33 @@ pub struct Tree {
 #[derive(Clone, Debug)]
 pub struct Instance {
     pub path: Path,
-    /// None for the run.
+    /// `None` for the run.
     pub step: Option<StepId>,
-    /// There for an item or a round of the step.
+    /// Present for an item or round.
     pub frame: Option<Frame>,
-    /// The list it stands in; none for the run.
+    /// The list it belongs to; `None` for the run.
     pub list: Option<ListAt>,
     pub state: State,
-    /// The place of its end among all ends of the run.
+    /// Its number in the order of completion.
     pub order: u64,
-    /// There once it was entered, when it is a scope.
+    /// Present once a scope was entered.
     pub inside: Option<Inside>,
-    /// When the whole of a scope has taken too long.
+    /// When a scope times out.
     pub deadline: Option<Timestamp>,
-    pub told: Option<Told>,
+    pub stop: Option<Stop>,
     pub count: Count,
     pub key: Key,
-    /// Which time a gate lets it be done, from 1.
+    /// The number of the pass, starting at 1.
     pub pass: u32,
-    /// A later pass has taken its place in the list.
+    /// An instance of a later pass has replaced it.
     pub superseded: bool,
-    /// Why it is done again.
+    /// Why it runs again.
     pub feedback: Value,
-    /// The step because of which it was skipped.
+    /// The step that caused it to be skipped.
     pub because_of: Option<At>,
-    /// Another step took over its failure.
+    /// Another step handled its failure.
     pub recovered: bool,
-    /// What is still to be undone inside it, in order of completion; none until that is known.
+    /// The steps to undo inside it, in order of completion; `None` until known.
     pub undoing: Option<Vec<At>>,
     pub undone: bool,
 }
@@ -65,17 +65,17 @@ pub struct Frame {
 #[derive(Clone, Debug)]
 pub enum State {
     Pending,
-    /// An action that shall run, and waits for a place.
+    /// An action that waits for a slot.
     Queued,
-    /// Waits for what becomes of a step with the same key; who came first has the lowest turn.
+    /// Waits for a step with the same key; the lowest turn comes first.
     Joined {
         turn: u64,
     },
-    /// Its next attempt, round or delivery is handed out at this time, or at once.
+    /// Its next attempt, round or delivery is dispatched at this time, or at once.
     Next {
         due: Option<Timestamp>,
     },
-    /// A job is out; told to stop, it is given up at the end of its grace.
+    /// A job is running. After an abort, it is abandoned at the end of its grace period.
     Out {
         deadline: Option<Timestamp>,
         grace: Option<Timestamp>,
@@ -88,12 +88,12 @@ pub enum State {
         until: Option<Timestamp>,
         signal: Option<Listening>,
     },
-    /// A scope under way.
+    /// An open scope.
     Entered,
-    /// It has failed with this, and another step takes over.
+    /// It failed, and another step handles the failure.
     TakenOver(Failure),
     Settled(Outcome),
-    /// A gate that sent the run back: nothing becomes of it.
+    /// A gate that sent steps back and has no outcome.
     Left,
 }
 
@@ -104,7 +104,7 @@ pub struct Listening {
     pub message: bool,
 }
 
-/// What was decided when a scope was entered.
+/// The decision that entered a scope.
 #[derive(Clone, Debug)]
 pub enum Inside {
     Steps,
@@ -122,33 +122,33 @@ pub enum Rounds {
     },
 }
 
-/// Everything at and below it was told to stop.
+/// Everything at and below it was stopped.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum Stop {
     Cancelled { why: Arc<str>, by_user: bool },
     TimedOut,
 }
 
-/// How often an action was tried.
+/// Attempt counters of an action.
 #[derive(Clone, Debug, Default)]
 pub struct Count {
-    /// Of all attempts at this path.
+    /// All attempts at this path.
     pub attempt: u32,
     pub delivery: u32,
-    /// Of the deliveries that started.
+    /// Lost deliveries that had started.
     pub losses: u32,
-    /// Of the attempts that the retry policy counts: of this round, since the run was opened again.
+    /// The attempts that the retry policy counts: in this round, since the run was reopened.
     pub tries: u32,
     pub round: u32,
     pub first_start: Timestamp,
-    /// What goes out next is another attempt, not the same one once more.
+    /// The next dispatch is a new attempt, not another delivery.
     pub next_is_new: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Key {
     pub text: Option<Arc<str>>,
-    /// Whether others with the key wait for this one.
+    /// Whether other steps with the key wait for this one.
     pub held: bool,
 }
 
@@ -156,13 +156,13 @@ pub struct Key {
 pub struct List {
     pub owner: At,
     pub kind: ListKind,
-    /// Nothing new is started in it.
+    /// It starts no more steps.
     pub draining: bool,
     /// The failed member that halted it.
     pub halted: Option<At>,
-    /// The first failed member that made it fail without halting it.
+    /// The first failed member that failed it without halting it.
     pub failed: Option<At>,
-    /// How often each gate in it has sent the run back.
+    /// The gates in it that sent steps back, once per time.
     pub sent_back: Vec<StepId>,
 }
 
@@ -172,11 +172,11 @@ pub enum ListKind {
     /// The items of a fan-out, or the rounds of a loop.
     Frames,
     Finally,
-    /// The step that takes over the failure of the owner.
+    /// The step that handles the failure of the owner.
     TakeOver,
-    /// What undoes the owner.
+    /// The steps that undo the owner.
     Undo,
-    /// What belonged to an end that was taken back.
+    /// A list from an end that was revoked.
     Gone,
 }
 
@@ -191,7 +191,7 @@ impl Instance {
             order: 0,
             inside: None,
             deadline: None,
-            told: None,
+            stop: None,
             count: Count::default(),
             key: Key::default(),
             pass: 1,
@@ -208,7 +208,7 @@ impl Instance {
         matches!(self.state, State::Settled(_))
     }
 
-    /// Whether something can still become of it.
+    /// Whether it can still settle.
     pub fn is_open(&self) -> bool {
         !matches!(self.state, State::Settled(_) | State::Left)
     }
@@ -246,7 +246,7 @@ impl Tree {
         0..self.instances.len()
     }
 
-    /// The members of a list, without those that a later pass has taken the place of.
+    /// The members of a list, without those that a later pass replaced.
     pub fn members(&self, list: ListAt) -> Vec<At> {
         self.all().filter(|at| self[*at].list == Some(list) && !self[*at].superseded).collect()
     }
@@ -263,12 +263,12 @@ impl Tree {
         self.lists.iter().position(|list| list.owner == owner && list.kind == kind)
     }
 
-    /// The list that an instance stands in, and those around it.
+    /// The list of an instance, and those around it.
     pub fn lists_around(&self, at: At) -> impl Iterator<Item = ListAt> {
         std::iter::successors(self[at].list, |list| self[self.lists[*list].owner].list)
     }
 
-    /// The instance itself and those that it is inside of.
+    /// The instance itself and its enclosing instances.
     pub fn outwards(&self, at: At) -> impl Iterator<Item = At> {
         std::iter::once(at).chain(self.lists_around(at).map(|list| self.lists[list].owner))
     }
@@ -277,7 +277,7 @@ impl Tree {
         self.outwards(at).any(|here| here == around)
     }
 
-    /// Whether an instance stands in a list or in a scope entered inside it, but in nothing that is done whatever happens.
+    /// Whether an instance belongs to a list or to a scope entered inside it, but not to `finally` or undo steps.
     pub fn drains_with(&self, at: At, list: ListAt) -> bool {
         self.list_drains_with(self[at].list, list)
     }

@@ -1,4 +1,4 @@
-//! Gates and waits: what they ask for, who answers, and what a no means.
+//! Gates and waits: their questions, their answers, and rejections.
 
 use super::Oracle;
 use super::reading::{Reader, entries, expression_error, laid_over, violation};
@@ -11,7 +11,7 @@ use windlass_ir::trigger::CronSyntax;
 use windlass_ir::workflow::{Gate, Kind, OnReject, OnTimeout, Wait, WaitFor, WaitTimeout};
 use windlass_ir::{Duration, Value};
 
-/// A signal that no wait has taken yet.
+/// A stored signal.
 #[derive(Clone, Debug)]
 pub struct Kept {
     name: Arc<str>,
@@ -19,7 +19,7 @@ pub struct Kept {
 }
 
 impl Oracle {
-    /// Asks, unless the answer is in the gate's input already.
+    /// Asks, unless the decision input already has a value.
     pub fn ask(&mut self, at: At, gate: &Gate) -> Result<(), Failure> {
         let reader = Reader::new(self, at);
         let shown = gate.message.iter().chain(&gate.show_file);
@@ -31,7 +31,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Inputs have changed: gates that look at one look again.
+    /// Checks the decision inputs of open gates after the inputs changed.
     pub fn look_at_verdicts(&mut self) {
         for at in self.tree.all() {
             let plan = self.plan.clone();
@@ -52,7 +52,7 @@ impl Oracle {
         self.tree[at].state = State::Asking { until, yes: 0 };
     }
 
-    /// The option that the verdict input holds, when it is not empty.
+    /// The option in the decision input, if it is not empty.
     fn verdict_given(&self, gate: &Gate) -> Result<Option<Arc<str>>, Failure> {
         let value = gate.verdict_input.as_ref().and_then(|name| self.inputs.get(&name.value));
         let Some(value) = value else { return Ok(None) };
@@ -83,7 +83,7 @@ impl Oracle {
         }
     }
 
-    /// An answer that counts for so many voices.
+    /// A decision that counts for this many votes.
     fn decided(&mut self, at: At, gate: &Gate, option: &Arc<str>, answer: &Answer, voices: u32) {
         let value = left_behind(gate, Some(option), answer);
         if says_no(option) {
@@ -127,10 +127,10 @@ impl Oracle {
     }
 
     fn reject(&mut self, at: At) {
-        self.end(at, Outcome::Failed(Failure::new(class::GATE_REJECTED, "somebody said no")));
+        self.end(at, Outcome::Failed(Failure::new(class::GATE_REJECTED, "rejected")));
     }
 
-    /// The steps from the target to the gate come into being once more; false when that has happened often enough.
+    /// Creates new instances of the steps from the target up to the gate; false if the limit is reached.
     fn send_back(&mut self, gate: At, target: &str, times_max: u32, why: &Value) -> bool {
         let (Some(list), Some(step)) = (self.tree[gate].list, self.tree[gate].step) else { return false };
         let times = self.tree.lists[list].sent_back.iter().filter(|gate| **gate == step).count();
@@ -157,18 +157,18 @@ impl Oracle {
         true
     }
 
-    /// Whether a step is another one or waits for it, directly or not.
+    /// Whether a step is another one or depends on it, directly or not.
     fn needs_step(&self, step: StepId, before: StepId) -> bool {
         step == before || self.plan.step(step).needs.iter().any(|need| self.needs_step(*need, before))
     }
 
-    /// The time of a gate or a wait is up.
+    /// Handles the timeout of a gate or a wait.
     pub fn waited(&mut self, at: At) {
         let plan = self.plan.clone();
-        match &plan.step(self.tree[at].step.expect("what waits is a step")).kind {
+        match &plan.step(self.tree[at].step.expect("a wait is a step")).kind {
             Kind::Gate(gate) => match gate.on_timeout {
                 OnTimeout::Halt => {
-                    self.end(at, Outcome::Failed(Failure::new(class::TIMEOUT, "nobody decided in time")));
+                    self.end(at, Outcome::Failed(Failure::new(class::TIMEOUT, "no decision in time")));
                 }
                 OnTimeout::Reject => self.reject(at),
                 OnTimeout::AutoApprove => {
@@ -180,7 +180,7 @@ impl Oracle {
                 what: WaitFor::Signal { .. } | WaitFor::Message { .. }, on_timeout, ..
             }) => match on_timeout {
                 WaitTimeout::Fail => {
-                    self.end(at, Outcome::Failed(Failure::new(class::TIMEOUT, "nothing came in time")));
+                    self.end(at, Outcome::Failed(Failure::new(class::TIMEOUT, "no signal in time")));
                 }
                 WaitTimeout::Done(value) => self.came(at, value),
             },
@@ -207,9 +207,9 @@ impl Oracle {
         Ok(())
     }
 
-    /// When the time has come that a wait is for.
+    /// The end of a wait for time.
     fn instant(&self, at: At, what: &WaitFor) -> Result<Timestamp, Failure> {
-        let wrong = |class: &str| Failure::new(class, "this is no time to wait for");
+        let wrong = |class: &str| Failure::new(class, "not an instant");
         let reader = Reader::new(self, at);
         match what {
             WaitFor::Duration(bound) => {
@@ -233,7 +233,7 @@ impl Oracle {
         }
     }
 
-    /// Takes the first signal that was kept and is an answer, or waits for one.
+    /// Takes the first stored signal that matches, or waits for one.
     fn listen(&mut self, at: At, signal: Listening, timeout: Option<Duration>) {
         match self.signals.iter().position(|kept| self.is_answer(&signal, &kept.name, &kept.value)) {
             Some(place) => {
@@ -259,7 +259,7 @@ impl Oracle {
         self.end(at, Outcome::Done(Value::map([("value", value.clone())])));
     }
 
-    /// A signal goes to the first wait that it answers, or is kept for a later one.
+    /// Delivers a signal to the first wait that matches, or stores it.
     pub fn signal(&mut self, name: &Arc<str>, value: &Value) {
         let answers = |at: &At| match &self.tree[*at].state {
             State::Waiting { signal: Some(signal), .. } => self.is_answer(signal, name, value),
@@ -271,7 +271,7 @@ impl Oracle {
         }
     }
 
-    /// What somebody else has matched goes to its wait.
+    /// Delivers a message to the wait that the caller matched.
     pub fn deliver(&mut self, path: &windlass_engine::Path, value: &Value) {
         let waits = |at: &At| matches!(self.tree[*at].state, State::Waiting { signal: Some(_), .. });
         if let Some(at) = self.tree.all().find(|at| self.tree[*at].path == *path && waits(at)) {
@@ -290,7 +290,7 @@ impl Oracle {
     }
 }
 
-/// Who answered a gate, and with what beside the choice.
+/// The decision at a gate.
 struct Answer {
     by: Value,
     reason: Value,
@@ -298,7 +298,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// No person has answered, but this.
+    /// A decision that no person made.
     fn by(what: &str) -> Self {
         Self { by: Value::text(what), reason: Value::Null, form: Value::Null }
     }

@@ -1,4 +1,4 @@
-//! How a world ends: trouble stops, people and executors do their part, and every run must come to its end.
+//! The end of a simulation: faults stop, people and executors do their part, and every run must finish.
 
 use super::executors::Stage;
 use super::process::For;
@@ -7,11 +7,11 @@ use super::world::{World, log};
 use windlass_engine::{Choice, CoordinatorInput, GateDecision, Input, JobKey, Mail, Path, Resume, RunId};
 use windlass_ir::Value;
 
-/// A world must be quiet, and over, after this many rounds.
+/// The most rounds until every run has finished.
 const ROUNDS: usize = 400;
 
 impl World {
-    /// Lets everything arrive that is on its way.
+    /// Delivers everything that is pending.
     pub fn settle(&mut self) {
         for _ in 0..ROUNDS {
             self.carry_out_orders();
@@ -26,7 +26,7 @@ impl World {
             } else if let Some(job) = self.asked() {
                 self.answer_adoption(&job);
             } else if self.runs.next_alarm(now).is_some_and(|alarm| alarm <= now.steady + 1) {
-                // An alarm that is overdue is set to the next instant.
+                // An overdue alarm is set to the next instant.
                 self.time.passed += 1;
                 self.tick();
             } else {
@@ -71,7 +71,7 @@ impl World {
         panic!("never end: {open:?}, asking for {asks:?}, jobs {:?}", self.executors.jobs.keys());
     }
 
-    /// The runs that must come to an end and have not. A run that waits for an unusable one waits for a person.
+    /// The unfinished runs that can finish. A run that waits for an unusable one waits for a person.
     fn open(&self) -> Vec<RunId> {
         let waits = |run: &RunId| {
             let above = |child: &&RunId| self.specs[*child].parents.contains(run);
@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// People do everything for a run that it may wait for.
+    /// People do everything that a run may wait for.
     fn help(&mut self, run: &RunId) {
         let workflow = &WORKFLOWS[self.specs[run].workflow];
         let by = || "ann".into();
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Once every run has ended, no one holds or waits for anything.
+    /// After every run has ended, no resource is held or waited for.
     fn check_empty(&mut self) {
         let tick = self.reply_to(For::Nothing);
         self.runs.tell(CoordinatorInput::Tick, Some(tick), self.time.now());

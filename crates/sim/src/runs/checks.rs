@@ -1,16 +1,14 @@
-//! Everything that must hold: after every step, with every order, and when nothing is on its way.
+//! Invariants: after every step, with every order, and when nothing is pending.
 
 use super::process::Seen;
 use super::workflows::{CALLS, DAWN, LIMITS, SPENDS, WORKFLOWS};
 use super::world::{SECOND, World};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use windlass_engine::{
-    Body, Coordinator, Effect, Event, Job, JobKey, Record, Run, RunId, Timestamp, What, budget_of,
-};
+use windlass_engine::{Body, Effect, Event, Job, JobKey, Record, Run, RunId, Timestamp, What, budget_of};
 
 impl World {
-    /// Records of a run are durable: its time has come at least as far as they say.
+    /// Notes that the clock of a run has reached the time of its durable records.
     pub fn see(&mut self, run: &RunId) {
         if self.runs.serves(run) && !self.process.stopping && !self.process.recorded.contains(run) {
             let own = self.last_at(run);
@@ -18,7 +16,7 @@ impl World {
         }
     }
 
-    /// A caller's time may be moved to the time at which a called run ended.
+    /// The clock of a caller may advance to the end of a called run.
     pub fn caller_may_catch_up(&mut self, child: &RunId) {
         let at = self.last_at(child).0 - self.time.passed as i64;
         if let Some(caller) = self.specs.get(child).and_then(|spec| spec.parents.last()) {
@@ -29,14 +27,14 @@ impl World {
 
     fn is_served(&self, run: &RunId) -> bool {
         match &self.process.serves {
-            // A cancel, also one that the coordinator orders, executes an interrupted run to its end.
+            // A cancellation, even by the coordinator, executes an interrupted run to its end.
             Some(_) if self.process.interrupts => self.runs.serves(run),
             Some(serves) => serves.contains(run),
             None => true,
         }
     }
 
-    /// No time runs ahead of the machine, and no timer of a run fires that this process does not serve.
+    /// No clock runs ahead of the machine, and no timer fires for a run that this process does not serve.
     pub fn check_record(&mut self, record: &Record) {
         let (Some(run), Body::Run(events)) = (&record.run, &record.body) else { return };
         let spec = &self.specs[run];
@@ -66,22 +64,22 @@ impl World {
             let latest = latest.filter(|_| !spec.is_virtual);
             assert!(
                 latest.is_none_or(|latest| event.at <= latest),
-                "{run} is ahead of its time by {} µs: {event:?}",
+                "the clock of {run} is ahead by {} µs: {event:?}",
                 latest.map_or(0, |latest| event.at.0 - latest.0)
             );
         }
     }
 
-    /// Events are shown once they are durable, without a gap and without a repetition.
+    /// Events are shown once they are durable, without gaps or repetitions.
     pub fn check_shown(&mut self, run: &RunId, seq: u64, events: &Arc<Vec<Event>>) {
         let shown = self.process.shown.entry(run.clone()).or_default();
-        assert_eq!(seq, *shown + 1, "{run} shows other events than those that follow");
+        assert_eq!(seq, *shown + 1, "{run} shows events out of order");
         *shown += events.len() as u64;
         let durable = self.store.events(run).skip(seq as usize - 1);
         assert!(durable.take(events.len()).eq(events.iter()), "{run} shows events that are not durable");
     }
 
-    /// A run is read when none of its records are on their way, and at the start only if it has no result.
+    /// A run is loaded when none of its records are pending, and at the start only if it has no result.
     pub fn check_load(&self, run: &RunId) {
         assert!(!self.store.is_writing(run), "{run} is read while records of it are being written");
         let ended = self.process.recovering && self.store.result(run).is_some();
@@ -89,14 +87,14 @@ impl World {
     }
 
     pub fn check_served(&self, job: &JobKey) {
-        assert!(self.is_served(&job.run), "{job} is executed, and this process does not serve its run");
+        assert!(self.is_served(&job.run), "{job} is executed, but this process does not serve its run");
     }
 
     /// A job starts once, after its record is durable, and later deliveries have higher numbers.
     pub fn check_start(&mut self, job: &Job) {
         let JobKey { run, path, attempt, delivery } = &job.key;
         self.check_served(&job.key);
-        assert!(!self.process.stopping, "{} starts, and the process is about to end", job.key);
+        assert!(!self.process.stopping, "{} starts while the process shuts down", job.key);
         let scheduled = self.store.events(run).any(|event| {
             let What::Scheduled { path: at, attempt: number, delivery: time, .. } = &event.what else {
                 return false;
@@ -116,7 +114,7 @@ impl World {
         let coordinator = self.runs.coordinator();
         for (key, limit) in LIMITS {
             let holders = coordinator.slots.get(key).map_or(0, BTreeSet::len);
-            assert!(holders <= limit, "{holders} hold {key}, and {limit} may");
+            assert!(holders <= limit, "{holders} hold {key}, and the limit is {limit}");
         }
         for (run, spec) in self.specs.iter().filter(|(_, spec)| WORKFLOWS[spec.workflow].name == SPENDS) {
             let budget = coordinator.budgets.get(&budget_of(run));
@@ -125,18 +123,19 @@ impl World {
         }
     }
 
-    /// Nothing is on its way: memory and journal agree, and nothing that is due was forgotten.
+    /// When nothing is pending, memory and journal agree, and no due timer is forgotten.
     pub fn check_quiet(&mut self) {
         self.tally.quiet += 1;
         assert!(self.process.replies.is_empty(), "never answered: {:?}", self.process.replies);
-        let replayed = Coordinator::replay(self.store.coordinator());
-        assert!(replayed.state() == self.runs.coordinator(), "the coordinator is not what its journal says");
+        let (replayed, ..) = self.store.coordinator_state();
+        assert!(replayed.state() == self.runs.coordinator(), "the coordinator differs from its journal");
         for run in self.store.runs() {
             let replayed = self.replayed(&run);
             if let Some(live) = self.runs.live(&run) {
-                assert!(*live == replayed, "{run} is not what its journal says");
+                assert!(*live == replayed, "{run} differs from its journal");
             }
             self.check_jobs(&run, &replayed);
+            self.check_stopping(&run, &replayed);
             if self.is_in_use(&run) && replayed.outcome().is_none() {
                 self.check_owed(&run, &replayed);
                 if let Some(by) = self.due(&run, &replayed) {
@@ -151,35 +150,43 @@ impl World {
         }
     }
 
+    /// A process that interrupts unfinished runs still executes those that were canceled.
+    fn check_stopping(&self, run: &RunId, replayed: &Run) {
+        let interrupts = self.process.interrupts && !self.process.stopping && !self.damaged.contains(run);
+        let left = interrupts && replayed.is_stopping() && !self.runs.serves(run);
+        assert!(!left, "{run} was canceled, and a process that interrupts runs does not end it");
+    }
+
     /// Whether this process executes the run and can read it.
     pub fn is_in_use(&self, run: &RunId) -> bool {
         self.runs.serves(run) && !self.damaged.contains(run)
     }
 
-    /// The latest moment, in true time, at which the next timer of a run must have fired.
+    /// The latest true time at which the next timer of a run must fire.
     pub fn due(&self, run: &RunId, replayed: &Run) -> Option<u64> {
         let Seen { passed, own } = self.process.seen.get(run).filter(|_| !self.specs[run].is_virtual)?;
         Some(passed + replayed.next_deadline()?.since(*own).0)
     }
 
-    /// A job that its run does not wait for any more, or wants to end, was told to stop.
+    /// Every job that its run no longer waits for was aborted.
     fn check_jobs(&self, run: &RunId, replayed: &Run) {
         if !self.is_in_use(run) {
             return;
         }
-        let aborts = replayed.outstanding().into_iter().filter_map(|effect| match effect {
-            Effect::Abort(job) => Some(job),
-            _ => None,
-        });
-        let aborts: Vec<JobKey> = aborts.collect();
+        let outstanding = replayed.outstanding();
+        let aborts =
+            |job| outstanding.iter().any(|effect| matches!(effect, Effect::Abort(key) if key == job));
+        let starts = |job: &JobKey| {
+            outstanding.iter().any(|effect| matches!(effect, Effect::Dispatch(one) if one.key == *job))
+        };
         let own = self.executors.jobs.iter().filter(|(job, _)| job.run == *run);
         for (job, held) in own.filter(|(_, held)| !held.reported) {
             let wanted = match held.is_call() {
-                // A person may have reopened a called run after its caller heard its result.
-                true => !aborts.contains(job) && !self.is_abandoned(job),
-                false => replayed.dispatched(job).is_some() || job.path.is_hook(),
+                // A person may have reopened a called run after its caller received the result.
+                true => !aborts(job) && !self.is_abandoned(job),
+                false => starts(job) || job.path.is_hook(),
             };
-            assert!(wanted || held.told, "{job} ({:?}) was not told to stop", held.stage);
+            assert!(wanted || held.aborted, "{job} ({:?}) was not aborted", held.stage);
         }
     }
 
@@ -196,14 +203,14 @@ impl World {
         })
     }
 
-    /// Everything that a run waits for is under way.
+    /// Everything that a run waits for is in progress.
     fn check_owed(&self, run: &RunId, replayed: &Run) {
         if self.specs[run].is_virtual {
             return;
         }
         for effect in replayed.outstanding() {
             let Some(key) = effect.job() else { continue };
-            assert!(self.executors.jobs.contains_key(key), "{key} is owed, and no executor has it");
+            assert!(self.executors.jobs.contains_key(key), "{key} is outstanding, and no executor has it");
         }
         for asker in replayed.asks() {
             let waits = self.runs.coordinator().waiting.contains_key(&asker);

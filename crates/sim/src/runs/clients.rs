@@ -1,4 +1,4 @@
-//! People: they start, cancel, decide, signal, pause, resume, publish and clean up, at any moment and several at once.
+//! Clients that start, cancel, decide, signal, pause, resume, publish and clean up, at any time and concurrently.
 
 use super::process::For;
 use super::tally::Fault;
@@ -12,7 +12,7 @@ use windlass_engine::{
 use windlass_ir::policy::Budget;
 use windlass_ir::{Duration, Value};
 
-/// Someone who waits for at most one reply at a time.
+/// A client that waits for at most one reply at a time.
 #[derive(Debug, Default)]
 pub struct Client {
     waits: Option<Act>,
@@ -20,14 +20,14 @@ pub struct Client {
     unsure: Option<Act>,
 }
 
-/// Something that a client wants, under a name that nothing else has.
+/// A request of a client, with a unique name.
 #[derive(Clone, Debug)]
 pub struct Act {
     what: Want,
     name: Arc<str>,
     /// The run existed when the client asked.
     existed: bool,
-    /// The client asks again under the same name.
+    /// The client repeats a request under the same name.
     again: bool,
 }
 
@@ -59,7 +59,7 @@ impl Want {
         }
     }
 
-    /// Whether asking twice under the same name is asking once.
+    /// Whether repeating the request under the same name has no further effect.
     fn has_id(&self) -> bool {
         match self {
             Self::Start { .. } | Self::Decide { .. } | Self::Signal { .. } | Self::Publish { .. } => true,
@@ -82,11 +82,11 @@ impl Client {
 /// The budget that clients change.
 const BUDGET: &str = "all";
 
-/// At most this many runs begin, called ones apart.
+/// The most runs that clients start.
 const RUNS: usize = 7;
 
 impl World {
-    /// One of the clients that wait for nothing asks for something.
+    /// Lets one idle client make a request.
     pub fn ask(&mut self) {
         let free: Vec<usize> =
             (0..self.clients.len()).filter(|number| self.clients[*number].waits.is_none()).collect();
@@ -152,7 +152,7 @@ impl World {
         Want::Start { run, spec, once }
     }
 
-    /// The run as a whole, mostly, or one of its steps.
+    /// Usually the path of the run, otherwise that of one of its steps.
     fn path_in(&mut self, run: &RunId) -> Path {
         let jobs: Vec<Path> =
             self.executors.jobs.keys().filter(|job| job.run == *run).map(|job| job.path.clone()).collect();
@@ -217,7 +217,7 @@ impl World {
         self.runs.tell(input, Some(to), self.time.now());
     }
 
-    /// A report arrives a second time, much too late.
+    /// Delivers a report again, much too late.
     fn sometimes_repeat_a_report(&mut self) {
         if !self.reported.is_empty() && self.random.chance(8) {
             let (job, outcome) = self.random.pick(&self.reported).clone();
@@ -229,15 +229,15 @@ impl World {
         }
     }
 
-    pub fn client_hears(&mut self, number: usize, reply: &Reply) {
-        let act = self.clients[number].waits.take().expect("an act that waits for a reply");
+    pub fn client_gets(&mut self, number: usize, reply: &Reply) {
+        let act = self.clients[number].waits.take().expect("a request that waits for a reply");
         self.check_reply(&act, reply);
         if let (Want::Close { run }, Reply::Done) = (&act.what, reply) {
             self.remove(run);
         }
     }
 
-    /// A closed run leaves the journal.
+    /// Removes a closed run from the journal.
     fn remove(&mut self, run: &RunId) {
         let is_alone = !self.store.is_writing(run) && self.runs.presence(run) == Presence::Resting;
         let is_root = self.specs.get(run).is_some_and(|spec| spec.parents.is_empty());
@@ -254,7 +254,7 @@ impl World {
         }
     }
 
-    /// An answer is true: what was done is durable, and what was refused changed nothing.
+    /// A reply is true: an accepted request is durable, and a refused one changed nothing.
     fn check_reply(&self, act: &Act, reply: &Reply) {
         let Act { what, name, existed, again } = act;
         let removed = what.run().is_some_and(|run| !self.specs.contains_key(run));
@@ -271,14 +271,14 @@ impl World {
                     fail("the run is not closed");
                 }
             }
-            // Nothing is written if the run was not paused and nothing changed.
+            // Nothing is recorded if the run was not paused and nothing changed.
             (Reply::Done, Want::Resume { .. }) => {}
-            (Reply::Done, _) if found != 1 => fail(&format!("the journal holds it {found} times")),
+            (Reply::Done, _) if found != 1 => fail(&format!("the journal contains it {found} times")),
             (Reply::Done, _) => {}
             (Reply::Published(_), _) => {
                 let mut stream = self.store.coordinator();
-                if !matches!(what, Want::Reset) && !stream.any(|event| is_said(event, what, name)) {
-                    fail("the coordinator's journal does not hold it");
+                if !matches!(what, Want::Reset) && !stream.any(|event| is_recorded(event, what, name)) {
+                    fail("the coordinator's journal does not contain it");
                 }
             }
             (Reply::Refused(Refused::Finished), _)
@@ -287,13 +287,13 @@ impl World {
                 fail("the run has no result");
             }
             (Reply::Refused(_) | Reply::NotShared(_), _) if found > 0 && !again => {
-                fail("the journal holds it");
+                fail("the journal contains it");
             }
             (Reply::Refused(refused), Want::Decide { .. } | Want::Signal { .. }) if found > 0 => {
                 fail(&format!("it was accepted before: {refused}"));
             }
             (Reply::Refused(_) | Reply::NotShared(_), _) => {}
-            (Reply::NoRun, _) if *existed && !events.is_empty() => fail("there is that run"),
+            (Reply::NoRun, _) if *existed && !events.is_empty() => fail("the run exists"),
             (Reply::NoRun, _) => {}
             (Reply::Unusable, _) => {
                 if !what.run().is_some_and(|run| self.damaged.contains(run)) {
@@ -311,7 +311,7 @@ impl World {
     }
 }
 
-/// Whether an event exists because of the act with this name.
+/// Whether the request with this name caused the event.
 fn is_about(event: &Event, name: &Arc<str>) -> bool {
     match &event.what {
         What::Started { by, .. } => by.as_ref() == Some(name),
@@ -322,7 +322,7 @@ fn is_about(event: &Event, name: &Arc<str>) -> bool {
     }
 }
 
-fn is_said(event: &CoordinatorEvent, what: &Want, name: &Arc<str>) -> bool {
+fn is_recorded(event: &CoordinatorEvent, what: &Want, name: &Arc<str>) -> bool {
     match (&event.what, what) {
         (CoordinatorWhat::Published { id, .. }, Want::Publish { .. }) => id == name,
         (CoordinatorWhat::BudgetIs { cap, .. }, Want::Cap) => {

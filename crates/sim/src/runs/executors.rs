@@ -1,4 +1,4 @@
-//! Executors: jobs here, which die with the process; jobs elsewhere, which do not; and calls of other workflows.
+//! Executors: jobs in the process, which die with it; jobs elsewhere, which survive; and calls of other workflows.
 
 use super::process::For;
 use super::tally::Fault;
@@ -19,20 +19,20 @@ pub struct Executors {
     pub started: BTreeSet<JobKey>,
 }
 
-/// A job that an executor has.
+/// A job of an executor.
 #[derive(Debug)]
 pub struct Held {
     pub job: Job,
     pub stage: Stage,
-    /// It was told to stop.
-    pub told: bool,
+    /// It was aborted.
+    pub aborted: bool,
     /// Its report was sent, perhaps by an earlier process.
     pub reported: bool,
-    /// It does not listen.
+    /// It ignores aborts.
     deaf: bool,
-    /// What a call needs to begin its run.
+    /// The callers and budgets of a called run.
     family: Option<(Vec<RunId>, Vec<RunBudget>)>,
-    /// The call is made again because someone reopened the run.
+    /// The call is repeated because someone reopened the run.
     reopens: bool,
 }
 
@@ -42,7 +42,7 @@ pub enum Stage {
     /// It outlives this process, which does not know that yet.
     Handed,
     Elsewhere,
-    /// Its report is on its way.
+    /// Its report is pending.
     Reporting,
     /// A call waits until its note is durable.
     Noting,
@@ -50,7 +50,7 @@ pub enum Stage {
     Beginning,
     /// A call waits for the result of its run.
     Calling,
-    /// The process asks whether this is still under way; it is if something elsewhere has it.
+    /// The process asks whether this job is still running. It is if something elsewhere has it.
     Asked {
         elsewhere: bool,
     },
@@ -76,9 +76,10 @@ impl Executors {
         self.jobs.values_mut().for_each(|held| held.stage = Stage::Elsewhere);
     }
 
-    /// The jobs of this process that listen when it is about to end.
+    /// The jobs of this process that stop when it shuts down.
     pub fn end_here(&mut self) -> Vec<JobKey> {
-        let here = self.jobs.iter().filter(|(_, held)| held.stage == Stage::Here && held.told && !held.deaf);
+        let here =
+            self.jobs.iter().filter(|(_, held)| held.stage == Stage::Here && held.aborted && !held.deaf);
         here.map(|(job, _)| job.clone()).collect()
     }
 }
@@ -125,7 +126,7 @@ impl World {
         let deaf = !self.calm && self.random.chance(5);
         self.executors
             .jobs
-            .insert(key.clone(), Held { job, stage, told: false, reported: false, deaf, family, reopens });
+            .insert(key.clone(), Held { job, stage, aborted: false, reported: false, deaf, family, reopens });
         if stage == Stage::Noting {
             let value = Value::text(called_by(&key).as_str());
             let note = Input::Noted { job: key.clone(), key: CHILD.into(), value };
@@ -133,14 +134,14 @@ impl World {
         }
     }
 
-    /// Which run is called is durable: begins that run, or continues it.
+    /// Starts or continues the called run after the note about it is durable.
     pub fn noted(&mut self, job: &JobKey, reply: &Reply) {
         let Some(held) = self.executors.jobs.get_mut(job) else { return };
         if *reply != Reply::Done {
             self.executors.jobs.remove(job);
             return;
         }
-        if held.told {
+        if held.aborted {
             return self.report(job, Outcome::Cancelled("told to stop".into()));
         }
         held.stage = Stage::Beginning;
@@ -167,7 +168,7 @@ impl World {
         self.send(child, Mail::Begin(Box::new(begin)), Some(For::Begun(job.clone())));
     }
 
-    /// The start of a run that may exist already.
+    /// Starts a run that may already exist.
     pub fn begin_of(&mut self, run: &RunId, spec: Spec, more: impl FnOnce(Start) -> Start) -> Begin {
         let inputs = Value::map([("k", Value::text(*self.random.pick(&["a", "b"])))]);
         let start = more(Start { seed: 1, lineage: Lineage::default(), ..Start::with(inputs) });
@@ -183,10 +184,10 @@ impl World {
         self.send(&called_by(job), resume, Some(For::Begun(job.clone())));
     }
 
-    /// The called run has begun, or continues, or cannot.
+    /// Handles the reply to the start of a called run.
     pub fn begun(&mut self, job: &JobKey, reply: Reply) {
         let Some(held) = self.executors.jobs.get_mut(job) else { return };
-        let told = held.told;
+        let aborted = held.aborted;
         match reply {
             Reply::Done if is_detached(&held.job) => {
                 self.report(job, Outcome::Done(Value::map([("n", Value::Int(1))])));
@@ -195,7 +196,7 @@ impl World {
                 held.stage = Stage::Calling;
                 self.send(&job.run, Mail::Elsewhere { job: job.clone() }, None);
                 self.tell_result(job);
-                if told {
+                if aborted {
                     self.stop_call(job);
                 }
             }
@@ -211,7 +212,7 @@ impl World {
         }
     }
 
-    /// Tells a caller the result of a run that had ended before.
+    /// Reports the result of a called run that had already ended.
     fn tell_result(&mut self, job: &JobKey) {
         let child = called_by(job);
         if let Some((outcome, at)) = self.store.result(&child) {
@@ -221,7 +222,7 @@ impl World {
         }
     }
 
-    /// A run that was called has a result, which its caller hears from the process.
+    /// A called run has a result, which the process reports to its caller.
     pub fn call_ended(&mut self, child: &RunId) {
         self.caller_may_catch_up(child);
         self.executors.jobs.retain(|job, held| held.stage != Stage::Calling || called_by(job) != *child);
@@ -244,7 +245,7 @@ impl World {
                 let held = Held {
                     job,
                     stage,
-                    told: false,
+                    aborted: false,
                     reported: false,
                     deaf: false,
                     family: None,
@@ -255,7 +256,7 @@ impl World {
         }
     }
 
-    /// Says whether a job of an earlier process is still under way.
+    /// Replies whether a job of an earlier process is still running.
     pub fn answer_adoption(&mut self, job: &JobKey) {
         let Some(held) = self.executors.jobs.get_mut(job) else { return };
         let noted = held.job.notes.contains_key(CHILD);
@@ -286,7 +287,7 @@ impl World {
     pub fn abort(&mut self, job: &JobKey) {
         log!(self, "abort {job}");
         if let Some(held) = self.executors.jobs.get_mut(job) {
-            held.told = true;
+            held.aborted = true;
             if held.stage == Stage::Calling {
                 self.stop_call(job);
             }
@@ -296,7 +297,7 @@ impl World {
     pub fn recall(&mut self, job: &Job) {
         log!(self, "recall {}", job.key);
         if let Some(held) = self.executors.jobs.get_mut(&job.key) {
-            held.told = true;
+            held.aborted = true;
         }
         if is_call(job) {
             self.stop_call(&job.key);
@@ -312,7 +313,7 @@ impl World {
         }
     }
 
-    /// Something happens to one of the jobs.
+    /// Lets one of the jobs make progress.
     pub fn work(&mut self) {
         let jobs: Vec<JobKey> = self.executors.jobs.keys().cloned().collect();
         if !jobs.is_empty() {
@@ -332,10 +333,10 @@ impl World {
             Stage::Asked { .. } => return self.answer_adoption(job),
             Stage::Reporting | Stage::Noting | Stage::Beginning | Stage::Calling => return,
         }
-        if held.told && held.deaf {
+        if held.aborted && held.deaf {
             return;
         }
-        if held.told {
+        if held.aborted {
             return self.report(job, Outcome::Cancelled("told to stop".into()));
         }
         match self.random.below(10) {
@@ -353,7 +354,7 @@ impl World {
         }
     }
 
-    /// A report from elsewhere is kept until it is durable; one from here is gone with the process.
+    /// A report from elsewhere is kept until it is durable; one from here is lost with the process.
     fn report(&mut self, job: &JobKey, outcome: Outcome) {
         self.reported.push((job.clone(), outcome.clone()));
         let elsewhere = match self.executors.jobs.get_mut(job) {

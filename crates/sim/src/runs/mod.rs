@@ -1,9 +1,9 @@
-//! Every run of a process, in a hostile world: the real [`windlass_engine::Runs`], a journal that fails, two clocks that drift apart,
-//! executors that lose jobs, clients that ask at the wrong moment, and processes that die.
+//! All runs of a process, in a hostile environment: the real [`windlass_engine::Runs`], a failing journal, two clocks
+//! that drift apart, executors that lose jobs, clients that act at the wrong moment, and processes that die.
 //!
-//! `world` is the loop, `process` starts a process and carries out its orders, `store` is the journal, `executors` do the jobs and
-//! the calls, `clients` are the people, `checks` is what must hold, `calm` brings every run to its end, `workflows` is what is
-//! executed, and `tally` counts.
+//! `world` is the main loop, `process` starts a process and carries out its orders, `store` is the journal,
+//! `executors` do the jobs and calls, `clients` are the people, `checks` are the invariants, `calm` finishes every
+//! run, `workflows` are the executed workflows, and `tally` counts.
 
 mod calm;
 mod checks;
@@ -21,10 +21,10 @@ pub use tally::{Fault, Tally};
 use windlass_engine::{Bug, plant};
 use world::World;
 
-/// This many of the last things that happened are shown.
+/// The number of log lines in a report.
 const LINES: usize = 80;
 
-/// Something that does not hold.
+/// A broken guarantee.
 #[derive(Debug)]
 struct Broken {
     what: String,
@@ -32,34 +32,34 @@ struct Broken {
     log: Vec<String>,
 }
 
-/// Simulates the world of one seed. An error says what does not hold, and the last things that happened.
-pub fn live(seed: u64) -> Result<Tally, String> {
-    let quiet = match simulate(seed, false) {
+/// Simulates one seed. An error names the broken guarantee and contains the last log lines.
+pub fn simulate(seed: u64) -> Result<Tally, String> {
+    let quiet = match simulate_logged(seed, false) {
         Ok(tally) => return Ok(tally),
         Err(broken) => broken,
     };
-    // Lines cost more than everything else, so they are written only for a seed that fails.
-    let told = simulate(seed, true).err().unwrap_or(quiet);
+    // Logging is expensive, so only a failing seed is simulated again with a log.
+    let report = simulate_logged(seed, true).err().unwrap_or(quiet);
     Err(format!(
         "seed {seed}, step {}: {}\n{}\nrepeat: cargo run --release -p windlass-sim -- --runs --seeds {seed}..{}",
-        told.steps,
-        told.what,
-        broken::last_of(&told.log, LINES),
+        report.steps,
+        report.what,
+        broken::last_of(&report.log, LINES),
         seed + 1
     ))
 }
 
-fn simulate(seed: u64, logs: bool) -> Result<Tally, Broken> {
+fn simulate_logged(seed: u64, logs: bool) -> Result<Tally, Broken> {
     let mut world = World::new(seed, logs);
-    let lived = broken::caught(|| world.live());
-    lived.map(|()| world.tally.clone()).map_err(|what| Broken {
+    let simulated = broken::caught(|| world.simulate());
+    simulated.map(|()| world.tally.clone()).map_err(|what| Broken {
         what,
         steps: world.tally.steps,
         log: world.log.take().unwrap_or_default(),
     })
 }
 
-/// Plants each bug that Windlass once had, and says in Markdown which seed finds it.
+/// Plants each bug that Windlass once had, and reports in Markdown which seed finds it.
 pub fn planted(seeds: Range<u64>) -> Result<String, String> {
     let mut table = String::from("| bug | seed | steps | report |\n|---|---:|---:|---|\n");
     for bug in Bug::ALL {
@@ -73,7 +73,7 @@ pub fn planted(seeds: Range<u64>) -> Result<String, String> {
 
 fn find(bug: Bug, mut seeds: Range<u64>) -> Option<(u64, Broken)> {
     plant(Some(bug));
-    let found = seeds.find_map(|seed| Some((seed, simulate(seed, false).err()?)));
+    let found = seeds.find_map(|seed| Some((seed, simulate_logged(seed, false).err()?)));
     plant(None);
     found
 }
@@ -82,19 +82,19 @@ fn find(bug: Bug, mut seeds: Range<u64>) -> Option<(u64, Broken)> {
 mod tests {
     use super::*;
 
-    /// `SIM_SEEDS` sets the number of seeds; only the default range must have met every fault in every state.
+    /// `SIM_SEEDS` sets the number of seeds. Only the default range must cover every fault in every state.
     #[test]
-    fn every_run_of_a_process_is_safe_in_a_hostile_world() {
+    fn all_runs_of_a_process_survive_faults() {
         let asked = std::env::var("SIM_SEEDS").ok().and_then(|count| count.parse().ok());
         let mut all = Tally::default();
         for seed in 0..asked.unwrap_or(250) {
-            match live(seed) {
+            match simulate(seed) {
                 Ok(tally) => all.add(&tally),
                 Err(broken) => panic!("{broken}"),
             }
         }
         let everything = all.faults.iter().flatten().all(|count| *count > 0);
-        assert!(asked.is_some() || everything, "a fault never met a run in one of the states:\n{all}");
+        assert!(asked.is_some() || everything, "a fault never hit a run in one of the states:\n{all}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One process: how it starts, what it is ordered to do, and how it ends.
+//! One process: its start, its orders and its end.
 
 use super::tally::Fault;
 use super::workflows::{MACHINE, MACHINE_JOBS, program};
@@ -10,24 +10,24 @@ use windlass_engine::{
     ReplyTo, Run, RunId, Runs, RunsOrder as Order, Serves, Timestamp, Wake,
 };
 
-/// What dies with a process.
+/// The state that dies with a process.
 #[derive(Debug, Default)]
 pub struct Process {
-    /// The runs that it may execute; none if it executes all.
+    /// The runs that it may execute; `None` for all.
     pub serves: Option<BTreeSet<RunId>>,
-    /// It executes only what is new, and what someone resumes or cancels.
+    /// It executes only new runs, and runs that someone resumes or cancels.
     pub interrupts: bool,
     pub loads: Vec<Load>,
     pub replies: BTreeMap<ReplyTo, For>,
-    /// How many events of each run were shown or were there before.
+    /// The number of events of each run that were shown or existed before.
     pub shown: BTreeMap<RunId, u64>,
-    /// The least that the time of each run has come to.
+    /// A lower bound for the clock of each run.
     pub seen: BTreeMap<RunId, Seen>,
-    /// By how much the time of each run is at most ahead of true time.
+    /// How far the clock of each run may be ahead of true time.
     pub ahead: BTreeMap<RunId, i64>,
-    /// The same for the called runs that ended, by caller.
+    /// The same for called runs that ended, by caller.
     pub called: BTreeMap<RunId, i64>,
-    /// Runs whose time starts when they are loaded.
+    /// Runs whose clock starts when they are loaded.
     pub starting: BTreeSet<RunId>,
     /// Runs that were loaded only to record something.
     pub recorded: BTreeSet<RunId>,
@@ -35,14 +35,14 @@ pub struct Process {
     pub stopping: bool,
 }
 
-/// The own time of a run was at least `own` when this much true time had passed.
+/// The run's clock read at least `own` after this much true time.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub passed: u64,
     pub own: Timestamp,
 }
 
-/// Something that is being read: a run, or the coordinator.
+/// A pending load of a run or of the coordinator.
 #[derive(Debug)]
 pub struct Load {
     pub run: Option<RunId>,
@@ -57,7 +57,7 @@ pub struct Load {
 #[derive(Clone, Debug)]
 pub enum For {
     Client(usize),
-    /// An executor has noted which run it calls.
+    /// An executor noted which run it calls.
     Noted(JobKey),
     /// The called run has begun or continues.
     Begun(JobKey),
@@ -66,7 +66,7 @@ pub enum For {
     Nothing,
 }
 
-/// A machine that does not execute more than a few jobs at once.
+/// A machine that limits its concurrent jobs.
 #[derive(Debug)]
 struct LimitsJobs;
 
@@ -82,7 +82,7 @@ impl Policy for LimitsJobs {
 }
 
 impl World {
-    /// A new process opens the folder.
+    /// Starts a new process on the same data folder.
     pub fn begin_process(&mut self) {
         self.tally.processes += 1;
         let now = self.time.now();
@@ -111,7 +111,7 @@ impl World {
         self.recover_all();
     }
 
-    /// Names every run that this process serves.
+    /// Reports every run that this process serves.
     pub fn recover_all(&mut self) {
         let now = self.time.now();
         for run in self.store.runs() {
@@ -128,7 +128,7 @@ impl World {
                 self.carry_out_orders();
                 self.process.recovering = false;
             }
-            // People do not wait until everything is read.
+            // Clients do not wait until everything is loaded.
             if !self.calm && self.random.chance(4) {
                 self.ask();
                 self.carry_out_orders();
@@ -138,7 +138,7 @@ impl World {
         self.carry_out_orders();
     }
 
-    /// The time of a run starts at the wall clock, or at its last event if that is later.
+    /// The clock of a run starts at the wall clock, or at its last event if that is later.
     pub fn start_time_of(&mut self, run: &RunId) {
         let own = self.time.now().wall.max(self.last_at(run));
         if !self.process.stopping && !self.process.recorded.contains(run) {
@@ -177,7 +177,7 @@ impl World {
         to
     }
 
-    /// Carries out every order and hands over the records, mostly at once.
+    /// Carries out all orders and takes the records, usually at once.
     pub fn pump(&mut self) {
         self.carry_out_orders();
         if self.calm || self.random.chance(85) {
@@ -235,9 +235,9 @@ impl World {
         self.tally.replies += 1;
         self.tally.refused += u64::from(matches!(reply, Reply::Refused(_)));
         log!(self, "reply {to:?}: {reply:?}");
-        let waits = self.process.replies.remove(&to).expect("one who waits for this reply");
+        let waits = self.process.replies.remove(&to).expect("a client that waits for this reply");
         match waits {
-            For::Client(number) => self.client_hears(number, &reply),
+            For::Client(number) => self.client_gets(number, &reply),
             For::Noted(job) => self.noted(&job, &reply),
             For::Begun(job) => self.begun(&job, reply),
             For::Report(job) => drop(self.executors.jobs.remove(&job)),
@@ -246,7 +246,7 @@ impl World {
     }
 
     fn begin_load(&mut self, run: Option<RunId>, execute: bool) {
-        // Runs that a failed write touched are read together with the coordinator.
+        // Runs affected by a failed write are read together with the coordinator.
         let again = self.process.loads.iter().any(|load| load.run.is_none());
         if let Some(run) = &run {
             self.check_load(run);
@@ -297,7 +297,7 @@ impl World {
     fn read(&mut self, run: &RunId, tail: u64, load: &Load) -> Loaded {
         let replayed = self.replayed(run);
         let (last_at, events) = (self.last_at(run), self.store.events(run).count() as u64);
-        // A run that waits for an instant keeps its time while it is not in memory.
+        // A run that waits for an instant keeps its clock while it is not in memory.
         let kept = replayed.next_deadline().is_some() && self.process.seen.contains_key(run);
         if !load.again && !kept {
             self.start_time_of(run);
@@ -323,7 +323,7 @@ impl World {
         Execution { policy, virtual_from: spec.is_virtual.then_some(from), patient: spec.is_patient }
     }
 
-    /// The process dies, perhaps with its machine, and another one starts after a while.
+    /// The process dies, perhaps with its machine, and another one starts later.
     pub fn crash(&mut self) {
         for run in self.unfinished() {
             self.tally.met(Fault::Crash, self.runs.presence(&run));
@@ -331,7 +331,7 @@ impl World {
         let lost = self.store.crash(&mut self.random);
         self.tally.lost_records += lost;
         log!(self, "-- crash, {lost} records are lost --");
-        // Something elsewhere that its run gave up ends by itself.
+        // A job elsewhere that its run abandoned ends by itself.
         let jobs: Vec<JobKey> = self.executors.jobs.keys().cloned().collect();
         for job in jobs {
             if self.replayed(&job.run).job_at(&job).is_none() {
@@ -341,7 +341,7 @@ impl World {
         self.executors.crash();
         self.clients.iter_mut().for_each(super::clients::Client::owner_died);
         if self.random.chance(40) {
-            // The process is dead meanwhile.
+            // Time passes without a process.
             self.time.passed += self.random.below(HOUR as usize) as u64;
             let reads = self.random.below(100 * SECOND as usize) as u64;
             self.time.restart_machine(reads);
@@ -349,7 +349,7 @@ impl World {
         self.begin_process();
     }
 
-    /// The process ends in good order.
+    /// The process shuts down cleanly.
     pub fn stop(&mut self) {
         log!(self, "-- stop --");
         self.process.stopping = true;

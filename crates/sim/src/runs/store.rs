@@ -1,5 +1,5 @@
-//! A journal that is durable by prefix. Batches are written in order or fail, and are answered later, in order. A crash loses any
-//! number of the batches that were not answered.
+//! A journal that is durable by prefix. It writes batches in order or fails, and confirms them later, in order. A
+//! crash loses any number of unconfirmed batches.
 
 use crate::Random;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -14,11 +14,11 @@ pub struct Store {
     coordinator: Vec<(u64, Vec<CoordinatorEvent>)>,
     /// The number of the last record.
     last: u64,
-    /// The number of the last record that was answered.
+    /// The number of the last confirmed record.
     durable: u64,
-    /// Rows tell about records up to this one.
+    /// Rows are up to date with this record.
     rows: u64,
-    /// Where the records of this process are.
+    /// The journal numbers of the records of this process.
     written: HashMap<u64, u64>,
     failed: HashSet<u64>,
     queue: VecDeque<Vec<Record>>,
@@ -35,7 +35,7 @@ struct Stored {
     wake: Wake,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug)]
 pub struct Answer {
     pub from: u64,
@@ -43,7 +43,7 @@ pub struct Answer {
     pub written: bool,
     /// The last record of the journal after it.
     last: u64,
-    /// The runs that it has records of.
+    /// The runs with records in it.
     pub runs: Vec<RunId>,
 }
 
@@ -59,7 +59,7 @@ impl Store {
         self.handed_over
     }
 
-    /// Whether nothing is on its way.
+    /// Whether nothing is pending.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.answers.is_empty()
     }
@@ -73,7 +73,7 @@ impl Store {
         let fits = self.fits(&batch);
         assert!(
             fits || self.rests_on_a_failure(&batch),
-            "the batch {from}..={through} does not fit the journal, although nothing that it rests on failed: {:?}",
+            "the batch {from}..={through} does not fit the journal, although everything it depends on was written: {:?}",
             batch
                 .iter()
                 .map(|record| (record.number, &record.run, record.after, record.needs))
@@ -146,7 +146,7 @@ impl Store {
         }
     }
 
-    /// Every event of a run that is durable for certain.
+    /// Every event of a run that is certainly durable.
     pub fn events(&self, run: &RunId) -> impl Iterator<Item = &Event> {
         let stored = self.streams.get(run).into_iter().flatten();
         stored.take_while(|stored| stored.number <= self.durable).flat_map(|stored| stored.events.iter())
@@ -158,7 +158,8 @@ impl Store {
     }
 
     pub fn coordinator_state(&self) -> (Coordinator, Option<u64>, usize) {
-        (Coordinator::replay(self.coordinator()), self.tail(None), self.coordinator().count())
+        let coordinator = Coordinator::replay(self.coordinator()).expect("a journal without contradictions");
+        (coordinator, self.tail(None), self.coordinator().count())
     }
 
     pub fn runs(&self) -> Vec<RunId> {
@@ -169,7 +170,7 @@ impl Store {
         self.events(run).next().is_some()
     }
 
-    /// Whether records of a run are on their way.
+    /// Whether records of a run are pending.
     pub fn is_writing(&self, run: &RunId) -> bool {
         let queued = self.queue.iter().flatten().any(|record| record.run.as_ref() == Some(run));
         queued || self.answers.iter().any(|answer| answer.runs.contains(run))
@@ -179,7 +180,7 @@ impl Store {
         self.streams.remove(run);
     }
 
-    /// The process dies. Gives the number of records that are lost.
+    /// The process dies. Returns the number of lost records.
     pub fn crash(&mut self, random: &mut Random) -> u64 {
         while !self.queue.is_empty() && random.chance(50) {
             self.write();
@@ -193,7 +194,7 @@ impl Store {
         }
         self.streams.retain(|_, stream| !stream.is_empty());
         while self.coordinator.pop_if(|(number, _)| *number > cut).is_some() {}
-        // Rows are written in the journal's own transactions, at any time.
+        // Rows are written in separate transactions, at any time.
         let rows = self.rows + random.below((cut.saturating_sub(self.rows) + 1) as usize) as u64;
         (self.last, self.durable, self.rows) = (cut, cut, rows);
         self.written.clear();
@@ -223,7 +224,7 @@ impl Store {
         Left { ended, closed, wake, last_at }
     }
 
-    /// The result of a run, if it has one, and when it ended.
+    /// The result of a run and the time of its end.
     pub fn result(&self, run: &RunId) -> Option<(Outcome, Timestamp)> {
         let mut result = None;
         for event in self.events(run) {

@@ -1,9 +1,8 @@
-//! What happened in simulated processes: totals, and which fault met a run in which state.
+//! Totals, and a table of faults by the state of the run.
 
 use std::fmt::{Display, Formatter, Result};
 use windlass_engine::Presence;
 
-/// Something that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Crash,
@@ -31,7 +30,7 @@ impl Fault {
     ];
 }
 
-/// What happened over a range of seeds.
+/// The totals over a range of seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub steps: u64,
@@ -50,7 +49,7 @@ pub struct Tally {
     pub jumps: u64,
     pub parked: u64,
     pub removed: u64,
-    /// How often each fault met a run that was resting, loading and live.
+    /// How often each fault hit a resting, loading or live run.
     pub faults: [[u64; 3]; 9],
 }
 

@@ -1,10 +1,10 @@
-//! The workflows that simulated runs execute, and the limits that these share.
+//! The workflows of simulated runs, and the limits they share.
 
 use crate::story::plan_of;
 use std::sync::{Arc, OnceLock};
 use windlass_engine::Program;
 
-/// A workflow, with everything that people can do to a run of it.
+/// A workflow, with the possible inputs to its runs.
 #[derive(Debug)]
 pub struct Workflow {
     pub name: &'static str,
@@ -167,18 +167,18 @@ stages:
     },
 ];
 
-/// The step that waits for an instant of the wall clock, and that instant.
+/// The step that waits for a wall-clock instant, and that instant.
 pub const DAWN: (&str, i64) = ("/dawn", 1_767_247_200_000_000);
 
-/// How many may hold each slot.
+/// The capacity of each slot.
 pub const LIMITS: [(&str, usize); 4] =
     [("runs:limited", 2), ("task:paint", 1), ("task:b", 2), (MACHINE, MACHINE_JOBS)];
 
-/// The slot for every job of a machine that limits them.
+/// The slot for every job on a machine with limits.
 pub const MACHINE: &str = "machine";
 pub const MACHINE_JOBS: usize = 3;
 
-/// The workflow whose runs may make three calls each, and all of those calls.
+/// The workflow with a budget of three calls per run, and the budget for all of its calls.
 pub const SPENDS: &str = "spends";
 pub const CALLS: u64 = 3;
 

@@ -1,4 +1,4 @@
-//! The loop: one random thing after the other, and time.
+//! The main loop: random actions and time.
 
 use super::clients::Client;
 use super::executors::Executors;
@@ -9,17 +9,17 @@ use crate::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use windlass_engine::{Coordinator, JobKey, Now, Outcome, Presence, RunId, Runs, Serves, Timestamp};
 
-/// Where every world begins: 2026-01-01T00:00:00Z.
+/// The start of every simulation: 2026-01-01T00:00:00Z.
 const BEGINNING: i64 = 1_767_225_600_000_000;
 
 pub const SECOND: u64 = 1_000_000;
 pub const MINUTE: u64 = 60 * SECOND;
 pub const HOUR: u64 = 60 * MINUTE;
 
-/// Trouble ends after this many steps.
+/// Faults end after this many steps.
 const STEPS: u64 = 220;
 
-/// Writes a line about what happens, if someone wants to read it.
+/// Adds a line to the log, if one is kept.
 macro_rules! log {
     ($world:expr, $($what:tt)*) => {
         if let Some(log) = &mut $world.log {
@@ -33,11 +33,11 @@ pub(super) use log;
 /// Both clocks of the machine.
 #[derive(Debug)]
 pub struct Time {
-    /// True time since the world began.
+    /// True time since the start.
     pub passed: u64,
-    /// When the machine started, and what its steady clock read then.
+    /// When the machine started, and the reading of its steady clock.
     started: (u64, u64),
-    /// By how much the wall clock is set wrong.
+    /// The error of the wall clock.
     pub skew: i64,
 }
 
@@ -52,13 +52,13 @@ impl Time {
     }
 }
 
-/// A run, as the world knows it apart from its journal.
+/// Facts about a run that the journal does not contain.
 #[derive(Clone, Debug)]
 pub struct Spec {
     pub workflow: usize,
     pub is_virtual: bool,
     pub is_patient: bool,
-    /// The runs that wait for it, the outermost first.
+    /// The runs that wait for it, outermost first.
     pub parents: Vec<RunId>,
 }
 
@@ -72,11 +72,11 @@ pub struct World {
     pub executors: Executors,
     pub clients: Vec<Client>,
     pub specs: BTreeMap<RunId, Spec>,
-    /// Runs whose journal cannot be used.
+    /// Runs with unusable journals.
     pub damaged: BTreeSet<RunId>,
     /// Reports that may arrive a second time.
     pub reported: Vec<(JobKey, Outcome)>,
-    /// Counts everything that gets a name.
+    /// A counter for unique names.
     pub names: u64,
     /// Whether this machine limits its jobs.
     pub limits_jobs: bool,
@@ -113,7 +113,7 @@ impl World {
         world
     }
 
-    pub fn live(&mut self) {
+    pub fn simulate(&mut self) {
         while self.tally.steps < STEPS {
             self.tally.steps += 1;
             self.step();
@@ -145,7 +145,7 @@ impl World {
         }
     }
 
-    /// Tells `Runs` what became of the next batch.
+    /// Reports the result of the next batch to `Runs`.
     pub fn answer(&mut self) {
         let Some(answer) = self.store.answer() else { return };
         let now = self.time.now();
@@ -160,7 +160,7 @@ impl World {
         self.runs.failed(answer.from, answer.through, self.store.handed_over(), now);
     }
 
-    /// Every run that has no result yet.
+    /// Every run without a result.
     pub fn unfinished(&self) -> Vec<RunId> {
         let runs = self.store.runs().into_iter();
         runs.filter(|run| self.store.result(run).is_none()).collect()
@@ -178,12 +178,12 @@ impl World {
     }
 
     pub fn advance_time(&mut self, length: u64) {
-        // The time of every record is known to be the time at which it was handed over.
+        // The time of every record must be the time at which it was taken.
         self.hand_over();
         self.time.passed += length;
         self.start_times();
         log!(self, "{length} µs pass");
-        // A machine that is busy looks at its alarms late.
+        // A busy machine handles its alarms late.
         if self.calm || self.random.chance(90) {
             self.tick();
         }
@@ -212,7 +212,7 @@ impl World {
         self.start_times();
     }
 
-    /// What was read while a write had failed is used later, and the time of the run starts then.
+    /// A load during a failed write is used later, and the run's clock starts then.
     fn start_times(&mut self) {
         self.process.starting.retain(|run| self.runs.presence(run) == Presence::Loading);
         for run in self.process.starting.clone() {
@@ -226,7 +226,7 @@ impl World {
         jumped
     }
 
-    /// Makes the journal of one run unusable. That shows when it is read.
+    /// Makes the journal of one run unusable, which shows when it is read.
     fn damage(&mut self) {
         let runs = self.unfinished();
         if runs.is_empty() || self.random.chance(60) {
@@ -237,7 +237,7 @@ impl World {
         self.damaged.insert(run);
     }
 
-    /// A name that nothing else has.
+    /// A unique name.
     pub fn name(&mut self, kind: &str) -> String {
         self.names += 1;
         format!("{kind}{}", self.names)

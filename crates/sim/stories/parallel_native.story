@@ -1,4 +1,5 @@
-# The same in the house dialect: a branch that is a list is a block; one whose own policy is continue does not fail the stage.
+# The same in the native dialect: a branch that is a list is a block; a branch with the policy `continue` does not
+# fail the stage.
 ---
 workflow: { id: par, name: Par }
 error_policy: { default_retry: { max_attempts: 1 } }

@@ -1,4 +1,4 @@
-# D3, D4: after a failure that is continued from, dependents run with the defaults, and the run succeeds with `has_failures`.
+# After a failure with `continue`, dependents run with the defaults, and the run succeeds with `has_failures`.
 ---
 workflow: { id: goes-on, name: Goes on }
 error_policy: { default_retry: { max_attempts: 1 } }

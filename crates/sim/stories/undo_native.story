@@ -1,5 +1,5 @@
-# A run that fails by rollback is undone in reverse order of completion once nothing is under way; what is inline belongs to the step that
-# it undoes and may read it; what did not run is not undone.
+# A run that fails with rollback is undone in reverse order of completion once no step is running. An inline
+# compensation belongs to the step it undoes and can read it; steps that did not run are not undone.
 ---
 workflow: { id: pay, name: Pay }
 error_policy: { on_stage_failure: rollback, default_retry: { max_attempts: 1 } }
