@@ -18,6 +18,7 @@ impl Scope for Fixed {
         Ok(match read {
             Read::Namespace(Namespace::Secrets) => Value::map([("a", Value::secret("a"))]),
             Read::Namespace(Namespace::Index) => Value::Int(1),
+            Read::StepOutcome(_) | Read::Now => Value::text("2026-01-01T00:00:00Z"),
             Read::Namespace(Namespace::Item) => {
                 Value::list([Value::Null, Value::Float(1.5), Value::text("é'\0"), Value::secret("b")])
             }

@@ -117,7 +117,7 @@ fn listen() {
 fn open(folder: &Path, executor: impl Executor + 'static) -> (Arc<Engine>, Host) {
     let engine = Engine::open(folder, Durability::Disk, DIALECTS).expect("a data folder");
     let host = Host::new(Environment::default()).with_others(executor);
-    engine.set_house(host.clone());
+    engine.set_default_host(host.clone());
     (engine, host)
 }
 
@@ -182,6 +182,8 @@ async fn hang(folder: &Path, count: usize) {
     let all = Arc::new(Notify::new());
     let (engine, host) = open(folder, Hangs { left: AtomicUsize::new(count), all: all.clone() });
     let plan = Arc::new(hanging());
+    // The engine executes runs as long as someone holds it.
+    let _held = engine.clone();
     in_flight(count, AT_ONCE.min(count), move || {
         let (engine, host, plan) = (engine.clone(), host.clone(), plan.clone());
         async move { drop(start(&engine, &plan, no_inputs(), &host).await) }

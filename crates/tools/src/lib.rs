@@ -1,9 +1,10 @@
 //! Not shipped: checks that drive the built program from outside, for its integration tests and for the binaries beside this
 //! library. `conformance` executes the behavior cases of every dialect, `crash` kills runs and resumes them, `pty` is a terminal
-//! to run a program in, `scratch` a folder that is removed again, and `watch` waits for files.
+//! to run a program in, `plot` draws measured figures, `scratch` a folder that is removed again, and `watch` waits for files.
 
 pub mod conformance;
 pub mod crash;
+pub mod plot;
 pub mod pty;
 pub mod scratch;
 pub mod watch;

@@ -1,6 +1,9 @@
-//! A folder for one test in one process: two test runs in one checkout do not share it, and it is removed at the end.
+//! A folder for one test. No other test shares it, in this process or another, and it is removed at the end.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
@@ -8,7 +11,8 @@ pub struct Scratch(PathBuf);
 impl Scratch {
     /// In the temporary folder of the system, as the path of a socket may not be long.
     pub fn new(test: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("windlass-{test}-{}", std::process::id()));
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("windlass-{test}-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder of our own");
         Self(folder)
     }

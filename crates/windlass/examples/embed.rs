@@ -1,4 +1,4 @@
-//! A program that runs a workflow itself: its own function does the tasks, and a crash loses nothing that was done.
+//! Runs a workflow inside another program, which executes the tasks with a function of its own.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what happens")]
 
 use windlass::{BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Update, Value, Work, Workflow};
@@ -36,8 +36,8 @@ pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
             eprintln!("{seq} {:?}", event.what);
         }
     }
-    let standing = run.outcome().await?;
+    let status = run.outcome().await?;
     let result = engine.result(&id)?;
-    println!("{standing:?}: {}", result["outputs"]["line"]);
+    println!("{status:?}: {}", result.outputs["line"]);
     Ok(std::fs::remove_dir_all(folder)?)
 }

@@ -1,15 +1,18 @@
-//! Windlass as a library: load a workflow, run it in your own process with your own executors, follow what happens.
+//! Windlass as a library: load a workflow, run it in your own process with your own executors, and follow its events.
 //!
-//! A thin facade: reading is done by `windlass-dialects`, running by `windlass-runtime`. What a run has done is in its
-//! data folder; a process that dies takes nothing with it, and [`Engine::resume`] goes on where it was.
+//! `windlass-dialects` reads workflows and `windlass-runtime` executes them; this crate is a thin facade. The data
+//! folder stores the progress of each run, so [`Engine::resume`] continues a run after the process died.
 
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use windlass_api::report::Report;
+use windlass_api::types::Run;
 use windlass_dialects::{Loaded, Options, Text};
 use windlass_ir::plan::Given;
 use windlass_runtime as runtime;
 
+pub use windlass_api::types;
 pub use windlass_dialects::DIALECTS;
 pub use windlass_ir::{Code, Diagnostic, Duration, Plan, RunStatus, Severity, Sources, StepStatus, Value};
 pub use windlass_runtime::{
@@ -25,25 +28,30 @@ pub struct Workflow {
     source: String,
 }
 
-/// Why a workflow cannot be planned: the findings, of which at least one is an error.
+/// Why a workflow has no plan: its diagnostics, at least one of them an error.
 #[derive(Debug, thiserror::Error)]
-#[error("{} of the workflow's findings are errors; the first: {}", self.errors().count(), self.errors().next().map_or("", |finding| &finding.message))]
+#[error("invalid workflow: {}", self.message())]
 pub struct Invalid(pub Vec<Diagnostic>);
 
 impl Invalid {
-    fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.0.iter().filter(|finding| finding.is_error())
+    fn message(&self) -> String {
+        let mut errors = self.0.iter().filter(|finding| finding.is_error());
+        let first = errors.next().map_or("", |error| &error.message);
+        match errors.count() {
+            0 => first.to_owned(),
+            more => format!("{first} (and {more} more errors)"),
+        }
     }
 }
 
 impl Workflow {
-    /// Reads a file. That it cannot be read is an error; that it is wrong is what [`Workflow::validate`] tells.
+    /// Reads a file. Returns an error if it cannot be read; [`Workflow::validate`] lists problems in its content.
     pub fn load(path: impl AsRef<Path>) -> std::io::Result<Self> {
         let path = path.as_ref();
         Ok(Self::read(&path.display().to_string(), std::fs::read(path)?))
     }
 
-    /// Reads a workflow from bytes; the ending of `name` says how it is written.
+    /// Reads a workflow from bytes. The extension of `name` selects the format.
     pub fn read(name: &str, bytes: Vec<u8>) -> Self {
         let source = String::from_utf8_lossy(&bytes).into_owned();
         Self {
@@ -52,12 +60,12 @@ impl Workflow {
         }
     }
 
-    /// Everything that is wrong with it or suspicious, in the order of the file.
+    /// All errors and warnings, in file order.
     pub fn validate(&self) -> &[Diagnostic] {
         &self.loaded.diagnostics
     }
 
-    /// The files that findings point into.
+    /// The files that diagnostics point into.
     pub fn sources(&self) -> &Sources {
         &self.loaded.sources
     }
@@ -66,7 +74,7 @@ impl Workflow {
         self.loaded.plan.as_ref().ok_or_else(|| Invalid(self.loaded.diagnostics.clone()))
     }
 
-    /// What a run would start with: converted by declared type, defaults filled in.
+    /// The inputs of a run: converted to their declared types, with defaults filled in.
     pub fn inputs(&self, given: impl IntoIterator<Item = (String, Value)>) -> Result<Value, Invalid> {
         let given: IndexMap<String, Given> =
             given.into_iter().map(|(name, value)| (name, Given::Value(value))).collect();
@@ -88,57 +96,57 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens a data folder, which is made if it is not there. Only one process at a time can.
+    /// Opens a data folder, and creates it if necessary. Only one process at a time can own it.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
         let engine = runtime::Engine::open(folder.as_ref(), runtime::Durability::Disk, DIALECTS)?;
         engine.read_with(Arc::new(Files));
         Ok(Self { engine, host: Host::new(here()), file: None })
     }
 
-    /// An engine that forgets everything with itself.
+    /// An engine that stores nothing on disk.
     pub fn in_memory() -> Self {
         let engine = runtime::Engine::in_memory(DIALECTS);
         engine.read_with(Arc::new(Files));
         Self { engine, host: Host::new(here()), file: None }
     }
 
-    /// Does everything that is no command with this.
+    /// Uses this executor for all work other than commands.
     #[must_use]
     pub fn with_executor(mut self, executor: impl Executor + 'static) -> Self {
         self.host = self.host.with_others(executor);
         self
     }
 
-    /// Answers with a script: for all that needs somebody else, and for the commands and calls that it mentions.
+    /// Uses mock responses for steps that need an executor, and for the commands and calls that the script mentions.
     #[must_use]
     pub fn with_script(mut self, script: Script) -> Self {
         self.host.script = Some(Arc::new(script));
         self
     }
 
-    /// Does the tasks that a `windlass.toml` names commands for with these.
+    /// Executes the tasks that a `windlass.toml` names commands for.
     pub fn with_config(mut self, file: impl AsRef<Path>) -> Result<Self, Error> {
         self.host = self.host.with_config(Config::read(file.as_ref())?);
         Ok(self)
     }
 
-    /// Lets commands run elsewhere or with other variables than those of this process. Workflows that are called are looked for
-    /// there, too.
+    /// Sets the working directory and the variables of commands. Called workflows are also looked up in that
+    /// directory.
     #[must_use]
     pub fn with_environment(mut self, environment: Environment) -> Self {
         self.host.environment = Arc::new(environment);
         self
     }
 
-    /// Says where the workflow stands that is run: for the workflows that it calls, and as `workflow.dir`, which Spec Kit
-    /// calls `SPECKIT_WORKFLOW_DIR`.
+    /// Sets the file of the workflow: the folder in which called workflows are looked up, and the value of
+    /// `workflow.dir`, which Spec Kit calls `SPECKIT_WORKFLOW_DIR`.
     #[must_use]
     pub fn with_workflow_file(mut self, file: impl AsRef<Path>) -> Self {
         self.file = Some(file.as_ref().to_owned());
         self
     }
 
-    /// Starts a run, which is durable when this returns.
+    /// Starts a run. It is durable when this returns.
     pub async fn run(&self, plan: &Plan, inputs: Value) -> Result<RunHandle, Error> {
         self.run_with(plan, inputs, Clock::Real, Patience::Everything).await
     }
@@ -169,7 +177,7 @@ impl Engine {
         self.engine.start(plan, start).await.map(RunHandle::of)
     }
 
-    /// Goes on with a run, whatever stopped it, with changed inputs laid over the first ones.
+    /// Continues a stopped run, with changed inputs merged into the original ones.
     pub async fn resume(
         &self,
         run: &RunId,
@@ -180,19 +188,22 @@ impl Engine {
         self.engine.resume(run, changes, "host", self.host.clone(), clock, patience).await.map(RunHandle::of)
     }
 
-    /// Follows a run from one of its events on, until only people can move it.
+    /// Follows a run from one of its events on, until it waits for people.
     pub async fn follow(&self, run: &RunId, since: Since) -> Result<RunHandle, Error> {
         self.engine.follow(run, since, Patience::Work).await.map(RunHandle::of)
     }
 
-    /// A run as it stands.
+    /// The current state of a run.
     pub fn view(&self, run: &RunId) -> Result<View, Error> {
         self.engine.view(run)
     }
 
-    /// The result object of a run: status, outputs, what it waits for, and its steps.
-    pub fn result(&self, run: &RunId) -> Result<serde_json::Value, Error> {
-        self.engine.result(run)
+    /// A run: its status, outputs, steps and what it waits for.
+    pub fn result(&self, run: &RunId) -> Result<Run, Error> {
+        let view = self.engine.view(run)?;
+        // Without the coordinator only the positions in queues are unknown.
+        let shared = self.engine.shared().ok();
+        Ok(Report::of(&self.engine, run, &view).with_shared(shared.as_ref()).run())
     }
 
     pub fn events(&self, run: &RunId) -> Result<Vec<Event>, Error> {
@@ -200,11 +211,11 @@ impl Engine {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub struct RunHandle {
     pub id: RunId,
-    /// What happens, as it becomes durable, and what jobs print meanwhile.
+    /// Events as they become durable, and output of jobs.
     pub events: Updates,
     handle: runtime::Handle,
 }
@@ -215,25 +226,25 @@ impl RunHandle {
         Self { id: handle.id.clone(), events, handle }
     }
 
-    /// Stops the run: what is at work is told to end, nothing new is started.
+    /// Cancels the run: stops running steps and starts no others.
     pub async fn cancel(&self, why: &str) -> Result<(), Error> {
         let path = runtime::Path::default();
         self.handle.tell(Input::Cancel { path, why: why.into(), by: "host".into() }).await
     }
 
-    /// Tells the run something else.
+    /// Sends the run another input.
     pub async fn tell(&self, input: Input) -> Result<(), Error> {
         self.handle.tell(input).await
     }
 
-    /// Waits until the run has ended, or until only people could move it and nobody waits for them.
+    /// Waits until the run has ended, or until it waits for people, depending on its [`Patience`].
     pub async fn outcome(self) -> Result<RunStatus, Error> {
         drop(self.events);
         self.handle.outcome().await
     }
 }
 
-/// Reads the workflows that are called from files.
+/// Reads called workflows from files.
 #[derive(Debug)]
 struct Files;
 
@@ -251,7 +262,7 @@ impl Reader for Files {
     }
 }
 
-/// Where and with which variables this process runs.
+/// The variables and the working directory of this process.
 fn here() -> Environment {
     Environment {
         variables: std::env::vars_os().collect(),

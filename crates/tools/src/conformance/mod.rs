@@ -1,11 +1,12 @@
 //! Every behavior case of every dialect, executed by the built program: its exit status, the JSON it prints, and the run it
 //! stores. The cases are in the fixtures of the dialects, and most of them record how the original program behaves. The test
 //! target `conformance` of the command line makes each a test of its own; `make conformance` prints the table of
-//! `docs/conformance.md`.
+//! `docs/internals/conformance.md`.
 
 mod case;
 mod dagnats;
 mod dcc;
+mod journal;
 mod program;
 mod scenario;
 mod source;

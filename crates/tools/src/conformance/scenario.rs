@@ -9,6 +9,7 @@
 //! - `expect`: see [`Seen::check`].
 
 use super::Checked;
+use super::journal;
 use super::program::{Program, json};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
@@ -29,6 +30,8 @@ struct Seen {
     /// What is kept: the result as `show` tells it, and what happened.
     result: Json,
     events: Vec<Json>,
+    /// The same events with what the public ones leave out.
+    journal: Vec<Json>,
     /// What the command for a decision at a gate ended with, for each of them.
     decisions: Vec<i32>,
 }
@@ -220,8 +223,9 @@ impl Life<'_> {
             said: json(output).ok().or_else(last).unwrap_or(Json::Null),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
             // There is none when the start was refused.
-            result: json(&show).unwrap_or(Json::Null),
+            result: json(&show).ok().filter(|shown| shown["type"] == "result").unwrap_or(Json::Null),
             events: events.filter(|event: &Json| event["type"] == "event").collect(),
+            journal: journal::events(self.program, &self.folder, RUN),
             decisions,
         })
     }
@@ -234,7 +238,7 @@ fn is_of(event: &Json, step: &str) -> bool {
         None => step.to_owned(),
     };
     let name = item.split('[').next().unwrap_or_default();
-    event["step"] == step || event["path"] == format!("/{item}/{name}")
+    plain(event) == step || event["step"] == step || event["path"] == format!("/{item}/{name}")
 }
 
 /// Whether this event is a moment such as `STEP waiting`, `STEP running`, `STEP waiting for attempt N`.
@@ -327,7 +331,7 @@ impl Seen {
         problems.same("what is printed", &self.said["type"], &json!("refused"));
         problems.same("what is kept", &self.result, &Json::Null);
         let error = &expect["error"];
-        let found = self.said["diagnostics"].as_array().into_iter().flatten();
+        let found = refused_for(&self.said).into_iter().flatten();
         let same = |finding: &&Json| {
             [("code", "code"), ("parameter", "ref"), ("suggest", "suggest")]
                 .iter()
@@ -363,7 +367,7 @@ impl Seen {
         if let Some(dispatched) = expect.get("dispatched") {
             problems.same(
                 "what was dispatched",
-                &first().map(|event| event["step"].clone()).collect(),
+                &first().map(|event| json!(plain(event))).collect(),
                 dispatched,
             );
         }
@@ -375,20 +379,18 @@ impl Seen {
             );
         });
         if let Some(calls) = expect.get("calls") {
-            let seen: Json = handed().map(|event| json!([event["step"], given(event)])).collect();
+            let seen: Json = handed().map(|event| json!([plain(event), event["input"]])).collect();
             problems.same("what was asked for", &seen, calls);
         }
         self.each(expect, "groups", |step, group| {
-            let groups = handed().filter(|event| is_of(event, step));
-            // What is handed out once more is what was handed out before, and is not told again.
-            let groups = groups.filter_map(|event| event.get("assignment"));
-            let groups: Vec<&Json> = groups.map(|given| &given["work"]["task"]["group"]).collect();
+            let groups = self.works(step);
+            let groups: Vec<&Json> = groups.map(|work| &work["task"]["group"]).collect();
             let all = !groups.is_empty() && groups.iter().all(|seen| *seen == group);
             problems.same(&format!("the groups of {step}: {groups:?}"), &json!(all), &json!(true));
         });
         self.each(expect, "work", |step, work| {
-            let given = handed().find(|event| is_of(event, step)).map(|event| &event["assignment"]["work"]);
-            let seen = given.and_then(Json::as_object).and_then(|kinds| kinds.values().next());
+            let seen =
+                self.works(step).next().and_then(Json::as_object).and_then(|kinds| kinds.values().next());
             problems.within(&format!("the work of {step}"), seen.unwrap_or(&Json::Null), work);
         });
         self.each(expect, "starts", |step, starts| {
@@ -396,7 +398,7 @@ impl Seen {
             problems.same(&format!("when {step} was dispatched"), &seen, starts);
         });
         self.each(expect, "env", |name, value| {
-            problems.same(name, &self.events[0]["env"]["plain"][name], value);
+            problems.same(name, &self.journal[0]["env"]["plain"][name], value);
         });
         if let Some(most) = expect.get("at_once") {
             problems.same("the most attempts at once", &json!(self.most_at_once()), most);
@@ -405,6 +407,14 @@ impl Seen {
             let last = self.events.last().map_or(Json::Null, |event| self.seconds(event));
             problems.same("how long it took", &last, seconds);
         }
+    }
+
+    /// The work that a step was given. A later attempt repeats it only if it changed.
+    fn works<'s>(&'s self, step: &'s str) -> impl Iterator<Item = &'s Json> {
+        let scheduled =
+            self.events.iter().zip(&self.journal).filter(|(event, _)| event["event"] == "scheduled");
+        let of_step = scheduled.filter(move |(event, _)| is_of(event, step));
+        of_step.filter_map(|(_, stored)| stored.get("assignment").map(|assignment| &assignment["work"]))
     }
 
     /// How long after the start of the run.
@@ -459,11 +469,16 @@ impl Seen {
     }
 }
 
-/// What a step was handed with an attempt.
-fn given(event: &Json) -> Json {
-    let assignment = &event["assignment"];
-    let work = assignment["work"].as_object().into_iter().flatten().next().map(|(_, work)| work);
-    work.and_then(|work| work.get("input").or(work.get("args"))).unwrap_or(&assignment["input"]).clone()
+/// The findings of a refusal.
+pub fn refused_for(said: &Json) -> Option<&Vec<Json>> {
+    said["error"]["diagnostics"].as_array()
+}
+
+/// The id of a step in its file.
+pub(super) fn plain(event: &Json) -> &str {
+    let path = event["path"].as_str().unwrap_or_default();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    last.split('[').next().unwrap_or_default()
 }
 
 /// The exit status that belongs to how a run stands.

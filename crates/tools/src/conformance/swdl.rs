@@ -2,8 +2,9 @@
 //! covers what the language describes and no case of the other shows.
 
 use super::case::decided;
+use super::journal;
 use super::program::json;
-use super::scenario::{self, is_same, read, texts, write};
+use super::scenario::{self, is_same, read, refused_for, texts, write};
 use super::{Case, Checked, Program, Source};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
@@ -278,7 +279,7 @@ fn bad_overrides(program: &Program, file: &str, name: &str, expected: &Json) -> 
     for command in ["plan", "run"] {
         let output = program.run(&folder, &[command, "--json", "--overrides", "overrides.yaml", file]);
         let said = json(&output)?;
-        let found = said["diagnostics"].as_array().cloned().unwrap_or_default();
+        let found = refused_for(&said).cloned().unwrap_or_default();
         let there =
             found.iter().any(|finding| is_finding(expected, finding) && finding["file"] == "overrides.yaml");
         if !there || output.status.code() != Some(2) {
@@ -312,9 +313,9 @@ fn kept_overrides(program: &Program, file: &str, overrides: &str, name: &str) ->
     write(&folder, "s.json", &json!({"steps": answers}).to_string());
     let words = ["resume", "o", "--script", "s.json", "--virtual-time", "--json=final"];
     let second = json(&program.run(&folder, &words))?;
-    let events = program.run(&folder, &["events", "o", "--json"]);
-    let events = String::from_utf8_lossy(&events.stdout).into_owned();
-    let models = events.matches(r#""model":"sonnet""#).count();
+    let events = journal::events(program, &folder, "o");
+    let models: usize =
+        events.iter().map(|event| event.to_string().matches(r#""model":"sonnet""#).count()).sum();
     let seen = json!([first["dialect_status"], first["inputs"]["branch"], second["dialect_status"], models]);
     match seen == json!(["failed", "develop", "success", 2]) {
         true => Ok(()),

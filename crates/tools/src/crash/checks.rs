@@ -150,8 +150,7 @@ pub fn whole(events: &Journals, trace: &[Line], kills: u64) -> Result<Totals> {
 
 /// Whether what was handed out leaves no trace: a call, or something that a script answers for.
 fn is_elsewhere(event: &Json) -> bool {
-    let work = event["assignment"]["work"].as_object();
-    work.is_some_and(|work| !work.contains_key("shell") && !work.contains_key("task"))
+    event["executor"].as_str().is_some_and(|executor| executor != "shell" && executor != "task")
 }
 
 fn attempt_of(event: &Json) -> Attempt {

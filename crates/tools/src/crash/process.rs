@@ -97,8 +97,8 @@ impl Program {
         let mut left = vec![self.run.clone()];
         while let Some(run) = left.pop() {
             let events = self.events_of(&run)?;
-            let notes = events.iter().filter(|event| event["event"] == "noted" && event["key"] == "run");
-            left.extend(notes.filter_map(|note| note["value"].as_str().map(str::to_owned)));
+            let notes = events.iter().filter(|event| event["event"] == "noted");
+            left.extend(notes.filter_map(|note| note["child_run_id"].as_str().map(str::to_owned)));
             if !events.is_empty() {
                 journals.insert(run, events);
             }
@@ -113,12 +113,8 @@ impl Program {
             Some(0) => {
                 Ok(stdout.lines().map(|line| serde_json::from_str(line).expect("an event is JSON")).collect())
             }
-            Some(2)
-                if ["error[no_run]", "there is no journal"].iter().any(|known| stderr.contains(known)) =>
-            {
-                Ok(Vec::new())
-            }
-            status => Err(format!("events: exit {status:?}: {stderr}")),
+            Some(2) if stdout.contains("\"code\":\"no_run\"") => Ok(Vec::new()),
+            status => Err(format!("events: exit {status:?}: {stdout}{stderr}")),
         }
     }
 
@@ -171,8 +167,8 @@ impl Life {
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
-                    let asks = line.contains(r#""decision":{"gate""#);
                     let said: Option<Json> = serde_json::from_str(&line).ok();
+                    let asks = said.as_ref().is_some_and(|said| said["as"] == "gate");
                     self.heard.extend(said.filter(|said| said["type"] == "event"));
                     if self.waits && asks {
                         return End::Asked;

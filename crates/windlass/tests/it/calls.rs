@@ -1,4 +1,4 @@
-//! Workflows that call others: runs of their own with an id that follows from the caller, found by name beside its file.
+//! Workflows that call others: runs of their own, with an id derived from the caller, found by name next to its file.
 
 use super::played::{Worker, cases, done, failed, play};
 use serde_json::{Value as Json, json};
@@ -14,7 +14,7 @@ struct Shelf(PathBuf);
 impl Shelf {
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("calls-{name}"));
-        // What an earlier test run has left.
+        // Left by an earlier test run.
         let _ = std::fs::remove_dir_all(&folder);
         for (file, text) in files {
             let file = folder.join(file);
@@ -39,7 +39,7 @@ impl Shelf {
 }
 
 fn result(engine: &Engine, id: &RunId) -> Json {
-    engine.result(id).expect("a run")
+    serde_json::to_value(engine.result(id).expect("a run")).expect("JSON")
 }
 
 fn child(result: &Json, step: &str) -> RunId {
@@ -49,9 +49,9 @@ fn child(result: &Json, step: &str) -> RunId {
 
 const MAIL: &str = r#"{"name": "parcel-mail", "version": "1", "steps": [{"id": "mail", "task": "mail"}]}"#;
 
-/// v09 calls v10, and a third one that it does not wait for.
+/// v09 calls v10, and a third workflow that it does not wait for.
 #[tokio::test]
-async fn one_is_waited_for_and_one_is_only_started() {
+async fn one_call_waits_and_one_only_starts_a_run() {
     let case = |file: &str| std::fs::read_to_string(cases("dagnats").join(file)).expect("a case");
     let (parent, round) = (case("v09_sub_workflow_parent.json"), case("v10_sub_workflow_child.json"));
     let files = [("day.json", &*parent), ("anything.json", &*round), ("parcel-mail.json", MAIL)];
@@ -95,31 +95,30 @@ fn steps(worker: &Worker) -> Vec<String> {
     worker.seen().iter().map(|seen| seen.step.clone()).collect()
 }
 
-/// A caller rests with the run that it has called, and goes on with it; nothing is done twice.
+/// A caller becomes idle with the run that it called, and continues with it; nothing runs twice.
 #[tokio::test]
-async fn a_run_that_waits_for_people_lets_its_caller_rest() {
+async fn a_run_that_waits_for_people_makes_its_caller_idle() {
     let shelf = Shelf::new("rest", &[("outer.yaml", OUTER), ("inner.yaml", INNER)]);
     let worker = Worker::new(|_, _| done(&json!(1)));
     let engine = shelf.engine().with_executor(worker.clone());
     let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
-    assert_eq!(played.standing, RunStatus::Waiting, "{:#}", played.result);
+    assert_eq!(played.status, RunStatus::Waiting, "{:#}", played.result);
     let inner = child(&played.result, "call");
-    assert_eq!(
-        played.result["waiting_on"],
-        json!([{"step": "call", "kind": "run", "message": inner, "options": null, "until": null}])
-    );
+    let waits = &played.result["waiting_on"][0];
+    assert_eq!((&waits["step"], &waits["kind"]), (&json!("call"), &json!("run")));
+    assert_eq!(waits["child_run_id"], json!(inner));
     let engine = &played.engine;
     let run = engine
         .resume(&inner, Value::Null, Clock::starting_now(), Patience::Everything)
         .await
-        .expect("it goes on");
+        .expect("resumed");
     let view = engine.view(&inner).expect("a run");
     let (path, _) = view.steps().nth(1).expect("the gate");
     let decision =
         GateDecision { choice: Choice::Approve, by: "ann".into(), reason: None, form: Value::Null };
-    run.tell(Input::Decide { id: "d".into(), path: path.clone(), decision }).await.expect("it is taken");
+    run.tell(Input::Decide { id: "d".into(), path: path.clone(), decision }).await.expect("accepted");
     assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Success);
-    // The caller continues by itself: it was started in this process.
+    // The caller continues by itself, because it was started in this process.
     let run = engine.follow(&played.id, Since::Now).await.expect("a run");
     assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Success);
     assert_eq!(steps(&worker), ["before", "first", "last", "after"]);
@@ -133,9 +132,9 @@ stages:
   - { id: last, type: task, task: last, depends_on: [first] }
 ";
 
-/// Going on with a run that failed because of the one that it called goes on with both, where they were.
+/// Resuming a run that failed because of a called run continues both.
 #[tokio::test]
-async fn a_failed_call_goes_on_where_it_was() {
+async fn a_failed_call_continues_where_it_was() {
     let shelf = Shelf::new("fails", &[("outer.yaml", OUTER), ("inner.yaml", PLAIN_INNER)]);
     let worker = Worker::new(|seen, count| match &*seen.step {
         "last" if count == 0 => failed("gone", "the disk is gone"),
@@ -149,33 +148,31 @@ async fn a_failed_call_goes_on_where_it_was() {
     assert_eq!(error["code"], "gone");
     assert_eq!(error["message"], format!("the run {inner} of `inner` failed: the disk is gone"));
     let engine = &played.engine;
-    let run = engine
-        .resume(&played.id, Value::Null, Clock::starting_now(), Patience::Work)
-        .await
-        .expect("it goes on");
+    let run =
+        engine.resume(&played.id, Value::Null, Clock::starting_now(), Patience::Work).await.expect("resumed");
     assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Success);
     assert_eq!(steps(&worker), ["before", "first", "last", "last", "after"]);
     assert_eq!(child(&result(engine, &played.id), "call"), inner);
 }
 
-/// Whoever cancels a run cancels what it waits for.
+/// Canceling a run also cancels the run that it waits for.
 #[tokio::test]
-async fn cancel_goes_down() {
+async fn canceling_a_run_cancels_the_run_it_calls() {
     let shelf = Shelf::new("cancel", &[("outer.yaml", OUTER), ("inner.yaml", INNER)]);
     let engine = shelf.engine().with_executor(Worker::new(|_, _| done(&json!(1))));
     let played = play(engine, &shelf.load("outer.yaml"), &json!({})).await;
     let inner = child(&played.result, "call");
     let engine = &played.engine;
     let run =
-        engine.resume(&played.id, Value::Null, Clock::Real, Patience::Everything).await.expect("it goes on");
-    run.cancel("enough").await.expect("it is told");
+        engine.resume(&played.id, Value::Null, Clock::Real, Patience::Everything).await.expect("resumed");
+    run.cancel("enough").await.expect("canceled");
     assert_eq!(run.outcome().await.expect("no trouble"), RunStatus::Cancelled);
     assert_eq!(result(engine, &inner)["dialect_status"], "cancelled");
 }
 
-/// What cannot be called fails the step with the reason, and starts nothing.
+/// A workflow that cannot be called fails the step with the reason, and starts nothing.
 #[tokio::test]
-async fn what_cannot_be_called_says_why() {
+async fn a_failed_call_gives_the_reason() {
     let two = INNER.replace("id: inner, name", "id: inner, version: 2.0.0, name");
     let check = async |name: &str, files: &[(&str, &str)], code: &str, message: &str| {
         let shelf = Shelf::new(name, files);
@@ -193,7 +190,7 @@ async fn what_cannot_be_called_says_why() {
     check("two", &[("outer.yaml", OUTER), ("a.yaml", INNER), ("b.yaml", &two)], "not_runnable", several)
         .await;
     let bad = "workflow: { id: inner, name: Inner }\nstages: []\n";
-    let message = "the workflow `inner` cannot be called: FOLDER/inner.yaml cannot be used: 1 of the workflow's findings are errors; the first: this workflow has no stages";
+    let message = "the workflow `inner` cannot be called: FOLDER/inner.yaml cannot be used: invalid workflow: this workflow has no stages";
     check("bad", &[("outer.yaml", OUTER), ("inner.yaml", bad)], "not_runnable", message).await;
     let needy =
         format!("{PLAIN_INNER}config: {{ parameters: {{ n: {{ type: integer, required: true }} }} }}\n");
@@ -211,7 +208,7 @@ async fn what_cannot_be_called_says_why() {
     );
 }
 
-/// All runs of a tree draw on the budget of the run at its top.
+/// All runs of a tree draw on the budget of the root run.
 #[tokio::test]
 async fn a_tree_of_runs_has_one_budget() {
     let outer = OUTER.replace("stages:", "config: { budget: { calls: 3 } }\nstages:");

@@ -1,4 +1,4 @@
-//! The example of embedding is run as it stands; and what else a program can bring to its runs.
+//! Runs the embedding example, and configures tasks with a file.
 
 use std::path::Path;
 use windlass::RunStatus;
@@ -24,7 +24,7 @@ async fn a_config_names_commands_for_tasks() {
     let run = engine.run(workflow.plan().expect("valid"), Value::Null).await.expect("it starts");
     let id = run.id.clone();
     assert_eq!(run.outcome().await.expect("it ends"), RunStatus::Success);
-    assert_eq!(engine.result(&id).expect("a run")["outputs"], "hello");
+    assert_eq!(engine.result(&id).expect("a run").outputs, "hello");
 
     std::fs::write(&file, "task = 1").expect("a folder of our own");
     let error = Engine::in_memory().with_config(&file).expect_err("a wrong file");

@@ -1,4 +1,4 @@
-//! What is done around a run: commands are started, and the run is what it is without them.
+//! Hooks: their commands run, and do not affect the run.
 
 use std::path::Path;
 use windlass::RunStatus;
@@ -14,19 +14,19 @@ error_policy: { default_retry: { max_attempts: 1 } }
 stages: [{ id: a, type: shell, run: 'test ! -e broken' }]
 ";
 
-/// How a run ends, and what was said about it.
-async fn lived(engine: Engine, folder: &Path) -> (RunStatus, Vec<String>) {
+/// The status of a run, and its notices.
+async fn executed(engine: Engine, folder: &Path) -> (RunStatus, Vec<String>) {
     let environment = Environment { variables: std::env::vars_os().collect(), directory: folder.to_owned() };
     let engine = engine.with_environment(environment);
     let workflow = Workflow::read("wf.yaml", WORKFLOW.into());
     let mut run = engine.run(workflow.plan().expect("valid"), Value::map::<&str>([])).await.expect("a start");
-    let mut said = Vec::new();
+    let mut notices = Vec::new();
     while let Some(update) = run.events.recv().await {
         if let Update::Notice(text) = update {
-            said.push(text);
+            notices.push(text);
         }
     }
-    (run.outcome().await.expect("no trouble"), said)
+    (run.outcome().await.expect("no trouble"), notices)
 }
 
 fn lines(folder: &Path, file: &str) -> Vec<String> {
@@ -37,28 +37,29 @@ fn lines(folder: &Path, file: &str) -> Vec<String> {
 #[tokio::test]
 async fn commands_are_run_at_the_beginning_and_at_the_end() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hooks");
-    // What an earlier test run has left.
+    // Left by an earlier test run.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder of our own");
 
-    let (standing, said) = lived(Engine::in_memory(), &folder).await;
-    assert_eq!(standing, RunStatus::Success);
+    let (status, notices) = executed(Engine::in_memory(), &folder).await;
+    assert_eq!(status, RunStatus::Success);
     assert_eq!(
-        said,
+        notices,
         ["the hook `on_complete` failed: notify is not carried out yet; the run stays as it is"]
     );
     assert_eq!((lines(&folder, "begun").len(), lines(&folder, "ended")), (1, vec!["done".to_owned()]));
 
     std::fs::write(folder.join("broken"), "").expect("a folder of our own");
-    let (standing, said) = lived(Engine::in_memory(), &folder).await;
-    assert_eq!(standing, RunStatus::Failed);
-    assert_eq!(said, ["the hook `on_failure` failed: exit status 3; the run stays as it is"]);
+    let (status, notices) = executed(Engine::in_memory(), &folder).await;
+    assert_eq!(status, RunStatus::Failed);
+    assert_eq!(notices, ["the hook `on_failure` failed: exit status 3; the run stays as it is"]);
     assert_eq!(lines(&folder, "ended"), ["done", "failed"]);
 
     let script = Script::parse(&Value::from(
         &serde_json::json!({"steps": {"on_start": [{"output": 1}], "on_failure": [{"output": 1}]}}),
     ));
-    let (standing, said) = lived(Engine::in_memory().with_script(script.expect("a script")), &folder).await;
-    assert_eq!((standing, said.len()), (RunStatus::Failed, 0));
+    let (status, notices) =
+        executed(Engine::in_memory().with_script(script.expect("a script")), &folder).await;
+    assert_eq!((status, notices.len()), (RunStatus::Failed, 0));
     assert_eq!((lines(&folder, "begun").len(), lines(&folder, "ended").len()), (2, 2));
 }

@@ -1,4 +1,4 @@
-//! A large value is written once, however many steps pass it on, and is whole again when the folder is opened anew.
+//! A large value is stored once, even if several steps pass it on, and is complete when the folder is opened again.
 
 use std::path::{Path, PathBuf};
 use windlass::{BoxFuture, Context, Engine, Executor, Job, Outcome, Returned, Value, Workflow};
@@ -36,7 +36,7 @@ async fn a_large_value_is_written_once() {
     assert_eq!(files(&folder.join("blobs")).len(), 1, "one value, one file");
     let engine = Engine::open(&folder).expect("the folder again");
     let result = engine.result(&id).expect("a run");
-    for text in [&result["outputs"]["text"], &result["steps"]["make"]["output"]["text"]] {
+    for text in [&result.outputs["text"], &result.steps["make"].output["text"]] {
         assert_eq!(text.as_str().map(str::len), Some(300_000));
     }
     drop(engine);
@@ -53,7 +53,7 @@ stages:
 "#;
 
 #[tokio::test]
-async fn a_view_keeps_items_that_are_done() {
+async fn a_view_keeps_finished_items() {
     let workflow = Workflow::read("items.yaml", ITEMS.as_bytes().to_vec());
     let engine = Engine::in_memory();
     let inputs = Value::map([("items", Value::list((0..3_000).map(Value::Int)))]);
@@ -62,7 +62,8 @@ async fn a_view_keeps_items_that_are_done() {
     run.outcome().await.expect("an end");
     let whole = engine.view(&id).expect("the run");
     assert_eq!(whole.steps().len(), 1 + 2 * 3_000, "the step, its items, and a step in each");
-    let results = &engine.result(&id).expect("a run")["steps"]["each"]["output"];
+    let result = engine.result(&id).expect("a run");
+    let results = &result.steps["each"].output;
     assert_eq!(results.as_array().map(Vec::len), Some(3_000));
     assert_eq!(results[2_999]["n"], 2_999);
 }

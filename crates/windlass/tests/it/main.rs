@@ -1,4 +1,4 @@
-//! Tests of the whole from file to result, in process.
+//! End-to-end tests from file to result, in process.
 
 mod calls;
 mod embed;

@@ -1,4 +1,4 @@
-//! Runs from file to result inside this process, with a worker that remembers what it was asked.
+//! Runs from file to result inside this process, with a worker that records its jobs.
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn failed(class: &str, message: &str) -> Outcome {
     Outcome::Failed(Failure::new(class, message))
 }
 
-/// One job as whoever does the work sees it.
+/// One job as the worker sees it.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub step: String,
@@ -30,10 +30,10 @@ pub struct Seen {
     job: Job,
 }
 
-/// What is done about a job: told which job it is, and the how many-th of its task or tool, from 0.
+/// Answers a job, given the job and its number among the jobs of the same task or tool, from 0.
 pub type Answer = dyn Fn(&Seen, usize) -> Outcome + Send + Sync;
 
-/// Does all work at once and remembers what it was given.
+/// Does all work at once, and records its jobs.
 #[derive(Clone)]
 pub struct Worker {
     answer: Arc<Answer>,
@@ -73,11 +73,11 @@ fn given(work: &Work) -> Json {
     input.to_json().expect("no secret")
 }
 
-/// A run from its start to where nobody but people could bring it further.
+/// A run, executed until it ends or waits for people.
 pub struct Played {
     pub engine: Engine,
     pub id: RunId,
-    pub standing: RunStatus,
+    pub status: RunStatus,
     pub result: Json,
 }
 
@@ -96,13 +96,13 @@ impl Played {
     }
 }
 
-/// Runs a workflow with a clock that jumps.
+/// Executes a workflow with a clock that jumps.
 pub async fn play(engine: Engine, workflow: &Workflow, inputs: &Json) -> Played {
     let plan = workflow.plan().expect("a valid case");
     let run = engine.run_with(plan, Value::from(inputs), Clock::starting_now(), Patience::Work).await;
     let run = run.unwrap_or_else(|error| panic!("{}: {error}", plan.header.id));
     let id = run.id.clone();
-    let standing = run.outcome().await.expect("no trouble");
-    let result = engine.result(&id).expect("a run");
-    Played { engine, id, standing, result }
+    let status = run.outcome().await.expect("no trouble");
+    let result = serde_json::to_value(engine.result(&id).expect("a run")).expect("JSON");
+    Played { engine, id, status, result }
 }

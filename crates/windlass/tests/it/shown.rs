@@ -1,4 +1,4 @@
-//! What the house dialect shows of steps that have more than one instance, and how a script answers for each of them.
+//! How the native dialect shows steps with more than one instance, and how a mock script answers for each of them.
 
 use serde_json::{Value as Json, json};
 use windlass::RunStatus;
@@ -6,7 +6,7 @@ use windlass::{Clock, Engine, Patience, RunId, Script, Update, Value, Workflow};
 
 struct Shown {
     result: Json,
-    standing: RunStatus,
+    status: RunStatus,
     notices: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Shown {
     }
 }
 
-/// Runs a workflow with a script and a clock that jumps.
+/// Executes a workflow with a mock script and a clock that jumps.
 async fn play(stages: &str, script: &Json) -> Shown {
     let text = format!("workflow: {{id: shown, name: Shown}}\nconfig: {{timeout: 3d}}\n{stages}");
     let workflow = Workflow::read("shown.yaml", text.into_bytes());
@@ -37,18 +37,18 @@ async fn play(stages: &str, script: &Json) -> Shown {
     let mut run =
         engine.run_with(plan, inputs, Clock::starting_now(), Patience::Work).await.expect("a start");
     let (id, mut updates) = (run.id.clone(), std::mem::take(&mut run.events));
-    let standing = run.outcome().await.expect("no trouble");
+    let status = run.outcome().await.expect("no trouble");
     let mut notices = Vec::new();
     while let Some(update) = updates.try_recv() {
         if let Update::Notice(notice) = update {
             notices.push(notice);
         }
     }
-    Shown { result: result(&engine, &id), standing, notices }
+    Shown { result: result(&engine, &id), status, notices }
 }
 
 fn result(engine: &Engine, id: &RunId) -> Json {
-    engine.result(id).expect("a run")
+    serde_json::to_value(engine.result(id).expect("a run")).expect("JSON")
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ stages:
 }
 
 #[tokio::test]
-async fn what_undoes_and_what_ends_a_step_is_shown_beside_it() {
+async fn undo_and_finally_steps_are_shown_next_to_their_step() {
     let stages = r#"
 error_policy: {on_stage_failure: rollback, default_retry: {max_attempts: 1}}
 stages:
@@ -112,13 +112,13 @@ stages:
         "charge": ["success", 7], "charge.compensate": ["success", "back"], "charge.finally": ["success", "logged"],
         "ship": ["failed", null], "rescue": ["success", "saved"], "bill": ["failed", null], "unused": ["skipped", null],
     }));
-    assert_eq!((&shown.result["status"], shown.standing), (&json!("failed"), RunStatus::Failed));
-    assert_eq!(shown.result["steps"]["charge"]["attempts"], 2, "of what stands inside its guard");
+    assert_eq!((&shown.result["status"], shown.status), (&json!("failed"), RunStatus::Failed));
+    assert_eq!(shown.result["steps"]["charge"]["attempts"], 2, "of the step inside its guard");
     assert_eq!(shown.result["steps"]["charge"]["delays_seconds"], json!([1]));
 }
 
 #[tokio::test]
-async fn a_gate_sends_back_and_the_script_goes_on() {
+async fn a_gate_sends_back_and_the_script_continues() {
     let stages = r#"
 stages:
   - {id: draft, type: task, task: write}
@@ -141,17 +141,17 @@ stages:
 }
 
 #[tokio::test]
-async fn a_gate_that_asks_anew_takes_the_next_decision() {
+async fn a_gate_that_asks_again_takes_the_next_decision() {
     let stages = "stages: [{id: ask, type: gate, gate: {on_reject: retry}}]\n";
     let no = json!({"action": "reject"});
     let shown = play(stages, &json!({"gates": {"ask": [no, no, {"action": "approve", "by": "dana"}]}})).await;
     assert_eq!(shown.result["steps"]["ask"]["output"]["by"], "dana", "{:#}", shown.result);
     let shown = play(stages, &json!({"gates": {"ask": [no, no]}})).await;
-    assert_eq!(shown.standing, RunStatus::Waiting, "the decisions are used up");
+    assert_eq!(shown.status, RunStatus::Waiting, "the decisions are used up");
 }
 
 #[tokio::test]
-async fn waits_are_jumped_over_and_signals_come_in_time() {
+async fn virtual_time_skips_waits_and_signals_arrive_in_time() {
     let stages = r#"
 stages:
   - {id: nap, type: wait, wait: {for: 3h}}
@@ -164,8 +164,8 @@ stages:
     ]);
     let shown = play(stages, &json!({"signals": signals})).await;
     shown.check(&json!({"paid": ["success", {"value": {"order": 7, "n": 1}}], "late": ["waiting", null]}));
-    assert_eq!(shown.result["steps"]["nap"]["duration_seconds"], json!(10_800.0));
-    assert_eq!(shown.standing, RunStatus::Waiting);
+    assert_eq!(shown.result["steps"]["nap"]["duration_seconds"], json!(10_800));
+    assert_eq!(shown.status, RunStatus::Waiting);
     let wait = &shown.result["waiting_on"][0];
     assert_eq!(
         (&wait["step"], &wait["kind"], &wait["message"]),
@@ -174,7 +174,7 @@ stages:
 }
 
 #[tokio::test]
-async fn what_was_passed_by_says_why() {
+async fn skipped_steps_give_the_reason() {
     let stages = r#"
 stages:
   - {id: nothing, type: assign, set: {n: 0}}

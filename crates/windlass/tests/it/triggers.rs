@@ -1,4 +1,5 @@
-//! Fires of triggers from file to run. Instants are given, so nobody waits for a clock; what a run does first tells that it began.
+//! Trigger firings from file to run. The tests pass the time explicitly; the first task of a run reports that it
+//! began.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,10 +22,10 @@ fn hour(number: i64) -> Timestamp {
     Timestamp(NOW.0 - NOW.0 % HOUR + number * HOUR)
 }
 
-/// Does every task at once, and tells which run it was for.
-struct Teller(mpsc::UnboundedSender<(RunId, Value)>);
+/// Does every task at once, and reports its run.
+struct Reporter(mpsc::UnboundedSender<(RunId, Value)>);
 
-impl Executor for Teller {
+impl Executor for Reporter {
     fn start(&self, job: Job, _: Context) -> BoxFuture<'_, Returned> {
         let windlass::Work::Task { input, .. } = &job.work.work else { panic!("only tasks: {job:?}") };
         let _ = self.0.send((job.key.run.clone(), input.clone()));
@@ -32,7 +33,7 @@ impl Executor for Teller {
     }
 }
 
-/// An engine, and what its runs tell.
+/// An engine, and the reports of its runs.
 struct World {
     engine: Arc<Engine>,
     began: mpsc::UnboundedReceiver<(RunId, Value)>,
@@ -42,8 +43,8 @@ impl World {
     fn of(engine: Arc<Engine>) -> Self {
         let (sender, began) = mpsc::unbounded_channel();
         let mut host = Host::new(Environment::default());
-        host.others = Arc::new(Teller(sender));
-        engine.set_house(host);
+        host.others = Arc::new(Reporter(sender));
+        engine.set_default_host(host);
         Self { engine, began }
     }
 
@@ -57,32 +58,32 @@ impl World {
         triggers
     }
 
-    /// The next run that does something.
+    /// The next run that executes a task.
     async fn began(&mut self) -> RunId {
-        self.began.recv().await.expect("somebody can still tell").0
+        self.began.recv().await.expect("a sender is left").0
     }
 
     fn runs(&self) -> usize {
         self.engine.runs(&Query { limit: 100, ..Query::default() }).expect("runs").len()
     }
 
-    /// All decisions, the oldest first.
+    /// All firings, oldest first.
     fn history(&self) -> Vec<String> {
-        let shown = |fire: PastFiring| match fire.came {
-            Ok(run) => format!("{} {run}", fire.due),
-            Err(because) => format!("{} skipped: {because}", fire.due),
+        let shown = |firing: PastFiring| match firing.came {
+            Ok(run) => format!("{} {run}", firing.due),
+            Err(because) => format!("{} skipped: {because}", firing.due),
         };
         let mut all: Vec<String> =
-            self.engine.firings(None, 100).expect("firings").into_iter().map(shown).collect();
+            self.engine.firings(None, 100, |_| true).expect("firings").into_iter().map(shown).collect();
         all.reverse();
         all
     }
 
-    /// Decides at the gate of a run, which is its end.
+    /// Approves the gate of a run, which ends the run.
     async fn approve(&self, run: &RunId) {
-        // A run that only people can move is left by whoever drove it.
+        // A process stops following a run that waits only for people.
         let left = self.engine.follow(run, Since::Now, Patience::Work).await.expect("a run").done.await;
-        left.expect("nobody stops it").expect("a good store");
+        left.expect("it is not aborted").expect("a good store");
         let path = self.engine.gate(run, None).expect("it waits there");
         let decision =
             GateDecision { choice: Choice::Approve, by: "me".into(), reason: None, form: Value::Null };
@@ -97,7 +98,7 @@ fn loaded(name: &str, text: &str) -> Loaded {
     loaded
 }
 
-/// The triggers of a workflow that a clock fires.
+/// The scheduled triggers of a workflow.
 fn scheduled(name: &str, text: &str) -> Vec<Scheduled> {
     let Loaded { plan, triggers, words, .. } = loaded(name, text);
     let plan = plan.expect("a valid file");
@@ -119,7 +120,7 @@ fn scheduled(name: &str, text: &str) -> Vec<Scheduled> {
     each.collect()
 }
 
-/// A workflow that says hello and waits at a gate, every hour.
+/// A workflow that runs a task and waits at a gate, every hour.
 fn hourly(keys: &str) -> Vec<Scheduled> {
     let text = format!(
         r#"
@@ -136,7 +137,7 @@ triggers:
 }
 
 #[tokio::test]
-async fn an_instant_starts_one_run_with_what_the_trigger_gives() {
+async fn a_firing_starts_one_run_with_the_inputs_of_the_trigger() {
     let mut world = World::in_memory();
     let triggers = world.load(hourly("max_concurrent: 1"), NOW).await;
     assert_eq!(triggers.look(NOW).await, Some(hour(1)));
@@ -144,7 +145,7 @@ async fn an_instant_starts_one_run_with_what_the_trigger_gives() {
     let (run, input) = world.began.recv().await.expect("it begins");
     assert!(run.as_str().starts_with("hourly-20260329-100000-"), "{run}");
     assert_eq!(input, Value::text("2026-03-29T10:00:00Z you"));
-    // Whoever looks again, or comes anew, finds it decided.
+    // A second check, or another process, finds it decided.
     assert_eq!(triggers.look(hour(1)).await, Some(hour(2)));
     let others = world.load(hourly("max_concurrent: 1"), hour(1)).await;
     assert_eq!(others.look(hour(1)).await, Some(hour(2)));
@@ -157,13 +158,13 @@ async fn an_instant_starts_one_run_with_what_the_trigger_gives() {
 }
 
 #[test]
-fn what_was_decided_and_not_started_is_started_once() {
+fn a_decided_firing_starts_once_after_a_crash() {
     let folder = folder("decided_and_not_started");
-    // Nothing of a process outlives it.
-    let process = |lives: &dyn Fn(World) -> Process| {
+    // Nothing of a process survives it.
+    let process = |work: &dyn Fn(World) -> Process| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
-            lives(World::of(
+            work(World::of(
                 Engine::open(&folder, Durability::Process, DIALECTS).expect("a folder of our own"),
             ))
             .await;
@@ -196,7 +197,7 @@ fn what_was_decided_and_not_started_is_started_once() {
     });
 }
 
-/// What a process does.
+/// The work of one process.
 type Process = std::pin::Pin<Box<dyn Future<Output = ()>>>;
 
 fn folder(name: &str) -> PathBuf {
@@ -207,7 +208,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn overlap_skip_starts_nothing_while_one_is_under_way() {
+async fn overlap_skip_starts_nothing_during_a_run() {
     let mut world = World::in_memory();
     let triggers = world.load(hourly("max_concurrent: 1"), NOW).await;
     triggers.look(NOW).await;
@@ -224,7 +225,7 @@ async fn overlap_skip_starts_nothing_while_one_is_under_way() {
 }
 
 #[tokio::test]
-async fn overlap_queue_lets_the_next_run_wait_for_its_turn() {
+async fn overlap_queue_makes_the_next_run_wait() {
     let mut world = World::in_memory();
     let triggers = world.load(hourly("max_concurrent: 1, overlap: queue"), NOW).await;
     triggers.look(NOW).await;
@@ -240,7 +241,7 @@ async fn overlap_queue_lets_the_next_run_wait_for_its_turn() {
 }
 
 #[tokio::test]
-async fn overlap_cancel_takes_the_place_of_what_is_under_way() {
+async fn overlap_cancel_replaces_the_current_run() {
     let mut world = World::in_memory();
     let triggers = world.load(hourly("max_concurrent: 1, overlap: cancel"), NOW).await;
     triggers.look(NOW).await;
@@ -255,21 +256,21 @@ async fn overlap_cancel_takes_the_place_of_what_is_under_way() {
 }
 
 #[tokio::test]
-async fn missed_instants_are_made_up_for_when_somebody_comes() {
+async fn missed_firings_are_made_up_for() {
     let mut world = World::in_memory();
     world.load(hourly("catch_up: all, catch_up_max: 2"), NOW).await.look(NOW).await;
     let later = Timestamp(hour(5).0 + 1);
     world.load(hourly("catch_up: all, catch_up_max: 2"), later).await.look(later).await;
     let runs = [world.began().await, world.began().await];
     let history = world.history();
-    assert_eq!(history[1], format!("{} skipped: 3 missed while nobody was there", hour(3)));
-    for (number, fire) in [(4, &history[2]), (5, &history[3])] {
-        assert!(runs.iter().any(|run| *fire == format!("{} {run}", hour(number))), "{fire}: {runs:?}");
+    assert!(history[1].starts_with(&format!("{} skipped: 3 missed", hour(3))), "{}", history[1]);
+    for (number, firing) in [(4, &history[2]), (5, &history[3])] {
+        assert!(runs.iter().any(|run| *firing == format!("{} {run}", hour(number))), "{firing}: {runs:?}");
     }
 }
 
 #[tokio::test]
-async fn a_trigger_that_cannot_fire_is_parked_and_the_others_go_on() {
+async fn a_trigger_that_cannot_fire_is_parked_and_the_others_continue() {
     let world = World::in_memory();
     let mut entries = hourly("max_concurrent: 1");
     let mut wrong = entries[0].clone();
@@ -279,16 +280,16 @@ async fn a_trigger_that_cannot_fire_is_parked_and_the_others_go_on() {
     given.input = windlass_ir::trigger::TriggerInput::Envelope;
     entries.extend([wrong, given, entries[0].clone()]);
     let (triggers, parked) = Triggers::load(&world.engine, entries, NOW).await;
-    let told: Vec<String> = parked.iter().map(|one| format!("{}: {}", one.trigger, one.why)).collect();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert_eq!(told[0], "mars: unknown time zone `Mars/Olympus`");
-    assert!(told[1].starts_with("nothing: its input does not fit: "), "{}", told[1]);
-    assert_eq!(told[2], "hourly: another trigger has the same id");
+    let reasons: Vec<String> = parked.iter().map(|one| format!("{}: {}", one.trigger, one.why)).collect();
+    assert_eq!(reasons.len(), 3, "{reasons:?}");
+    assert_eq!(reasons[0], "mars: unknown time zone `Mars/Olympus`");
+    assert!(reasons[1].starts_with("nothing: its input does not fit: "), "{}", reasons[1]);
+    assert_eq!(reasons[2], "hourly: another trigger has the same id");
     assert_eq!(triggers.look(NOW).await, Some(hour(1)));
 }
 
 #[tokio::test]
-async fn a_dagnats_run_is_given_the_envelope() {
+async fn a_dagnats_run_receives_the_envelope() {
     let text = r#"{"name": "w", "version": "1", "steps": [{"id": "say", "task": "greet"}],
         "triggers": [{"id": "t", "enabled": true, "cron": {"expression": "0 * * * *"}}]}"#;
     let mut world = World::in_memory();
@@ -315,5 +316,5 @@ async fn the_loop_wakes_by_itself() {
     let firing = tokio::spawn(triggers.run());
     let first = world.began().await;
     firing.abort();
-    assert!(world.history().iter().any(|fire| fire.ends_with(first.as_str())));
+    assert!(world.history().iter().any(|firing| firing.ends_with(first.as_str())));
 }

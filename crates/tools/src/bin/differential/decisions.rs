@@ -1,4 +1,4 @@
-//! Where the programs differ by decision: `docs/differential.md` has the list.
+//! Where the programs differ by decision: `docs/internals/differential.md` has the list.
 
 use serde_json::{Map, Value as Json};
 

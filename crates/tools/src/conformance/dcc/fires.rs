@@ -29,14 +29,16 @@ pub fn fire(program: &Program, folder: &Path, file: &str, expected: &Json) -> Re
     let first = || {
         // There is no data folder to look at before the first run.
         let runs = json(&program.run(folder, &["runs", "--json"])).unwrap_or_default();
-        list(&runs).last().and_then(|run| run["run_id"].as_str().map(str::to_owned))
+        list(&runs["items"]).last().and_then(|run| run["run_id"].as_str().map(str::to_owned))
     };
     let run = watch::until(&[folder, &data], first).ok_or("nothing was fired")?;
     let result = json(&program.run(folder, &["wait", &run, "--json"]))?;
     fits(&super::life::in_own_words(result), &expected["result"], "result")?;
     let history = json(&program.run(folder, &["triggers", "history", "--json"]))?;
-    let fired =
-        list(&history).iter().find(|fire| fire["run_id"] == *run).ok_or("it is not in the history")?;
+    let fired = list(&history["items"])
+        .iter()
+        .find(|fire| fire["run_id"] == *run)
+        .ok_or("it is not in the history")?;
     fits(&fired["trigger"], &expected["trigger"], "trigger")?;
     let others = list(&history).iter().find(|fire| fire["trigger"] != expected["trigger"]);
     others.map_or(Ok(()), |other| Err(format!("this was fired, too: {other}")))

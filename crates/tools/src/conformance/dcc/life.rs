@@ -3,8 +3,9 @@
 
 use super::super::Program;
 use super::super::program::json;
+use super::super::scenario::plain;
 use super::{fires, fits, list, tools, yaml};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,8 +17,6 @@ struct Life<'a> {
     /// The file of the case, as a command is given it.
     file: &'a str,
     workflow: Json,
-    /// What steps were given, by their paths. A step that is handed out again is given the same.
-    given: Map<String, Json>,
     /// What was printed last of a run.
     result: Option<Json>,
 }
@@ -36,7 +35,7 @@ pub fn live(program: &Program, id: &str, file: &Path, expected: &Json) -> Result
     if let Some(expected) = expected.get("fires") {
         return fires::fire(program, &folder, file, expected);
     }
-    let mut life = Life { program, folder, file, workflow, given: Map::new(), result: None };
+    let mut life = Life { program, folder, file, workflow, result: None };
     if let Some(codes) = expected.get("findings") {
         life.find(codes)?;
     }
@@ -167,18 +166,15 @@ impl<'a> Life<'a> {
     }
 
     /// Every attempt that was begun: which step in which iterations, and with which arguments.
-    fn calls(&mut self, lines: &[Json]) -> Vec<Json> {
+    fn calls(&self, lines: &[Json]) -> Vec<Json> {
         let mut calls = Vec::new();
         for line in lines {
             let path = line["path"].as_str().unwrap_or_default();
-            if let Some(tool) = line["assignment"]["work"].get("tool") {
-                self.given.insert(path.to_owned(), tool["args"]["plain"].clone());
-            }
             if line["event"] == "scheduled" {
                 let numbers = path.split('[').skip(1).filter_map(|part| Some(part.split_once(']')?.0));
                 let numbers: String = numbers.map(|number| format!("[{number}]")).collect();
-                let address = format!("{}{numbers}", line["step"].as_str().unwrap_or_default());
-                calls.push(json!({address: self.given.get(path)}));
+                let address = format!("{}{numbers}", plain(line));
+                calls.push(json!({address: line["input"]}));
             }
         }
         calls

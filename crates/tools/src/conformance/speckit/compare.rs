@@ -29,7 +29,11 @@ pub fn compare(phase: &Json, seen: &Seen) -> Result<(), String> {
         (Some(_), Some(kept)) => found.kept(&phase, kept),
         (Some(_), None) => found.add("no run", "one is kept", "none"),
         (None, Some(kept)) => found.add("a run", "nothing is kept", kept),
-        (None, None) => found.check("runs", &Json::Array(Vec::new()), &seen.runs.clone().unwrap_or_default()),
+        (None, None) => found.check(
+            "runs",
+            &Json::Array(Vec::new()),
+            &seen.runs.as_ref().map(|runs| runs["items"].clone()).unwrap_or_default(),
+        ),
     }
     if let Some(problems) = phase["validation_problems"].as_array() {
         found.problems(problems, seen.problems.as_array().map_or(&[], Vec::as_slice));
