@@ -1,52 +1,27 @@
-//! What a command answers: data for standard output, the rest for standard error, and the exit status.
+//! The result of a command: data for standard output, messages for standard error, and the exit status.
 
-use crate::show::Screens;
+use crate::show::{Screen, Screens, diagnostics};
 use std::io::{ErrorKind, Write};
-use std::process::ExitCode;
-use windlass_ir::RunStatus;
+pub use windlass_api::Exit;
+use windlass_api::{Code, Refusal};
+use windlass_ir::Sources;
 
-/// The exit status, the same list for all commands, from good to bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// Done, and what was asked about is in order.
-    Done,
-    /// An invalid file under `validate`, an expression that failed under `eval`, a run that failed.
-    Failed,
-    /// Nothing was done: bad usage, file, parameter or run name.
-    Refused,
-    /// The run waits for a person, or is paused.
-    Waiting,
-    Cancelled,
-    /// Stopped from outside; the run can be taken up again.
-    Stopped,
-    /// A mistake of ours.
-    Bug,
+/// Why a command did nothing, with the texts that its findings refer to.
+#[derive(Debug)]
+pub struct Refused {
+    pub refusal: Box<Refusal>,
+    pub sources: Sources,
 }
 
-impl From<RunStatus> for Status {
-    fn from(status: RunStatus) -> Self {
-        match status {
-            RunStatus::Success => Self::Done,
-            RunStatus::Failed => Self::Failed,
-            RunStatus::Cancelled => Self::Cancelled,
-            RunStatus::Pending | RunStatus::Waiting | RunStatus::Paused => Self::Waiting,
-            RunStatus::Running | RunStatus::Interrupted => Self::Stopped,
-        }
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal: Box::new(refusal), sources: Sources::default() }
     }
 }
 
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Done => 0,
-            Status::Failed => 1,
-            Status::Refused => 2,
-            Status::Waiting => 3,
-            Status::Cancelled => 4,
-            Status::Stopped => 5,
-            Status::Bug => 70,
-        }
-        .into()
+impl From<windlass_runtime::Error> for Refused {
+    fn from(error: windlass_runtime::Error) -> Self {
+        Refusal::from(error).into()
     }
 }
 
@@ -54,37 +29,58 @@ impl From<Status> for ExitCode {
 pub struct Answer {
     pub stdout: String,
     pub stderr: String,
-    pub status: Status,
+    pub status: Exit,
 }
 
 impl Answer {
-    pub fn new(status: Status) -> Self {
+    pub fn new(status: Exit) -> Self {
         Self { stdout: String::new(), stderr: String::new(), status }
     }
 
-    /// Data for programs, indented so that people can read it too.
-    pub fn json(status: Status, data: &serde_json::Value) -> Self {
+    /// JSON, indented for readability.
+    pub fn json(status: Exit, data: &impl serde::Serialize) -> Self {
         match serde_json::to_string_pretty(data) {
             Ok(text) => Self { stdout: text + "\n", ..Self::new(status) },
             Err(error) => Self::bug(&error),
         }
     }
 
+    /// A refusal: a message and help for people, or one JSON object.
+    pub fn refused(Refused { refusal, sources }: &Refused, json: bool, screen: &Screen) -> Self {
+        let stdout = match json {
+            true => format!("{}\n", serde_json::json!({"type": "refused", "error": refusal})),
+            false => String::new(),
+        };
+        Self { stdout, stderr: diagnostics::refusal(refusal, sources, screen), status: refusal.code.exit() }
+    }
+
+    /// A usage error as JSON.
+    pub fn usage(usage: &clap::Error) -> Self {
+        let text = usage.render().to_string();
+        // The message ends at the first empty line; the last line only names `--help`.
+        let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let message: Vec<&str> = message.trim_start_matches("error: ").lines().map(str::trim).collect();
+        let rest = rest.lines().map(str::trim).filter(|line| !line.is_empty());
+        let rest: Vec<&str> = rest.filter(|line| !line.starts_with("For more information")).collect();
+        let help = if rest.is_empty() { "add `--help` to see the usage".to_owned() } else { rest.join("; ") };
+        let refusal = Refusal::new(Code::BadRequest, message.join(" ")).help(help);
+        Self::refused(&refusal.into(), true, &Screen::default())
+    }
+
     pub fn bug(error: &dyn std::error::Error) -> Self {
         let stderr =
             format!("windlass has a bug: {error}\nplease report it together with the command and the file\n");
-        Self { stderr, ..Self::new(Status::Bug) }
+        Self { stderr, ..Self::new(Exit::Bug) }
     }
 
-    /// Data first, so that warnings stand below what they are about. A reader that closed the pipe has seen enough,
-    /// which is no failure.
-    pub fn print(&self) -> Status {
+    /// Writes the data first, so that warnings appear below it. A closed pipe is not an error.
+    pub fn print(&self) -> Exit {
         match write(&mut anstream::stdout().lock(), &self.stdout) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             Err(error) => {
                 warn(&format!("cannot write the output: {error}\n"));
-                return Status::Refused;
+                return Exit::Refused;
             }
         }
         warn(&self.stderr);
@@ -92,12 +88,12 @@ impl Answer {
     }
 }
 
-/// A line of data while a command is at work. False when nobody reads it any more.
+/// Prints a line of data while a command runs. False if the reader closed the pipe.
 pub fn line(text: &str) -> bool {
     write(&mut anstream::stdout().lock(), &format!("{text}\n")).is_ok()
 }
 
-/// Data line by line, for what may be long or takes its time: little is held back, and nothing once it is flushed.
+/// Prints data line by line, for long or slow output. It buffers little, and nothing after a flush.
 #[derive(Debug)]
 pub struct Page(std::io::BufWriter<anstream::AutoStream<std::io::StdoutLock<'static>>>);
 
@@ -106,7 +102,7 @@ impl Page {
         Self(std::io::BufWriter::with_capacity(64 << 10, anstream::stdout().lock()))
     }
 
-    /// False when nobody reads it any more.
+    /// False if the reader closed the pipe.
     #[must_use]
     pub fn line(&mut self, text: &str) -> bool {
         self.0.write_all(text.as_bytes()).and_then(|()| self.0.write_all(b"\n")).is_ok()
@@ -119,12 +115,12 @@ impl Page {
     }
 }
 
-/// A line for people while a command is at work.
+/// Prints a message to the user while a command runs.
 pub fn remark(text: &str) {
     warn(&format!("{text}\n"));
 }
 
-/// What stands before an answer that is waited for.
+/// Prints a prompt.
 pub fn prompt(text: &str) {
     warn(text);
 }
@@ -135,17 +131,17 @@ fn write(stream: &mut impl Write, text: &str) -> std::io::Result<()> {
 }
 
 fn warn(text: &str) {
-    // When standard error cannot be written to, there is nowhere left to say so.
+    // There is no other place to report a failure to write to standard error.
     let _ = write(&mut anstream::stderr().lock(), text);
 }
 
 impl Screens {
-    /// How the two streams that an answer goes to can show it.
+    /// The abilities of both output streams.
     pub fn detect() -> Self {
-        let colour = |choice| choice != anstream::ColorChoice::Never;
-        Self::with_colours(
-            colour(anstream::AutoStream::choice(&std::io::stdout())),
-            colour(anstream::AutoStream::choice(&std::io::stderr())),
+        let color = |choice| choice != anstream::ColorChoice::Never;
+        Self::with_colors(
+            color(anstream::AutoStream::choice(&std::io::stdout())),
+            color(anstream::AutoStream::choice(&std::io::stderr())),
         )
     }
 }

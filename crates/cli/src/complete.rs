@@ -1,11 +1,11 @@
-//! What a shell offers while a command is being typed: run ids, workflows, and what the command line itself knows.
+//! Shell completion: runs, steps, gates, workflows, templates, and the arguments of the command line.
 //!
-//! A key was pressed and somebody waits: only the view is read, and nothing is said about what cannot be.
+//! Completion must be fast and silent, so it reads only the view and ignores errors.
 
-use crate::args::{Args, Data};
-use crate::data;
-use crate::files::WORKFLOW_FILES;
+use crate::args::{Args, Data, Reading};
+use crate::commands::template_names;
 use crate::show::words::one_line;
+use crate::{data, load, named};
 use clap::builder::ValueHint;
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::engine::{ArgValueCompleter, PathCompleter, ValueCompleter};
@@ -13,21 +13,23 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use windlass_runtime::{Query, RunRow, glance, upwards};
+use windlass_api::library::Library;
+use windlass_dialects::DIALECTS;
+use windlass_runtime::{Engine, Query, RunId, RunRow, StepPhase, glance, ids};
 
-/// Set by the code that `windlass completions` prints, when it asks what can be typed next.
+/// The script that `windlass completions` prints sets this variable to request candidates.
 const VARIABLE: &str = "WINDLASS_COMPLETE";
 
-/// As many runs are offered, and as many are looked at to find the names of workflows.
+/// The most runs to offer, and to search for workflow names.
 const RUNS_MAX: usize = 200;
 
-/// Answers a shell that asks what can be typed next. False when nobody does.
+/// Answers a completion request. False if this is an ordinary call.
 pub fn answer() -> Result<bool, clap::Error> {
     let here = std::env::current_dir().ok();
     CompleteEnv::with_factory(command).var(VARIABLE).try_complete(std::env::args_os(), here.as_deref())
 }
 
-/// The code that makes a shell ask.
+/// The script that registers completion in a shell.
 pub fn registration(shell: &str) -> Option<String> {
     let shells = Shells::builtins();
     let mut code = Vec::new();
@@ -38,7 +40,7 @@ pub fn registration(shell: &str) -> Option<String> {
     String::from_utf8(code).ok()
 }
 
-/// The command line, with what can stand in its arguments.
+/// The command line with a completer for each argument.
 fn command() -> Command {
     with_values(Args::command())
 }
@@ -47,7 +49,7 @@ fn with_values(command: Command) -> Command {
     command.mut_args(with_value).mut_subcommands(with_values)
 }
 
-/// By what the help calls a value, so that a new command has it for nothing.
+/// Picks the completer by the value name, so that new commands need no code here.
 fn with_value(arg: Arg) -> Arg {
     let names: Vec<String> = arg.get_value_names().into_iter().flatten().map(ToString::to_string).collect();
     let is_option = arg.get_long().is_some();
@@ -58,15 +60,33 @@ fn with_value(arg: Arg) -> Arg {
         }
         (Some("FILE"), false) => arg.add(ArgValueCompleter::new(workflow_files)),
         (Some("ID"), true) if arg.get_id() == "workflow" => arg.add(ArgValueCompleter::new(workflow_ids)),
+        (Some("STEP"), _) => arg.add(ArgValueCompleter::new(steps)),
+        (Some("TEMPLATE"), _) => arg.add(ArgValueCompleter::new(templates)),
         (Some("FOLDER" | "DIR"), _) => arg.value_hint(ValueHint::DirPath),
         (_, _) => arg,
     }
 }
 
+/// The words of the command line so far, without the program.
+fn words() -> Vec<String> {
+    let words = std::env::args().skip_while(|word| word != "--").skip(2);
+    let index = std::env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|index| index.parse::<usize>().ok());
+    words.take(index.map_or(usize::MAX, |index| index.saturating_sub(1))).collect()
+}
+
+/// The data folder that the command would use.
+fn folder() -> PathBuf {
+    let words = words();
+    let mut pairs = words.iter().zip(words.iter().skip(1));
+    let next = pairs.find(|(word, _)| *word == "--data").map(|(_, folder)| folder.as_str());
+    let same = words.iter().find_map(|word| word.strip_prefix("--data="));
+    let variable = || std::env::var_os("WINDLASS_DATA").map(PathBuf::from);
+    let named = next.or(same).map(PathBuf::from).or_else(variable);
+    data::folder(&Data { folder: named }, None)
+}
+
 fn rows(prefix: &str) -> Vec<RunRow> {
-    // Another folder named in the same command is not known here.
-    let named = std::env::var_os("WINDLASS_DATA").map(PathBuf::from);
-    let folder = data::folder(&Data { folder: named }, None);
+    let folder = folder();
     glance(&folder, &Query { prefix: prefix.to_owned(), limit: RUNS_MAX, ..Query::default() })
 }
 
@@ -82,48 +102,66 @@ fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn runs_and_workflows(current: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(text) = current.to_str() else { return Vec::new() };
-    let named = known().into_iter().filter(|(name, _)| name.starts_with(text));
-    let named = named.map(|(name, file)| candidate(&name, &file.display().to_string()));
-    runs(current).into_iter().chain(named).chain(PathCompleter::any().complete(current)).collect()
+    runs(current).into_iter().chain(workflow_files(current)).collect()
 }
 
 fn workflow_files(current: &OsStr) -> Vec<CompletionCandidate> {
-    let here = std::env::current_dir().unwrap_or_default();
-    let known = known().into_iter().filter_map(|(name, file)| {
-        let shown = file.strip_prefix(&here).unwrap_or(&file).to_str()?.to_owned();
-        // What stands in this folder is offered anyway.
-        let elsewhere = shown.contains('/') && shown.starts_with(current.to_str()?);
-        elsewhere.then(|| candidate(&shown, &name))
-    });
-    PathCompleter::any().complete(current).into_iter().chain(known).collect()
+    let text = current.to_str().unwrap_or_default();
+    let library = match named::is_name(text) || text.is_empty() {
+        true => Library::glance(&named::folders()),
+        false => Library::default(),
+    };
+    let named = library.entries.iter().map(|entry| (entry.full_name(), entry.file.display().to_string()));
+    let named: Vec<(String, String)> = named.filter(|(name, _)| name.starts_with(text)).collect();
+    let named = named.iter().map(|(name, file)| candidate(name, file));
+    named.chain(PathCompleter::any().complete(current)).collect()
 }
 
-/// So many files of a folder are looked at.
-const ENTRIES_MAX: usize = 1_000;
-
-/// Workflows that can be named: those whose names files and folders here have, and those that are installed in a Spec Kit project.
-/// What the files say is not looked at.
-fn known() -> Vec<(String, PathBuf)> {
-    let here = std::env::current_dir().unwrap_or_default();
-    let mut above = upwards(&here).into_iter().map(|folder| folder.join(".specify/workflows"));
-    let installed = above.find(|folder| folder.is_dir());
-    let folders = std::iter::once(here).chain(installed);
-    let entries = folders
-        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX));
-    let mut found: Vec<(String, PathBuf)> =
-        entries.filter_map(|entry| name_of(&entry.path()).map(|name| (name, entry.path()))).collect();
-    found.sort();
-    found
+/// The steps of the run or the workflow that the words before name; for a decision only gates that wait.
+fn steps(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    let words = words();
+    let (Some(command), Some(given)) = (words.first(), words.get(1..)) else { return Vec::new() };
+    let given: Vec<&String> = given.iter().filter(|word| !word.starts_with('-')).collect();
+    let names = match command.as_str() {
+        "run" => given.iter().find_map(|word| steps_of_workflow(word)),
+        "approve" | "reject" => given.iter().find_map(|word| gates(word)),
+        _ => given.iter().find_map(|word| steps_of_run(word)),
+    };
+    let names = names.unwrap_or_default().into_iter().filter(|name| name.starts_with(current));
+    names.map(|name| CompletionCandidate::new(one_line(&name))).collect()
 }
 
-fn name_of(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str().filter(|name| !name.starts_with('.'))?;
-    if path.is_dir() {
-        return WORKFLOW_FILES.iter().any(|file| path.join(file).is_file()).then(|| name.to_owned());
-    }
-    let endings = [".workflow.yaml", ".workflow.yml", ".workflow.json"];
-    endings.iter().find_map(|ending| name.strip_suffix(ending)).map(str::to_owned)
+fn run_named(word: &str) -> Option<(std::sync::Arc<Engine>, RunId)> {
+    let engine = data::look(&folder()).ok()?;
+    let run = engine.find(word).ok()?;
+    Some((engine, run))
+}
+
+fn steps_of_run(word: &str) -> Option<Vec<String>> {
+    let (engine, run) = run_named(word)?;
+    Some(named_steps(&engine.program(&run).ok()?.plan))
+}
+
+fn steps_of_workflow(word: &str) -> Option<Vec<String>> {
+    Some(named_steps(&load::open(Path::new(word), &Reading::default()).ok()?.plan))
+}
+
+fn named_steps(plan: &windlass_ir::Plan) -> Vec<String> {
+    plan.steps.iter().filter(|step| !step.implicit).map(|step| step.id.to_string()).collect()
+}
+
+fn gates(word: &str) -> Option<Vec<String>> {
+    let (engine, run) = run_named(word)?;
+    let view = engine.view(&run).ok()?;
+    let waiting = view.steps().filter(|(_, step)| matches!(step.phase, StepPhase::Asking { .. }));
+    Some(waiting.map(|(path, _)| ids::name(DIALECTS, &view, path).id).collect())
+}
+
+fn templates(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    let meant = template_names().filter(|(name, _)| name.starts_with(current));
+    meant.map(|(name, about)| candidate(name, about)).collect()
 }
 
 fn workflow_ids(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -143,9 +181,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shell_has_its_code_and_asks_by_our_variable() {
+    fn every_shell_has_a_script_that_sets_the_variable() {
         for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-            let code = registration(shell).expect("a shell that is known");
+            let code = registration(shell).expect("a known shell");
             assert!(code.contains(VARIABLE), "{shell}: {code}");
         }
         assert_eq!(registration("cmd"), None);

@@ -1,21 +1,20 @@
-//! Reading what the user names: regular files up to a size, folders that hold a workflow, and `-` for standard input.
+//! Reads the files that the user names: regular files up to a size limit, workflow folders, and `-` for standard input.
 //!
-//! What cannot be read is a finding like any other, with its own cause and a next action.
+//! A file that cannot be read is a finding like any other, with its own cause and help.
 
 use crate::named;
 use std::fs::{File, FileType};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use windlass_api::Refusal;
+pub use windlass_api::library::WORKFLOW_FILES;
 use windlass_dialects::text::Limits;
 use windlass_ir::suggest::nearest;
 use windlass_ir::{Code, Diagnostic};
 
-/// The names under which a folder may hold its workflow.
-pub const WORKFLOW_FILES: [&str; 4] = ["WORKFLOW.yaml", "WORKFLOW.yml", "WORKFLOW.json", "workflow.yml"];
-
 pub const STDIN: &str = "-";
 
-/// What was read, under the name that messages show.
+/// A file that was read, with the name to show in messages.
 #[derive(Debug)]
 pub struct Content {
     pub name: String,
@@ -27,61 +26,84 @@ pub struct Content {
 pub struct Unreadable {
     pub name: String,
     pub finding: Box<Diagnostic>,
+    /// Why a name was refused; none for a file.
+    pub code: Option<windlass_api::Code>,
 }
 
-/// A workflow file, or the one in a folder.
+impl Unreadable {
+    pub fn new(name: impl Into<String>, finding: Box<Diagnostic>) -> Self {
+        Self { name: name.into(), finding, code: None }
+    }
+
+    /// A name that means no workflow, or several.
+    fn unfound(name: &str, refusal: Refusal) -> Self {
+        let finding = Diagnostic::error(Code::UnknownWorkflow, refusal.message).reference(name);
+        let finding = Box::new(finding.help(refusal.help.unwrap_or_default()));
+        Self { code: Some(refusal.code), ..Self::new(name, finding) }
+    }
+}
+
+/// Reads a workflow file, or the one in a folder.
 pub fn read_workflow(path: &Path) -> Result<Content, Unreadable> {
     read(&find_workflow(path)?)
 }
 
-/// The file of the workflow with this name, where that is a name and there is no such file.
+/// The file of the workflow with this name; none if a file or folder has that path.
 pub fn by_name(path: &Path) -> Result<Option<PathBuf>, Unreadable> {
-    match path.to_str().filter(|text| named::is_name(text) && !path.exists()) {
-        None => Ok(None),
-        Some(name) => {
-            named::find(name).map_err(|finding| Unreadable { name: path.display().to_string(), finding })
-        }
+    let Some(name) = path.to_str().filter(|text| named::is_name(text) && !path.exists()) else {
+        return Ok(None);
+    };
+    match named::find(name) {
+        Ok(Some(file)) => Ok(Some(file)),
+        Ok(None) => Err(Unreadable::unfound(name, named::missing(name))),
+        Err(refusal) => Err(Unreadable::unfound(name, refusal)),
     }
 }
 
-/// The same for Spec Kit, where what is installed comes before a folder of that name.
+/// The same for Spec Kit, where an installed workflow takes precedence.
 pub fn by_installed_name(path: &Path) -> Result<Option<PathBuf>, Unreadable> {
-    match path.to_str().filter(|text| named::is_name(text) && path.is_dir()) {
+    let name = path.to_str().filter(|text| named::is_name(text));
+    match name.and_then(named::installed) {
+        Some(file) => Ok(Some(file)),
         None => by_name(path),
-        Some(name) => {
-            named::find(name).map_err(|finding| Unreadable { name: path.display().to_string(), finding })
-        }
     }
 }
 
-/// Refuses what Spec Kit has switched off.
+/// Refuses a workflow that is disabled in Spec Kit.
 pub fn enabled(path: &Path) -> Result<(), Unreadable> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match windlass_runtime::is_disabled(windlass_dialects::DIALECTS, &absolute) {
         false => Ok(()),
-        true => Err(Unreadable { name: path.display().to_string(), finding: named::disabled(&absolute) }),
+        true => Err(Unreadable::new(path.display().to_string(), named::disabled(&absolute))),
     }
 }
 
-/// The file itself, the one in the folder, or that of the workflow with this name.
+/// The file itself, the one in the folder, or the file of the workflow with this name.
 pub fn find_workflow(path: &Path) -> Result<PathBuf, Unreadable> {
     if let Some(found) = by_name(path)? {
         return Ok(found);
     }
-    match path != Path::new(STDIN) && path.is_dir() {
-        true => workflow_in(path),
-        false => Ok(path.to_owned()),
+    if path == Path::new(STDIN) || !path.is_dir() {
+        return Ok(path.to_owned());
     }
+    workflow_in(path).or_else(|unreadable| {
+        // A folder may have the name of a workflow by chance.
+        let name = path.to_str().filter(|text| named::is_name(text));
+        match name.map(named::find) {
+            Some(Ok(Some(file))) => Ok(file),
+            Some(Ok(None) | Err(_)) | None => Err(unreadable),
+        }
+    })
 }
 
-/// What lies beside the file of a workflow folder: its documentation, and templates of overrides.
+/// The other files of a workflow folder: its documentation, and templates of overrides.
 #[derive(Debug, Default)]
 pub struct Companions {
     pub documentation: Option<String>,
     pub override_templates: Vec<String>,
 }
 
-/// Looks around a workflow file. Only a workflow folder, whose file has one of the fixed names, has companions.
+/// Lists the companions of a workflow file. Only a workflow folder, whose file has one of the fixed names, has any.
 pub fn companions(file: &str) -> Companions {
     let file = Path::new(file);
     let in_folder = file.file_name().is_some_and(|name| WORKFLOW_FILES.iter().any(|fixed| name == *fixed));
@@ -96,7 +118,7 @@ pub fn companions(file: &str) -> Companions {
     }
 }
 
-/// A file of any kind, but no folder.
+/// Reads a file of any kind, but not a folder.
 pub fn read(path: &Path) -> Result<Content, Unreadable> {
     let (name, read) = if path == Path::new(STDIN) {
         (STDIN.to_owned(), bounded(io::stdin().lock()))
@@ -105,7 +127,7 @@ pub fn read(path: &Path) -> Result<Content, Unreadable> {
     };
     match read {
         Ok(bytes) => Ok(Content { name, bytes }),
-        Err(finding) => Err(Unreadable { name, finding }),
+        Err(finding) => Err(Unreadable::new(name, finding)),
     }
 }
 
@@ -115,18 +137,18 @@ fn workflow_in(folder: &Path) -> Result<PathBuf, Unreadable> {
         [only] => return Ok(folder.join(only)),
         [] => {
             let (last, others) = WORKFLOW_FILES.split_last().unwrap_or((&"", &[]));
-            let cause = format!("this is a folder, and it holds no {} or {last}", others.join(", "));
-            unreadable(cause, "name a workflow file, or a folder that holds one")
+            let cause = format!("this folder contains no {} or {last}", others.join(", "));
+            unreadable(cause, "name a workflow file, or a folder that contains one")
         }
         several => {
-            let cause = format!("this folder holds {}; which one is meant?", several.join(" and "));
+            let cause = format!("this folder contains {}", several.join(" and "));
             unreadable(cause, "name the file instead of the folder")
         }
     };
-    Err(Unreadable { name: folder.display().to_string(), finding })
+    Err(Unreadable::new(folder.display().to_string(), finding))
 }
 
-/// Looks before it opens: opening a pipe would wait for a writer.
+/// Checks the file type before opening it, because opening a pipe would block.
 fn read_file(path: &Path) -> Result<Vec<u8>, Box<Diagnostic>> {
     let metadata = std::fs::metadata(path).map_err(|error| failed(path, &error))?;
     if let Some(finding) = not_a_file(metadata.file_type()) {
@@ -176,31 +198,42 @@ fn special(_: FileType) -> &'static str {
 fn failed(path: &Path, error: &io::Error) -> Box<Diagnostic> {
     match error.kind() {
         ErrorKind::NotFound => {
-            let name = path.to_str().filter(|text| named::is_name(text));
-            let meant = neighbour(path).or_else(|| named::near(name?));
-            let finding = Diagnostic::error(Code::Unreadable, "there is no such file").suggest(meant);
+            let finding =
+                Diagnostic::error(Code::Unreadable, "there is no such file").suggest(similar_file(path));
             let help = "check the name, and the folder you are in";
             Box::new(if finding.help.is_empty() { finding.help(help) } else { finding })
         }
-        ErrorKind::PermissionDenied => unreadable(
-            "you may not read it: permission denied".into(),
-            "change its permissions, or ask its owner",
-        ),
+        ErrorKind::PermissionDenied => {
+            unreadable("permission denied".into(), "change its permissions, or ask its owner")
+        }
         _ => unreadable(format!("it cannot be read: {error}"), "name a file that can be read"),
     }
 }
 
-/// The file beside a missing one that was probably meant.
-fn neighbour(path: &Path) -> Option<String> {
+/// The file with the most similar name in the same folder. Extensions do not count, because they make any two names similar, and
+/// very short names are similar to too many others.
+fn similar_file(path: &Path) -> Option<String> {
     const ENTRIES_MAX: usize = 1_000;
+    const LENGTH_MIN: usize = 3;
+    let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_owned();
+    let wanted = stem(path.file_name()?.to_str()?);
+    if wanted.chars().count() < LENGTH_MIN {
+        return None;
+    }
     let folder = path.parent()?;
     let looked_in = if folder == Path::new("") { Path::new(".") } else { folder };
     let entries = std::fs::read_dir(looked_in).ok()?.take(ENTRIES_MAX);
     let mut names: Vec<String> =
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort_unstable();
-    let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
-    Some(folder.join(name).display().to_string())
+    // The same name with another extension is the most similar one.
+    let same = names.iter().find(|name| stem(name) == wanted);
+    let near = || {
+        let stems: Vec<String> = names.iter().map(|name| stem(name)).collect();
+        let near = nearest(&wanted, stems.iter().map(String::as_str))?;
+        names.iter().find(|name| stem(name) == near)
+    };
+    Some(folder.join(same.or_else(near)?).display().to_string())
 }
 
 fn too_large() -> Box<Diagnostic> {

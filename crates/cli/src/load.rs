@@ -1,12 +1,15 @@
-//! From a name on the command line to a plan: reads the workflow, finds the project's overrides, and gathers
-//! everything that stands in the way.
+//! Turns an argument into the texts of a request, or into a plan: reads the workflow, finds the project's overrides and the
+//! overlays of an installed workflow, and collects all findings.
 
+use crate::answer::Refused;
 use crate::args::Reading;
-use crate::files::{self, Companions, Content, Unreadable};
+use crate::files::{self, Content, Unreadable};
 use crate::show::words::clean;
 use crate::show::{Screen, diagnostics};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use windlass_api::library::overlays;
+use windlass_api::types::{Diagnostic as Finding, NamedText, Ref};
 use windlass_dialects::swdl::OVERRIDES_FILE;
 use windlass_dialects::text::{self, Format, Limits};
 use windlass_dialects::{Dialect, Loaded, Options, Text, speckit};
@@ -22,15 +25,14 @@ pub struct Opened {
     pub sources: Sources,
     /// Warnings and hints.
     pub findings: Vec<Diagnostic>,
-    /// The file that was laid over the workflow, if one had a block for it.
+    /// The overrides file in force, if it has a block for this workflow.
     pub overrides: Option<String>,
-    pub companions: Companions,
-    /// Sources that change nothing in it: overrides of the project, beside overlays.
+    /// Sources with no effect: the project's overrides of a workflow with overlays.
     unused: usize,
 }
 
 impl Opened {
-    /// The text of the file, and of what was laid over it.
+    /// The text of the file, and of its overrides or overlays.
     pub fn texts(&self) -> (String, String) {
         let mut texts = self.sources.iter().map(|source| &*source.text);
         let file = texts.next().unwrap_or_default().to_owned();
@@ -43,7 +45,7 @@ impl Opened {
         (file, over)
     }
 
-    /// Says which overrides are in force, where nothing else shows them, and what else is worth knowing.
+    /// Reports the overrides in force, if nothing else shows them, and warnings and hints.
     pub fn note(&self, screen: &Screen) -> String {
         let overrides =
             self.overrides.as_ref().map(|file| format!("with the overrides of {}\n", clean(file)));
@@ -53,17 +55,27 @@ impl Opened {
     }
 }
 
-/// Why there is nothing to work with. Findings without a place are about `file`, if that is there.
+/// Why the workflow cannot be used. Findings without a position refer to `file`, if it is set.
 #[derive(Debug, Default)]
 pub struct Refusal {
     pub file: Option<String>,
     pub sources: Sources,
     pub findings: Vec<Diagnostic>,
+    /// Why a name was refused; none for a file, whose findings say it.
+    pub code: Option<windlass_api::Code>,
+}
+
+impl Refusal {
+    /// Findings about a file.
+    pub fn of(file: String, sources: Sources, findings: Vec<Diagnostic>) -> Self {
+        Self { file: Some(file), sources, findings, code: None }
+    }
 }
 
 impl From<Unreadable> for Refusal {
     fn from(unreadable: Unreadable) -> Self {
-        Self { file: Some(unreadable.name), findings: vec![*unreadable.finding], ..Self::default() }
+        let Unreadable { name, finding, code } = unreadable;
+        Self { code, ..Self::of(name, Sources::default(), vec![*finding]) }
     }
 }
 
@@ -73,7 +85,149 @@ impl From<Content> for Text {
     }
 }
 
-/// Reads a workflow with what the user says about it. `project` are the overrides of the project around it.
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        use windlass_api::Code as Word;
+        if let (Some(code), [finding]) = (refusal.code, refusal.findings.as_slice()) {
+            let named = windlass_api::Refusal::new(code, &*finding.message).help(&*finding.help);
+            return named.field("workflow").into();
+        }
+        let findings = Finding::list(&refusal.findings, &refusal.sources, refusal.file.as_deref());
+        let first = refusal.findings.iter().find(|finding| finding.is_error());
+        let code = match first.map(|finding| finding.code) {
+            Some(Code::Unreadable) => Word::Unreadable,
+            Some(Code::TooLarge) => Word::TooLarge,
+            Some(Code::MissingParameter) => Word::MissingParameter,
+            Some(Code::BadParameter) => Word::BadParameter,
+            // Without a file it is a value of the user, not a name in the workflow.
+            Some(Code::UnknownParameter) if refusal.file.is_none() => Word::BadParameter,
+            _ => Word::InvalidWorkflow,
+        };
+        let refusal_of = windlass_api::Refusal::found(code, findings);
+        Self { refusal: Box::new(refusal_of), sources: refusal.sources }
+    }
+}
+
+impl Refused {
+    /// The same for a file that is not a workflow.
+    pub fn instead_of_workflow(mut self, code: windlass_api::Code) -> Self {
+        if self.refusal.code == windlass_api::Code::InvalidWorkflow {
+            self.refusal.code = code;
+        }
+        self
+    }
+}
+
+impl From<Unreadable> for Refused {
+    fn from(unreadable: Unreadable) -> Self {
+        Refusal::from(unreadable).into()
+    }
+}
+
+impl Content {
+    /// Its text in the form that a request contains.
+    pub fn text(self) -> Result<NamedText, Unreadable> {
+        let Self { name, bytes } = self;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(NamedText { name, text }),
+            Err(error) => {
+                let finding = text::decode(error.as_bytes()).err();
+                let finding = finding
+                    .unwrap_or_else(|| Box::new(Diagnostic::error(Code::NotUtf8, "the file is not UTF-8")));
+                Err(Unreadable::new(name, finding))
+            }
+        }
+    }
+}
+
+/// A text for excerpts, decoded the way its reader decodes it.
+pub fn shown(named: &NamedText) -> Source {
+    let text = text::decode(named.text.as_bytes()).unwrap_or_default();
+    Source::new(named.name.as_str(), text)
+}
+
+/// A workflow in the form that a request names it, with the texts that findings refer to.
+#[derive(Debug)]
+pub struct Asked {
+    pub of: Ref,
+    pub sources: Sources,
+    /// The project's overrides, if they apply because the user named none.
+    project: Option<String>,
+}
+
+impl Asked {
+    /// The name of the file.
+    pub fn file(&self) -> &str {
+        self.of.file.as_deref().unwrap_or_default()
+    }
+
+    /// Warnings and hints to show, and the name of the overrides in force. A project's file need not have a block for every
+    /// workflow, so a missing block is not reported.
+    pub fn sorted(&self, dialect: &str, mut findings: Vec<Finding>) -> (Vec<Finding>, Option<String>) {
+        let unused = Code::UnusedOverride.as_str();
+        let name = self.of.overrides.as_ref().map(|overrides| overrides.name.clone());
+        let is_unused =
+            dialect != Dialect::Swdl.name() || findings.iter().any(|finding| finding.code == unused);
+        self.drop_unused(&mut findings);
+        (findings, name.filter(|_| !is_unused))
+    }
+
+    fn drop_unused(&self, findings: &mut Vec<Finding>) {
+        if self.project.is_some() {
+            let unused = Code::UnusedOverride.as_str();
+            findings.retain(|finding| finding.code != unused || finding.file != self.project);
+        }
+    }
+
+    /// A refused request, with the texts for its excerpts.
+    pub fn refused(self, mut refusal: windlass_api::Refusal) -> Refused {
+        self.drop_unused(&mut refusal.diagnostics);
+        Refused { refusal: Box::new(refusal), sources: self.sources }
+    }
+}
+
+/// Reports the overrides in force, if nothing else shows them, and lists warnings and hints.
+pub fn note(findings: &[Finding], overrides: Option<&str>, sources: &Sources, screen: &Screen) -> String {
+    let overrides = overrides.map(|file| format!("with the overrides of {}\n", clean(file)));
+    overrides.unwrap_or_default() + &diagnostics::explained(findings, sources, screen)
+}
+
+/// Reads a workflow and its related files for a request; with `in_project` also the overrides of the project.
+pub fn ask(file: &Path, reading: &Reading, in_project: bool) -> Result<Asked, Unreadable> {
+    let path = files::find_workflow(file)?;
+    ask_about(files::read(&path)?.text()?, reading, in_project)
+}
+
+/// The same for a text that is already in memory.
+pub fn ask_about(workflow: NamedText, reading: &Reading, in_project: bool) -> Result<Asked, Unreadable> {
+    let project = match (&reading.overrides, in_project) {
+        (None, true) => project_overrides(),
+        (Some(_), _) | (None, false) => None,
+    };
+    let text = |path: &Path| files::read(path)?.text();
+    let overrides = reading.overrides.as_deref().or(project.as_deref()).map(text).transpose()?;
+    let mut laid = match reading.as_written {
+        true => Vec::new(),
+        false => overlays(Path::new(&workflow.name)),
+    };
+    laid.extend(reading.overlays.iter().cloned());
+    let overlays = laid.iter().map(|overlay| text(overlay)).collect::<Result<Vec<_>, _>>()?;
+    let mut sources = Sources::default();
+    for named in std::iter::once(&workflow).chain(&overrides).chain(&overlays) {
+        sources.add(shown(named));
+    }
+    let of = Ref {
+        workflow: "-".to_owned(),
+        source: Some(workflow.text),
+        file: Some(workflow.name),
+        dialect: reading.dialect.map(Into::into),
+        overrides,
+        overlays,
+    };
+    Ok(Asked { of, sources, project: project.map(|path| path.display().to_string()) })
+}
+
+/// Reads a workflow with the user's options. `project` contains the overrides of the project.
 pub fn read(
     file: &Path,
     reading: &Reading,
@@ -83,7 +237,7 @@ pub fn read(
     Ok((text.name.clone(), windlass_dialects::load(text, options)))
 }
 
-/// A workflow file and what belongs to it.
+/// A workflow file and its related files.
 pub fn sources(
     file: &Path,
     reading: &Reading,
@@ -91,12 +245,12 @@ pub fn sources(
 ) -> Result<(Text, Options), Unreadable> {
     let text = files::read_workflow(file)?;
     let named = reading.overrides.as_deref().map(files::read).transpose()?;
-    let mut overlays = match reading.as_written {
+    let mut laid = match reading.as_written {
         true => Vec::new(),
-        false => installed_overlays(&text.name),
+        false => overlays(Path::new(&text.name)),
     };
-    overlays.extend(reading.overlays.iter().cloned());
-    let overlays = overlays.iter().map(|overlay| files::read(overlay).map(Text::from));
+    laid.extend(reading.overlays.iter().cloned());
+    let overlays = laid.iter().map(|overlay| files::read(overlay).map(Text::from));
     let options = Options {
         dialect: reading.dialect.map(Into::into),
         overrides: named.or(project).map(Into::into),
@@ -104,16 +258,6 @@ pub fn sources(
         raises_late: reading.raises_late,
     };
     Ok((text.into(), options))
-}
-
-/// The overlays of a workflow that is installed in a Spec Kit project, in the order of their names.
-fn installed_overlays(file: &str) -> Vec<PathBuf> {
-    let Some(folder) = speckit::overlay_folder(file) else { return Vec::new() };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_yaml = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml");
-    let mut found: Vec<PathBuf> = entries.filter(is_yaml).collect();
-    found.sort();
-    found
 }
 
 pub fn open(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
@@ -130,7 +274,7 @@ pub fn open(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
     let unused =
         dialect != Dialect::Swdl || diagnostics.iter().any(|finding| finding.code == Code::UnusedOverride);
     if reading.overrides.is_none() {
-        // A project's file holds blocks for some workflows; that this is none of them is worth no word.
+        // A project's file need not have a block for every workflow.
         let about_project = |finding: &Diagnostic| {
             let file = finding.span.map(|span| &*sources.get(span.source).name);
             finding.code == Code::UnusedOverride && file == over_name.as_deref()
@@ -145,13 +289,12 @@ pub fn open(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
             findings: diagnostics,
             unused: usize::from(over_name.is_some() && dialect == Dialect::Speckit),
             overrides: over_name.filter(|_| !unused),
-            companions: files::companions(&name),
         }),
-        None => Err(Refusal { file: Some(name), sources, findings: diagnostics }),
+        None => Err(Refusal::of(name, sources, diagnostics)),
     }
 }
 
-/// The text of a Spec Kit workflow and of the overlays of its project.
+/// The texts of a Spec Kit workflow and of the overlays of its project.
 pub fn texts(file: &Path) -> Result<(String, String), Refusal> {
     let (file, options) = sources(file, &Reading::default(), None)?;
     let text = |text: &Text| String::from_utf8_lossy(&text.bytes).into_owned();
@@ -159,7 +302,7 @@ pub fn texts(file: &Path) -> Result<(String, String), Refusal> {
     Ok((text(&file), speckit::joined(overlays.iter().map(String::as_str))))
 }
 
-/// Where a workflow that the user names is, whoever asks for it from wherever.
+/// The absolute path of a workflow that the user names.
 pub fn location(file: &Path) -> Option<PathBuf> {
     if file == Path::new(files::STDIN) {
         return None;
@@ -167,7 +310,7 @@ pub fn location(file: &Path) -> Option<PathBuf> {
     std::path::absolute(files::find_workflow(file).ok()?).ok()
 }
 
-/// Reads the workflows that others call, as they would be read if the user named them.
+/// Reads called workflows the same way as workflows that the user names.
 #[derive(Debug)]
 pub struct Files;
 
@@ -188,11 +331,11 @@ impl Reader for Files {
     }
 }
 
-/// What marks the top folder of a project.
+/// Files and folders that mark the top folder of a project.
 pub const PROJECT_MARKS: [&str; 3] = [".git", "windlass.toml", ".specify"];
 
-/// The overrides of the project around the current folder. Outside a project only the current folder counts, so that
-/// a stray file further up changes nothing.
+/// The overrides of the project around the current folder. Outside a project only the current folder counts, so that a stray
+/// file further up has no effect.
 fn project_overrides() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let top =
@@ -203,12 +346,12 @@ fn project_overrides() -> Option<PathBuf> {
 
 const OBJECT_HELP: &str = "write it as {\"name\": value}";
 
-/// An object from a JSON or YAML file.
+/// Reads an object from a JSON or YAML file.
 pub fn object(path: &Path) -> Result<Value, Refusal> {
     data(path, true)
 }
 
-/// Any value from a JSON or YAML file.
+/// Reads any value from a JSON or YAML file.
 pub fn value(path: &Path) -> Result<Value, Refusal> {
     data(path, false)
 }
@@ -218,12 +361,12 @@ fn data(path: &Path, object: bool) -> Result<Value, Refusal> {
     let mut sources = Sources::default();
     let text = match text::decode(&content.bytes) {
         Ok(text) => text,
-        Err(finding) => return Err(Refusal { file: Some(content.name), sources, findings: vec![*finding] }),
+        Err(finding) => return Err(Refusal::of(content.name, sources, vec![*finding])),
     };
     if text.trim().is_empty() {
         let finding =
             Diagnostic::error(Code::WrongShape, "the file is empty; an object is expected").help(OBJECT_HELP);
-        return Err(Refusal { file: Some(content.name), sources, findings: vec![finding] });
+        return Err(Refusal::of(content.name, sources, vec![finding]));
     }
     let source = Source::new(content.name.as_str(), text);
     let id = sources.add(source.clone());
@@ -241,11 +384,11 @@ fn data(path: &Path, object: bool) -> Result<Value, Refusal> {
     }
     match value {
         Some(value) if !findings.iter().any(Diagnostic::is_error) => Ok(value),
-        _ => Err(Refusal { file: Some(content.name), sources, findings }),
+        _ => Err(Refusal::of(content.name, sources, findings)),
     }
 }
 
-/// YAML by its ending, and from a pipe, where JSON reads as YAML too.
+/// YAML by its extension, and for standard input, because YAML includes JSON.
 fn data_format(path: &Path) -> Format {
     let ending = path.extension().map(OsStr::to_ascii_lowercase);
     match ending.as_deref().and_then(|ending| ending.to_str()) {

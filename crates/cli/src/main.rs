@@ -1,4 +1,4 @@
-//! The binary `windlass`: reads arguments and files, calls the crates that know workflows, and renders what they say.
+//! The binary `windlass`: reads arguments and files, calls the other crates, and renders their results.
 //!
 //! A command is a function from its arguments to an [`answer::Answer`]; only this file, `answer` and `terminal` print anything.
 
@@ -9,7 +9,6 @@ mod commands;
 mod complete;
 mod data;
 mod files;
-mod graph;
 mod load;
 mod named;
 mod replace;
@@ -17,9 +16,11 @@ mod show;
 mod specify;
 mod terminal;
 mod triggers;
+mod unified;
+mod walk;
 
-use answer::Status;
-use clap::Parser;
+use answer::Exit;
+use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -28,33 +29,44 @@ fn main() -> ExitCode {
         windlass_runtime::keep_heads_in(folder);
     }
     match complete::answer() {
-        Ok(true) => return Status::Done.into(),
+        Ok(true) => return Exit::Done.into(),
         Ok(false) => {}
         Err(error) => return explain(&error).into(),
     }
-    match args::Args::try_parse() {
+    match parsed() {
         Ok(args) => commands::run(args.command, show::Screens::detect()).print().into(),
         Err(usage) => explain(&usage).into(),
     }
 }
 
-/// Keeps secrets in memory out of core files, and away from other programs of the same user. A step can still raise the limit
+fn parsed() -> Result<args::Args, clap::Error> {
+    let mut matches = args::grouped(args::Args::command()).try_get_matches()?;
+    args::Args::from_arg_matches_mut(&mut matches)
+}
+
+/// Keeps secrets in memory out of core dumps, and away from other processes of the same user. A step can still raise the limit
 /// for its own commands, which inherit it.
 fn hide_memory() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // A system that refuses this is no reason not to work.
+    // Windlass works without this protection too.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..getrlimit(Resource::Core) });
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// Help, version or a mistake on the command line; clap knows where to print which.
-fn explain(usage: &clap::Error) -> Status {
-    // Nobody is left to tell when this fails.
+/// Prints help, the version or a usage error. With `--json` a usage error becomes a refusal.
+fn explain(usage: &clap::Error) -> Exit {
+    let words = std::env::args_os().skip(1).take_while(|word| word != "--");
+    let json =
+        words.into_iter().any(|word| word == "--json" || word == "--json=final" || word == "--json=all");
+    if json && usage.exit_code() != 0 && !specify::is_called() {
+        return answer::Answer::usage(usage).print();
+    }
+    // There is no other place to report this failure.
     let _ = usage.print();
     match usage.exit_code() {
-        0 => Status::Done,
-        _ if specify::is_late(usage) => Status::Failed,
-        _ => Status::Refused,
+        0 => Exit::Done,
+        _ if specify::is_late(usage) => Exit::Failed,
+        _ => Exit::Refused,
     }
 }

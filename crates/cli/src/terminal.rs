@@ -1,4 +1,4 @@
-//! The terminal as a device: its abilities, its size, and single keys.
+//! The terminal device: its abilities, its size, and single keys.
 
 use crate::show::live::Size;
 use crate::show::live::question::Key;
@@ -14,7 +14,7 @@ pub fn can_paint() -> bool {
     std::io::stderr().is_terminal() && !kind.is_empty() && kind != "dumb"
 }
 
-/// Assumed if the terminal does not report a size.
+/// The size to assume if the terminal reports none.
 const USUAL: Size = Size { width: 80, height: 24 };
 
 pub fn size() -> Size {
@@ -28,7 +28,7 @@ pub fn size() -> Size {
 pub fn write(text: &str) {
     if !text.is_empty() {
         let mut stderr = std::io::stderr().lock();
-        // The run continues even if its terminal is gone.
+        // The run continues even if its terminal is closed.
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 }
@@ -45,11 +45,11 @@ fn is_hung_up() -> bool {
     poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
 }
 
-/// Single keys without echo, while this is held.
+/// Reads single keys without echo while it exists.
 #[derive(Debug)]
 pub struct Keyboard {
-    /// There while the terminal is in raw mode. Dropping it ends the thread that reads the terminal, so that the shell gets the
-    /// keys while this process is suspended.
+    /// Present in raw mode. Dropping it ends the thread that reads the terminal, so that the shell gets the keys while this
+    /// process is suspended.
     events: Option<EventStream>,
 }
 
@@ -70,7 +70,7 @@ impl Keyboard {
 
     pub fn release(&mut self) {
         if self.events.take().is_some() {
-            // A terminal that is gone has no mode to restore.
+            // A closed terminal has no mode to restore.
             let _ = crossterm::terminal::disable_raw_mode();
         }
     }
@@ -79,7 +79,7 @@ impl Keyboard {
         self.events.is_some()
     }
 
-    /// Waits for the next key that means something to a question. None if the terminal is gone.
+    /// Waits for the next key that a question uses. None if the terminal is closed.
     pub async fn pressed(&mut self) -> Option<Key> {
         loop {
             if is_hung_up() {
@@ -94,10 +94,10 @@ impl Keyboard {
         }
     }
 
-    /// In raw mode the terminal sends no signals, so this does: to the same processes.
+    /// In raw mode the terminal sends no signals, so Windlass sends them to the same processes.
     fn raise(&mut self, signal: Signal) {
         if signal != Signal::INT {
-            // The others stop or end this process. A shell may take the terminal as soon as they arrive.
+            // Other signals stop or end this process. A shell may take the terminal as soon as they arrive.
             self.release();
         }
         // Our own process group exists.
@@ -128,7 +128,7 @@ fn meaning(event: &Event) -> Option<Meaning> {
         KeyCode::Char(c) if *modifiers == KeyModifiers::CONTROL => match c {
             'c' => Meaning::Signal(Signal::INT),
             'z' => Meaning::Signal(Signal::TSTP),
-            // Ctrl-\, which crossterm counts from 0x1c on.
+            // Ctrl-\, which crossterm counts from 0x1c.
             '4' => Meaning::Signal(Signal::QUIT),
             'h' => Meaning::Key(Key::Backspace),
             // A line feed, which a paste may contain.

@@ -1,65 +1,90 @@
-//! The commands that act on runs, one or all that a filter means: cancel and retry.
+//! The commands that act on several runs: cancel, pause and retry.
 
-use super::{Data, Driving, Filter, name_and_value};
+use super::{Actor, Data, Driving, Filter, Once, name_and_value};
 use std::path::PathBuf;
 
-/// How several runs at once are dealt with.
+/// Options for acting on several runs at once.
 #[derive(Debug, clap::Args)]
 pub struct Several {
-    /// Only say what would be done
+    /// Only show what would happen
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask before it is done to several runs
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 }
 
-/// Stop a run for good, or all runs that a filter means
+/// Cancel a run, or all runs matching a filter
 ///
-/// Exit status: 0 cancelled, 2 refused: no such run, or it is finished. Of several runs those that are finished are left out.
+/// Running steps are stopped, and nothing new starts. Exit status: 0 canceled, 2 refused: no such run, or it is finished.
 #[derive(Debug, clap::Args)]
 #[command(after_help = CANCEL_EXAMPLES)]
 pub struct Cancel {
-    /// The run: its id, the beginning of it, or `last`
+    /// The runs: ids, unique parts of ids, or `last`
     #[arg(value_name = "RUN", required_unless_present = "Filter", conflicts_with = "Filter")]
-    pub run: Option<String>,
+    pub runs: Vec<String>,
     #[command(flatten)]
     pub filter: Filter,
     #[command(flatten)]
     pub several: Several,
-    /// Who cancels it [default: the login name]
-    #[arg(long, value_name = "NAME")]
-    pub by: Option<String>,
+    #[command(flatten)]
+    pub actor: Actor,
+    #[command(flatten)]
+    pub once: Once,
     /// Why
-    #[arg(long, value_name = "TEXT", default_value = "cancelled")]
-    pub reason: String,
-    /// Print JSON: the runs and what was done
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Print JSON: a page with one object for each run
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
 
-/// Start a run once more from a step, and keep what was done before it
+/// Pause a run: running steps finish, nothing new starts
 ///
-/// A new run with what is settled and does not come after the step, else after the steps that failed. With other parameters or
-/// another plan a step is kept only if neither it nor what it is given has changed.
+/// `windlass resume` continues the run. Exit status: 0 paused, 2 refused: no such run, already paused, or finished.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PAUSE_EXAMPLES)]
+pub struct Pause {
+    /// The runs: ids, unique parts of ids, or `last`
+    #[arg(value_name = "RUN", required_unless_present = "Filter", conflicts_with = "Filter")]
+    pub runs: Vec<String>,
+    #[command(flatten)]
+    pub filter: Filter,
+    #[command(flatten)]
+    pub several: Several,
+    #[command(flatten)]
+    pub actor: Actor,
+    #[command(flatten)]
+    pub once: Once,
+    /// Print JSON: a page with one object for each run
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+/// Start a new run from a step, and keep the results before it
+///
+/// The new run keeps the results of every step before the one that it starts from; by default it starts from the steps that failed. With other
+/// parameters or another plan it keeps a step only if neither the step nor its inputs changed.
 /// Exit status: as `windlass run`; of several runs the worst one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = RETRY_EXAMPLES)]
 pub struct Retry {
-    /// The run: its id, the beginning of it, or `last`
+    /// The runs: ids, unique parts of ids, or `last`
     #[arg(value_name = "RUN", required_unless_present = "Filter", conflicts_with = "Filter")]
-    pub run: Option<String>,
+    pub runs: Vec<String>,
     #[command(flatten)]
     pub filter: Filter,
-    /// The step to start again from [default: those that failed]
-    #[arg(long, value_name = "STEP")]
-    pub from: Option<String>,
+    /// The step to start from [default: the steps that failed]
+    #[arg(long, visible_alias = "from", value_name = "STEP")]
+    pub from_step: Option<String>,
     /// Change a parameter
     #[arg(short = 'p', long = "param", visible_short_alias = 'i', visible_alias = "input", value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub params: Vec<(String, String)>,
-    /// The workflow as it is now, in place of the one that the run was started with
+    /// Use this workflow file instead of the plan of the earlier run
     #[arg(long, value_name = "FILE", conflicts_with = "Filter")]
     pub plan: Option<PathBuf>,
     #[command(flatten)]
@@ -67,9 +92,11 @@ pub struct Retry {
     /// Name the new run: letters, digits, dots, underscores and hyphens
     #[arg(long, value_name = "ID", conflicts_with_all = ["Filter", "dry_run"])]
     pub run_id: Option<String>,
-    /// Leave the run to a process of its own, and return at once
+    /// Execute the run in a process of its own, and return at once
     #[arg(long, conflicts_with_all = ["wait", "virtual_time"])]
     pub detach: bool,
+    #[command(flatten)]
+    pub actor: Actor,
     #[command(flatten)]
     pub driving: Driving,
     #[command(flatten)]
@@ -82,9 +109,15 @@ EXAMPLES:
   windlass cancel --status waiting --workflow release --dry-run
   windlass cancel --unfinished --before 2d --yes";
 
+const PAUSE_EXAMPLES: &str = "\
+EXAMPLES:
+  windlass pause last
+  windlass pause --workflow release --yes
+  windlass resume last";
+
 const RETRY_EXAMPLES: &str = "\
 EXAMPLES:
   windlass retry last
-  windlass retry release-7 --from build -p target=staging
+  windlass retry release-7 --from-step build -p target=staging
   windlass retry last --plan WORKFLOW.yaml --dry-run
   windlass retry --status failed --since 1d --dry-run";

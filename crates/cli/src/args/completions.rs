@@ -1,14 +1,17 @@
-//! Completion in the shell.
+//! Shell completion.
 
 use clap::ValueEnum;
 
-/// Print the code that lets a shell complete commands, run ids and workflows
+/// Print a completion script for commands, run ids and workflows
 #[derive(Debug, clap::Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct Completions {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: Shell,
+    /// Print JSON: the shell and the code
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

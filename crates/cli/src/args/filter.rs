@@ -1,12 +1,12 @@
-//! Which runs are meant, where a command is about several: by status, workflow, dialect, time and text.
+//! Filters of runs: by status, workflow, dialect, time and text.
 
 use super::Dialect;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use windlass_ir::RunStatus;
-use windlass_runtime::{Clock, Query, Timestamp};
+use windlass_api::operations::RunFilter;
+use windlass_runtime::{Clock, Timestamp};
 
-/// The runs that a command is about. Without any of these, all.
+/// Selects runs; without any option it selects all of them.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Filter {
     /// Only runs with this status; words of a dialect, such as `completed`, work as well
@@ -18,22 +18,22 @@ pub struct Filter {
     /// Only runs of workflows in this dialect
     #[arg(long, value_enum)]
     pub dialect: Option<Dialect>,
-    /// Only those started at or after this: 2026-03-01, '2026-03-01 09:30', or so long ago: 90m, 2d
+    /// Only runs started at or after this time: 2026-03-01, '2026-03-01 09:30', or an age such as 90m or 2d
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub since: Option<Timestamp>,
-    /// Only those started before this, written likewise
+    /// Only runs started before this time
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub before: Option<Timestamp>,
-    /// Only with this text in their id, their workflow, their inputs, or the reason why they ended; capitals do not matter
+    /// Only runs with this text in their id, workflow, inputs or reason; case does not matter
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
-    /// Only those that are not finished
+    /// Only unfinished runs
     #[arg(long)]
     pub unfinished: bool,
 }
 
-/// The neutral words, and those that only dialects have.
-const STATUSES: [&str; 13] = [
+/// Neutral status words, and those that only dialects use.
+pub(super) const STATUSES: [&str; 13] = [
     "pending",
     "created",
     "running",
@@ -50,38 +50,27 @@ const STATUSES: [&str; 13] = [
 ];
 
 impl Filter {
-    /// Whether every run is meant.
+    /// Whether the filter selects every run.
     pub fn is_empty(&self) -> bool {
-        let Self { status, workflow, dialect, since, before, search, unfinished } = self;
-        let lists = status.is_empty() && workflow.is_empty();
-        lists && dialect.is_none() && since.is_none() && before.is_none() && search.is_none() && !unfinished
+        self.members().is_empty()
     }
 
-    /// What the view is asked for: the last started first, at most so many.
-    pub fn query(&self, limit: usize) -> Query {
-        let dialect = self.dialect.map(|dialect| windlass_dialects::Dialect::from(dialect).name().to_owned());
-        Query {
-            limit,
-            going_only: self.unfinished,
-            statuses: self.status.iter().filter_map(|word| RunStatus::by_word(word)).collect(),
-            dialect_statuses: self
-                .status
-                .iter()
-                .filter(|word| RunStatus::by_word(word).is_none())
-                .cloned()
-                .collect(),
-            workflows: self.workflow.clone(),
-            dialect,
-            since: self.since,
-            before: self.before,
-            search: self.search.clone(),
-            ..Query::default()
+    /// The filter in the form that operations expect.
+    pub fn members(&self) -> RunFilter {
+        RunFilter {
+            status: self.status.clone(),
+            workflow: self.workflow.clone(),
+            dialect: self.dialect.map(|dialect| windlass_dialects::Dialect::from(dialect).name().to_owned()),
+            since: self.since.map(|at| at.to_string()),
+            before: self.before.map(|at| at.to_string()),
+            query: self.search.clone(),
+            unfinished: self.unfinished,
         }
     }
 }
 
-/// A day, a day and a time of day where we are, an instant with its offset, or a length of time before now.
-fn moment(text: &str) -> Result<Timestamp, String> {
+/// Parses a date, a local date and time, an instant with an offset, or a duration before now.
+pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
     let text = text.trim();
     let local = |time: DateTime| time.to_zoned(TimeZone::system()).map(|zoned| zoned.timestamp());
     let instant = match (text.parse::<jiff::Timestamp>(), text.parse::<Date>(), text.parse::<DateTime>()) {
@@ -106,24 +95,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_instants_days_and_lengths_of_time() {
+    fn moments_are_instants_dates_and_durations() {
         let at = |text: &str| moment(text).map(|at| at.to_string());
         assert_eq!(at("2026-03-01T09:30:00Z").as_deref(), Ok("2026-03-01T09:30:00Z"));
         assert_eq!(at("2026-03-01T09:30:00+02:00").as_deref(), Ok("2026-03-01T07:30:00Z"));
         assert!(at("2026-03-01").is_ok() && at("2026-03-01 09:30").is_ok());
-        let hour = moment("1h").expect("a length of time");
-        let two = moment("2h").expect("a length of time");
+        let hour = moment("1h").expect("a duration");
+        let two = moment("2h").expect("a duration");
         assert!(two < hour && hour < Clock::Real.now());
         assert!(moment("yesterday-ish").is_err_and(|help| help.contains("2026-03-01")));
         assert!(moment("99999999999999d").is_err());
     }
 
     #[test]
-    fn without_conditions_all_runs_are_meant() {
+    fn an_empty_filter_selects_all_runs() {
         assert!(Filter::default().is_empty());
         assert!(!Filter { unfinished: true, ..Filter::default() }.is_empty());
-        let query = Filter { status: vec!["waiting".into(), "aborted".into()], ..Filter::default() }.query(7);
-        assert_eq!((query.limit, query.statuses), (7, vec![RunStatus::Waiting]));
-        assert_eq!(query.dialect_statuses, ["aborted"]);
+        let members =
+            Filter { status: vec!["waiting".into(), "aborted".into()], ..Filter::default() }.members();
+        assert_eq!(members.status, ["waiting", "aborted"]);
     }
 }

@@ -1,4 +1,4 @@
-//! When a run begins, how far it goes, and in whose words it is told.
+//! When a run begins, where it stops, and whose output format it uses.
 
 use clap::ValueEnum;
 use jiff::civil::{DateTime, Time};
@@ -10,30 +10,30 @@ pub struct Going {
     /// Begin later: 15:30, +2h, '2026-03-01 09:30' or 2026-03-01T09:30:00Z
     #[arg(long, value_name = "TIME", value_parser = coming)]
     pub at: Option<Timestamp>,
-    /// Pause when this step is over; `windlass resume` goes on from there
+    /// Pause after this step; `windlass resume` continues from there
     #[arg(long, value_name = "STEP")]
     pub until: Option<String>,
-    /// Do this step only, with what is recorded in the run of `--inputs-from`
+    /// Run only this step, with the results recorded in the run of `--inputs-from`
     #[arg(long, value_name = "STEP", requires = "inputs_from", conflicts_with_all = ["until", "input_file"])]
     pub only: Option<String>,
-    /// The run whose inputs and outputs of steps `--only` is given
+    /// The run that provides inputs and step outputs to `--only`
     #[arg(long, value_name = "RUN", requires = "only")]
     pub inputs_from: Option<String>,
 }
 
-/// Another program whose ways are kept.
+/// Another program to imitate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Compat {
     Speckit,
 }
 
-/// A time of day, today or tomorrow; so much later; a day and a time of day where we are; or an instant with its offset.
+/// Parses a time of day (today or tomorrow), a delay, a local date and time, or an instant with an offset.
 fn coming(text: &str) -> Result<Timestamp, String> {
     let now = Clock::Real.now();
     let at = instant(text.trim(), now)?;
     match at > now {
         true => Ok(at),
-        false => Err("that is over already".to_owned()),
+        false => Err("this time is in the past".to_owned()),
     }
 }
 
@@ -55,7 +55,7 @@ fn instant(text: &str, now: Timestamp) -> Result<Timestamp, String> {
             let over = today.to_zoned(zone.clone()).map_err(wrong)?.timestamp() <= here.timestamp();
             if over { today.checked_add(jiff::Span::new().days(1)).map_err(wrong)? } else { today }
         }
-        // A day alone says too little.
+        // A date without a time is ambiguous.
         (None, Ok(time)) if text.contains(':') => time,
         (None, _) => return Err(HELP.to_owned()),
     };
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_to_come_are_read() {
+    fn future_times_are_parsed() {
         let now = Timestamp(1_800_000_000_000_000);
         let at = |text: &str| instant(text, now).map(|at| at.0 - now.0);
         assert_eq!(at("+2h"), Ok(7_200_000_000));
@@ -84,6 +84,6 @@ mod tests {
         for wrong in ["", "soon", "25:00", "2027-03-01", "+", "+soon", "15"] {
             assert!(at(wrong).is_err(), "{wrong}");
         }
-        assert!(coming("2001-01-01T00:00:00Z").is_err_and(|why| why.contains("over")));
+        assert!(coming("2001-01-01T00:00:00Z").is_err_and(|why| why.contains("past")));
     }
 }

@@ -1,9 +1,10 @@
-//! The commands that only look at runs: list, show, follow, compare, and carry them elsewhere.
+//! The commands that inspect runs: list, show, follow, compare, export and import.
 
 use super::{Data, Filter};
 use std::path::PathBuf;
+use windlass_runtime::Timestamp;
 
-/// List runs, the last started first; show one, or carry runs to another data folder
+/// List runs, the last started first
 ///
 /// `windlass runs RUN` is `windlass show RUN`, with `--logs` it is `windlass logs RUN`.
 #[derive(Debug, clap::Args)]
@@ -11,25 +12,37 @@ use std::path::PathBuf;
 pub struct Runs {
     #[command(subcommand)]
     pub command: Option<RunsCommand>,
-    /// Show this run instead of a list: its id, the beginning of it, or `last`
+    /// Show this run instead of a list: its id, a unique part of it, or `last`
     #[arg(
         value_name = "RUN",
         conflicts_with_all = ["status", "workflow", "dialect", "since", "before", "search", "unfinished", "limit"]
     )]
     pub run: Option<String>,
-    /// Print what its steps have printed
+    /// Print the output of its steps
     #[arg(long, requires = "run")]
     pub logs: bool,
     #[command(flatten)]
     pub filter: Filter,
-    /// How many at most
-    #[arg(long, default_value_t = 50, value_name = "COUNT")]
-    pub limit: usize,
-    /// Print JSON
+    /// The most runs to list
+    #[arg(long, default_value_t = 50, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// List every run
+    #[arg(long, conflicts_with_all = ["limit", "run"])]
+    pub all: bool,
+    /// Print JSON: a page of runs
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
+}
+
+impl Runs {
+    pub fn json(&self) -> bool {
+        match &self.command {
+            Some(RunsCommand::Export { json, .. } | RunsCommand::Import { json, .. }) => *json,
+            None => self.json,
+        }
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -38,34 +51,34 @@ pub enum RunsCommand {
     ///
     /// Each run gets a folder of its own in DIR, named by its id, with definition, plan, events, outputs and logs. With
     /// `--sqlite` the runs, by default all of them, become rows of the tables `workflows` and `workflow_steps` in a new
-    /// file. Values of secrets are in none of it; what steps were given and have printed is.
+    /// file. The export contains the inputs and output of all steps, but no secret values.
     #[command(
         after_help = EXPORT_EXAMPLES,
         override_usage = "windlass runs export [OPTIONS] <RUN>... <DIR>\n       windlass runs export [OPTIONS] [RUN]... --sqlite <FILE>"
     )]
     Export {
-        /// The runs: their ids, the beginnings of them, or `last`; then the folder to write to, created if it does not exist
+        /// The runs: their ids, unique parts of them, or `last`; then the folder to write to, created if it does not exist
         #[arg(value_name = "RUN", required_unless_present = "sqlite", num_args = 1..)]
         names: Vec<String>,
         /// Write a SQLite file with a row for each run and for each transition of a step
         #[arg(long, value_name = "FILE")]
         sqlite: Option<PathBuf>,
-        /// Print JSON: a list with one object for each run, or with `--sqlite` one object
+        /// Print JSON: the runs, or with `--sqlite` the file and its rows
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         data: Data,
     },
-    /// Take over finished runs that were exported
+    /// Import finished runs that were exported
     ///
-    /// A run that is here already, or that is damaged, is refused and nothing is changed; the others are taken over.
-    /// Exit status: 0 all were taken over, 2 one was refused.
+    /// Windlass refuses a run that exists already or is damaged, and imports the others.
+    /// Exit status: 0 all were imported, 2 one was refused.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import {
         /// What `windlass runs export` wrote: the folder, or that of one run in it
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// Print JSON: a list with one object for each run
+        /// Print JSON: the runs
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -73,80 +86,89 @@ pub enum RunsCommand {
     },
 }
 
-/// Show how a run stands, step by step; or what a workflow is
+/// Show a run with its steps, or a workflow
 ///
-/// The steps as a tree: status, attempts, how long each took, why it was skipped, what it waits for, what went wrong. A name
-/// that is no run is looked for as a workflow.
+/// Prints the steps as a tree: status, attempts, duration, why a step was skipped, what it waits for, what went wrong. A name
+/// that matches no run is looked up as a workflow.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub struct Show {
-    /// A run (its id, the beginning of it, or `last`), else a workflow (a file, or the name of one)
+    /// A run (its id, a unique part of it, or `last`), else a workflow (a file, or the name of one) [default: the last run]
     #[arg(value_name = "NAME")]
-    pub name: String,
-    /// How the run stood after this event; `windlass events` numbers them
-    #[arg(long, value_name = "EVENT")]
-    pub at: Option<u64>,
-    /// Show all items and rounds; otherwise, where there are many, those that are done are counted
+    pub name: Option<String>,
+    /// Show the run as it was after event N; `windlass events` numbers them
+    #[arg(long, visible_alias = "at", value_name = "N")]
+    pub event: Option<u64>,
+    /// Show all items and rounds; by default completed ones are only counted if there are many
     #[arg(long)]
     pub all: bool,
-    /// Print the result as JSON; for a workflow its plan
+    /// Print JSON: the run; for a workflow its plan
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
 
-/// Print what the steps of a run have printed
+/// Print the output of the steps of a run
 ///
-/// In the order in which it was printed; of a run that has failed the failing step comes first. Output of earlier attempts, and of
-/// what was cancelled, is there too.
-#[derive(Debug, clap::Args)]
+/// Lines come in the order in which they were printed. For a failed run the failing step comes first. Earlier attempts and canceled
+/// steps are included.
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = LOGS_EXAMPLES)]
 pub struct Logs {
-    /// The run: its id, the beginning of it, or `last`
+    /// The run: its id, or a unique part of it [default: the last run]
     #[arg(value_name = "RUN")]
-    pub run: String,
-    /// Only this step: the id of one instance, or of the step in the file for all of them
+    pub run: Option<String>,
+    /// Only this step: one instance, or a step of the file with all of its instances
     #[arg(value_name = "STEP")]
     pub step: Option<String>,
-    /// Go on as long as somebody drives the run
+    /// Continue until the run is no longer executed
     #[arg(short, long)]
     pub follow: bool,
-    /// Print JSON, one object a line
+    /// Print when each line was printed
+    #[arg(short, long)]
+    pub timestamps: bool,
+    /// Only the last COUNT lines, in the order in which they were printed
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    pub tail: Option<usize>,
+    /// Only lines printed since then: a day, a time, or how long ago, such as `90m`
+    #[arg(long, value_name = "TIME", value_parser = super::filter::moment)]
+    pub since: Option<Timestamp>,
+    /// Print JSON: one object per line
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
 
-/// Print what happened in a run, one event a line
+/// Print the events of a run, one per line
 #[derive(Debug, clap::Args)]
 #[command(after_help = EVENTS_EXAMPLES)]
 pub struct Events {
-    /// The run: its id, the beginning of it, or `last`
+    /// The run: its id, or a unique part of it [default: the last run]
     #[arg(value_name = "RUN")]
-    pub run: String,
-    /// Go on as long as somebody drives the run
+    pub run: Option<String>,
+    /// Continue until the run is no longer executed
     #[arg(short, long)]
     pub follow: bool,
-    /// Print JSON
+    /// Print JSON: one object per line
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
 
-/// Compare two runs: what they were given, what they ran, and what became of each step
+/// Compare two runs: inputs, plans and the result of each step
 #[derive(Debug, clap::Args)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct Diff {
-    /// The run to compare with: its id, the beginning of it, or `last`
+    /// The run to compare with: its id, a unique part of it, or `last`
     #[arg(value_name = "BEFORE")]
     pub before: String,
     /// The run that is compared
     #[arg(value_name = "AFTER")]
     pub after: String,
-    /// Print JSON
+    /// Print JSON: the differences
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -175,21 +197,24 @@ EXAMPLES:
 
 const SHOW_EXAMPLES: &str = "\
 EXAMPLES:
-  windlass show last
+  windlass show
   windlass show release-7 --json
-  windlass show release-7 --at 12
-  windlass show WORKFLOW.yaml";
+  windlass show release-7 --event 12
+  windlass show WORKFLOW.yaml
+  windlass show my-workflow";
 
 const LOGS_EXAMPLES: &str = "\
 EXAMPLES:
-  windlass logs last
+  windlass logs
   windlass logs last build
   windlass logs release-7 -f
+  windlass logs last --timestamps --tail 20
+  windlass logs release-7 'build (mac, stable)' --since 10m
   windlass logs release-7 'images[3]' --json";
 
 const EVENTS_EXAMPLES: &str = "\
 EXAMPLES:
-  windlass events last
+  windlass events
   windlass events last -f
   windlass events release-7 --json";
 

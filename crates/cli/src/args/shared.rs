@@ -1,39 +1,40 @@
-//! The commands about what runs share, and about executing many of them.
+//! The commands for state that runs share, and for executing many runs.
 
-use super::Data;
+use super::{Actor, Data, Once};
 use std::path::PathBuf;
 
-/// Send a message to everybody who waits for it
+/// Publish a message to every step that waits for it
 ///
-/// Every step that waits for a message of this name, and every run that one cancels, hears it once. Whoever begins to wait
-/// later does not: for one run use `windlass signal`.
+/// Every step that waits for a message of this name, and every run that it cancels, receives it once. A step that begins to wait
+/// later does not; to reach one run at any time use `windlass signal`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = PUBLISH_EXAMPLES)]
 pub struct Publish {
-    /// The name that it is waited for under
+    /// The name of the message
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// What is sent, as JSON [default: null]
+    /// The value to send, as JSON [default: null]
     #[arg(value_name = "JSON")]
     pub value: Option<String>,
-    /// What tells it apart: sent twice under the same id it is one message
+    /// The same id published twice is one message
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// Who sends it
-    #[arg(long, value_name = "NAME")]
-    pub by: Option<String>,
-    /// Print JSON: the id and how many listened
+    #[command(flatten)]
+    pub actor: Actor,
+    #[command(flatten)]
+    pub once: Once,
+    /// Print JSON: the id, and how many subscribers received it
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
 
-/// Show what runs share: slots, queues, rates, keys, budgets, subscriptions and triggers
+/// Show the limits that runs share: slots, queues, rates, keys and subscriptions
 #[derive(Debug, clap::Args)]
 #[command(after_help = LIMITS_EXAMPLES)]
 pub struct Limits {
-    /// Print JSON
+    /// Print JSON: the limits
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -49,7 +50,7 @@ pub struct Limits {
 pub struct Budgets {
     #[command(subcommand)]
     pub command: Option<BudgetCommand>,
-    /// Print JSON
+    /// Print JSON: a page of budgets, or the budget that was changed
     #[arg(long, global = true)]
     pub json: bool,
     #[command(flatten)]
@@ -91,40 +92,45 @@ pub enum BudgetCommand {
     },
 }
 
-/// Wait until runs have ended, or wait for people
+/// Wait until runs have ended or wait for people
 ///
-/// Exit status: as `windlass run`; of several runs the worst one. Runs that nobody drives are not waited for.
+/// Exit status: as `windlass run`; of several runs the worst one. Returns at once for runs that no process executes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = WAIT_EXAMPLES)]
 pub struct Wait {
-    /// The runs: ids, the beginnings of them, or `last`
-    #[arg(value_name = "RUN", required = true)]
+    /// The runs: ids, unique parts of ids, or `last` [default: the last run]
+    #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Print JSON: one result object for each run
+    #[command(flatten)]
+    pub actor: Actor,
+    /// Print JSON: one object per line, the result of each run
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
 
-/// Drive every run of a data folder, and fire its schedules
+/// Execute every run of a data folder, and fire its triggers
 ///
-/// Goes on until Ctrl-C, or with `--until-idle` until nothing is left that moves by itself. Other commands talk to it.
+/// Runs until Ctrl-C, or with `--until-idle` until no run is active and no timer is set. Other commands connect to it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub struct Serve {
-    /// End when nothing moves by itself any more
+    /// Exit once no run is active and no timer is set
     #[arg(long)]
     pub until_idle: bool,
     /// Execute only the runs that clients start or resume here
     #[arg(long, hide = true)]
     pub asked_only: bool,
-    /// Fire the triggers of a clock in this file: schedules, or a workflow with triggers
+    /// Fire the cron triggers in this file: schedules, or a workflow with triggers
     #[arg(long, value_name = "FILE")]
     pub schedules: Vec<PathBuf>,
-    /// Answer from a file for all that needs somebody else
-    #[arg(long, value_name = "FILE")]
-    pub script: Option<PathBuf>,
+    /// Mock responses for agents, tools, tasks, requests and called workflows from FILE
+    #[arg(long, alias = "script", value_name = "FILE")]
+    pub mock: Option<PathBuf>,
+    /// Print JSON: one object per line for each notice
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
@@ -148,7 +154,7 @@ EXAMPLES:
 
 const WAIT_EXAMPLES: &str = "\
 EXAMPLES:
-  windlass wait last
+  windlass wait
   windlass wait 20260206 review-17 --json";
 
 const SERVE_EXAMPLES: &str = "\

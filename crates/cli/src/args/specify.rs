@@ -1,4 +1,4 @@
-//! The arguments of `windlass specify`, which are those of Spec Kit's own program.
+//! The arguments of `windlass specify`, which match those of Spec Kit's own program.
 
 use super::Data;
 use clap::Subcommand;

@@ -1,22 +1,22 @@
-//! The command that runs the cases beside workflows.
+//! The command that runs the test cases of workflows.
 
 use std::path::PathBuf;
 
-/// Run the test cases beside workflows
+/// Run the test cases of workflows
 ///
-/// A file `NAME.test.yaml` beside a workflow holds cases: inputs, answers of a script, and what is expected of the run, its steps
-/// and its outputs. They run in memory with a clock that jumps; nothing is recorded and no command is run unless a case says so.
-/// Exit status: 0 all passed, 1 a case failed, 2 a file is wrong.
+/// A file `NAME.test.yaml` beside a workflow contains cases: inputs, mock responses, and the expected result of the run, its
+/// steps and its outputs. Windlass executes them in memory and in virtual time. It records nothing, and starts a command only
+/// if the case says so. Exit status: 0 all passed, 1 a case failed, 2 a file was refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Test {
-    /// Files of cases, workflows that have such a file beside them, or folders to look through
+    /// Files of test cases, workflows with such a file beside them, or folders to search
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Write what was seen into the expectations
+    /// Replace expectations by actual results
     #[arg(long)]
     pub update: bool,
-    /// Print JSON
+    /// Print JSON: {file, passed, failed, cases}; a list of these for several files or a folder
     #[arg(long)]
     pub json: bool,
 }

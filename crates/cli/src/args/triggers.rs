@@ -1,14 +1,14 @@
-//! `windlass triggers`: what can be written behind it.
+//! The arguments of `windlass triggers`.
 
-use super::Data;
+use super::{Data, Validate};
 use clap::Subcommand;
 use jiff::Timestamp;
 use std::path::PathBuf;
 
-/// Check what starts runs by itself, and show when it will and when it did
+/// Show when triggers fire, and what past firings started
 ///
-/// Schedules, webhooks and messages, in files of schedules, in skills and in workflows; and what became of past firings. Nothing is
-/// started.
+/// Triggers are schedules, webhooks and messages, in schedules files, in skills and in workflows. `windlass validate` checks
+/// them. Nothing starts.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Triggers {
@@ -18,59 +18,54 @@ pub struct Triggers {
 
 #[derive(Debug, Subcommand)]
 pub enum TriggersCommand {
-    Check(TriggersCheck),
+    /// The older name of `windlass validate`
+    #[command(hide = true)]
+    Check(Validate),
     Next(TriggersNext),
     History(TriggersHistory),
 }
 
-/// Check files of schedules, skills and the triggers of workflows, each and together
-///
-/// Together means: no id and no path is used twice, and the workflows that a skill's schedules start are there.
-/// Exit status: 0 all valid, 1 an error was found, 2 a file could not be read.
-#[derive(Debug, clap::Args)]
-#[command(after_help = CHECK_EXAMPLES)]
-pub struct TriggersCheck {
-    /// Files of schedules, SKILL.md files, folders with files of schedules in them, workflow files, or `-` for standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Print JSON: an object for one file, a list for several
-    #[arg(long)]
-    pub json: bool,
-    /// Let warnings make a file invalid
-    #[arg(long)]
-    pub strict: bool,
+impl TriggersCommand {
+    /// Whether a program reads the output.
+    pub fn json(&self) -> bool {
+        match self {
+            Self::Check(args) => args.json,
+            Self::Next(args) => args.json,
+            Self::History(args) => args.json,
+        }
+    }
 }
 
-/// Show the next firings of each trigger, in its own time zone and in that of this machine
+/// Show the next firings of each trigger
 ///
-/// Exit status: 0 done, 2 the file was refused.
+/// Times are in the time zone of the trigger and in that of this machine. Exit status: 0 done, 2 the file was refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = NEXT_EXAMPLES)]
 pub struct TriggersNext {
-    /// A file of schedules, a SKILL.md, a folder with files of schedules in it, a workflow file, or `-` for standard input
+    /// A schedules file, a SKILL.md, a folder that contains schedules files, a workflow file, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// How many firings of each
+    /// How many firings of each trigger
     #[arg(short = 'n', long = "count", default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub count: u16,
-    /// Those after this instant [default: now]
-    #[arg(long, value_name = "INSTANT", value_parser = instant)]
-    pub from: Option<Timestamp>,
-    /// Print JSON
+    /// Only firings after this time [default: now]
+    #[arg(long, visible_alias = "from", value_name = "TIME", value_parser = instant)]
+    pub after: Option<Timestamp>,
+    /// Print JSON: {after, triggers: [{id, kind, workflow, enabled, file, cron, next, …}], diagnostics}
     #[arg(long)]
     pub json: bool,
 }
 
-/// Show what became of each instant at which a trigger was due, the newest first
+/// List past trigger firings, the newest first
 ///
-/// Either a run was started, whose id is shown, or the firing was skipped for the reason that is shown.
+/// Shows the run that a firing started, or why the firing was skipped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct TriggersHistory {
     /// Only the firings of this trigger
     #[arg(value_name = "TRIGGER")]
     pub trigger: Option<String>,
-    /// How many at most
+    /// The most firings to list
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     pub limit: usize,
     /// Print JSON
@@ -87,20 +82,13 @@ fn instant(text: &str) -> Result<Timestamp, String> {
 
 const EXAMPLES: &str = "\
 EXAMPLES:
-  windlass triggers check schedules.yaml
   windlass triggers next schedules.yaml -n 3
   windlass triggers history nightly_cleanup";
-
-const CHECK_EXAMPLES: &str = "\
-EXAMPLES:
-  windlass triggers check schedules.yaml
-  windlass triggers check skills/*/SKILL.md
-  windlass triggers check --json WORKFLOW.yaml schedules/";
 
 const NEXT_EXAMPLES: &str = "\
 EXAMPLES:
   windlass triggers next schedules.yaml
-  windlass triggers next SKILL.md -n 3 --from 2026-03-28T12:00:00Z
+  windlass triggers next SKILL.md -n 3 --after 2026-03-28T12:00:00Z
   TZ=Europe/Berlin windlass triggers next schedules.yaml --json";
 
 const HISTORY_EXAMPLES: &str = "\

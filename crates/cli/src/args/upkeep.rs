@@ -1,18 +1,18 @@
-//! The commands that look after a data folder.
+//! The commands that maintain a data folder.
 
 use super::Data;
 use std::path::PathBuf;
 
 /// Check a data folder for damage and suggest repairs
 ///
-/// Reads the journal, plans, large values, shared limits and the view. Changes nothing without an option. Windlass parks a damaged
+/// Reads the journal, plans, large values, shared limits and the lists of runs. Changes nothing without an option. Windlass parks a damaged
 /// run: it does not execute that run, and continues all others.
 ///
 /// Exit status: 0 no damage, 1 damage found, 2 refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub struct Doctor {
-    /// Rebuild the view from the journal
+    /// Rebuild the lists of runs from the journal
     #[arg(long)]
     pub rebuild: bool,
     /// Continue from an older copy of the folder; steps done since then run again
@@ -21,51 +21,84 @@ pub struct Doctor {
     /// Reset damaged limits: slots, rates, budgets, keys, past firings of triggers
     #[arg(long, alias = "renew-desk")]
     pub renew_limits: bool,
-    /// Print JSON
+    /// Print JSON: the state of the folder, with a list of findings
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
 
-/// Remove finished runs, and what belongs to no run
+/// List who changed what, the newest first
 ///
-/// All that is given has to hold. With no choice of runs only plans, large values and logs go that belong to none. Runs that are not
-/// finished stay, and so do runs that others refer to. The journal gives its room back to the disk when nothing is being driven;
-/// otherwise new records take it.
+/// Shows who made each change, and which run or workflow it concerned. Refused changes are listed with the reason.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AUDIT_EXAMPLES)]
+pub struct Audit {
+    /// Only changes by this user
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
+    /// Only this operation, such as runs.cancel
+    #[arg(long, value_name = "NAME")]
+    pub operation: Option<String>,
+    /// Only changes of the run or workflow with this id
+    #[arg(long, value_name = "ID")]
+    pub object: Option<String>,
+    /// Only changes at or after this time: 2026-03-01, '2026-03-01 09:30', or an age such as 90m or 2d
+    #[arg(long, value_name = "TIME", value_parser = super::filter::moment)]
+    pub since: Option<windlass_runtime::Timestamp>,
+    /// The most changes to list
+    #[arg(long, default_value_t = 50, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=500))]
+    pub limit: u16,
+    /// Print JSON: a page of entries
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+const AUDIT_EXAMPLES: &str = "\
+Examples:
+  windlass audit
+  windlass audit --by ann --since 2d
+  windlass audit --operation gates.approve --json";
+
+/// Remove finished runs and unused data
+///
+/// Removes runs for which every given option holds. Without one it only removes plans, large values and logs that no run uses.
+/// Unfinished runs stay, and so do runs that others refer to. The journal shrinks if no process executes runs; otherwise new
+/// records reuse its space.
 #[derive(Debug, clap::Args)]
 #[command(after_help = GC_EXAMPLES)]
 pub struct Gc {
-    /// Runs that ended at least so long ago, such as 30d
+    /// Runs that ended at least this long ago, such as 30d
     #[arg(long, value_name = "DURATION")]
     pub older_than: Option<String>,
-    /// All runs but the newest so many
+    /// All but the newest COUNT runs
     #[arg(long, value_name = "COUNT")]
     pub keep: Option<usize>,
-    /// Runs that ended so, in the word that `windlass runs` shows
-    #[arg(long = "status", value_name = "STATUS")]
-    pub statuses: Vec<String>,
-    /// Only say what would go
+    /// Runs with this status; words of a dialect, such as `completed`, work as well
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = super::filter::STATUSES)]
+    pub status: Vec<String>,
+    /// Only show what would be removed
     #[arg(long)]
     pub dry_run: bool,
-    /// Print JSON
+    /// Print JSON: the runs that were removed, and how much was freed
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub data: Data,
 }
 
-/// Copy a data folder, also while its runs go on
+/// Back up a data folder, even while runs are executed
 ///
-/// The copy is a data folder itself: look into it with `--data`, or put it in the place of the one that is lost. It has everything up
-/// to one moment, and nothing after it.
+/// The copy is a data folder itself: inspect it with `--data`, or restore it by copying it back. It is a snapshot of one moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = BACKUP_EXAMPLES)]
 pub struct Backup {
-    /// The folder to make, which must not be there yet
+    /// The folder to create; it must not exist
     #[arg(value_name = "FOLDER")]
     pub to: PathBuf,
-    /// Print JSON
+    /// Print JSON: the folder, and how much was copied
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

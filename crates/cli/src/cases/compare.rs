@@ -1,31 +1,31 @@
-//! What a case expects, held against what was seen. Only what is named is looked at: a mapping may have other keys, a list is
-//! compared whole.
+//! Compares the expectations of a case with the actual result. It checks only what the case names: a mapping may have other
+//! keys, while a list must match completely.
 
 use serde_json::{Value as Json, json};
 use windlass_dialects::text::{Kind, Node};
 use windlass_ir::Span;
 use windlass_ir::suggest::nearest;
 
-/// Where a run or a step has the word of its dialect.
+/// The key that holds the status in the words of the dialect.
 const DIALECT: &str = "dialect_status";
 
-/// One thing that is not as expected.
+/// A mismatch between an expected and an actual value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Such as `steps.plan.status`.
+    /// A path such as `steps.plan.status`.
     pub at: String,
     pub expected: Json,
     pub seen: Json,
-    /// Where the expectation stands; none where a case expects nothing at all.
+    /// The position of the expectation; none if the case has no expectations.
     pub span: Option<Span>,
     pub place: Span,
     pub hint: Option<String>,
 }
 
 impl Difference {
-    /// A case without expectations can only pass by mistake.
+    /// A case without expectations always fails, because it tests nothing.
     pub fn nothing_expected(place: Span) -> Self {
-        let hint = Some("write what is expected, or let `--update` write what was seen".to_owned());
+        let hint = Some("add `expect`, or let `--update` write the actual results".to_owned());
         Self { at: "expect".into(), expected: Json::Null, seen: Json::Null, span: None, place, hint }
     }
 }
@@ -62,7 +62,7 @@ pub fn differences(expect: &Node, result: &Json) -> Vec<Difference> {
     found
 }
 
-/// The steps that a run waits at; a run that waits for its own time waits at none.
+/// The steps that a run waits at; none if the run waits for its start time.
 pub fn waiting(result: &Json) -> Json {
     result["waiting_on"].as_array().into_iter().flatten().map(|wait| wait["step"].clone()).collect()
 }
@@ -75,7 +75,7 @@ fn no_step(result: &Json, id: &str) -> String {
     }
 }
 
-/// A case may expect the dialect's word or the neutral one.
+/// A case may use the status word of the dialect or the neutral one.
 fn compare_status(expect: &Node, seen: &Json, at: String, found: &mut Vec<Difference>) {
     let expected = expect.to_value().to_json().unwrap_or_default();
     let own = &seen[DIALECT];
@@ -108,7 +108,7 @@ fn compare(expect: &Node, seen: &Json, at: String, found: &mut Vec<Difference>) 
     }
 }
 
-/// Numbers are the same when their values are.
+/// Integers and floats are equal if their values are.
 fn is_same(expected: &Json, seen: &Json) -> bool {
     match (expected, seen) {
         (Json::Number(expected), Json::Number(seen)) => {
@@ -126,7 +126,7 @@ fn is_same(expected: &Json, seen: &Json) -> bool {
     }
 }
 
-/// What a case without expectations could expect of this run.
+/// Suggested expectations for a case that has none.
 pub fn seen_in(result: &Json) -> Json {
     let steps = result["steps"].as_object().into_iter().flatten();
     let steps: serde_json::Map<String, Json> =

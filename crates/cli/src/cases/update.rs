@@ -1,5 +1,5 @@
-//! Writes what was seen into a file of cases: each expectation that was not met in its own place, and a whole block where a case
-//! expects nothing yet. Everything else in the file stays as it is.
+//! Writes actual results into a case file. It replaces each expectation that failed and adds a block to a case without
+//! expectations. The rest of the file stays unchanged.
 
 use super::compare::{differences, seen_in};
 use super::{Done, Tested};
@@ -8,7 +8,7 @@ use windlass_dialects::Text;
 use windlass_dialects::cases::read_cases;
 use windlass_ir::{SourceId, Span};
 
-/// The text with what was seen, or why that is better written by hand. None when nothing has to change.
+/// The updated text, or why the user must edit the file by hand. None if nothing changes.
 pub fn updated(tested: &Tested) -> Result<Option<String>, String> {
     let text = &*tested.sources.get(SourceId(0)).text;
     let mut edits: Vec<(usize, usize, String)> = Vec::new();
@@ -28,8 +28,9 @@ pub fn updated(tested: &Tested) -> Result<Option<String>, String> {
     let mut new = String::with_capacity(text.len());
     let mut at = 0;
     for (start, end, seen) in edits {
-        let between =
-            text.get(at..start).ok_or("two cases share an expectation by an alias: write it out")?;
+        let between = text
+            .get(at..start)
+            .ok_or("two cases share an expectation through an alias; write it out in each case")?;
         new.push_str(between);
         new.push_str(&seen);
         at = end;
@@ -37,11 +38,13 @@ pub fn updated(tested: &Tested) -> Result<Option<String>, String> {
     new.push_str(text.get(at..).unwrap_or_default());
     match is_met(tested, &new) {
         true => Ok(Some(new)),
-        false => Err("what was seen cannot be put into this file by itself: change it by hand".to_owned()),
+        false => {
+            Err("the results cannot be written into this file automatically; edit it by hand".to_owned())
+        }
     }
 }
 
-/// Whether the new text expects what was seen.
+/// Whether the new text expects the actual results.
 fn is_met(tested: &Tested, new: &str) -> bool {
     let text = Text { name: tested.file.display().to_string(), bytes: new.as_bytes().to_vec() };
     let read = read_cases(text);
@@ -55,7 +58,7 @@ fn is_met(tested: &Tested, new: &str) -> bool {
 fn in_place(text: &str, span: Span, seen: &Json) -> (usize, usize, String) {
     let (start, end) = (span.start as usize, span.end as usize);
     let before = text.get(start..end).unwrap_or_default();
-    // A block may end with the line that it ends on.
+    // The span of a block may include its final newline.
     let written = before.trim_end();
     (start, start + written.len(), value(seen))
 }
@@ -68,7 +71,7 @@ fn value(json: &Json) -> String {
     }
 }
 
-/// Whether a text means itself without quotes.
+/// Whether YAML reads this text as the same string without quotes.
 fn is_plain(text: &str) -> bool {
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -77,14 +80,14 @@ fn is_plain(text: &str) -> bool {
         && !words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// The whole of what a case could expect, below its last key.
+/// A complete `expect` block, inserted below the last key of the case.
 fn block(text: &str, done: &Done) -> Result<(usize, usize, String), String> {
     let span = done.case.span;
     let (start, end) = (span.start as usize, span.end as usize);
     let case = text.get(start..end).unwrap_or_default();
     if case.starts_with('{') {
         return Err(format!(
-            "the case `{}` stands in braces: write it in lines, or add `expect` by hand",
+            "the case `{}` is written in braces; write it in block style, or add `expect` by hand",
             done.name
         ));
     }
@@ -93,7 +96,7 @@ fn block(text: &str, done: &Done) -> Result<(usize, usize, String), String> {
     let last = start + case.trim_end().len();
     let at = text[last..].find('\n').map_or(text.len(), |next| last + next);
     let mut new = format!("\n{indent}expect:");
-    let Json::Object(seen) = seen_in(&done.seen) else { return Err("nothing was seen".to_owned()) };
+    let Json::Object(seen) = seen_in(&done.seen) else { return Err("the run has no results".to_owned()) };
     for (key, seen) in &seen {
         match seen {
             Json::Object(steps) if key == "steps" => {
@@ -114,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_words_go_without_quotes() {
+    fn only_plain_words_are_unquoted() {
         for (text, expected) in [
             ("success", "success"),
             ("timed_out", "timed_out"),

@@ -1,24 +1,20 @@
 //! `windlass backup`: a copy of a data folder.
 
-use super::refused;
-use crate::answer::{Answer, Status};
+use super::call;
+use crate::answer::{Answer, Exit, Refused};
 use crate::show::words::{bytes, clean, count};
 use crate::{args, data};
-use windlass_runtime::backup;
+use windlass_api::operations::BackUp;
 
-pub fn run(args: &args::Backup) -> Answer {
-    let folder = data::folder(&args.data, None);
-    match backup(&folder, &args.to) {
-        Ok(copied) if args.json => match serde_json::to_value(&copied) {
-            Ok(json) => Answer::json(Status::Done, &json),
-            Err(error) => Answer::bug(&error),
-        },
-        Ok(copied) => {
-            let to = copied.folder.display().to_string();
+pub fn run(args: args::Backup) -> Result<Answer, Refused> {
+    let copied = call(&data::folder(&args.data, None), BackUp { to: args.to })?;
+    Ok(match args.json {
+        true => Answer::json(Exit::Done, &copied),
+        false => {
             let files = count(usize::try_from(copied.files).unwrap_or(usize::MAX), "file");
-            let stderr = format!("{}: {files}, {}\n", clean(&to), bytes(copied.bytes));
-            Answer { stderr, ..Answer::new(Status::Done) }
+            let to = clean(&copied.folder.display().to_string()).into_owned();
+            let stderr = format!("{to}: {files}, {}\n", bytes(copied.bytes));
+            Answer { stderr, ..Answer::new(Exit::Done) }
         }
-        Err(error) => refused(&error),
-    }
+    })
 }

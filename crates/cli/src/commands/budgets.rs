@@ -1,109 +1,90 @@
-//! `windlass budgets`: what may be spent, and what was.
+//! `windlass budgets`: caps and spending.
 
-use super::{block_on, refused};
-use crate::answer::{Answer, Status, remark};
+use super::call;
+use crate::answer::{Answer, Exit, Refused};
 use crate::args::BudgetCommand;
 use crate::show::Screen;
 use crate::{args, data};
-use serde_json::{Value as Json, json};
-use windlass_dialects::DIALECTS;
+use windlass_api::operations::{ListBudgets, SetBudget};
+use windlass_api::types::{Amounts, Budget};
+use windlass_api::{Code, Refusal};
 use windlass_ir::Duration;
-use windlass_ir::policy::Budget;
-use windlass_runtime::{Clock, Door, Durability, Error, report};
 
-pub fn run(args: args::Budgets, screen: &Screen) -> Answer {
-    match args.command {
-        None => show(&args.data, None, args.json, screen),
-        Some(BudgetCommand::Show { budget }) => show(&args.data, budget.as_deref(), args.json, screen),
-        Some(BudgetCommand::Set { budget, tokens, usd, calls, time, zone }) => {
-            let time = match time.as_deref().map(|text| (text, Duration::parse(text))) {
-                Some((text, None)) => return wrong(&format!("`{text}` is not a duration such as 3h")),
-                Some((_, time)) => time,
-                None => None,
-            };
-            if usd.is_some_and(|usd| !usd.is_finite() || usd < 0.0) {
-                return wrong("an amount of money must be 0 or more");
-            }
-            if let Some(message) = unknown_budget(&budget) {
-                return wrong(&message);
-            }
-            let zone = match (&*budget, zone) {
-                ("day", zone) => Some(zone.unwrap_or_else(|| "UTC".to_owned())),
-                (_, Some(_)) => return wrong("only the budget `day` has a zone"),
-                (_, None) => None,
-            };
-            let micro_usd = usd.map(|usd| (usd * 1e6).round() as u64);
-            let cap = Budget { tokens, micro_usd, calls, time };
-            change(&args.data, &budget, Some(cap), zone, args.json)
-        }
-        Some(BudgetCommand::Reset { budget }) => change(&args.data, &budget, None, None, args.json),
-    }
-}
-
-fn unknown_budget(budget: &str) -> Option<String> {
-    let named = |kind: &str| budget.strip_prefix(kind).is_some_and(|name| !name.is_empty());
-    let known = matches!(budget, "all" | "day") || named("workflow:") || named("run:");
-    (!known).then(|| format!("unknown budget `{budget}`; there are `all`, `day`, `workflow:ID` and `run:ID`"))
-}
-
-fn wrong(message: &str) -> Answer {
-    Answer { stderr: format!("error[bad_budget]: {message}\n"), ..Answer::new(Status::Refused) }
-}
-
-fn change(place: &args::Data, budget: &str, cap: Option<Budget>, zone: Option<String>, json: bool) -> Answer {
-    let folder = data::folder(place, None);
-    let done = if cap.is_some() { "set" } else { "reset" };
-    let changed = block_on(&folder, async {
-        Door::open(&folder, Durability::Disk, DIALECTS, remark)
-            .await?
-            .budget(budget.to_owned(), cap, zone)
-            .await
-    });
-    match changed {
-        Ok(()) if json => Answer::json(Status::Done, &json!({"key": budget})),
-        Ok(()) => Answer { stderr: format!("{done}: {budget}\n"), ..Answer::new(Status::Done) },
-        Err(error) => refused(&error),
-    }
-}
-
-fn show(place: &args::Data, only: Option<&str>, json: bool, screen: &Screen) -> Answer {
-    let budgets = || -> Result<Vec<Json>, Error> {
-        let state = data::look(&data::folder(place, None))?.shared()?;
-        let limits = report::limits(&state, Clock::Real.now());
-        let all = limits["budgets"].as_array().cloned().unwrap_or_default();
-        Ok(all.into_iter().filter(|budget| only.is_none_or(|only| budget["key"] == only)).collect())
+pub fn run(args: args::Budgets, screen: &Screen) -> Result<Answer, Refused> {
+    let folder = match &args.command {
+        // Caps can be set before the first run.
+        Some(BudgetCommand::Set { .. }) => data::folder(&args.data, None),
+        Some(BudgetCommand::Reset { .. }) => data::existing(&args.data)?,
+        Some(BudgetCommand::Show { .. }) | None => data::listed(&args.data),
     };
-    match budgets() {
-        Ok(budgets) if json => Answer::json(Status::Done, &Json::Array(budgets)),
-        Ok(budgets) if budgets.is_empty() => Answer {
-            stderr: "nothing was spent, and nothing has a cap\n".into(),
-            ..Answer::new(Status::Done)
-        },
-        Ok(budgets) => {
-            let stdout = budgets.iter().map(|budget| page(budget, screen)).collect();
-            Answer { stdout, ..Answer::new(Status::Done) }
+    let (done, request) = match args.command {
+        None => return list(&folder, None, args.json, screen),
+        Some(BudgetCommand::Show { budget }) => return list(&folder, budget, args.json, screen),
+        Some(BudgetCommand::Set { budget, tokens, usd, calls, time, zone }) => {
+            let seconds = time.as_deref().map(seconds).transpose()?;
+            let cap = Some(Amounts { tokens, usd, calls, seconds });
+            ("set", SetBudget { key: budget, cap, zone, reset: false })
         }
-        Err(error) => refused(&error),
-    }
+        Some(BudgetCommand::Reset { budget }) => {
+            ("reset", SetBudget { key: budget, cap: None, zone: None, reset: true })
+        }
+    };
+    let budget = call(&folder, request)?;
+    Ok(match args.json {
+        true => Answer::json(Exit::Done, &budget),
+        false => Answer { stderr: format!("{done}: {}\n", budget.key), ..Answer::new(Exit::Done) },
+    })
 }
 
-fn page(budget: &Json, screen: &Screen) -> String {
-    let mut page = format!("{}\n", screen.bold(budget["key"].as_str().unwrap_or_default()));
-    for what in ["tokens", "usd", "calls", "seconds"] {
-        let number = |of: &str| budget[of][what].as_f64().unwrap_or_default();
-        let cap = budget["cap"][what].as_f64();
-        if cap.is_none() && number("spent") == 0.0 && number("reserved") == 0.0 {
+fn seconds(text: &str) -> Result<f64, Refusal> {
+    let length = Duration::parse(text).ok_or_else(|| {
+        let refusal = Refusal::new(Code::BadBudget, format!("invalid duration `{text}`")).field("time");
+        refusal.help("write a duration such as 3h")
+    });
+    Ok(length?.as_secs_f64())
+}
+
+fn list(
+    folder: &std::path::Path,
+    key: Option<String>,
+    json: bool,
+    screen: &Screen,
+) -> Result<Answer, Refused> {
+    let budgets = call(folder, ListBudgets { key })?;
+    Ok(match json {
+        true => Answer::json(Exit::Done, &budgets),
+        false if budgets.items.is_empty() => {
+            Answer { stderr: "no budgets have caps or spending\n".into(), ..Answer::new(Exit::Done) }
+        }
+        false => {
+            let stdout = budgets.items.iter().map(|budget| page(budget, screen)).collect();
+            Answer { stdout, ..Answer::new(Exit::Done) }
+        }
+    })
+}
+
+fn page(budget: &Budget, screen: &Screen) -> String {
+    let mut page = format!("{}\n", screen.bold(&budget.key));
+    let cap = budget.cap.clone().unwrap_or_default();
+    let number = |count: Option<u64>| count.map(|count| count as f64);
+    let rows = [
+        ("tokens", number(cap.tokens), number(budget.spent.tokens), number(budget.reserved.tokens)),
+        ("usd", cap.usd, budget.spent.usd, budget.reserved.usd),
+        ("calls", number(cap.calls), number(budget.spent.calls), number(budget.reserved.calls)),
+        ("seconds", cap.seconds, budget.spent.seconds, budget.reserved.seconds),
+    ];
+    for (what, cap, spent, reserved) in rows {
+        let (spent, reserved) = (spent.unwrap_or_default(), reserved.unwrap_or_default());
+        if cap.is_none() && spent == 0.0 && reserved == 0.0 {
             continue;
         }
         let cap = cap.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
-        let reserved = match number("reserved") {
-            0.0 => String::new(),
-            reserved => format!(", {reserved} set aside"),
-        };
-        page += &format!("  {what:<8} {} {cap}{reserved}\n", number("spent"));
+        let reserved = if reserved > 0.0 { format!(", {reserved} reserved") } else { String::new() };
+        page += &format!("  {what:<8} {spent} {cap}{reserved}\n");
     }
-    if let Some(ends) = budget["day_ends"].as_str() {
-        page += &format!("  resets at {ends} ({})\n", budget["zone"].as_str().unwrap_or_default());
+    if let Some(window) = &budget.window {
+        let ends = window.ends_at.as_deref().unwrap_or_default();
+        page += &format!("  resets at {ends} ({})\n", window.zone);
     }
     page
 }

@@ -1,64 +1,48 @@
-//! `windlass doctor`: the state of a data folder.
+//! `windlass doctor`: checks a data folder.
 
-use super::{block_on, refused};
-use crate::answer::{Answer, Status, remark};
+use super::call;
+use crate::answer::{Answer, Exit, Refused};
 use crate::show::Screen;
 use crate::show::words::{clean, count, one_line};
 use crate::{args, data};
-use std::path::Path;
-use windlass_dialects::DIALECTS;
-use windlass_runtime::{Checkup, Door, Error, accept_older, examine, rebuild, renew_limits};
+use windlass_api::operations::{CheckData, DataReport, RepairData};
 
-pub fn run(args: &args::Doctor, screen: &Screen) -> Answer {
+pub fn run(args: &args::Doctor, screen: &Screen) -> Result<Answer, Refused> {
     let folder = data::folder(&args.data, None);
-    let examined = mend(args, &folder).and_then(|done| Ok((done, examine(&folder, DIALECTS)?)));
-    match examined {
-        Ok((_, checkup)) if args.json => match serde_json::to_value(&checkup) {
-            Ok(json) => Answer::json(status(&checkup), &json),
-            Err(error) => Answer::bug(&error),
-        },
-        Ok((done, checkup)) => {
-            Answer { stdout: page(&checkup, screen), stderr: done, status: status(&checkup) }
-        }
-        Err(error) => refused(&error),
-    }
+    let repair = RepairData {
+        rebuild: args.rebuild,
+        accept_older: args.accept_older,
+        renew_limits: args.renew_limits,
+    };
+    let report = match args.rebuild || args.accept_older || args.renew_limits {
+        true => call(&folder, repair)?,
+        false => call(&folder, CheckData {})?,
+    };
+    let exit = if report.healthy { Exit::Done } else { Exit::Failed };
+    Ok(match args.json {
+        true => Answer::json(exit, &report),
+        false => Answer { stdout: page(&report, screen), stderr: repaired(args), status: exit },
+    })
 }
 
-fn status(checkup: &Checkup) -> Status {
-    if checkup.healthy { Status::Done } else { Status::Failed }
+fn repaired(args: &args::Doctor) -> String {
+    let done = [
+        (args.accept_older, "accepted this state of the journal\n"),
+        (args.renew_limits, "reset the limits\n"),
+        (args.rebuild, "rebuilt the lists of runs\n"),
+    ];
+    done.into_iter().filter(|(asked, _)| *asked).map(|(_, line)| line).collect()
 }
 
-/// Does what was asked for, and says so.
-fn mend(args: &args::Doctor, folder: &Path) -> Result<String, Error> {
-    let mut done = String::new();
-    if args.accept_older {
-        accept_older(folder, DIALECTS)?;
-        done += "this state of the journal is accepted\n";
-    }
-    if args.renew_limits {
-        renew_limits(folder, DIALECTS)?;
-        done += "the limits were reset\n";
-    }
-    if args.rebuild {
-        let owner = block_on(folder, Door::of_owner(folder, remark))?;
-        match owner {
-            Some(owner) => block_on(folder, owner.rebuild())?,
-            None => rebuild(folder, DIALECTS)?,
-        }
-        done += "the lists of runs were rebuilt\n";
-    }
-    Ok(done)
-}
-
-fn page(checkup: &Checkup, screen: &Screen) -> String {
+fn page(report: &DataReport, screen: &Screen) -> String {
     let mut page = String::new();
-    for finding in &checkup.findings {
+    for finding in &report.findings {
         let place = match &finding.run_id {
             Some(run) => format!("run {run}"),
             None => finding.place.clone(),
         };
         page += &format!(
-            "{} {}[{}]: {}\n  {}\n",
+            "{} {}[{}]: {}\n  help: {}\n",
             if screen.unicode { "✗" } else { "x" },
             screen.bold(&place),
             finding.code,
@@ -67,15 +51,15 @@ fn page(checkup: &Checkup, screen: &Screen) -> String {
         );
     }
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let looked = [
-        count(checkup.runs, "run"),
-        count(number(checkup.records), "record"),
-        count(checkup.plans, "plan"),
-        count(checkup.values, "large value"),
+    let checked = [
+        count(report.runs, "run"),
+        count(number(report.records), "record"),
+        count(report.plans, "plan"),
+        count(report.values, "large value"),
     ];
-    let verdict = match checkup.findings.len() {
-        0 => "all is well".to_owned(),
-        found => count(found, "finding"),
+    let verdict = match report.findings.len() {
+        0 => "no damage found".to_owned(),
+        found => count(found, "problem"),
     };
-    page + &format!("{}: {verdict}\n", looked.join(", "))
+    page + &format!("{}: {verdict}\n", checked.join(", "))
 }

@@ -1,33 +1,37 @@
-//! How a run is started, followed and reported: in the manner of Windlass, or of another program.
+//! How to start, follow and report a run: in the style of Windlass or of another program.
 
 use super::follow::End;
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Exit};
 use crate::{data, show};
 use std::io::IsTerminal;
 use std::path::Path;
+use windlass_api::report::Report;
+use windlass_api::{Door, Refusal};
 use windlass_ir::Plan;
 use windlass_ir::plan::Given;
-use windlass_runtime::report;
-use windlass_runtime::{BoxFuture, Door, Engine, Error, Query, RunId, Update, View};
+use windlass_runtime::{BoxFuture, Engine, Error, Query, RunId, RunRow, Update, View};
 
-/// The manner of a program.
+/// The style of a program.
 pub trait Face {
-    /// Whether the user is asked for inputs that are missing.
+    /// Whether to ask the user for missing inputs.
     fn asks_for_inputs(&self) -> bool;
 
-    /// The values that were given on the command line.
+    /// The values from the command line.
     fn given(&self, plan: &Plan, params: Vec<(String, String)>) -> Vec<(String, Given)>;
 
-    /// Whether a person can decide at gates.
+    /// Whether the user can decide at gates.
     fn is_attended(&self) -> bool;
 
-    /// A run of this plan is about to begin.
+    /// Whether to warn about what is missing on this machine.
+    fn warns(&self) -> bool;
+
+    /// Called before a run of this plan begins.
     fn begins(&self, plan: &Plan);
 
     /// Follows the run instead of the usual views.
-    fn audience(&self, following: &Followed<'_>) -> Result<Option<Box<dyn Audience>>, Error>;
+    fn audience(&self, following: &Followed<'_>) -> Result<Option<Box<dyn Audience>>, Refusal>;
 
-    /// The run is followed no longer.
+    /// Called when Windlass stops following the run.
     fn ended(&self, engine: &Engine, run: &RunId, view: &View, end: End) -> Answer;
 }
 
@@ -50,18 +54,18 @@ impl Followed<'_> {
     }
 }
 
-/// Hears everything about a run while it is followed.
+/// Receives all updates about a run.
 pub trait Audience {
-    fn tell(&mut self, update: Update) -> Result<(), Error>;
+    fn update(&mut self, update: Update) -> Result<(), Refusal>;
 
-    /// The user has asked the process to stop.
+    /// The user asked the process to stop.
     fn stopping(&mut self);
 
-    /// Waits for something else to do, and does it. May be dropped before it is done.
+    /// Waits for other work and does it. The future may be dropped early.
     fn next(&mut self) -> BoxFuture<'_, ()>;
 }
 
-/// That of Windlass.
+/// The style of Windlass.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
     pub json: bool,
@@ -80,46 +84,52 @@ impl Face for Own {
         std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
     }
 
+    fn warns(&self) -> bool {
+        true
+    }
+
     fn begins(&self, _: &Plan) {}
 
-    fn audience(&self, _: &Followed<'_>) -> Result<Option<Box<dyn Audience>>, Error> {
+    fn audience(&self, _: &Followed<'_>) -> Result<Option<Box<dyn Audience>>, Refusal> {
         Ok(None)
     }
 
     fn ended(&self, engine: &Engine, run: &RunId, view: &View, end: End) -> Answer {
         let mut answer = Answer::new(match end {
             End::Rests(status) => status.into(),
-            End::Stopped | End::Left => Status::Stopped,
+            End::Stopped | End::Left => Exit::Stopped,
         });
-        let result = engine.result_of(run, view);
+        // Without the coordinator only the queue positions are missing.
+        let shared = engine.shared().ok();
+        let result = Report::of(engine, run, view).with_shared(shared.as_ref()).run();
         if self.json {
-            answer.stdout = format!("{result}\n");
+            answer.stdout = serde_json::to_string(&result).unwrap_or_default() + "\n";
         }
         match end {
             End::Stopped | End::Left => {
-                answer.stderr = format!("stopped; go on with `windlass resume {run}`\n");
+                answer.stderr = format!("stopped; continue with `windlass resume {run}`\n");
             }
             End::Rests(_) if self.json => {}
             End::Rests(_) => {
-                answer.stderr = show::progress::ending(run, &result, report::is_resumable(view));
+                answer.stderr = show::progress::ending(&result);
                 answer.stderr += &others(engine, run);
             }
         }
+        answer.stderr = data::hinted(&answer.stderr, engine.folder());
         answer
     }
 }
 
-/// One line when other runs of the folder are not finished and no process executes them.
+/// A reminder if other runs of the folder are unfinished and no process executes them.
 fn others(engine: &Engine, id: &RunId) -> String {
     let unfinished =
         engine.runs(&Query { limit: 1_000, unfinished_only: true, ..Query::default() }).unwrap_or_default();
-    let others = unfinished
-        .iter()
-        .filter(|row| row.run != *id && !engine.is_live(&row.run) && row.row.ended_at.is_none())
-        .count();
+    let executed = engine.executed();
+    let is_left = |row: &&RunRow| row.row.ended_at.is_none() && !executed.contains(&row.run);
+    let others = unfinished.iter().filter(|row| row.run != *id).filter(is_left).count();
     match others {
         0 => String::new(),
-        1 => "one other run is not finished: see `windlass runs --unfinished`\n".to_owned(),
-        count => format!("{count} other runs are not finished: see `windlass runs --unfinished`\n"),
+        1 => "one other run is unfinished: see `windlass runs --unfinished`\n".to_owned(),
+        count => format!("{count} other runs are unfinished: see `windlass runs --unfinished`\n"),
     }
 }

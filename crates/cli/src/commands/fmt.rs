@@ -1,153 +1,169 @@
-//! `windlass fmt`: files in canonical form, written in their place or only compared.
+//! `windlass fmt`: formats files in place, or only compares them with their canonical form.
 
-use crate::answer::{Answer, Status};
+use super::pure;
+use crate::answer::{Answer, Exit, Refused};
 use crate::args::Fmt;
-use crate::files::{self, Content, STDIN};
-use crate::load::Refusal;
+use crate::files::{self, STDIN, WORKFLOW_FILES};
+use crate::load;
 use crate::replace::replace;
 use crate::show::words::{clean, count};
 use crate::show::{Screens, diagnostics};
+use crate::unified::unified;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use windlass_dialects::fmt::{Formatted, format_file};
-use windlass_ir::{Code, Diagnostic, Sources};
+use windlass_api::library::Library;
+use windlass_api::operations::EditWorkflow;
+use windlass_api::types::{Edit, Edited, NamedText, Ref};
+use windlass_api::{Code, Refusal};
+use windlass_ir::Sources;
 
-pub fn run(args: &Fmt, screens: &Screens) -> Answer {
+pub fn run(args: &Fmt, screens: &Screens) -> Result<Answer, Refused> {
     let is_stdin = |file: &PathBuf| file == Path::new(STDIN);
-    let is_filter = args.files.iter().any(is_stdin) && !args.check;
-    if is_filter && (args.json || args.files.len() > 1) {
-        let stderr =
-            "`-` goes to standard output: name it alone and without --json, or add --check\n".to_owned();
-        return Answer { stderr, ..Answer::new(Status::Refused) };
+    let is_dry = args.check || args.diff;
+    let is_filter = args.files.iter().any(is_stdin) && !is_dry;
+    if is_filter && args.files.len() > 1 {
+        let refusal =
+            Refusal::new(Code::BadRequest, "`-` writes to standard output, so it must be the only file");
+        return Err(refusal.help("name `-` alone, or add --check").into());
     }
-    if is_filter {
-        return filter(screens);
+    let (files, is_list) = expand(&args.files);
+    if let ([only], false) = (files.as_slice(), is_list) {
+        let file = Looked::new(only, is_dry)?;
+        return Ok(match (args.json, is_filter) {
+            (true, _) => Answer::json(file.status(is_dry), &file.to_json()),
+            (false, true) => Answer { stdout: file.edited.source, ..Answer::new(Exit::Done) },
+            (false, false) => answer(&[Ok(file)], args, screens),
+        });
     }
-    let looked: Vec<Looked> = args.files.iter().map(|file| Looked::new(file, args.check)).collect();
-    let status = looked.iter().map(|file| file.status(args.check)).max().unwrap_or(Status::Done);
+    let looked: Vec<Result<Looked, Refused>> = files.iter().map(|file| Looked::new(file, is_dry)).collect();
     if args.json {
-        return Answer::json(status, &looked.iter().map(Looked::to_json).collect());
+        let entries: Vec<Value> =
+            files.iter().zip(&looked).map(|(file, looked)| entry(file, looked)).collect();
+        return Ok(Answer::json(status(&looked, is_dry), &entries));
     }
-    let stdout = looked.iter().map(|file| file.line(args.check)).collect();
-    let refusals: String = looked.iter().filter_map(|file| file.refusal(screens)).collect();
-    let pages = if refusals.is_empty() { "" } else { diagnostics::PAGES };
-    Answer { stdout, stderr: refusals + pages + &summary(&looked, args.check), status }
+    Ok(answer(&looked, args, screens))
 }
 
-/// From standard input to standard output.
-fn filter(screens: &Screens) -> Answer {
-    let content = match files::read(Path::new(STDIN)) {
-        Ok(content) => content,
-        Err(unreadable) => return Refusal::from(unreadable).answer(&screens.stderr),
+/// The files that the arguments name, and whether the JSON is a list even for one file. A folder stands for its only workflow
+/// file, else for every workflow in it.
+fn expand(named: &[PathBuf]) -> (Vec<PathBuf>, bool) {
+    let mut is_list = named.len() > 1;
+    let mut files = Vec::new();
+    for path in named {
+        let fixed = WORKFLOW_FILES.iter().filter(|name| path.join(name).exists()).count();
+        let inside = match path.is_dir() && fixed != 1 {
+            true => Library::scan(std::slice::from_ref(path)).entries,
+            false => Vec::new(),
+        };
+        if inside.is_empty() {
+            files.push(path.clone());
+            continue;
+        }
+        is_list = true;
+        let mut inside: Vec<PathBuf> = inside.into_iter().map(|entry| entry.file).collect();
+        inside.sort();
+        files.extend(inside);
+    }
+    (files, is_list)
+}
+
+fn status(looked: &[Result<Looked, Refused>], check: bool) -> Exit {
+    Exit::worst(looked.iter().map(|file| match file {
+        Ok(file) => file.status(check),
+        Err(refused) => refused.refusal.code.exit(),
+    }))
+}
+
+fn answer(looked: &[Result<Looked, Refused>], args: &Fmt, screens: &Screens) -> Answer {
+    let is_dry = args.check || args.diff;
+    let shown = |file: &Looked| match args.diff {
+        true => unified(&file.file, &file.before, &file.edited.source),
+        false => file.line(is_dry),
     };
-    let Formatted { sources, text } = format_file(content.into());
-    match text {
-        Ok(stdout) => Answer { stdout, ..Answer::new(Status::Done) },
-        Err(findings) => Refusal { file: Some(STDIN.to_owned()), sources, findings }.answer(&screens.stderr),
+    let stdout = looked.iter().flatten().map(shown).collect();
+    let refused = looked.iter().filter_map(|file| file.as_ref().err());
+    let refusals: String = refused
+        .map(|Refused { refusal, sources }| match refusal.diagnostics.as_slice() {
+            [] => diagnostics::refusal(refusal, sources, &screens.stderr),
+            findings => diagnostics::list(findings, sources, &screens.stderr),
+        })
+        .collect();
+    let pages = if refusals.is_empty() { "" } else { diagnostics::PAGES };
+    let stderr = refusals + pages + &summary(looked, is_dry);
+    Answer { stdout, stderr, status: status(looked, is_dry) }
+}
+
+/// One of several files as JSON.
+fn entry(file: &Path, looked: &Result<Looked, Refused>) -> Value {
+    match looked {
+        Ok(looked) => json!(looked.to_json()),
+        Err(refused) => {
+            json!({"type": "refused", "file": file.display().to_string(), "error": refused.refusal})
+        }
     }
 }
 
-/// What became of one file.
+/// A file in canonical form. Without `--check` it has been written.
 #[derive(Debug)]
 struct Looked {
     file: String,
-    outcome: Outcome,
+    changed: bool,
+    before: String,
+    edited: Edited,
 }
 
-#[derive(Debug)]
-enum Outcome {
-    Canonical,
-    /// Another form is canonical, and unless the files were only checked, the file has it now.
-    Changed,
-    Refused(Refusal),
+/// The same as JSON.
+#[derive(Debug, Serialize)]
+struct Formatted<'a> {
+    file: &'a str,
+    changed: bool,
+    #[serde(flatten)]
+    edited: &'a Edited,
 }
 
 impl Looked {
-    fn new(path: &Path, check: bool) -> Self {
-        let read = files::find_workflow(path).and_then(|found| Ok((files::read(&found)?, found)));
-        match read {
-            Ok((content, found)) => Self::read(content, &found, check),
-            Err(unreadable) => {
-                Self { file: unreadable.name.clone(), outcome: Outcome::Refused(unreadable.into()) }
-            }
+    fn new(path: &Path, check: bool) -> Result<Self, Refused> {
+        let path = files::find_workflow(path)?;
+        let content = files::read(&path)?;
+        let NamedText { name, text } = content.text()?;
+        let mut sources = Sources::default();
+        sources.add(load::shown(&NamedText { name: name.clone(), text: text.clone() }));
+        let request = EditWorkflow { of: Ref::text(&name, &text), edits: vec![Edit::Format] };
+        let edited = pure(request).map_err(|refusal| Refused { refusal: Box::new(refusal), sources })?;
+        let changed = edited.source != text;
+        if changed && !check && path != Path::new(STDIN) {
+            replace(&path, edited.source.as_bytes()).map_err(|error| not_written(&name, &error))?;
         }
+        Ok(Self { file: name, changed, before: text, edited })
     }
 
-    fn read(content: Content, path: &Path, check: bool) -> Self {
-        let (file, before) = (content.name.clone(), content.bytes.clone());
-        let Formatted { sources, text } = format_file(content.into());
-        let refused =
-            |findings, sources| Outcome::Refused(Refusal { file: Some(file.clone()), sources, findings });
-        let outcome = match text {
-            Err(findings) => refused(findings, sources),
-            Ok(text) if text.as_bytes() == before => Outcome::Canonical,
-            Ok(_) if check => Outcome::Changed,
-            Ok(text) => match replace(path, text.as_bytes()) {
-                Ok(()) => Outcome::Changed,
-                Err(error) => refused(vec![not_written(&error)], Sources::default()),
-            },
-        };
-        Self { file, outcome }
-    }
-
-    fn status(&self, check: bool) -> Status {
-        match self.outcome {
-            Outcome::Canonical => Status::Done,
-            Outcome::Changed => {
-                if check {
-                    Status::Failed
-                } else {
-                    Status::Done
-                }
-            }
-            Outcome::Refused(_) => Status::Refused,
-        }
+    fn status(&self, check: bool) -> Exit {
+        if check && self.changed { Exit::Failed } else { Exit::Done }
     }
 
     fn line(&self, check: bool) -> String {
         let word = if check { "not formatted" } else { "formatted" };
-        match self.outcome {
-            Outcome::Changed => format!("{}: {word}\n", clean(&self.file)),
-            Outcome::Canonical | Outcome::Refused(_) => String::new(),
-        }
+        if self.changed { format!("{}: {word}\n", clean(&self.file)) } else { String::new() }
     }
 
-    fn refusal(&self, screens: &Screens) -> Option<String> {
-        match &self.outcome {
-            Outcome::Refused(refusal) => Some(diagnostics::render(
-                &refusal.findings,
-                &refusal.sources,
-                Some(&self.file),
-                &screens.stderr,
-            )),
-            Outcome::Canonical | Outcome::Changed => None,
-        }
-    }
-
-    fn to_json(&self) -> Value {
-        match &self.outcome {
-            Outcome::Canonical => json!({"file": self.file, "changed": false}),
-            Outcome::Changed => json!({"file": self.file, "changed": true}),
-            Outcome::Refused(refusal) => {
-                let findings = diagnostics::to_json(&refusal.findings, &refusal.sources, Some(&self.file));
-                json!({"file": self.file, "changed": false, "diagnostics": findings})
-            }
-        }
+    fn to_json(&self) -> Formatted<'_> {
+        Formatted { file: &self.file, changed: self.changed, edited: &self.edited }
     }
 }
 
-fn not_written(error: &std::io::Error) -> Diagnostic {
-    let finding = Diagnostic::error(Code::Unreadable, format!("it cannot be written: {error}"));
-    finding.help("change its permissions or those of its folder, or format it with `-`")
+fn not_written(file: &str, error: &std::io::Error) -> Refusal {
+    let refusal = Refusal::new(Code::Unwritable, format!("cannot write {file}: {error}"));
+    refusal.help("change the permissions of the file and its folder, or format it with `-`")
 }
 
 /// `1 file formatted, 2 unchanged, 1 refused`.
-fn summary(looked: &[Looked], check: bool) -> String {
-    let number = |is: fn(&Outcome) -> bool| looked.iter().filter(|file| is(&file.outcome)).count();
-    let changed = count(number(|outcome| matches!(outcome, Outcome::Changed)), "file");
-    let canonical = number(|outcome| matches!(outcome, Outcome::Canonical));
-    let refused = number(|outcome| matches!(outcome, Outcome::Refused(_)));
+fn summary(looked: &[Result<Looked, Refused>], check: bool) -> String {
+    let done = looked.iter().flatten();
+    let changed = done.clone().filter(|file| file.changed).count();
+    let canonical = done.count() - changed;
+    let refused = looked.len() - changed - canonical;
     let word = if check { "not formatted" } else { "formatted" };
     let refused = if refused > 0 { format!(", {refused} refused") } else { String::new() };
-    format!("{changed} {word}, {canonical} unchanged{refused}\n")
+    format!("{} {word}, {canonical} unchanged{refused}\n", count(changed, "file"))
 }

@@ -1,5 +1,5 @@
-//! Following a run until nobody drives it any more: as a live view on a terminal, as lines elsewhere, as JSON for programs. Here a
-//! gate is answered in place, and Ctrl-C is heard.
+//! Follows a run while a process executes it: as a live view on a terminal, as lines elsewhere, or as JSON. It also answers
+//! gates and handles Ctrl-C.
 
 use super::face::Audience;
 use super::signals::{Signals, Stop};
@@ -8,50 +8,55 @@ use crate::args::Json;
 use crate::data;
 use crate::show::Screen;
 use crate::show::live::question::{Decided, Key, Question};
-use crate::show::live::{Painter, Scene, Size, State, Tree, frame};
-use crate::show::progress::{self, Progress};
+use crate::show::live::{Painter, Scene, Size, Tree, frame};
+use crate::show::marks::State;
+use crate::show::progress::Progress;
 use crate::terminal::{self, Keyboard};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use windlass_api::operations::{ApproveGate, Decide, RejectGate};
+use windlass_api::report::Projector;
+use windlass_api::{Caller, Door, Following, Refusal};
 use windlass_ir::RunStatus;
-use windlass_runtime::{Clock, Door, Error, Following, Order, RunId, Timestamp, Update, View};
+use windlass_runtime::{Choice, Clock, Engine, Error, RunId, Timestamp, Update, View};
 
-/// How a run is shown, and to whom.
+/// How to show a run, and to whom.
 #[derive(Debug)]
 pub struct Watching<'a> {
     pub folder: &'a Path,
     pub json: Option<Json>,
-    /// Its clock jumps.
+    /// The clock jumps from deadline to deadline.
     pub virtual_time: bool,
-    /// Somebody is there who can decide.
+    /// The user can decide at gates.
     pub attended: bool,
-    /// Who that is.
+    /// The name of the user.
     pub by: &'a str,
     pub screen: &'a Screen,
 }
 
-/// Why a run is not followed any more.
+/// Why Windlass stops following a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Nobody drives it.
+    /// No process executes it.
     Rests(RunStatus),
-    /// It was stopped, and can go on.
+    /// The user stopped it, and can resume it.
     Stopped,
-    /// Somebody else drives it and goes on doing so.
+    /// Another process continues to execute it.
     Left,
 }
 
-/// Shows what happens until nobody drives the run any more, or somebody wants to see no more of it.
+/// Shows updates until no process executes the run, or the user leaves.
 pub async fn attend(
     mut following: Following,
     door: &Door,
     signals: &mut Signals,
     watching: &Watching<'_>,
     audience: Option<Box<dyn Audience>>,
-) -> Result<End, Error> {
+) -> Result<End, Refusal> {
     let run = following.id.clone();
     let mut show = match audience {
         Some(audience) => Show::To(audience),
@@ -64,7 +69,7 @@ pub async fn attend(
                 if count == 0 {
                     break;
                 }
-                updates.drain(..).try_for_each(|update| show.tell(&run, update))?;
+                updates.drain(..).try_for_each(|update| show.update(update))?;
             }
             stop = signals.next() => match (door, &stopping, stop) {
                 (Door::Client(_), ..) => {
@@ -86,28 +91,40 @@ pub async fn attend(
         }
     }
     show.end();
-    let rests = following.done.await.unwrap_or(Err(Error::OwnerGone(following.id)))?;
+    let rests = following.done.await.unwrap_or_else(|_| Err(Error::OwnerGone(following.id).into()))?;
     Ok(match (stopping, rests) {
         (Some(_), status) if !status.is_finished() => End::Stopped,
         (_, rests) => End::Rests(rests),
     })
 }
 
-/// How much is taken in before a frame may be drawn.
+/// The most updates to apply before a frame may be drawn.
 const BATCH: usize = 1024;
 
+/// The option that a choice names.
+fn option(choice: &Choice) -> Option<String> {
+    match choice {
+        Choice::Option(option) => Some(option.to_string()),
+        Choice::Approve | Choice::Reject => None,
+    }
+}
+
 enum Show {
-    Json(Option<Json>),
-    Lines(Progress),
+    /// Public events as lines; none if only the result is printed.
+    Json(Option<Box<Projector>>),
+    Lines(Box<Progress>),
     Live(Box<Live>),
-    /// In the manner of another program.
+    /// The output format of another program.
     To(Box<dyn Audience>),
 }
 
 impl Show {
-    fn new(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<Self, Error> {
+    fn new(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<Self, Refusal> {
         match watching.json {
-            Some(Json::All) => return Ok(Self::Json(Some(Json::All))),
+            Some(Json::All) => {
+                let projector = Projector::new(reader(door, watching)?, run.clone());
+                return Ok(Self::Json(Some(Box::new(projector))));
+            }
             Some(Json::Final) => return Ok(Self::Json(None)),
             None => {}
         }
@@ -115,23 +132,26 @@ impl Show {
             return Live::new(run, door, watching).map(|live| Self::Live(Box::new(live)));
         }
         answer::remark(&format!("run {run}"));
-        Ok(Self::Lines(Progress::default()))
+        let engine = reader(door, watching)?;
+        Ok(Self::Lines(Box::new(Progress::new(engine, run.clone(), *watching.screen))))
     }
 
-    fn tell(&mut self, run: &RunId, update: Update) -> Result<(), Error> {
+    fn update(&mut self, update: Update) -> Result<(), Refusal> {
         match (self, update) {
-            (Self::Live(live), update) => return live.tell(update),
-            (Self::To(audience), update) => return audience.tell(update),
+            (Self::Live(live), update) => return live.update(update),
+            (Self::To(audience), update) => return audience.update(update),
             (_, Update::Notice(text)) => answer::remark(&text),
-            (Self::Json(Some(_)), Update::Event { seq, event }) => {
-                // Nobody may be reading any more, which is no reason to stop the work.
-                answer::line(&progress::event_json(run, seq, &event).to_string());
+            (Self::Json(Some(projector)), Update::Event { seq, event }) => {
+                if let Some(public) = projector.next(seq, &event)? {
+                    // The run continues even if the reader closed the pipe.
+                    answer::line(&serde_json::to_string(&public).unwrap_or_default());
+                }
             }
             (Self::Json(_), Update::Event { .. } | Update::Line(_)) => {}
-            (Self::Lines(progress), Update::Event { event, .. }) => {
-                progress.line(&event).iter().for_each(|line| answer::remark(line));
+            (Self::Lines(progress), Update::Event { seq, event }) => {
+                progress.line(seq, &event)?.iter().for_each(|line| answer::remark(line));
             }
-            (Self::Lines(_), Update::Line(line)) => answer::remark(&progress::output(&line)),
+            (Self::Lines(progress), Update::Line(line)) => answer::remark(&progress.output(&line)),
         }
         Ok(())
     }
@@ -160,26 +180,26 @@ impl Show {
     }
 }
 
-/// A run as it stands when somebody begins to follow it.
-fn view(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<View, Error> {
+/// An engine that reads the folder of a run.
+fn reader(door: &Door, watching: &Watching<'_>) -> Result<Arc<Engine>, Error> {
     match door {
-        Door::Owner(engine) => engine.view(run),
-        Door::Client(_) => data::look(watching.folder)?.view(run),
+        Door::Owner(engine) => Ok(engine.clone()),
+        Door::Client(_) => data::look(watching.folder),
     }
 }
 
 pub const STOPPING: &str = "stopping; Ctrl-C again ends it at once";
 
-/// A frame follows a change no sooner than this.
+/// The shortest time between a change and the next frame.
 const FRAME: Duration = Duration::from_millis(50);
-/// How often it is seen that something is at work.
+/// The interval of the activity animation.
 const BEAT: Duration = Duration::from_millis(120);
-/// How often a clock is seen to go.
+/// The interval at which displayed durations advance.
 const SECOND: Duration = Duration::from_secs(1);
-/// As much of a finished run stays on the screen.
+/// The most lines of a finished run to leave on the screen.
 const LEFT_LINES_MAX: usize = 100;
 
-/// A run on the screen.
+/// The live view of a run.
 struct Live {
     run: RunId,
     view: View,
@@ -190,12 +210,12 @@ struct Live {
     virtual_time: bool,
     /// The time of the last event.
     last_at: Timestamp,
-    /// None when nobody there can decide.
+    /// None if the user cannot decide at gates.
     keyboard: Option<Keyboard>,
-    /// Somebody else has the terminal for now.
+    /// Another process has the terminal.
     is_hidden: bool,
     question: Option<Question>,
-    deciding: Option<JoinHandle<Result<bool, Error>>>,
+    deciding: Option<JoinHandle<Result<(), Refusal>>>,
     hint: &'static str,
     painter: Painter,
     is_changed: bool,
@@ -207,12 +227,12 @@ struct Live {
 }
 
 impl Live {
-    fn new(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<Self, Error> {
+    fn new(run: &RunId, door: &Door, watching: &Watching<'_>) -> Result<Self, Refusal> {
         let failed = |error: std::io::Error| Error::Folder {
             folder: watching.folder.to_owned(),
             cause: error.to_string(),
         };
-        let view = view(run, door, watching)?;
+        let view = reader(door, watching)?.view(run)?;
         let of = |signal: rustix::process::Signal| SignalKind::from_raw(signal.as_raw());
         let tree = Tree::of(&view);
         let keyboard = if watching.attended { Keyboard::open() } else { None };
@@ -231,7 +251,7 @@ impl Live {
             deciding: None,
             hint: match door {
                 Door::Owner(_) => "Ctrl-C stops",
-                Door::Client(_) => "Ctrl-C leaves, the run goes on",
+                Door::Client(_) => "Ctrl-C leaves, the run continues",
             },
             painter: Painter::default(),
             is_changed: true,
@@ -243,7 +263,7 @@ impl Live {
         })
     }
 
-    fn tell(&mut self, update: Update) -> Result<(), Error> {
+    fn update(&mut self, update: Update) -> Result<(), Refusal> {
         match update {
             Update::Event { seq, event } if seq > self.view.events => {
                 self.last_at = event.at;
@@ -251,14 +271,14 @@ impl Live {
                 self.tree.follow(&self.view, &event);
                 self.is_changed = true;
             }
-            // What the view was made of has it already.
+            // The view already contains this event.
             Update::Event { .. } => {}
             Update::Line(line) => {
-                self.tree.hear(&self.view, line);
+                self.tree.add_line(&self.view, line);
                 self.is_changed = true;
             }
             Update::Notice(text) => {
-                // A held terminal does not return the carriage by itself.
+                // In raw mode a line feed does not return the carriage.
                 let remark = crate::show::words::clean(&text).replace('\n', "\r\n");
                 terminal::write(&(self.painter.clear(terminal::size()) + &remark + "\r\n"));
                 self.is_changed = true;
@@ -273,7 +293,7 @@ impl Live {
         self.is_changed = true;
     }
 
-    /// Waits for whatever comes first and does it: a key, another size, the time for a frame.
+    /// Waits for the first of a key, a resize and the time for a frame, and handles it.
     async fn next(&mut self) {
         let due = self.drawn + self.pause();
         let pressed = async {
@@ -295,7 +315,7 @@ impl Live {
             },
             answered = decided => {
                 self.deciding = None;
-                let problem = answered.ok().and_then(Result::err).map(|error| error.to_string());
+                let problem = answered.ok().and_then(Result::err).map(|refusal| refusal.message);
                 if let (Some(question), Some(problem)) = (&mut self.question, problem) {
                     question.refused(problem);
                 }
@@ -329,14 +349,27 @@ impl Live {
 
     fn decide(&mut self, decided: Decided) {
         let Decided { path, choice, reason, form } = decided;
-        let by = self.by.clone();
-        let id = format!("{by}-{}", Clock::Real.now().0);
-        let order = Order::Decide { id, step: Some(path.to_string()), choice, by, reason, form };
-        let (door, run) = (self.door.clone(), self.run.clone());
-        self.deciding = Some(tokio::spawn(async move { door.tell(&run, order).await }));
+        let (door, by) = (self.door.clone(), self.by.clone());
+        let decide = Decide {
+            run_id: self.run.to_string(),
+            step: Some(path.to_string()),
+            choice: option(&choice),
+            fields: windlass_runtime::data(&form),
+            reason,
+            id: None,
+            by: Some(by.clone()),
+        };
+        self.deciding = Some(tokio::spawn(async move {
+            match choice {
+                Choice::Reject => door.call(RejectGate(decide), Caller::user(&by)).await.map(drop),
+                Choice::Approve | Choice::Option(_) => {
+                    door.call(ApproveGate(decide), Caller::user(&by)).await.map(drop)
+                }
+            }
+        }));
     }
 
-    /// The gate after the one that is shown.
+    /// Shows the next gate.
     fn next_question(&mut self) {
         let shown = self.question.as_ref().and_then(|question| self.view.index_of(&question.path));
         let after = shown.map_or(0, |index| index + 2);
@@ -346,10 +379,10 @@ impl Live {
 
     fn asked_at(&self, node: usize) -> Option<Question> {
         let (path, _) = self.tree.step(&self.view, node)?;
-        Question::of(&self.view, path, &self.by)
+        Question::of(&self.run, &self.view, path, &self.by)
     }
 
-    /// The question on the screen is one that is still open.
+    /// Replaces the question on the screen if its gate no longer waits.
     fn look_at_gates(&mut self) {
         let open = |question: &Question| {
             let index = self.view.index_of(&question.path);
@@ -363,7 +396,7 @@ impl Live {
         }
     }
 
-    /// None of it moves, and nobody is asked anything.
+    /// A frame without animation and questions.
     fn still(&self) -> Scene<'_> {
         let now = if self.virtual_time { self.last_at } else { Clock::Real.now().max(self.last_at) };
         Scene {
@@ -391,28 +424,28 @@ impl Live {
         let question = self.question.as_ref();
         let scene = Scene { beat: Some(self.beat), question, hint: self.hint, ..self.still() };
         let lines = frame(&scene, size);
-        terminal::write(&self.painter.paint(&lines, size, self.screen.colour));
+        terminal::write(&self.painter.paint(&lines, size, self.screen.color));
     }
 
-    /// Leaves the terminal as it was found, and the run as a person wants to remember it.
+    /// Restores the terminal and leaves a summary of the run on it.
     fn end(&mut self) {
         self.tree.settle(&self.view);
         let size = terminal::size();
         let tall = Size { height: LEFT_LINES_MAX, ..size };
         let lines = frame(&self.still(), tall);
-        terminal::write(&self.painter.leave(&lines, size, self.screen.colour));
+        terminal::write(&self.painter.leave(&lines, size, self.screen.color));
         if let Some(keyboard) = &mut self.keyboard {
             keyboard.release();
         }
     }
 
-    /// Ctrl-Z: whoever has the terminal next finds it as it was.
+    /// Handles Ctrl-Z: restores the terminal for the shell.
     fn suspend(&mut self) {
         terminal::write(&self.painter.clear(terminal::size()));
         if let Some(keyboard) = &mut self.keyboard {
             keyboard.release();
         }
-        // Nothing to be done if the system does not stop us: then we go on.
+        // If the system does not stop this process, it continues.
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
         self.come_back();
     }

@@ -1,81 +1,68 @@
-//! `windlass gc`: removes finished runs and what belongs to none.
+//! `windlass gc`: removes finished runs and unused data.
 
-use super::{block_on, refused};
-use crate::answer::{Answer, Status, remark};
+use super::call;
+use crate::answer::{Answer, Exit, Refused};
 use crate::show::Screen;
 use crate::show::words::{bytes, count, one_line};
 use crate::{args, data};
-use windlass_dialects::DIALECTS;
+use windlass_api::operations::{CollectGarbage, GcReport, RemovedRun};
+use windlass_api::{Code, Refusal};
 use windlass_ir::Duration;
-use windlass_runtime::{Door, Durability, Sweep, Swept};
+use windlass_runtime::{Error, StoreError};
 
-pub fn run(args: args::Gc, screen: &Screen) -> Answer {
-    let older_than = match args.older_than.as_deref().map(|text| (text, Duration::parse(text))) {
-        Some((text, None)) => {
-            let stderr = format!("error[bad_duration]: `{}` is no duration such as 30d\n", one_line(text));
-            return Answer { stderr, ..Answer::new(Status::Refused) };
-        }
-        Some((_, age)) => age,
-        None => None,
-    };
+pub fn run(args: args::Gc, screen: &Screen) -> Result<Answer, Refused> {
+    let older_than_seconds = args.older_than.as_deref().map(age).transpose()?;
     let folder = data::folder(&args.data, None);
+    // Without a folder there is nothing to remove, and none is created.
     if !folder.join("journal.db").exists() {
-        let missing = windlass_runtime::StoreError::Missing { folder: folder.display().to_string() };
-        return refused(&missing.into());
+        return Err(Error::from(StoreError::Missing { folder: folder.display().to_string() }).into());
     }
     let dry_run = args.dry_run;
-    let sweep = Sweep { older_than, keep: args.keep, statuses: args.statuses, dry_run };
-    let swept = block_on(&folder, async {
-        Door::open(&folder, Durability::Disk, DIALECTS, remark).await?.sweep(sweep).await
+    let report =
+        call(&folder, CollectGarbage { status: args.status, older_than_seconds, keep: args.keep, dry_run })?;
+    Ok(match args.json {
+        true => Answer::json(Exit::Done, &report),
+        false => Answer {
+            stdout: report.runs.iter().map(|run| line(run, screen)).collect(),
+            stderr: summary(&report, dry_run),
+            ..Answer::new(Exit::Done)
+        },
+    })
+}
+
+fn age(text: &str) -> Result<f64, Refusal> {
+    let length = Duration::parse(text).ok_or_else(|| {
+        let refusal = Refusal::new(Code::BadRequest, format!("invalid duration `{}`", one_line(text)));
+        refusal.field("older_than").help("write a duration such as 30d")
     });
-    match swept {
-        Ok(swept) if args.json => match serde_json::to_value(&swept) {
-            Ok(json) => Answer::json(Status::Done, &json),
-            Err(error) => Answer::bug(&error),
-        },
-        Ok(swept) => Answer {
-            stdout: listed(&swept, screen),
-            stderr: told(&swept, dry_run),
-            ..Answer::new(Status::Done)
-        },
-        Err(error) => refused(&error),
-    }
+    Ok(length?.as_secs_f64())
 }
 
-/// The runs that went, one a line.
-fn listed(swept: &Swept, screen: &Screen) -> String {
-    let line = |run: &windlass_runtime::SweptRun| {
-        let ended = run.ended_at.as_deref().and_then(|at| at.get(..19)).unwrap_or_default().replace('T', " ");
-        format!(
-            "{}  {ended}  {:<9}  {}\n",
-            screen.bold(run.run_id.as_str()),
-            run.status,
-            one_line(&run.workflow)
-        )
-    };
-    swept.runs.iter().map(line).collect()
+fn line(run: &RemovedRun, screen: &Screen) -> String {
+    let ended = run.ended_at.as_deref().and_then(|at| at.get(..19)).unwrap_or_default().replace('T', " ");
+    format!("{}  {ended}  {:<9}  {}\n", screen.bold(&run.run_id), run.status, one_line(&run.workflow))
 }
 
-fn told(swept: &Swept, dry_run: bool) -> String {
-    let mut told = String::new();
-    for kept in &swept.kept {
-        told += &format!("run {} stays: {}\n", kept.run_id, one_line(&kept.because));
+fn summary(report: &GcReport, dry_run: bool) -> String {
+    let mut lines = String::new();
+    for kept in &report.kept {
+        lines += &format!("run {} stays: {}\n", kept.run_id, one_line(&kept.because));
     }
-    if swept.damaged {
-        told += "large values and artifacts stay, since the journal is damaged: see `windlass doctor`\n";
+    if report.damaged {
+        lines += "large values and artifacts stay because the journal is damaged: see `windlass doctor`\n";
     }
     let parts = [
-        count(swept.runs.len(), "run"),
-        count(swept.plans, "plan"),
-        format!("{} ({})", count(swept.values, "large value"), bytes(swept.value_bytes)),
-        format!("{} ({})", count(swept.artifacts, "artifact"), bytes(swept.artifact_bytes)),
-        count(swept.logs, "log"),
+        count(report.runs.len(), "run"),
+        count(report.plans, "plan"),
+        format!("{} ({})", count(report.values, "large value"), bytes(report.value_bytes)),
+        format!("{} ({})", count(report.artifacts, "artifact"), bytes(report.artifact_bytes)),
+        count(report.logs, "log"),
     ];
-    told += &format!("{}: {}\n", if dry_run { "would go" } else { "removed" }, parts.join(", "));
-    if !dry_run && swept.journal_bytes > 0 {
-        told += &format!("the journal is smaller by {}\n", bytes(swept.journal_bytes));
-    } else if !dry_run && swept.free_bytes > 0 && !swept.runs.is_empty() {
-        told += &format!("{} of the journal are free for new records\n", bytes(swept.free_bytes));
+    lines += &format!("{}: {}\n", if dry_run { "would remove" } else { "removed" }, parts.join(", "));
+    if !dry_run && report.journal_bytes > 0 {
+        lines += &format!("the journal is {} smaller\n", bytes(report.journal_bytes));
+    } else if !dry_run && report.free_bytes > 0 && !report.runs.is_empty() {
+        lines += &format!("{} of the journal are free for new records\n", bytes(report.free_bytes));
     }
-    told
+    lines
 }

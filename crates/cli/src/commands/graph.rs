@@ -1,20 +1,41 @@
-//! `windlass graph`: the steps of a workflow as a drawing.
+//! `windlass graph`: draws the steps of a workflow.
 
-use crate::answer::{Answer, Status};
-use crate::args::{self, Format};
-use crate::graph::{Graph, dot, mermaid};
+use super::pure;
+use crate::answer::{Answer, Exit, Refused};
+use crate::args;
 use crate::load;
-use crate::show::Screens;
+use crate::show::cells::fit;
+use crate::show::{Screen, Screens};
+use windlass_api::graph::text::ascii;
+use windlass_api::operations::GraphWorkflow;
+use windlass_api::types::{Graph, GraphFormat};
 
-pub fn run(args: &args::Graph, screens: &Screens) -> Answer {
-    let opened = match load::open(&args.file, &args.reading) {
-        Ok(opened) => opened,
-        Err(refusal) => return refusal.answer(&screens.stderr),
+pub fn run(args: &args::Graph, screens: &Screens) -> Result<Answer, Refused> {
+    let asked = load::ask(&args.file, &args.reading, true)?;
+    let request = GraphWorkflow { of: asked.of.clone(), format: args.format.into() };
+    let graph = match pure(request) {
+        Ok(graph) => graph,
+        Err(refusal) => return Err(asked.refused(refusal)),
     };
-    let graph = Graph::new(&opened.plan, opened.words);
-    let stdout = match args.format {
-        Format::Mermaid => mermaid::render(&graph),
-        Format::Dot => dot::render(&graph),
-    };
-    Answer { stdout, stderr: opened.note(&screens.stderr), status: Status::Done }
+    let (diagnostics, overrides) = asked.sorted(&graph.dialect, graph.diagnostics);
+    let stderr = load::note(&diagnostics, overrides.as_deref(), &asked.sources, &screens.stderr);
+    Ok(match args.json {
+        true => Answer::json(Exit::Done, &Graph { diagnostics, ..graph }),
+        false => {
+            Answer { stdout: drawn(graph.format, graph.text, &screens.stdout), stderr, status: Exit::Done }
+        }
+    })
+}
+
+/// The drawing, for a terminal with what its locale and its width allow.
+fn drawn(format: GraphFormat, text: String, screen: &Screen) -> String {
+    match format {
+        GraphFormat::Mermaid | GraphFormat::Dot => text,
+        GraphFormat::Text => {
+            let text = if screen.unicode { text } else { ascii(&text) };
+            let room = screen.width.map_or(usize::MAX, usize::from);
+            let dots = if screen.unicode { "…" } else { "..." };
+            text.lines().map(|line| fit(line, room, dots) + "\n").collect()
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Asking whoever sits at the terminal for what a workflow needs and was not given.
+//! Asks the user on the terminal for missing parameters.
 
 use crate::args;
 use crate::load;
@@ -11,8 +11,7 @@ use windlass_ir::expr::Semantics;
 use windlass_ir::plan::Given;
 use windlass_ir::workflow::Parameter;
 
-/// The answers, to be taken as if they had been given with `-p`. None where nobody can be asked; whatever else is wrong is said
-/// by whoever reads the workflow for good.
+/// The answers, in the form of `-p` options. Empty without a terminal. Loading the workflow later reports all other problems.
 pub fn asked(what: &args::Plan, screen: &Screen) -> Vec<(String, String)> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Vec::new();
@@ -24,7 +23,7 @@ pub fn asked(what: &args::Plan, screen: &Screen) -> Vec<(String, String)> {
         let in_file = matches!(&file, Some(Value::Map(map)) if map.contains_key(name));
         in_file || what.params.iter().any(|(given, _)| given == name)
     };
-    // An input that is no object has no parts to be asked for.
+    // An input that is not an object has no parameters.
     if file.as_ref().is_some_and(|file| !matches!(file, Value::Map(_))) {
         return Vec::new();
     }
@@ -43,7 +42,7 @@ fn file(what: &args::Plan) -> Result<Option<Value>, load::Refusal> {
     what.input_file.as_deref().map(load::value).transpose()
 }
 
-/// Asks until the answer can be taken. None when there is no answer.
+/// Asks until the answer is valid. None at the end of the input.
 fn ask(
     name: &str,
     parameter: &Parameter,
@@ -59,13 +58,13 @@ fn ask(
         write!(output, "> ").and_then(|()| output.flush()).ok()?;
         let mut line = String::new();
         if input.read_line(&mut line).ok()? == 0 {
-            // The next line of the terminal is not to begin behind the question.
+            // Move the cursor below the question.
             writeln!(output).ok()?;
             return None;
         }
         let answer = line.trim_end_matches(['\n', '\r']).to_owned();
         let problem = match answer.trim().is_empty() {
-            true => "it has to be given; Ctrl-D gives up".to_owned(),
+            true => "a value is required; Ctrl-D gives up".to_owned(),
             false => match parameter.accept(&Given::Text(answer.clone()), semantics) {
                 Ok(_) => return Some(answer),
                 Err(problem) => one_line(&problem),
@@ -98,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_answer_is_asked_for_again() {
+    fn a_bad_answer_repeats_the_question() {
         check(
             Type::Integer,
             &[],
             "many\n\n3\n",
             Some("3"),
-            "count (integer): How\u{fffd}[2J many\n>   `many` is not a whole number\n>   it has to be given; Ctrl-D gives up\n> ",
+            "count (integer): How\u{fffd}[2J many\n>   `many` is not a whole number\n>   a value is required; Ctrl-D gives up\n> ",
         );
         check(
             Type::String,
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_no_answer_is_left_alone() {
+    fn end_of_input_stops_the_questions() {
         check(Type::Number, &[], "", None, "count (number): How\u{fffd}[2J many\n> \n");
     }
 }

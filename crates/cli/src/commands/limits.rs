@@ -1,94 +1,66 @@
-//! `windlass limits`: what runs share.
+//! `windlass limits`: the limits that runs share.
 
-use super::refused;
-use crate::answer::{Answer, Status};
+use super::call;
+use crate::answer::{Answer, Exit, Refused};
 use crate::show::Screen;
 use crate::show::words::one_line;
 use crate::{args, data};
-use serde_json::Value as Json;
-use windlass_runtime::{Clock, report};
+use windlass_api::operations::GetLimits;
+use windlass_api::types::{Limits, Slot};
 
-pub fn run(args: &args::Limits, screen: &Screen) -> Answer {
-    let folder = data::folder(&args.data, None);
-    let state = data::look(&folder).and_then(|engine| engine.shared());
-    let limits = match state {
-        Ok(state) => report::limits(&state, Clock::Real.now()),
-        Err(error) => return refused(&error),
-    };
-    match args.json {
-        true => Answer::json(Status::Done, &limits),
-        false => Answer { stdout: page(&limits, screen), ..Answer::new(Status::Done) },
-    }
+pub fn run(args: &args::Limits, screen: &Screen) -> Result<Answer, Refused> {
+    let limits = call(&data::folder(&args.data, None), GetLimits::default())?;
+    Ok(match args.json {
+        true => Answer::json(Exit::Done, &limits),
+        false => Answer { stdout: page(&limits, screen), ..Answer::new(Exit::Done) },
+    })
 }
 
-fn page(limits: &Json, screen: &Screen) -> String {
+fn page(limits: &Limits, screen: &Screen) -> String {
     let mut page = String::new();
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             page += &format!("{}\n{}", screen.bold(title), lines.concat());
         }
     };
-    let list = |name: &str| limits[name].as_array().cloned().unwrap_or_default();
-    let text = |value: &Json| one_line(value.as_str().unwrap_or_default());
-    let slots = list("slots");
-    let slots = slots.iter().map(|slot| {
-        let limit = slot["limit"].as_u64().map(|limit| format!(" of {limit}")).unwrap_or_default();
-        let held = slot["holders"].as_array().map_or(0, Vec::len);
-        let mut lines = format!("  {}: {held}{limit} taken\n", text(&slot["key"]));
-        for (mark, who) in [("+", "holders"), ("?", "waiting")] {
-            for asker in slot[who].as_array().into_iter().flatten() {
-                let step = asker["step"].as_str().map(one_line).unwrap_or_default();
-                lines +=
-                    &format!("    {mark} {}{step} since {}\n", text(&asker["run"]), text(&asker["since"]));
-            }
-        }
-        lines
-    });
-    section("Slots", slots.collect());
-    let rates = list("rates");
-    let rates = rates
+    section("Slots", limits.slots.iter().map(slot).collect());
+    let rates = limits
+        .rates
         .iter()
-        .map(|rate| format!("  {}: full again at {}\n", text(&rate["key"]), text(&rate["whole_at"])));
+        .map(|rate| format!("  {}: full again at {}\n", one_line(&rate.key), rate.full_at));
     section("Rates", rates.collect());
-    let keys = list("keys");
-    let keys = keys.iter().map(|key| match key["state"].as_str() {
-        Some("pending") => {
-            format!("  {}: {}{} is working on it\n", text(&key["key"]), text(&key["run"]), text(&key["step"]))
-        }
-        _ => {
-            let until = key["until"].as_str().map(|until| format!(" until {until}")).unwrap_or_default();
-            format!("  {}: done{until}\n", text(&key["key"]))
+    let keys = limits.keys.iter().map(|key| {
+        let name = one_line(&key.key);
+        match (&key.run_id, &key.until) {
+            (Some(run), _) => {
+                format!("  {name}: run {run}{} is working on it\n", step(key.step.as_deref()))
+            }
+            (None, Some(until)) => format!("  {name}: done, used until {until}\n"),
+            (None, None) => format!("  {name}: done\n"),
         }
     });
     section("Keys", keys.collect());
-    let budgets = list("budgets");
-    let budgets = budgets.iter().map(|budget| {
-        let spent = &budget["spent"];
-        format!(
-            "  {}: {} tokens, {} usd, {} calls, {} seconds\n",
-            text(&budget["key"]),
-            spent["tokens"],
-            spent["usd"],
-            spent["calls"],
-            spent["seconds"]
-        )
-    });
-    section("Budgets", budgets.collect());
-    let subscriptions = list("subscriptions");
-    let subscriptions = subscriptions.iter().map(|subscription| {
-        format!(
-            "  {}: {}{}\n",
-            text(&subscription["name"]),
-            text(&subscription["run"]),
-            text(&subscription["step"])
-        )
+    let subscriptions = limits.subscriptions.iter().map(|subscription| {
+        let step = step(subscription.step.as_deref());
+        format!("  {}: run {}{step}\n", one_line(&subscription.name), subscription.run_id)
     });
     section("Subscriptions", subscriptions.collect());
-    let firings = list("firings");
-    let firings = firings.iter().map(|firing| {
-        let next = firing["next"].as_str().map(|next| format!(", next {next}")).unwrap_or_default();
-        format!("  {}: last due {}{next}\n", text(&firing["trigger"]), text(&firing["last"]))
-    });
-    section("Triggers", firings.collect());
-    if page.is_empty() { "no limit is in use\n".to_owned() } else { page }
+    if page.is_empty() { "no limits are in use\n".to_owned() } else { page }
+}
+
+fn slot(slot: &Slot) -> String {
+    let limit = slot.limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+    let mut lines = format!("  {}: {}{limit} in use\n", one_line(&slot.key), slot.holders.len());
+    for holder in &slot.holders {
+        let since = holder.since.as_ref().map(|since| format!(" since {since}")).unwrap_or_default();
+        lines += &format!("    + {}{}{since}\n", holder.run_id, step(holder.step.as_deref()));
+    }
+    for waiter in &slot.waiting {
+        lines += &format!("    ? {}{} since {}\n", waiter.run_id, step(waiter.step.as_deref()), waiter.since);
+    }
+    lines
+}
+
+fn step(step: Option<&str>) -> String {
+    step.map(|step| format!(" {}", one_line(step))).unwrap_or_default()
 }

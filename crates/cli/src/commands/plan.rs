@@ -1,32 +1,64 @@
 //! `windlass plan`: what a run would do, in which order and within which limits.
 
-use crate::answer::{Answer, Status};
+use super::pure;
+use crate::answer::{Answer, Exit, Refused};
 use crate::args;
+use crate::files::{self, Companions};
 use crate::load::{self, Opened, Refusal};
 use crate::show::fields::Fields;
-use crate::show::words::{one_line, shorten};
+use crate::show::words::{count, one_line, shorten};
 use crate::show::{Screen, Screens, diagnostics};
 use indexmap::IndexMap;
 use serde_json::Value as Json;
+use windlass_api::Code;
+use windlass_api::operations::PlanWorkflow;
+use windlass_api::types::{Origin, Plan as Reply};
+use windlass_dialects::Dialect;
 use windlass_ir::expr::Namespace;
-use windlass_ir::plan::{Batch, Given, InputOutline, Origin, Outline, Parameters, StepOutline};
+use windlass_ir::plan::{Batch, Given, InputOutline, ItemsOutline, Outline, Parameters, StepOutline};
 use windlass_ir::workflow::RunInput;
-use windlass_ir::{Code, Diagnostic, Duration, Plan, Value};
+use windlass_ir::{Diagnostic, Duration, Plan, Value};
 
-pub fn run(args: args::PlanCommand, screens: &Screens) -> Answer {
-    let json = args.json;
-    let given = |_: &Plan, params: Vec<(String, String)>| {
-        params.into_iter().map(|(name, text)| (name, Given::Text(text))).collect()
+pub fn run(args: args::PlanCommand, screens: &Screens) -> Result<Answer, Refused> {
+    let asked = load::ask(&args.what.file, &args.what.reading, true)?;
+    let inputs = args.what.input_file.as_deref().map(load::value).transpose();
+    let inputs = inputs.map_err(|refusal| Refused::from(refusal).instead_of_workflow(Code::BadParameter))?;
+    let request = PlanWorkflow {
+        of: asked.of.clone(),
+        inputs: inputs.and_then(|inputs| inputs.to_json()),
+        input_texts: args.what.params.into_iter().collect(),
     };
-    match prepare(args.what, given) {
-        Ok((opened, parameters)) if json => as_json(&opened, &parameters, &screens.stderr),
-        Ok((opened, parameters)) => as_text(&opened, &parameters, screens),
-        Err(refusal) if json => refusal.answer_with_json(&screens.stderr),
-        Err(refusal) => refusal.answer(&screens.stderr),
+    let mut plan = match pure(request) {
+        Ok(plan) => plan,
+        Err(refusal) => return Err(asked.refused(refusal)),
+    };
+    let findings = std::mem::take(&mut plan.diagnostics);
+    let (findings, overrides) = asked.sorted(&plan.outline.dialect, findings);
+    plan.diagnostics = findings;
+    if args.json {
+        return Ok(Answer::json(Exit::Done, &plan));
     }
+    let mut stderr = diagnostics::explained(&plan.diagnostics, &asked.sources, &screens.stderr);
+    if !stderr.is_empty() {
+        stderr.insert(0, '\n');
+    }
+    let page = Page {
+        plan: &plan,
+        steps: steps_word(&plan.outline.dialect),
+        screen: &screens.stdout,
+        overrides,
+        companions: files::companions(asked.file()),
+    };
+    Ok(Answer { stdout: page.render(), stderr, status: Exit::Done })
 }
 
-/// A workflow with the values it would start with.
+/// The word for the namespace of steps in a dialect.
+fn steps_word(dialect: &str) -> &'static str {
+    let dialect = Dialect::by_name(dialect).unwrap_or(Dialect::Swdl);
+    (dialect.words().namespace)(Namespace::Steps)
+}
+
+/// A workflow with its initial values.
 pub fn prepare(
     args: args::Plan,
     given: impl FnOnce(&Plan, Vec<(String, String)>) -> Vec<(String, Given)>,
@@ -54,8 +86,9 @@ pub fn prepare(
 }
 
 fn not_both() -> Refusal {
-    let message = "the input file holds no object, so a single value cannot be put into it with `-p`";
-    let finding = Diagnostic::error(Code::BadParameter, message).help("leave one of the two out");
+    let message = "the input file contains no object, so `-p` cannot set a single value in it";
+    let finding =
+        Diagnostic::error(windlass_ir::Code::BadParameter, message).help("leave one of the two out");
     Refusal { findings: vec![finding], ..Refusal::default() }
 }
 
@@ -67,43 +100,28 @@ fn entries(object: &Value) -> impl Iterator<Item = (String, Given)> {
     entries.into_iter().flatten().map(|(name, value)| (name.to_string(), Given::Value(value.clone())))
 }
 
-fn as_json(opened: &Opened, parameters: &Parameters, screen: &Screen) -> Answer {
-    let outline = opened.plan.outline(opened.words, parameters);
-    let mut json = match serde_json::to_value(&outline) {
-        Ok(json) => json,
-        Err(error) => return Answer::bug(&error),
-    };
-    json["diagnostics"] = diagnostics::to_json(&opened.findings, &opened.sources, None);
-    Answer { stderr: opened.note(screen), ..Answer::json(Status::Done, &json) }
-}
-
-fn as_text(opened: &Opened, parameters: &Parameters, screens: &Screens) -> Answer {
-    let outline = opened.plan.outline(opened.words, parameters);
-    let steps = (opened.words.namespace)(Namespace::Steps);
-    let page = Page { outline: &outline, steps, screen: &screens.stdout };
-    let mut stderr = diagnostics::render(&opened.findings, &opened.sources, None, &screens.stderr);
-    if !stderr.is_empty() {
-        stderr = format!("\n{stderr}{}", diagnostics::PAGES);
-    }
-    Answer { stdout: page.render(opened, parameters), stderr, status: Status::Done }
-}
-
-/// The plan as a page of text.
+/// The plan as text.
 struct Page<'a> {
-    outline: &'a Outline,
+    plan: &'a Reply,
     /// The word for the namespace of steps.
     steps: &'static str,
     screen: &'a Screen,
+    overrides: Option<String>,
+    companions: Companions,
 }
 
-/// Spaces before a batch, and what each level below adds.
+/// Spaces before a batch, and the indent of each level below it.
 const INDENT: usize = 2;
 
 impl Page<'_> {
-    fn render(&self, opened: &Opened, parameters: &Parameters) -> String {
-        let mut text = self.header(opened, parameters);
+    fn outline(&self) -> &Outline {
+        &self.plan.outline
+    }
+
+    fn render(&self) -> String {
+        let mut text = self.header();
         text.push_str("\nExecution plan:\n");
-        for (number, batch) in (1usize..).zip(self.outline.labelled_batches()) {
+        for (number, batch) in (1usize..).zip(self.outline().labelled_batches()) {
             text.push_str(&format!("\n{:INDENT$}{}\n", "", self.screen.bold(&heading(number, &batch))));
             let mut first = true;
             for id in &batch.steps {
@@ -117,31 +135,43 @@ impl Page<'_> {
         text + &self.footer()
     }
 
-    fn header(&self, opened: &Opened, parameters: &Parameters) -> String {
-        let header = &opened.plan.header;
+    fn header(&self) -> String {
+        let outline = self.outline();
+        let about = |key: &str| outline.workflow[key].as_str().map(one_line).unwrap_or_default();
+        let title = match about("version").as_str() {
+            "" => about("name"),
+            version => format!("{} v{version}", about("name")),
+        };
+        let tags = outline.workflow["tags"].as_array().into_iter().flatten().filter_map(Json::as_str);
         let mut fields = Fields::default();
-        fields.add("Workflow", one_line(&header.title()));
-        fields.add("About", header.description.as_deref().map(one_line).unwrap_or_default());
-        fields.add("Author", header.author.as_deref().map(one_line).unwrap_or_default());
-        fields.add("Tags", one_line(&header.tags.join(", ")));
-        fields.add("Digest", opened.plan.digest.short());
-        let given = parameters.values.iter().map(|(name, (value, origin))| {
-            let about = opened.plan.parameters.get(name).and_then(|declared| declared.description.as_deref());
-            let about = about.map(|about| format!("  {}", one_line(about))).unwrap_or_default();
-            parameter(name, value, *origin) + &about
-        });
-        let given: Vec<String> = given.collect();
+        fields.add("Workflow", title);
+        fields.add("About", about("description"));
+        fields.add("Author", about("author"));
+        fields.add("Tags", one_line(&tags.collect::<Vec<_>>().join(", ")));
+        fields.add("Digest", short(&outline.digest));
+        let given: Vec<String> =
+            self.plan.parameters_from.iter().map(|(name, from)| self.given(name, *from)).collect();
         fields.add_lines("Parameters", if given.is_empty() { vec!["none".to_owned()] } else { given });
-        fields.add("Overrides", opened.overrides.as_deref().unwrap_or_default());
-        fields.add("Documentation", opened.companions.documentation.as_deref().unwrap_or_default());
-        fields.add_lines("Override templates", opened.companions.override_templates.clone());
+        fields.add("Overrides", self.overrides.as_deref().unwrap_or_default());
+        fields.add("Documentation", self.companions.documentation.as_deref().unwrap_or_default());
+        fields.add_lines("Override templates", self.companions.override_templates.clone());
         fields.render(0, self.screen)
     }
 
+    fn given(&self, name: &str, origin: Origin) -> String {
+        let outline = self.outline();
+        let about = outline.parameters_schema["properties"][name]["description"].as_str();
+        let about = about.map(|about| format!("  {}", one_line(about))).unwrap_or_default();
+        parameter(name, &outline.parameters[name], origin) + &about
+    }
+
     fn step(&self, id: &str, remark: &str, indent: usize, text: &mut String) {
-        let Some(step) = self.outline.steps.get(id) else { return };
-        let name = one_line(&step.name);
-        text.push_str(&format!("{:indent$}[{}] {name}{remark}\n", "", self.screen.bold(&one_line(id))));
+        let Some(step) = self.outline().steps.get(id) else { return };
+        let name = match one_line(&step.name) {
+            name if name == *id => String::new(),
+            name => format!("  {name}"),
+        };
+        text.push_str(&format!("{:indent$}{}{name}{remark}\n", "", self.screen.bold(&one_line(id))));
         text.push_str(&self.fields(step).render(indent + INDENT, self.screen));
         let is_branch = step.labels.iter().any(|label| label == "branch");
         for (word, batches) in &step.bodies {
@@ -158,17 +188,25 @@ impl Page<'_> {
         const RUNS_MAX: usize = 200;
         let mut fields = Fields::default();
         let runs = shorten(&one_line(&step.runs), RUNS_MAX).into_owned();
-        match (&step.model, &step.gate) {
-            (Some(model), _) => fields.add("Agent", format!("{runs} ({model})")),
-            (None, Some(gate)) => gate_fields(&runs, gate, &mut fields),
-            (None, None) => fields.add("Runs", runs),
+        match (&step.model, &step.gate, &step.command) {
+            (Some(model), _, _) => fields.add("Agent", format!("{runs} ({model})")),
+            (None, Some(gate), _) => gate_fields(&runs, gate, &mut fields),
+            (None, None, Some(command)) => fields.add_lines("Runs", block(command)),
+            // The items and rounds below tell what runs.
+            (None, None, None) if step.items.is_some() => {}
+            (None, None, None) => fields.add("Runs", runs),
         }
+        fields.add("Items", step.items.as_ref().map(items).unwrap_or_default());
+        fields.add(
+            "Delay",
+            step.delay_seconds.map(|delay| format!("{} between rounds", duration(delay))).unwrap_or_default(),
+        );
         let only = |label: &str| step.labels.iter().any(|own| own == label);
         fields.add(
             "Only",
             match (only("undoes"), only("on_failure")) {
-                (true, _) => "to undo what was done, when the run fails",
-                (false, true) => "to take over when another one fails",
+                (true, _) => "to undo completed steps if the run fails",
+                (false, true) => "to take over if another step fails",
                 (false, false) => "",
             },
         );
@@ -178,12 +216,9 @@ impl Page<'_> {
         fields.add_lines("Outputs", outputs(&step.outputs));
         fields.add("Context", context(step));
         fields.add("Timeout", step.timeout_seconds.map(duration).unwrap_or_default());
-        fields.add(
-            "Attempts",
-            if step.attempts_max > 1 { format!("up to {}", step.attempts_max) } else { String::new() },
-        );
+        fields.add("Attempts", if step.attempts_max > 1 { attempts(step) } else { String::new() });
         fields.add("On failure", on_failure(&step.on_failure));
-        fields.add_lines("To undo it", step.compensate.iter().map(|line| one_line(line)));
+        fields.add_lines("Compensation", step.compensate.iter().map(|line| one_line(line)));
         fields.add_lines("Afterwards", step.finally.iter().map(|line| one_line(line)));
         fields
     }
@@ -201,18 +236,79 @@ impl Page<'_> {
     }
 
     fn footer(&self) -> String {
-        let estimate = &self.outline.estimate;
-        let work = format!("{} of work ({})", duration(estimate.agents_seconds), estimate.basis);
-        let time = match estimate.gates_seconds {
-            0.0 => work,
-            gates => format!("{work}, plus up to {} at gates", duration(gates)),
-        };
+        let outline = self.outline();
+        let estimate = &outline.estimate;
         let mut fields = Fields::default();
-        fields.add("Estimated time", time);
-        fields
-            .add("Estimated cost", "no estimate of tokens or money is made: there is no history of runs yet");
+        // A run that may take less than the sum of its steps makes the sum meaningless.
+        let is_shorter = outline.timeout_seconds.is_some_and(|limit| limit < estimate.agents_seconds);
+        if estimate.agents_seconds > 0.0 && !is_shorter {
+            fields.add(
+                "Time limits",
+                format!("{} in sum ({})", duration(estimate.agents_seconds), estimate.basis),
+            );
+        }
+        if estimate.gates_seconds > 0.0 {
+            fields.add("At gates", format!("at most {}", duration(estimate.gates_seconds)));
+        }
+        fields.add(
+            "Timeout",
+            outline
+                .timeout_seconds
+                .map(|limit| format!("{} for the run", duration(limit)))
+                .unwrap_or_default(),
+        );
+        fields.add_lines("At once", self.at_once());
         fields.render(0, self.screen)
     }
+
+    /// The limits on what runs at a time, and where to change them.
+    fn at_once(&self) -> Vec<String> {
+        let limits = &self.outline().at_once;
+        let agents = self.outline().steps.values().filter(|step| step.model.is_some()).count();
+        let steps = steps_word(&self.outline().dialect);
+        let lines = [
+            limits.steps.map(|limit| format!("{limit} {steps} of a run")),
+            limits
+                .agents
+                .filter(|_| agents > 0)
+                .map(|limit| format!("{limit} agent {steps} of a run (config.concurrency.agents)")),
+            limits.runs.map(|limit| format!("{limit} runs of this workflow")),
+        ];
+        lines.into_iter().flatten().collect()
+    }
+}
+
+/// The lines of a command, as they are written.
+fn block(command: &str) -> Vec<String> {
+    const LINES_MAX: usize = 20;
+    const LINE_MAX: usize = 200;
+    let lines: Vec<&str> = command.lines().collect();
+    let shown =
+        lines.iter().take(LINES_MAX).map(|line| shorten(&line.replace('\t', "    "), LINE_MAX).into_owned());
+    let left = lines.len().saturating_sub(LINES_MAX);
+    let more = (left > 0).then(|| format!("... and {} more", count(left, "line")));
+    shown.chain(more).collect()
+}
+
+/// `4, one for each of os × channel, 2 at once`.
+fn items(items: &ItemsOutline) -> String {
+    const OF_MAX: usize = 100;
+    let of = shorten(&one_line(&items.of), OF_MAX).into_owned();
+    let each = match items.count {
+        Some(count) => format!("{count}, one for each of {of}"),
+        None => format!("one for each of {of}"),
+    };
+    match items.at_once {
+        Some(1) => format!("{each}, one after the other"),
+        Some(at_once) => format!("{each}, {at_once} at once"),
+        None => each,
+    }
+}
+
+fn attempts(step: &StepOutline) -> String {
+    let first = step.retry["initial_interval"].as_str().filter(|delay| *delay != "0ms" && *delay != "0s");
+    let delay = first.map(|delay| format!(", the first retry after {delay}")).unwrap_or_default();
+    format!("up to {}{delay}", step.attempts_max)
 }
 
 fn heading(number: usize, batch: &Batch) -> String {
@@ -223,27 +319,27 @@ fn heading(number: usize, batch: &Batch) -> String {
     format!("Batch {number} ({})", words.join(", "))
 }
 
-/// What leads the steps of a scope in.
+/// The heading of the steps in a scope.
 fn body_heading(word: &str, is_branch: bool) -> String {
     match word {
-        "compensate" => "To undo it".to_owned(),
-        "finally" => "In any case afterwards".to_owned(),
+        "compensate" => "Compensation".to_owned(),
+        "finally" => "Finally".to_owned(),
         "then" | "else" if is_branch => word.to_owned(),
         "default" if is_branch => "otherwise".to_owned(),
         case if is_branch => format!("case {case}"),
         branch if branch.starts_with("branch ") => format!("B{}", &branch[1..]),
-        "branches" => "Side by side".to_owned(),
+        "branches" => "In parallel".to_owned(),
         "item" => "For each item".to_owned(),
         "round" => "Each round".to_owned(),
         _ => "Inside".to_owned(),
     }
 }
 
-fn parameter(name: &str, value: &Value, origin: Origin) -> String {
+fn parameter(name: &str, value: &Json, origin: Origin) -> String {
     const VALUE_MAX: usize = 80;
     let shown = match value {
-        Value::Text(text) if !text.is_empty() && one_line(text) == **text => text.to_string(),
-        other => other.to_json_text().unwrap_or_default(),
+        Json::String(text) if !text.is_empty() && one_line(text) == *text => text.clone(),
+        other => other.to_string(),
     };
     let shown = shorten(&shown, VALUE_MAX);
     match origin {
@@ -283,7 +379,7 @@ fn context(step: &StepOutline) -> String {
     }
 }
 
-/// Stopping the run is what anyone expects and needs no line.
+/// Stopping the run is the default and needs no line.
 fn on_failure(policy: &Json) -> String {
     match policy {
         Json::String(word) if word != "halt" => word.clone(),
@@ -294,7 +390,7 @@ fn on_failure(policy: &Json) -> String {
     }
 }
 
-/// `research.summary` for `stages.research.outputs.summary`; nothing when the source is more than such a path.
+/// `research.summary` for `stages.research.outputs.summary`; none if the source is more than such a path.
 fn output_of(source: &str, steps: &str) -> Option<String> {
     let path = source.strip_prefix(steps)?.strip_prefix('.')?;
     let (step, output) = path.split_once(".outputs.")?;
@@ -303,8 +399,15 @@ fn output_of(source: &str, steps: &str) -> Option<String> {
     (is_path(output) && is_path(step) && !step.contains(['.', '['])).then(|| format!("{step}.{output}"))
 }
 
+/// The beginning of a digest, which is enough to distinguish plans.
+fn short(digest: &str) -> &str {
+    const LENGTH: usize = 12;
+    let hex = digest.rsplit(':').next().unwrap_or(digest);
+    hex.get(..LENGTH).unwrap_or(hex)
+}
+
 fn duration(seconds: f64) -> String {
-    // The cast saturates; a longer time than that is none of this world.
+    // The cast saturates, far beyond any realistic duration.
     Duration((seconds * 1e6).round() as u64).to_string()
 }
 
@@ -313,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_output_of_a_step_is_named_shortly() {
+    fn outputs_of_steps_have_short_names() {
         let check = |source: &str, expected: Option<&str>| {
             assert_eq!(output_of(source, "stages").as_deref(), expected);
         };
@@ -329,13 +432,13 @@ mod tests {
     #[test]
     fn parameters_show_where_they_come_from() {
         let check =
-            |value: Value, origin, expected: &str| assert_eq!(parameter("p", &value, origin), expected);
-        check(Value::text("main"), Origin::Given, "p=main");
-        check(Value::text("main"), Origin::Default, "p=main (default)");
-        check(Value::text(""), Origin::Given, "p=\"\"");
-        check(Value::text("a\nb"), Origin::Given, "p=\"a\\nb\"");
-        check(Value::list([Value::Int(1)]), Origin::Given, "p=[1]");
-        check(Value::Null, Origin::Absent, "p (not given)");
-        check(Value::text("x".repeat(99)), Origin::Given, &format!("p={}...", "x".repeat(77)));
+            |value: Json, origin, expected: &str| assert_eq!(parameter("p", &value, origin), expected);
+        check(Json::from("main"), Origin::Given, "p=main");
+        check(Json::from("main"), Origin::Default, "p=main (default)");
+        check(Json::from(""), Origin::Given, "p=\"\"");
+        check(Json::from("a\nb"), Origin::Given, "p=\"a\\nb\"");
+        check(Json::from([Json::from(1)]), Origin::Given, "p=[1]");
+        check(Json::Null, Origin::Absent, "p (not given)");
+        check(Json::from("x".repeat(99)), Origin::Given, &format!("p={}...", "x".repeat(77)));
     }
 }

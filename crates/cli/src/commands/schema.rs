@@ -1,20 +1,13 @@
-//! `windlass schema`: what a kind of file looks like, for editors.
+//! `windlass schema`: the JSON Schema of a kind of file, for editors.
 
-use crate::answer::{Answer, Status};
-use crate::args::{self, Language};
-use windlass_dialects::keys;
+use super::pure;
+use crate::answer::{Answer, Exit, Refused};
+use crate::args;
+use clap::ValueEnum;
+use windlass_api::operations::GetSchema;
 
-pub fn run(args: &args::Schema) -> Answer {
-    Answer::json(Status::Done, &keys::schema(table(args.language), args.strict))
-}
-
-fn table(language: Language) -> &'static keys::Language {
-    match language {
-        Language::Swdl => &keys::SWDL,
-        Language::Speckit => &keys::SPECKIT,
-        Language::Dagnats => &keys::DAGNATS,
-        Language::Dcc => &keys::DCC,
-        Language::Schedules => &keys::SCHEDULES,
-        Language::Cases => &keys::CASES,
-    }
+pub fn run(args: &args::Schema) -> Result<Answer, Refused> {
+    let kind = args.language.to_possible_value().map(|value| value.get_name().to_owned());
+    let schema = pure(GetSchema { kind: kind.unwrap_or_default(), strict: args.strict })?;
+    Ok(Answer::json(Exit::Done, &schema))
 }

@@ -1,129 +1,160 @@
-//! `windlass serve`, `windlass resume --all` and the process behind `windlass run --detach`: drives every run of a folder.
+//! `windlass serve`, `windlass resume --all` and the process behind `windlass run --detach`: executes every run of a folder.
 
 use super::run::surroundings;
 use super::signals::Signals;
-use super::{refused, remark_on_orphans};
-use crate::answer::{self, Answer, Status};
-use crate::show::Screen;
+use super::{cannot_start, executing, remark_on_orphans, wait};
+use crate::answer::{self, Answer, Exit, Refused};
+use crate::show::cells::{Cells, Tone};
+use crate::show::marks::State;
+use crate::show::words::{count, one_line};
+use crate::show::{Screen, progress, times};
 use crate::{args, data};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
-use windlass_dialects::DIALECTS;
-use windlass_ir::RunStatus;
+use windlass_api::report::{Report, summary};
+use windlass_api::types::RunSummary;
+use windlass_api::{Door, Listener, Refusal, Remark};
 use windlass_runtime::{
-    Clock, Config, Door, Durability, Engine, Error, Host, Listener, Query, Recover, Triggers,
+    Activity, Clock, Config, Durability, Engine, Error, Host, Query, Recover, RunId, Triggers,
 };
 
-/// How long an owner that has nothing to do waits for the first who wants something of it.
+/// How long an owner with nothing to do waits for its first client.
 const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
 
-pub fn run(args: args::Serve, screen: &Screen) -> Answer {
+pub fn run(args: args::Serve, screen: &Screen) -> Result<Answer, Refused> {
     let folder = data::folder(&args.data, None);
     let how = How {
         until_idle: args.until_idle,
         for_guests: true,
+        awaits_guest: args.asked_only,
         serves_all: !args.asked_only,
         timers: true,
         schedules: args.schedules,
+        json: args.json,
     };
-    drive(&folder, args.script.as_deref(), how, screen)
+    execute(&folder, args.mock.as_deref(), how, screen)
 }
 
 /// `windlass resume --all`.
-pub fn resume_all(args: &args::Resume, screen: &Screen) -> Answer {
-    let folder = data::folder(&args.data, None);
+pub fn resume_all(args: &args::Resume, screen: &Screen) -> Result<Answer, Refused> {
+    let folder = match args.schedules.is_empty() {
+        true => data::existing(&args.data)?,
+        false => data::folder(&args.data, None),
+    };
     let how = How {
         until_idle: true,
         for_guests: false,
+        awaits_guest: false,
         serves_all: true,
         timers: false,
         schedules: args.schedules.clone(),
+        json: args.driving.json.is_some(),
     };
-    drive(&folder, args.driving.script.as_deref(), how, screen)
+    execute(&folder, args.driving.mock.as_deref(), how, screen)
 }
 
 struct How {
     until_idle: bool,
-    /// Somebody is expected to come.
+    /// Accept clients.
     for_guests: bool,
+    /// The process that started this one is about to connect.
+    awaits_guest: bool,
     /// Execute every unfinished run, not only those that clients ask for.
     serves_all: bool,
-    /// Stay while a run waits for time.
+    /// Keep running while a run waits for time.
     timers: bool,
     schedules: Vec<PathBuf>,
+    /// Print notices as JSON.
+    json: bool,
 }
 
-fn drive(folder: &Path, script: Option<&Path>, how: How, screen: &Screen) -> Answer {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let stderr = format!("error: cannot start: {error}\n");
-            return Answer { stderr, ..Answer::new(Status::Refused) };
-        }
-    };
-    let answer = runtime.block_on(drive_all(folder, script, how, screen));
-    // Whatever is still at work is ended with the runtime; the journal knows where to go on.
+fn execute(folder: &Path, mock: Option<&Path>, how: How, screen: &Screen) -> Result<Answer, Refused> {
+    let runtime = executing()?;
+    let answer = runtime.block_on(execute_all(folder, mock, how, screen));
+    // Running jobs end with the runtime; the journal records where to continue.
     drop(runtime);
-    match answer {
-        Ok(answer) => answer,
-        Err(error) => refused(&error),
+    answer
+}
+
+/// Prints a notice as text or JSON.
+fn notice(json: bool) -> Remark {
+    match json {
+        false => answer::remark,
+        true => |text| {
+            answer::line(&json!({"type": "notice", "message": text}).to_string());
+        },
     }
 }
 
-async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Screen) -> Result<Answer, Error> {
+async fn execute_all(
+    folder: &Path,
+    mock: Option<&Path>,
+    how: How,
+    screen: &Screen,
+) -> Result<Answer, Refused> {
     let failed = |cause: String| Error::Folder { folder: folder.to_owned(), cause };
-    let mut signals = Signals::new().map_err(|error| failed(error.to_string()))?;
+    let notice = notice(how.json);
+    // A file that cannot be served is refused before anything begins.
+    let entries = crate::triggers::scheduled(&how.schedules, screen)?;
+    let mut signals = Signals::new().map_err(|error| cannot_start(&error))?;
     let opened = tokio::select! {
-        opened = Door::open(folder, Durability::Disk, DIALECTS, answer::remark) => opened?,
-        _ = signals.next() => return Ok(Answer::new(Status::Stopped)),
+        opened = Door::open(folder, Durability::Disk, notice) => opened?,
+        _ = signals.next() => return Ok(Answer::new(Exit::Stopped)),
     };
     let engine = match opened {
         Door::Owner(engine) => engine,
-        Door::Client(_) => return Err(Error::Owned(folder.to_owned())),
+        Door::Client(_) => return Err(Error::Owned(folder.to_owned()).into()),
     };
     remark_on_orphans();
-    let mut from = match surroundings(script, false, false) {
-        Ok(from) => from,
-        Err(refusal) => return Err(failed(refusal.findings[0].message.clone())),
-    };
+    let mut from = surroundings(mock, false, false)?;
     from.config = data::config(None, folder);
     engine.read_with(Arc::new(crate::load::Files));
-    let mut listening = listen(&engine)?;
+    let mut listening = listen(&engine, notice)?;
+    let log = ServeLog { engine: engine.clone(), json: how.json, screen: *screen };
+    let logging = how.for_guests.then(|| tokio::spawn(log.clone().follow(engine.observe())));
     let stop_listening = listening.abort_handle();
     let before = if how.for_guests { Vec::new() } else { unfinished(&engine)? };
     if how.serves_all {
-        let config = from.config.as_deref().map(Config::read).transpose()?;
-        // To resume all runs is what `resume --all` asks for, whatever the file says.
+        let config = from.config.as_deref().map(Config::read).transpose().map_err(Error::from)?;
+        // `resume --all` resumes all runs regardless of the configuration.
         let recover = config.filter(|_| how.for_guests).map(|config| config.runs.recover).unwrap_or_default();
         tokio::select! {
-            served = serve_all(&engine, from.host()?, recover) => served?,
+            served = serve_all(&engine, from.host()?, recover, notice) => served?,
             _ = signals.next() => {
                 stop(&engine, &mut signals).await;
-                return Ok(Answer::new(Status::Stopped));
+                return Ok(Answer::new(Exit::Stopped));
             }
         }
     }
-    let (entries, findings) = crate::triggers::scheduled(&how.schedules, screen);
-    if !findings.is_empty() {
-        answer::remark(findings.trim_end());
+    if !entries.report.is_empty() {
+        notice(entries.report.trim_end());
     }
-    let (triggers, parked) = Triggers::load(&engine, entries, Clock::Real.now()).await;
+    for (trigger, kind) in &entries.cannot_fire {
+        notice(&format!(
+            "warning: trigger {trigger} does not fire: this version cannot serve {kind} triggers"
+        ));
+    }
+    let disabled = entries.disabled;
+    let (triggers, parked) = Triggers::load(&engine, entries.ready, Clock::Real.now()).await;
     for parked in parked {
-        answer::remark(&format!("trigger {} does not fire: {}", parked.trigger, parked.why));
+        notice(&format!("trigger {} does not fire: {}", parked.trigger, parked.why));
+    }
+    if how.for_guests {
+        log.begin(folder, &triggers, disabled);
     }
     let firing = tokio::spawn(triggers.run());
     let idle = async {
-        if how.for_guests && !engine.is_driving().await {
-            // Whoever started this process is about to come.
+        if how.awaits_guest && !engine.is_executing().await {
             let _ = tokio::time::timeout(FIRST_GUEST, engine.asked()).await;
         }
         engine.idle(how.timers).await;
         firing.abort();
         stop_listening.abort();
-        // Whoever came at the last moment is served.
+        // Serve a client that connected at the last moment.
         engine.idle(how.timers).await;
     };
     if how.until_idle {
@@ -131,37 +162,171 @@ async fn drive_all(folder: &Path, script: Option<&Path>, how: How, screen: &Scre
             () = idle => {}
             _ = signals.next() => {
                 stop(&engine, &mut signals).await;
-                return Ok(Answer::new(Status::Stopped));
+                log.end(logging).await;
+                return Ok(Answer::new(Exit::Stopped));
             }
-            error = engine.broken() => return Err(error),
-            cause = ended(&mut listening) => return Err(failed(cause)),
+            error = engine.broken() => return Err(error.into()),
+            cause = ended(&mut listening) => return Err(failed(cause).into()),
         }
     } else {
         tokio::select! {
             _ = signals.next() => {}
-            error = engine.broken() => return Err(error),
-            cause = ended(&mut listening) => return Err(failed(cause)),
+            error = engine.broken() => return Err(error.into()),
+            cause = ended(&mut listening) => return Err(failed(cause).into()),
         }
         firing.abort();
         stop_listening.abort();
         stop(&engine, &mut signals).await;
-        return Ok(Answer::new(Status::Done));
+        log.end(logging).await;
+        return Ok(Answer::new(Exit::Done));
     }
-    Ok(if how.for_guests { Answer::new(Status::Done) } else { told(&engine, &before) })
+    log.end(logging).await;
+    Ok(if how.for_guests { Answer::new(Exit::Done) } else { resumed(&engine, &before, how.json) })
 }
 
-/// Executes every run, or leaves alone those that it finds unfinished.
-async fn serve_all(engine: &Arc<Engine>, host: Host, recover: Recover) -> Result<(), Error> {
+/// What a serving process says about its work: one line or one object each.
+#[derive(Clone)]
+struct ServeLog {
+    engine: Arc<Engine>,
+    json: bool,
+    screen: Screen,
+}
+
+impl ServeLog {
+    /// The folder, the triggers and the next firing.
+    fn begin(&self, folder: &Path, triggers: &Triggers, disabled: usize) {
+        let now = Clock::Real.now();
+        let next = triggers.next(now);
+        if self.json {
+            let next = next.map(|(trigger, at)| json!({"trigger": trigger, "at": at.to_string()}));
+            let line =
+                json!({"type": "listening", "folder": folder, "triggers": triggers.len(), "next": next});
+            answer::line(&line.to_string());
+            return;
+        }
+        let off = if disabled > 0 { format!(" ({disabled} disabled)") } else { String::new() };
+        let next =
+            next.map(|(trigger, at)| format!(", next {} at {}", one_line(&trigger), times::clock(at, now)));
+        let triggers = match triggers.len() {
+            0 => "no triggers".to_owned(),
+            some => count(some, "trigger"),
+        };
+        let next = next.unwrap_or_default();
+        answer::remark(&format!("serving {}: {triggers}{off}{next}", folder.display()));
+    }
+
+    /// Tells what happens until the process ends. Returns how many runs ended.
+    async fn follow(self, mut activity: tokio::sync::mpsc::Receiver<Activity>) -> usize {
+        let mut ended = 0;
+        while let Some(activity) = activity.recv().await {
+            if let Activity::Ended { .. } = activity {
+                ended += 1;
+            }
+            let log = self.clone();
+            // Reading the row of a run may wait for the disk.
+            let told = tokio::task::spawn_blocking(move || log.tell(&activity));
+            let _ = told.await;
+        }
+        ended
+    }
+
+    fn tell(&self, activity: &Activity) {
+        match self.json {
+            true => drop(answer::line(&self.object(activity).to_string())),
+            false => answer::remark(&self.line(activity)),
+        }
+    }
+
+    fn object(&self, activity: &Activity) -> serde_json::Value {
+        match activity {
+            Activity::Fired(firing) => {
+                let (run, reason) = match &firing.came {
+                    Ok(run) => (Some(run), None),
+                    Err(why) => (None, Some(why)),
+                };
+                json!({
+                    "type": "fired",
+                    "trigger": firing.trigger,
+                    "due_at": firing.due.to_string(),
+                    "fired_at": firing.decided_at.to_string(),
+                    "outcome": if run.is_some() { "started" } else { "skipped" },
+                    "reason": reason,
+                    "run_id": run,
+                })
+            }
+            Activity::Started { run, workflow } => {
+                json!({"type": "started", "run_id": run, "workflow": workflow})
+            }
+            Activity::Reopened(run) => json!({"type": "reopened", "run_id": run}),
+            Activity::Ended { run, status } => {
+                let run_id = run.to_string();
+                let headline = self.summary(run).map(|run| run.headline);
+                json!({"type": "ended", "run_id": run_id, "status": status, "headline": headline})
+            }
+        }
+    }
+
+    fn line(&self, activity: &Activity) -> String {
+        let now = Clock::Real.now();
+        let (state, text) = match activity {
+            Activity::Fired(firing) => match &firing.came {
+                Ok(run) => {
+                    (State::Pending, format!("trigger {} fires: run {run}", one_line(&firing.trigger)))
+                }
+                Err(why) => {
+                    let trigger = one_line(&firing.trigger);
+                    (State::Skipped, format!("trigger {trigger} starts no run: {}", one_line(why)))
+                }
+            },
+            Activity::Started { run, workflow } => {
+                (State::Running, format!("run {run} of {} started", one_line(workflow)))
+            }
+            Activity::Reopened(run) => (State::Running, format!("run {run} continues")),
+            Activity::Ended { run, status } => {
+                let summary = self.summary(run);
+                let headline = summary.as_ref().map_or(status.word(), |run| run.headline.as_str());
+                let took = summary.as_ref().and_then(|run| run.duration_seconds);
+                let took = took.map(|took| format!("; took {}", times::seconds(took))).unwrap_or_default();
+                let sentence = progress::sentence(run.as_str(), *status, headline);
+                (State::of_run(*status, &[]), format!("{sentence}{took}"))
+            }
+        };
+        let line = Cells::default().with(Tone::Dim, &times::clock(now, now)).with(Tone::Plain, " ");
+        let line = line.with(state.tone(), state.symbol(&self.screen));
+        line.with(Tone::Plain, &format!(" {text}")).render(self.screen.color)
+    }
+
+    fn summary(&self, run: &RunId) -> Option<RunSummary> {
+        let query = Query { prefix: run.to_string(), limit: 1, ..Query::default() };
+        let rows = self.engine.runs(&query).ok()?;
+        rows.iter().find(|row| row.run == *run).map(summary)
+    }
+
+    /// Tells what is left to tell, and what was done.
+    async fn end(self, logging: Option<JoinHandle<usize>>) {
+        let Some(logging) = logging else { return };
+        // The observer ends with its only sender.
+        drop(self.engine.observe());
+        let ended = logging.await.unwrap_or_default();
+        match self.json {
+            true => drop(answer::line(&json!({"type": "stopped", "runs_ended": ended}).to_string())),
+            false => answer::remark(&format!("stopped serving; {} ended meanwhile", count(ended, "run"))),
+        }
+    }
+}
+
+/// Executes every run, or marks unfinished runs as interrupted.
+async fn serve_all(engine: &Arc<Engine>, host: Host, recover: Recover, notice: Remark) -> Result<(), Error> {
     match recover {
         Recover::Resume => {
             for (run, error) in engine.serve_all(host).await? {
-                answer::remark(&format!("run {run} is left alone: {error}"));
+                notice(&format!("run {run} is not executed: {error}"));
             }
         }
         Recover::Interrupt => match engine.serve_new(host).await? {
             0 => {}
-            1 => answer::remark("1 unfinished run is interrupted; `windlass resume last` continues it"),
-            count => answer::remark(&format!(
+            1 => notice("1 unfinished run is interrupted; `windlass runs --status interrupted` names it"),
+            count => notice(&format!(
                 "{count} unfinished runs are interrupted; `windlass resume RUN` continues one of them"
             )),
         },
@@ -170,13 +335,13 @@ async fn serve_all(engine: &Arc<Engine>, host: Host, recover: Recover) -> Result
 }
 
 /// Listens for clients of a folder that this process owns.
-pub(super) fn listen(engine: &Arc<Engine>) -> Result<JoinHandle<Infallible>, Error> {
+pub(super) fn listen(engine: &Arc<Engine>, notice: Remark) -> Result<JoinHandle<Infallible>, Refusal> {
     raise_file_limit();
     let listener = Listener::bind(engine.clone())?;
-    Ok(tokio::spawn(listener.serve(answer::remark)))
+    Ok(tokio::spawn(listener.serve(notice)))
 }
 
-/// Waits until the listener ends by itself, which it does not.
+/// Waits until the listener ends, which happens only if it crashes.
 async fn ended(listening: &mut JoinHandle<Infallible>) -> String {
     match listening.await {
         Err(error) if error.is_cancelled() => std::future::pending().await,
@@ -184,47 +349,53 @@ async fn ended(listening: &mut JoinHandle<Infallible>) -> String {
     }
 }
 
-/// So many files an owner may have open. Steps inherit the limit, and some programs close every number below it.
+/// The most files an owner may open. Steps inherit the limit, and some programs close every descriptor below it.
 const FILES_MAX: u64 = 65_536;
 
-/// The usual limit of 1,024 is used up by a few hundred jobs at once.
+/// A few hundred concurrent jobs use up the usual limit of 1,024.
 fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(FILES_MAX, |most| most.min(FILES_MAX));
     if limit.current.is_some_and(|current| current < wanted) {
-        // With the lower limit the owner works too, only for fewer jobs at once.
+        // With the lower limit the owner still works, but for fewer concurrent jobs.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
     }
 }
 
-/// Ends what is at work, unless somebody cannot wait for that.
+/// Stops the running jobs, unless the user asks to end at once.
 async fn stop(engine: &Engine, signals: &mut Signals) {
     tokio::select! { () = engine.stop() => {}, () = signals.at_once() => {} }
 }
 
-fn unfinished(engine: &Engine) -> Result<Vec<windlass_runtime::RunId>, Error> {
+fn unfinished(engine: &Engine) -> Result<Vec<RunId>, Error> {
     let rows = engine.runs(&Query { unfinished_only: true, ..Query::default() })?;
     Ok(rows.into_iter().filter(|row| row.row.ended_at.is_none()).map(|row| row.run).collect())
 }
 
-/// How those stand that were not finished.
-fn told(engine: &Arc<Engine>, runs: &[windlass_runtime::RunId]) -> Answer {
-    let mut answer = Answer::new(Status::Done);
+/// The resumed runs, and the worst of their results.
+fn resumed(engine: &Arc<Engine>, runs: &[RunId], json: bool) -> Answer {
+    let mut answer = Answer::new(Exit::Done);
     for run in runs {
-        let status = match engine.status(run) {
-            Ok(status) => status,
-            // A run whose journal contradicts its plan is parked.
-            Err(error) if error.code() == "contradictory_journal" => RunStatus::Interrupted,
-            Err(_) => continue,
+        let exit = match engine.view(run) {
+            Ok(view) => {
+                let shown = Report::of(engine, run, &view).run();
+                match json {
+                    true => answer.stdout += &(serde_json::to_string(&shown).unwrap_or_default() + "\n"),
+                    false => answer.stderr += &wait::line(&shown),
+                }
+                shown.status.into()
+            }
+            // Windlass does not execute a damaged run, and the command fails.
+            Err(error) => {
+                let refusal = Refusal::from(error);
+                match json {
+                    true => answer.stdout += &format!("{}\n", json!({"type": "refused", "error": refusal})),
+                    false => answer.stderr += &format!("run {run} is not executed: {refusal}\n"),
+                }
+                refusal.code.exit()
+            }
         };
-        answer.stderr += &format!("{run}: {status}\n");
-        let status = match status.into() {
-            Status::Stopped => Status::Waiting,
-            status => status,
-        };
-        if status == Status::Failed || answer.status == Status::Done {
-            answer.status = status;
-        }
+        answer.status = Exit::worst([answer.status, exit]);
     }
     answer
 }

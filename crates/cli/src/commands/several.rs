@@ -1,41 +1,57 @@
-//! Which runs a command acts on: the one that was named, or all that a filter means, once somebody has agreed to that.
+//! Acts on every run that a filter selects, after the user has confirmed.
 
-use crate::answer::{Answer, Status};
-use crate::args::{Filter, Several};
-use crate::show::words::{clean, count};
+use super::call;
+use crate::answer::Refused;
+use crate::args::Several;
+use crate::show::words::count;
 use std::io::{BufRead, IsTerminal, Write};
-use windlass_runtime::{Engine, Error, RunRow};
+use std::path::Path;
+use windlass_api::operations::{ListRuns, RunFilter};
+use windlass_api::types::RunSummary;
+use windlass_api::{Code, Refusal};
 
-/// All runs that a filter means and that `fits` takes, the last started first.
-pub fn meant(engine: &Engine, filter: &Filter, fits: impl Fn(&RunRow) -> bool) -> Result<Vec<RunRow>, Error> {
-    Ok(engine.runs(&filter.query(usize::MAX))?.into_iter().filter(fits).collect())
+/// Every run that the filter selects, the last started first.
+pub fn all(folder: &Path, filter: &RunFilter) -> Result<Vec<RunSummary>, Refusal> {
+    const PAGE: usize = 500;
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = call(folder, ListRuns { filter: filter.clone(), limit: Some(PAGE), cursor })?;
+        all.extend(page.items);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(all);
+        }
+    }
 }
 
-/// The runs, a line each.
-pub fn list(rows: &[RunRow]) -> String {
-    let line = |row: &RunRow| format!("  {}  {}  {}\n", row.run, row.row.status, clean(&row.row.workflow));
-    rows.iter().map(line).collect()
-}
-
-/// Whether it may be done to these runs: asked on a terminal, refused where there is nobody to ask.
-pub fn agreed(verb: &str, rows: &[RunRow], several: &Several) -> Result<(), Answer> {
+/// Asks for confirmation on a terminal; refuses without one.
+pub fn agreed(verb: &str, runs: &[String], several: &Several) -> Result<(), Refused> {
     if several.yes {
         return Ok(());
     }
-    let what = format!("{verb} {}", count(rows.len(), "run"));
+    let what = format!("{verb} {}", count(runs.len(), "run"));
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        let stderr = format!(
-            "{}error[refused]: this would {what}: look at them with `--dry-run`, then say `--yes`\n",
-            list(rows)
-        );
-        return Err(Answer { stderr, ..Answer::new(Status::Refused) });
+        let refusal = Refusal::new(Code::BadRequest, format!("this would {what}"));
+        return Err(refusal.help("list them with `--dry-run`, then confirm with `--yes`").into());
     }
+    let list: String = runs.iter().map(|run| format!("  {run}\n")).collect();
+    ask(&format!("{list}{what}? [y/N] "))
+}
+
+/// Asks for confirmation on a terminal. Without one, the command itself is the confirmation.
+pub fn confirmed(verb: &str, json: bool) -> Result<(), Refused> {
+    match !json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        true => ask(&format!("{verb}? [y/N] ")),
+        false => Ok(()),
+    }
+}
+
+fn ask(question: &str) -> Result<(), Refused> {
     let mut line = String::new();
-    let asked =
-        write!(std::io::stderr(), "{}{what}? [y/N] ", list(rows)).and_then(|()| std::io::stderr().flush());
+    let asked = write!(std::io::stderr(), "{question}").and_then(|()| std::io::stderr().flush());
     let heard = asked.and_then(|()| std::io::stdin().lock().read_line(&mut line));
     match heard.is_ok() && matches!(line.trim(), "y" | "Y" | "yes") {
         true => Ok(()),
-        false => Err(Answer { stderr: "nothing was done\n".into(), ..Answer::new(Status::Refused) }),
+        false => Err(Refusal::new(Code::BadRequest, "nothing was done").into()),
     }
 }

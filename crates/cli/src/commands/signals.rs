@@ -1,8 +1,8 @@
-//! Somebody outside wants this process to end: Ctrl-C, `kill`, or a terminal that was closed.
+//! Handles requests to end this process: Ctrl-C, `kill`, or a closed terminal.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// From here on a signal is heard, and not what ends the process by itself.
+/// Catches signals that would otherwise end the process.
 #[derive(Debug)]
 pub struct Signals {
     interrupted: Option<Signal>,
@@ -10,12 +10,12 @@ pub struct Signals {
     hung_up: Option<Signal>,
 }
 
-/// How this process was told to end.
+/// The kind of request to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// By somebody who, saying it again, cannot wait.
+    /// The user or another program asked. A second request means at once.
     Asked,
-    /// The terminal is gone. A shell may say the same once more without meaning more.
+    /// The terminal is closed. A shell may send this twice, so a second one means nothing more.
     HungUp,
 }
 
@@ -36,18 +36,18 @@ impl Signals {
         }
     }
 
-    /// Waits until somebody cannot wait any longer for what is under way.
+    /// Waits until the user asks to end at once.
     pub async fn at_once(&mut self) {
         while self.next().await != Stop::Asked {}
     }
 }
 
-/// A signal that whoever started us wants ignored stays so: `nohup` means it.
+/// Leaves a signal ignored if the parent process ignores it, as `nohup` does.
 fn heard(kind: SignalKind) -> std::io::Result<Option<Signal>> {
     if is_ignored(kind) { Ok(None) } else { signal(kind).map(Some) }
 }
 
-/// As Linux tells it; elsewhere none is.
+/// Reads the mask that Linux reports; other systems report none.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

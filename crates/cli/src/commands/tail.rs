@@ -1,23 +1,26 @@
-//! Following a run that another process drives. What has happened is in the files; the owner only says that there is more.
+//! Follows a run that another process executes. Events and lines come from the files; the owner only signals that there are
+//! more.
 
 use super::block_on;
 use crate::answer::remark;
+use crate::data;
 use std::path::Path;
-use windlass_runtime::{Door, Engine, Error, RunId, Update};
+use windlass_api::{Door, Refusal};
+use windlass_runtime::{Engine, RunId, Update};
 
-/// Calls `each` with everything that the owner tells of a run, until nobody drives the run or `each` has had enough. With nothing in
-/// hand it is to show what is in the files: once when nothing can be missed any more, and once at the end.
-/// Returns what is worth saying about the end.
+/// Calls `each` with every update about a run until no process executes it, or `each` returns false. A call without an
+/// update asks `each` to show the contents of the files: once after subscribing, and once at the end. Returns a remark about the
+/// end.
 pub fn follow(
     folder: &Path,
     engine: &Engine,
     run: &RunId,
-    mut each: impl FnMut(Option<Update>) -> Result<bool, Error>,
-) -> Result<String, Error> {
-    let reads = block_on(folder, async {
+    mut each: impl FnMut(Option<Update>) -> Result<bool, Refusal>,
+) -> Result<String, Refusal> {
+    let reads = block_on(async {
         let following = match Door::of_owner(folder, remark).await? {
-            // An owner that has ended meanwhile drives nothing any more.
-            Some(door) => door.follow(run).await.ok(),
+            // This fails if the owner ended in the meantime.
+            Some(door) => door.follow(run, None).await.ok(),
             None => None,
         };
         if !each(None)? {
@@ -32,7 +35,10 @@ pub fn follow(
         each(None)
     })?;
     match reads && engine.view(run)?.ended_at().is_none() {
-        true => Ok(format!("nobody drives run {run} now: `windlass resume {run}` goes on with it\n")),
+        true => {
+            let text = format!("no process executes run {run}: continue it with `windlass resume {run}`\n");
+            Ok(data::hinted(&text, folder))
+        }
         false => Ok(String::new()),
     }
 }

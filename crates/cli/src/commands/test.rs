@@ -1,77 +1,75 @@
-//! `windlass test`: runs the cases beside workflows and says what was not as expected.
+//! `windlass test`: executes the test cases of workflows and compares the results with their expectations.
 
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Exit, Refused};
 use crate::args;
 use crate::cases::{self, Difference, Done, Tested};
-use crate::load::Refusal;
 use crate::replace::replace;
 use crate::show::words::{clean, count, one_line};
 use crate::show::{Screen, Screens, diagnostics};
 use serde_json::{Value as Json, json};
+use windlass_api::{Code, Refusal};
 use windlass_ir::{Sources, Span};
 
-pub fn run(args: &args::Test, screens: &Screens) -> Answer {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            return Answer {
-                stderr: format!("error: cannot start: {error}\n"),
-                ..Answer::new(Status::Refused)
-            };
-        }
-    };
-    let mut tested = Vec::new();
-    let mut refusals = Vec::new();
+pub fn run(args: &args::Test, screens: &Screens) -> Result<Answer, Refused> {
+    let mut results = Vec::new();
     for path in &args.files {
         match cases::find(path) {
-            Ok(files) => {
-                for file in files {
-                    match runtime.block_on(cases::run(&file)) {
-                        Ok(done) => tested.push(done),
-                        Err(refusal) => refusals.push(refusal),
-                    }
-                }
-            }
-            Err(refusal) => refusals.push(refusal),
+            Ok(files) => results.extend(files.into_iter().map(|file| {
+                let mut tested = cases::run(&file)?;
+                let updated = if args.update { update(&mut tested)? } else { false };
+                Ok((tested, updated))
+            })),
+            Err(refusal) => results.push(Err(refusal.into())),
         }
     }
-    let updated = if args.update { write(&mut tested) } else { Ok(String::new()) };
-    let (written, failed) = match updated {
-        Ok(written) => (written, false),
-        Err(why) => (why, true),
-    };
-    let status = match () {
-        () if failed || !refusals.is_empty() => Status::Refused,
-        () if tested.iter().any(|file| file.cases.iter().any(|case| !case.differences.is_empty())) => {
-            Status::Failed
-        }
-        () => Status::Done,
-    };
-    let mut answer = match args.json {
-        true => Answer::json(status, &as_json(&tested, &refusals)),
-        false => Answer { stdout: page(&tested, &screens.stdout), ..Answer::new(status) },
-    };
-    answer.stderr =
-        refusals.iter().map(|refusal| refusal.answer(&screens.stderr).stderr).collect::<String>() + &written;
-    answer
-}
-
-/// Writes what was seen; what was written is met from now on.
-fn write(tested: &mut [Tested]) -> Result<String, String> {
-    let mut words = String::new();
-    for file in tested {
-        let name = file.file.display().to_string();
-        let failed = |why: String| format!("error[refused]: {}: {why}\n", clean(&name));
-        if let Some(text) = cases::updated(file).map_err(failed)? {
-            replace(&file.file, text.as_bytes()).map_err(|error| failed(error.to_string()))?;
-            file.cases.iter_mut().for_each(|case| case.differences.clear());
-            words += &format!("updated: {}\n", clean(&name));
-        }
+    // The JSON is a list if the arguments can name several files.
+    let is_list = args.files.len() > 1 || args.files.iter().any(|file| file.is_dir());
+    if !is_list && results.len() == 1 {
+        let only =
+            results.pop().unwrap_or_else(|| Err(Refusal::new(Code::Bug, "a result is missing").into()));
+        results = vec![Ok(only?)];
     }
-    Ok(words)
+    let status = Exit::worst(results.iter().map(status_of));
+    if args.json {
+        let entries: Vec<Json> = results.iter().map(as_json).collect();
+        return Ok(match entries.as_slice() {
+            [only] if !is_list => Answer::json(status, only),
+            several => Answer::json(status, &several),
+        });
+    }
+    let tested: Vec<&Tested> = results.iter().flatten().map(|(tested, _)| tested).collect();
+    let refused = results.iter().filter_map(|result| result.as_ref().err());
+    let mut stderr: String = refused
+        .map(|Refused { refusal, sources }| diagnostics::refusal(refusal, sources, &screens.stderr))
+        .collect();
+    for (file, _) in results.iter().flatten().filter(|(_, updated)| *updated) {
+        stderr += &format!("updated: {}\n", clean(&file.file.display().to_string()));
+    }
+    Ok(Answer { stdout: page(&tested, &screens.stdout), stderr, status })
 }
 
-fn page(tested: &[Tested], screen: &Screen) -> String {
+/// A file of test cases, and whether its expectations were replaced.
+type Outcome = Result<(Tested, bool), Refused>;
+
+fn status_of(result: &Outcome) -> Exit {
+    match result {
+        Err(refused) => refused.refusal.code.exit(),
+        Ok((tested, _)) if counts(&[tested]).1 > 0 => Exit::Failed,
+        Ok(_) => Exit::Done,
+    }
+}
+
+/// Replaces expectations by the actual results, which then pass.
+fn update(file: &mut Tested) -> Result<bool, Refusal> {
+    let name = file.file.display().to_string();
+    let failed = |why: &str| Refusal::new(Code::Unwritable, format!("cannot update {name}: {why}"));
+    let Some(text) = cases::updated(file).map_err(|why| failed(&why))? else { return Ok(false) };
+    replace(&file.file, text.as_bytes()).map_err(|error| failed(&error.to_string()))?;
+    file.cases.iter_mut().for_each(|case| case.differences.clear());
+    Ok(true)
+}
+
+fn page(tested: &[&Tested], screen: &Screen) -> String {
     let mut text = String::new();
     for file in tested {
         text += &format!("{}\n", screen.bold(&clean(&file.file.display().to_string())));
@@ -84,7 +82,7 @@ fn page(tested: &[Tested], screen: &Screen) -> String {
             if !case.differences.is_empty() {
                 case.notices
                     .iter()
-                    .for_each(|notice| text += &format!("        said: {}\n", one_line(notice)));
+                    .for_each(|notice| text += &format!("        notice: {}\n", one_line(notice)));
             }
         }
     }
@@ -101,7 +99,7 @@ fn shown(difference: &Difference, file: &Tested) -> String {
     if difference.span.is_some() {
         let value = |value: &Json| clean(&value.to_string()).into_owned();
         text += &format!("          expected: {}\n", value(&difference.expected));
-        text += &format!("          seen:     {}\n", value(&difference.seen));
+        text += &format!("          actual:   {}\n", value(&difference.seen));
     }
     if let Some(hint) = &difference.hint {
         text += &format!("          {}\n", one_line(hint));
@@ -114,15 +112,22 @@ fn place(sources: &Sources, span: Span) -> String {
     format!("{}:{}:{}", clean(&sources.get(span.source).name), start.line, start.column)
 }
 
-fn counts(tested: &[Tested]) -> (usize, usize) {
+fn counts(tested: &[&Tested]) -> (usize, usize) {
     let cases: Vec<&Done> = tested.iter().flat_map(|file| &file.cases).collect();
     let passed = cases.iter().filter(|case| case.differences.is_empty()).count();
     (passed, cases.len() - passed)
 }
 
-fn as_json(tested: &[Tested], refusals: &[Refusal]) -> Json {
-    let difference = |sources: &Sources, difference: &Difference| {
-        let start = sources.start_of(difference.place);
+fn as_json(result: &Outcome) -> Json {
+    let (file, _) = match result {
+        Ok(tested) => tested,
+        Err(refused) => {
+            let file = refused.refusal.diagnostics.first().and_then(|finding| finding.file.as_deref());
+            return json!({"type": "refused", "file": file, "error": refused.refusal});
+        }
+    };
+    let difference = |difference: &Difference| {
+        let start = file.sources.start_of(difference.place);
         json!({
             "at": difference.at,
             "line": start.line,
@@ -132,23 +137,19 @@ fn as_json(tested: &[Tested], refusals: &[Refusal]) -> Json {
             "hint": difference.hint,
         })
     };
-    let files = tested.iter().map(|file| {
-        let cases = file.cases.iter().map(|case| {
-            let differences = case.differences.iter().map(|found| difference(&file.sources, found));
-            json!({
-                "name": case.name,
-                "passed": case.differences.is_empty(),
-                "differences": differences.collect::<Vec<_>>(),
-                "result": case.seen,
-            })
-        });
-        json!({"file": file.file.display().to_string(), "cases": cases.collect::<Vec<_>>()})
+    let cases = file.cases.iter().map(|case| {
+        json!({
+            "name": case.name,
+            "passed": case.differences.is_empty(),
+            "differences": case.differences.iter().map(difference).collect::<Vec<_>>(),
+            "result": case.seen,
+        })
     });
-    let findings = refusals
-        .iter()
-        .map(|refusal| diagnostics::to_json(&refusal.findings, &refusal.sources, refusal.file.as_deref()));
-    let findings: Vec<Json> =
-        findings.flat_map(|list| list.as_array().cloned().unwrap_or_default()).collect();
-    let (passed, failed) = counts(tested);
-    json!({"passed": passed, "failed": failed, "files": files.collect::<Vec<_>>(), "diagnostics": findings})
+    let (passed, failed) = counts(&[file]);
+    json!({
+        "file": file.file.display().to_string(),
+        "passed": passed,
+        "failed": failed,
+        "cases": cases.collect::<Vec<_>>(),
+    })
 }

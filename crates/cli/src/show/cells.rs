@@ -1,10 +1,10 @@
-//! Text measured in the cells of a terminal: one line of toned pieces, cut so that it never needs more room than there is.
+//! Text measured in terminal cells: one line of styled pieces, cut to the available width.
 
 use super::words::clean;
 use clap::builder::styling::{AnsiColor, Style};
 use unicode_width::UnicodeWidthChar;
 
-/// How a piece of text looks. Without colour only its words are left.
+/// The style of a piece of text. Without color only the text remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Plain,
@@ -18,20 +18,20 @@ pub enum Tone {
 
 impl Tone {
     fn style(self) -> Style {
-        let coloured = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        let colored = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
         match self {
             Self::Plain => Style::new(),
             Self::Bold => Style::new().bold(),
             Self::Dim => Style::new().dimmed(),
-            Self::Good => coloured(AnsiColor::Green),
-            Self::Bad => coloured(AnsiColor::Red),
-            Self::Busy => coloured(AnsiColor::Cyan),
-            Self::Ask => coloured(AnsiColor::Yellow).bold(),
+            Self::Good => colored(AnsiColor::Green),
+            Self::Bad => colored(AnsiColor::Red),
+            Self::Busy => colored(AnsiColor::Cyan),
+            Self::Ask => colored(AnsiColor::Yellow).bold(),
         }
     }
 }
 
-/// One line. What is put on it cannot steer the terminal, and has no line breaks.
+/// One line. It escapes control sequences and line breaks in its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cells {
     pieces: Vec<(Tone, String)>,
@@ -62,7 +62,7 @@ impl Cells {
         self.width
     }
 
-    /// The same within so many cells.
+    /// Cuts the line to this many cells.
     #[must_use]
     pub fn cut(self, width_max: usize, dots: &str) -> Self {
         if self.width <= width_max {
@@ -79,17 +79,16 @@ impl Cells {
         cut
     }
 
-    pub fn render(&self, colour: bool) -> String {
+    pub fn render(&self, color: bool) -> String {
         let piece = |(tone, text): &(Tone, String)| {
             let style = tone.style();
-            if colour && *tone != Tone::Plain { format!("{style}{text}{style:#}") } else { text.clone() }
+            if color && *tone != Tone::Plain { format!("{style}{text}{style:#}") } else { text.clone() }
         };
         self.pieces.iter().map(piece).collect()
     }
 }
 
-/// How many cells a text takes, at most: what a terminal joins into one picture is counted piece by piece, as one that
-/// cannot join it shows it.
+/// The most cells a text can take: it counts the parts of a joined emoji separately, because some terminals show them so.
 pub fn width(text: &str) -> usize {
     text.chars().map(cells).sum()
 }
@@ -98,13 +97,13 @@ fn cells(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// At most this many characters may stand in one cell: more marks on one letter are there to annoy.
+/// The most characters in one cell; more combining marks are abuse.
 const PER_CELL_MAX: usize = 8;
 
-/// The text within so many cells; what was cut shows as dots.
+/// Cuts a text to this many cells, and marks the cut with dots.
 pub fn fit(text: &str, width_max: usize, dots: &str) -> String {
-    let short = text.chars().take(width_max.saturating_mul(PER_CELL_MAX) + 1).count();
-    if width(text) <= width_max && short <= width_max * PER_CELL_MAX {
+    let short = text.chars().take(width_max.saturating_mul(PER_CELL_MAX).saturating_add(1)).count();
+    if width(text) <= width_max && short <= width_max.saturating_mul(PER_CELL_MAX) {
         return text.to_owned();
     }
     let dots = if width(dots) <= width_max { dots } else { "" };
@@ -116,7 +115,7 @@ pub fn fit(text: &str, width_max: usize, dots: &str) -> String {
     kept.collect::<String>().trim_end().to_owned() + dots
 }
 
-/// The text in lines of so many cells, broken between words where that is possible; at most so many lines.
+/// Wraps a text at this many cells, between words if possible, and keeps at most `lines_max` lines.
 pub fn wrap(text: &str, width_max: usize, lines_max: usize, dots: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in text.split_whitespace().flat_map(|word| pieces(word, width_max)) {
@@ -137,7 +136,7 @@ pub fn wrap(text: &str, width_max: usize, lines_max: usize, dots: &str) -> Vec<S
     lines
 }
 
-/// A word that needs more than a line, as many languages write whole sentences, in parts that do not.
+/// Splits a word that is wider than a line; some languages write sentences without spaces.
 fn pieces(word: &str, width_max: usize) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -175,13 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_take_no_room_are_bounded() {
+    fn combining_marks_are_bounded() {
         let zalgo = format!("a{}", "\u{301}".repeat(10_000));
         assert!(fit(&zalgo, 10, "…").len() < 200);
     }
 
     #[test]
-    fn a_line_is_cut_in_the_piece_where_the_room_ends() {
+    fn a_line_is_cut_within_a_piece() {
         let line = || Cells::default().with(Tone::Good, "ok ").with(Tone::Plain, "漢字 and more");
         assert_eq!(line().cut(40, "…").render(false), "ok 漢字 and more");
         assert_eq!(line().cut(8, "…").render(false), "ok 漢字…");
@@ -191,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_on_a_line_steers_the_terminal() {
+    fn control_sequences_on_a_line_are_escaped() {
         let line = Cells::default().with(Tone::Plain, "a\u{1b}[2J\nb\tc\r");
         assert_eq!(line.render(false), "a\u{fffd}[2J b c\u{fffd}");
     }
 
     #[test]
-    fn prose_is_broken_between_words() {
+    fn prose_wraps_between_words() {
         assert_eq!(wrap("one two three four", 9, 3, "…"), ["one two", "three", "four"]);
         assert_eq!(wrap("one two three four", 9, 2, "…"), ["one two", "three fo…"]);
         assert_eq!(wrap("漢字漢字漢字", 5, 2, "…"), ["漢字", "漢字…"]);

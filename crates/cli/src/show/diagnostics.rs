@@ -1,4 +1,4 @@
-//! Findings as people read them: code, cause, the place in the file, the next action.
+//! Findings as text: code, cause, position and help.
 
 use super::Screen;
 use super::excerpt::{Excerpt, LINE_MAX};
@@ -7,25 +7,38 @@ use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode, SourceSpan, ThemeCharacters, ThemeStyles,
 };
 use std::fmt;
-use windlass_ir::{Diagnostic, Severity, Sources, Span};
+use windlass_api::types::{Diagnostic, Severity};
+use windlass_api::{Place, Refusal};
+use windlass_ir::source::Position;
+use windlass_ir::{Sources, Span};
 
-/// What stands once below a list of findings.
-pub const PAGES: &str = "more about a code: docs/errors/<code>.md\n";
+/// The line below a list of findings.
+pub const PAGES: &str = "more about a code: windlass explain CODE\n";
 
-/// Nobody reads more than this; programs get them all.
+/// The most findings to print; JSON contains all of them.
 const SHOWN_MAX: usize = 1_000;
-/// Places shown with one finding.
+/// The most places to show for one finding.
 const LABELS_MAX: usize = 8;
 const TAB_WIDTH: usize = 2;
 
-/// All findings, each followed by an empty line. A finding without a place is about `file`, if that is given.
-pub fn render(findings: &[Diagnostic], sources: &Sources, file: Option<&str>, screen: &Screen) -> String {
+/// Findings of a reader, each followed by an empty line. A finding without a place refers to `file`, if it is set.
+pub fn render(
+    findings: &[windlass_ir::Diagnostic],
+    sources: &Sources,
+    file: Option<&str>,
+    screen: &Screen,
+) -> String {
+    list(&Diagnostic::list(findings, sources, file), sources, screen)
+}
+
+/// Findings, each followed by an empty line, with excerpts from the texts in `sources`.
+pub fn list(findings: &[Diagnostic], sources: &Sources, screen: &Screen) -> String {
     let handler = handler(screen);
     let mut text = String::new();
     for finding in findings.iter().take(SHOWN_MAX) {
-        let report = Report::new(finding, sources, file, line_max(screen));
+        let report = Report::new(finding, sources, line_max(screen));
         if handler.render_report(&mut text, &report).is_err() {
-            // The drawing failed half-way; the words are what matters.
+            // If the drawing fails, print only the message.
             text.push_str(&format!("\n{report}\n{}\n", finding.help));
         }
         text.push('\n');
@@ -33,13 +46,31 @@ pub fn render(findings: &[Diagnostic], sources: &Sources, file: Option<&str>, sc
     match findings.len().checked_sub(SHOWN_MAX) {
         None | Some(0) => {}
         Some(more) => {
-            text.push_str(&format!("... and {more} more; mend these first, or see all with --json\n\n"));
+            text.push_str(&format!("... and {more} more; fix these first, or list all with --json\n\n"));
         }
     }
     text
 }
 
-/// `3 errors, 1 warning`; empty when there is nothing to count.
+/// The same with a line about their codes; empty without findings.
+pub fn explained(findings: &[Diagnostic], sources: &Sources, screen: &Screen) -> String {
+    match findings {
+        [] => String::new(),
+        _ => list(findings, sources, screen) + PAGES,
+    }
+}
+
+/// A refusal: the problem, its position, and help.
+pub fn refusal(refusal: &Refusal, sources: &Sources, screen: &Screen) -> String {
+    if !refusal.diagnostics.is_empty() {
+        return explained(&refusal.diagnostics, sources, screen);
+    }
+    let code = screen.bold(&format!("error[{}]", refusal.code));
+    let help = refusal.help.as_ref().map(|help| format!("help: {}\n", clean(help)));
+    format!("{code}: {}\n{}", clean(&refusal.message), help.unwrap_or_default())
+}
+
+/// `3 errors, 1 warning`; empty without findings.
 pub fn tally(findings: &[Diagnostic]) -> String {
     let words = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Hint, "hint")];
     let counted =
@@ -49,21 +80,9 @@ pub fn tally(findings: &[Diagnostic]) -> String {
     parts.join(", ")
 }
 
-/// Findings as programs read them. Those without a place say at least which file they are about.
-pub fn to_json(findings: &[Diagnostic], sources: &Sources, file: Option<&str>) -> serde_json::Value {
-    let to_json = |finding: &Diagnostic| {
-        let mut json = finding.to_json(sources);
-        if finding.span.is_none() {
-            json["file"] = file.into();
-        }
-        json
-    };
-    findings.iter().map(to_json).collect()
-}
-
 fn handler(screen: &Screen) -> GraphicalReportHandler {
     let characters = if screen.unicode { ThemeCharacters::unicode() } else { ThemeCharacters::ascii() };
-    let styles = if screen.colour { ThemeStyles::ansi() } else { ThemeStyles::none() };
+    let styles = if screen.color { ThemeStyles::ansi() } else { ThemeStyles::none() };
     GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles })
         .with_urls(false)
         .with_width(screen.width.map_or(usize::MAX, usize::from))
@@ -73,13 +92,13 @@ fn handler(screen: &Screen) -> GraphicalReportHandler {
         .without_syntax_highlighting()
 }
 
-/// A line of source must fit beside its number, or the marks below it would point elsewhere.
+/// The room for source text beside the line number. A wrapped line would misplace the marks below it.
 fn line_max(screen: &Screen) -> usize {
     const NUMBER_AND_DOTS: usize = 16;
     screen.width.map_or(LINE_MAX, |width| usize::from(width).saturating_sub(NUMBER_AND_DOTS))
 }
 
-/// One finding in the form that the drawing library wants.
+/// Converts a finding to the form that the drawing library expects.
 #[derive(Debug)]
 struct Report {
     severity: Severity,
@@ -91,16 +110,14 @@ struct Report {
 }
 
 impl Report {
-    fn new(finding: &Diagnostic, sources: &Sources, file: Option<&str>, line_max: usize) -> Self {
+    fn new(finding: &Diagnostic, sources: &Sources, line_max: usize) -> Self {
         let word = match finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Hint => "hint",
         };
-        // A file that is empty or could not be decoded has no line to show.
-        let span = finding.span.filter(|span| !sources.get(span.source).text.is_empty());
-        let file = finding.span.map(|span| &*sources.get(span.source).name).or(file);
-        let message = match (span, file) {
+        let span = finding.place().and_then(|place| span(&place, sources));
+        let message = match (span, &finding.file) {
             (None, Some(file)) => format!("{file}: {}", finding.message),
             (Some(_), _) | (None, None) => finding.message.clone(),
         };
@@ -116,13 +133,32 @@ impl Report {
     }
 }
 
-/// The main place first, then those that have a few words of their own.
-fn draw(finding: &Diagnostic, span: Span, sources: &Sources, line_max: usize) -> (Excerpt, Vec<LabeledSpan>) {
-    let others = finding.labels.iter().filter(|label| !sources.get(label.span.source).text.is_empty());
-    let others: Vec<_> = others.take(LABELS_MAX).collect();
-    let spans: Vec<Span> = std::iter::once(span).chain(others.iter().map(|label| label.span)).collect();
+/// A place in the available texts. An empty or undecodable file has no line to show.
+fn span(place: &Place, sources: &Sources) -> Option<Span> {
+    let id = sources.named(&place.file)?;
+    let source = sources.get(id);
+    let offset =
+        |line: u32, column: u32| source.offset(Position { line: line as usize, column: column as usize });
+    let (start, end) = (offset(place.line, place.column), offset(place.end_line, place.end_column));
+    (!source.text.is_empty()).then(|| Span::new(id, start, end))
+}
+
+/// The main place first, then the labeled ones.
+fn draw(finding: &Diagnostic, main: Span, sources: &Sources, line_max: usize) -> (Excerpt, Vec<LabeledSpan>) {
+    let others = finding.labels.iter().filter_map(|label| {
+        let place = Place {
+            file: label.file.clone(),
+            line: label.line,
+            column: label.column,
+            end_line: label.end_line,
+            end_column: label.end_column,
+        };
+        Some((span(&place, sources)?, clean(&label.message).into_owned()))
+    });
+    let others: Vec<(Span, String)> = others.take(LABELS_MAX).collect();
+    let spans: Vec<Span> = std::iter::once(main).chain(others.iter().map(|(span, _)| *span)).collect();
     let (excerpt, places) = Excerpt::new(sources, &spans, line_max);
-    let texts = std::iter::once(None).chain(others.iter().map(|label| Some(clean(&label.text).into_owned())));
+    let texts = std::iter::once(None).chain(others.into_iter().map(|(_, text)| Some(text)));
     let label = |(place, text): (SourceSpan, Option<String>)| match text {
         None => LabeledSpan::new_primary_with_span(None, place),
         some => LabeledSpan::new_with_span(some, place),

@@ -1,8 +1,8 @@
-//! The few lines of source that a finding shows, prepared for drawing: one window per place, long lines cut around
-//! what is pointed at, nothing in them that could steer a terminal.
+//! Prepares the source lines that a finding shows: one window per place, with long lines cut around the place and control
+//! sequences escaped.
 //!
-//! The drawing library wants one text with one numbering. Windows are therefore laid out behind each other in a
-//! made-up numbering, with a gap so that no place belongs to two of them; each knows its file and its first line.
+//! The drawing library expects one text with one numbering. Windows therefore follow each other in an artificial numbering,
+//! with a gap so that no place belongs to two of them. Each window knows its file and its first line.
 
 use super::words::clean;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
@@ -12,7 +12,7 @@ use windlass_ir::{Source, Sources, Span};
 
 /// Lines shown before and after a place.
 const CONTEXT_LINES: usize = 1;
-/// Characters kept of a longer line, where the terminal sets no closer bound.
+/// The most characters of a line to keep, unless the terminal is narrower.
 pub const LINE_MAX: usize = 200;
 const CUT: &str = "...";
 
@@ -31,7 +31,7 @@ struct Window {
     marks: Vec<Mark>,
 }
 
-/// A place in a window, and where it really is.
+/// A place in a window, and its real position.
 #[derive(Debug)]
 struct Mark {
     span: SourceSpan,
@@ -47,8 +47,8 @@ struct Place {
 }
 
 impl Excerpt {
-    /// The windows for these places, and where each of them came to lie. A place of several lines is reduced to its
-    /// first: where something begins is what a reader looks for. Of a longer line `line_max` characters are kept.
+    /// The windows for these places, and the position of each place in them. A place of several lines is reduced to its first
+    /// line, because readers look for its start. Longer lines are cut to `line_max` characters.
     pub fn new(sources: &Sources, spans: &[Span], line_max: usize) -> (Self, Vec<SourceSpan>) {
         let mut places: Vec<Place> =
             (0..).zip(spans).map(|(number, span)| place(sources, number, *span)).collect();
@@ -56,7 +56,7 @@ impl Excerpt {
         let mut windows: Vec<Window> = Vec::new();
         let mut found = vec![SourceSpan::from((0, 0)); spans.len()];
         let mut groups: Vec<&[Place]> = places.chunk_by(are_near).collect();
-        // The first place given is what the finding is about; its window leads.
+        // The first place is the subject of the finding, so its window comes first.
         groups.sort_by_key(|group| group.iter().all(|place| place.number != 0));
         for group in groups {
             let start = windows.last().map_or(0, |before| before.start + before.text.len() + 1);
@@ -85,7 +85,7 @@ fn are_near(left: &Place, right: &Place) -> bool {
     left.span.source == right.span.source && right.position.line - left.position.line <= 2 * CONTEXT_LINES + 1
 }
 
-/// The line that `offset` stands on, without its end.
+/// The line that contains `offset`, without its line break.
 fn line_around(text: &str, offset: usize) -> Range<usize> {
     let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
     let end = text[offset..].find('\n').map_or(text.len(), |at| offset + at);
@@ -93,14 +93,14 @@ fn line_around(text: &str, offset: usize) -> Range<usize> {
     start..end.max(start)
 }
 
-/// The line behind `line`, if there is one.
+/// The line after `line`, if there is one.
 fn line_after(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
     let next = line.end + text[line.end..].find('\n')? + 1;
     Some(line_around(text, next))
 }
 
 impl Window {
-    /// `places` are in order and near each other.
+    /// `places` are sorted and close to each other.
     fn new(source: &Source, places: &[Place], start: usize, line_max: usize) -> Self {
         let (first, last) = (places[0], places[places.len() - 1]);
         let lines = lines(&source.text, first, last);
@@ -154,7 +154,7 @@ fn lines(text: &str, first: Place, last: Place) -> Vec<Range<usize>> {
     let mut lines = vec![line_around(text, first.span.start as usize)];
     let wanted = last.position.line - first.position.line + 1;
     while let Some(next) = lines.last().and_then(|line| line_after(text, line)) {
-        // The nothing behind the last line break is shown only when a place is there.
+        // The empty line after the last line break appears only if a place is there.
         let is_context = lines.len() >= wanted;
         if lines.len() == wanted + CONTEXT_LINES || (is_context && next.start == text.len()) {
             break;
@@ -167,7 +167,7 @@ fn lines(text: &str, first: Place, last: Place) -> Vec<Range<usize>> {
     lines
 }
 
-/// What is shown of a line: all of it, or a part around `focus` with a third of the room before it.
+/// The visible part of a line: all of it, or a part around `focus` with a third of the room before it.
 fn keep(text: &str, line: &Range<usize>, focus: usize, line_max: usize) -> Range<usize> {
     let after =
         |from: usize| text[from..line.end].char_indices().nth(line_max).map_or(line.end, |(at, _)| from + at);
@@ -180,7 +180,7 @@ fn keep(text: &str, line: &Range<usize>, focus: usize, line_max: usize) -> Range
 }
 
 impl SourceCode for Excerpt {
-    /// Without lines around it the question is where a place really is; otherwise what to draw.
+    /// Without context lines the library asks for the real position; otherwise for the text to draw.
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
@@ -249,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn a_place_of_several_lines_is_its_first() {
+    fn a_place_of_several_lines_is_reduced_to_the_first() {
         check("a: |\n  b\n  c\nd", &[(3, 12)], &[(1, "a: [|]\n  b\n")]);
     }
 
     #[test]
-    fn a_place_inside_a_character_takes_all_of_it() {
+    fn a_place_inside_a_character_covers_all_of_it() {
         check("a漢b", &[(2, 3)], &[(1, "a[漢]b\n")]);
     }
 

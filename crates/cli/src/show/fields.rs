@@ -1,10 +1,10 @@
-//! Labelled fields under each other, the labels in one column and what belongs to them in the next.
+//! Labeled fields, with the labels in one column and their values in the next.
 
 use super::Screen;
 use super::words::clean;
 use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, Width};
 
-/// Rows of a label and its lines. A row without lines is left out.
+/// Rows of a label and its lines. Rows without lines are omitted.
 #[derive(Debug, Default)]
 pub struct Fields {
     rows: Vec<(&'static str, String)>,
@@ -22,7 +22,7 @@ impl Fields {
         self.add(label, lines.into_iter().collect::<Vec<_>>().join("\n"));
     }
 
-    /// The rows, each line behind `indent` spaces.
+    /// The rows, with `indent` spaces before each line.
     pub fn render(&self, indent: usize, screen: &Screen) -> String {
         let Some(longest) = self.rows.iter().map(|(label, _)| label.len()).max() else {
             return String::new();
@@ -35,7 +35,7 @@ impl Fields {
         }
         for (label, content) in &self.rows {
             let label = Cell::new(format!("{label}:"));
-            let label = if screen.colour { label.add_attribute(Attribute::Dim) } else { label };
+            let label = if screen.color { label.add_attribute(Attribute::Dim) } else { label };
             table.add_row([label, Cell::new(content)]);
         }
         let label_width = u16::try_from(longest + 2).unwrap_or(u16::MAX);
@@ -49,7 +49,7 @@ impl Fields {
     }
 }
 
-/// However deep the indentation, this much room is left.
+/// The smallest width of a value, however deep the indentation.
 const ROOM_MIN: u16 = 40;
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_aligned_and_empty_rows_left_out() {
+    fn labels_are_aligned_and_empty_rows_omitted() {
         let rows = [("Agent", "agent:x (opus)"), ("Outputs", "a: string\nb: integer"), ("Tools", "")];
         check(
             &rows,
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn long_content_is_broken_only_when_there_is_a_width() {
+    fn long_content_wraps_only_at_a_known_width() {
         let words = "one two three four five six seven eight nine ten";
         check(&[("A", words)], Screen::default(), &format!("  A: {words}\n"));
         let narrow = Screen { width: Some(42), ..Screen::default() };
@@ -82,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_dim_in_colour() {
-        let colour = Screen { colour: true, ..Screen::default() };
-        check(&[("A", "b")], colour, "  \u{1b}[2mA: \u{1b}[0mb\n");
+    fn labels_are_dim_in_color() {
+        let color = Screen { color: true, ..Screen::default() };
+        check(&[("A", "b")], color, "  \u{1b}[2mA: \u{1b}[0mb\n");
     }
 }

@@ -1,24 +1,29 @@
-//! How things look to people: what the terminal can do, findings with their excerpts, labelled fields, a run that is watched.
+//! Renders output for people: terminal abilities, findings with excerpts, labeled fields, runs and their steps. `marks` and `times`
+//! are the common language of all of them.
 
-mod cells;
+pub mod cells;
 pub mod diagnostics;
 mod excerpt;
 pub mod fields;
+pub mod gates;
 pub mod live;
+pub mod marks;
+pub mod names;
 pub mod progress;
 pub mod steps;
+pub mod times;
 pub mod words;
 pub mod workflow;
 
 use clap::builder::styling::Style;
 use std::io::IsTerminal;
 
-/// What one output stream can show.
+/// The abilities of one output stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
-    pub colour: bool,
+    pub color: bool,
     pub unicode: bool,
-    /// Lines are broken to fit; none means that a program reads along and lines stay whole.
+    /// The width to wrap lines at; none if a program reads the output.
     pub width: Option<u16>,
 }
 
@@ -29,7 +34,7 @@ pub struct Screens {
 }
 
 impl Screens {
-    pub fn with_colours(stdout: bool, stderr: bool) -> Self {
+    pub fn with_colors(stdout: bool, stderr: bool) -> Self {
         let mut probe = comfy_table::Table::new();
         let out = Screen::new(stdout, std::io::stdout().is_terminal(), probe.width());
         let err = Screen::new(stderr, std::io::stderr().is_terminal(), probe.use_stderr().width());
@@ -38,22 +43,22 @@ impl Screens {
 }
 
 impl Screen {
-    fn new(colour: bool, terminal: bool, width: Option<u16>) -> Self {
-        /// A narrower terminal is treated as this wide: excerpts need some room.
+    fn new(color: bool, terminal: bool, width: Option<u16>) -> Self {
+        /// The smallest width to assume, because excerpts need some room.
         const WIDTH_MIN: u16 = 40;
         /// Longer lines of prose are hard to read.
         const WIDTH_MAX: u16 = 120;
         let width = width.filter(|_| terminal).map(|width| width.clamp(WIDTH_MIN, WIDTH_MAX));
-        Self { colour, unicode: terminal && speaks_unicode(), width }
+        Self { color, unicode: terminal && speaks_unicode(), width }
     }
 
     pub fn bold(&self, text: &str) -> String {
         let style = Style::new().bold();
-        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
-/// The locale decides, in the order in which POSIX asks its variables.
+/// Checks the locale variables in POSIX order.
 fn speaks_unicode() -> bool {
     let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os);
     let locale =

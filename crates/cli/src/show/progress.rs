@@ -1,102 +1,53 @@
-//! A run as it goes by: events as JSON for programs and as lines for people.
+//! Events and output of a run as lines of text.
 
+use super::Screen;
+use super::cells::{Cells, Tone};
+use super::gates;
+use super::marks::State;
+use super::names;
+use super::times::{length, precise};
 use super::words::{clean, one_line, shorten};
-use serde_json::{Value as Json, json};
-use windlass_ir::Value;
-use windlass_runtime::ids;
-use windlass_runtime::{Decision, Event, Line, Outcome, Path, RunId, Timestamp, What};
+use std::sync::Arc;
+use windlass_api::Refusal;
+use windlass_api::report::{Replay, Report, event_name};
+use windlass_api::types::{Run, Wait, WaitKind};
+use windlass_dialects::DIALECTS;
+use windlass_ir::workflow::Kind;
+use windlass_ir::{RunStatus, Value};
+use windlass_runtime::{
+    Decision, Engine, Event, Line, Outcome, Path, RunId, StepPhase, StepView, Timestamp, View, What, ids,
+};
 
-/// The contract that programs read: the event with its number, time and run.
-pub fn event_json(run: &RunId, seq: u64, event: &Event) -> Json {
-    let mut object = json!({"type": "event", "seq": seq, "at": event.at.to_string(), "run_id": run});
-    let Ok(Json::Object(fields)) = serde_json::to_value(&event.what) else { return object };
-    for (key, value) in fields {
-        object[&key] = value;
-    }
-    let instants = match &event.what {
-        What::Scheduled { deadline, .. } => deadline.map(|at| ("/deadline", at)),
-        What::TimerSet { until, .. } => Some(("/until", *until)),
-        What::Entered { decision: Decision::Wait(waiting), .. } => {
-            waiting.until.map(|at| ("/decision/wait/until", at))
-        }
-        _ => None,
-    };
-    if let Some((place, at)) = instants
-        && let Some(field) = object.pointer_mut(place)
-    {
-        *field = if at == Timestamp::NEVER { Json::Null } else { json!(at.to_string()) };
-    }
-    if let Some(path) = path_of(&event.what) {
-        object["path"] = json!(path.to_string());
-        object["step"] = json!(name(path));
-    } else if object.get("path").is_some() {
-        object["path"] = json!(Path::default().to_string());
-    }
-    object
-}
-
-fn path_of(what: &What) -> Option<&Path> {
-    match what {
-        What::Entered { path, .. }
-        | What::Scheduled { path, .. }
-        | What::Asked { path, .. }
-        | What::Spent { path, .. }
-        | What::Noted { path, .. }
-        | What::AttemptFailed { path, .. }
-        | What::Lost { path, .. }
-        | What::Joined { path, .. }
-        | What::TimerSet { path, .. }
-        | What::TimerFired { path, .. }
-        | What::Rebound { path, .. }
-        | What::Decided { path, .. } => Some(path),
-        What::Settled(settled) => Some(&settled.path),
-        What::Kept(kept) => Some(&kept.path),
-        What::SentBack { gate, .. } => Some(gate),
-        What::Signalled { path, .. } => path.as_ref(),
-        What::CancelRequested { path, .. } | What::Admitted { path, .. } => {
-            Some(path).filter(|path| !path.is_run())
-        }
-        What::Started { .. }
-        | What::Paused { .. }
-        | What::Resumed { .. }
-        | What::Interrupted
-        | What::Continued
-        | What::InputsChanged { .. }
-        | What::Reopened { .. }
-        | What::Concluded { .. }
-        | What::Closed => None,
-    }
-}
-
-fn name(path: &Path) -> String {
-    path.segments().last().map(|segment| segment.name.to_string()).unwrap_or_default()
-}
-
-/// One event in one line.
+/// One event as one line.
 pub fn event_line(event: &Event) -> String {
-    let json = serde_json::to_value(&event.what).unwrap_or_default();
-    let word = json["event"].as_str().unwrap_or_default();
-    let about = path_of(&event.what).map(|path| format!(" {path}")).unwrap_or_default();
+    let word = event_name(&event.what);
+    let path = event.what.path().filter(|path| !path.is_run());
+    let about = path.map(|path| format!(" {path}")).unwrap_or_default();
     let detail = match &event.what {
         What::Settled(settled) => format!(": {}", outcome_words(&settled.outcome)),
         What::Concluded { outcome, .. } => format!(": {}", outcome_words(outcome)),
         What::AttemptFailed { failure, delay, .. } => {
-            format!(": {} ({}), next attempt in {delay}", failure.class, one_line(&failure.message))
+            format!(
+                ": {} ({}), next attempt in {}",
+                failure.class,
+                one_line(&failure.message),
+                length(*delay)
+            )
         }
         What::Scheduled { attempt, delivery, .. } | What::Lost { attempt, delivery, .. } => {
             format!(": attempt {attempt}, delivery {delivery}")
         }
         What::Asked { attempt, .. } | What::Admitted { attempt, .. } => format!(": attempt {attempt}"),
         What::Spent { used, .. } => format!(": {} tokens, {} calls", used.tokens, used.calls),
-        What::TimerSet { until, .. } if *until == Timestamp::NEVER => ": stands still".to_owned(),
-        What::TimerSet { until, .. } => format!(": until {until}"),
+        What::TimerSet { until, .. } if *until == Timestamp::NEVER => ": stopped".to_owned(),
+        What::TimerSet { until, .. } => format!(": until {}", precise(*until)),
         What::Entered { decision, .. } => {
             decision_words(decision).map(|words| format!(": {words}")).unwrap_or_default()
         }
         What::Joined { key, .. } => format!(": {}", one_line(key)),
         What::Decided { by, .. } => format!(" by {by}"),
         What::Signalled { name, by, .. } => format!(" {} by {by}", one_line(name)),
-        What::SentBack { steps, .. } => format!(": {} steps once more", steps.len()),
+        What::SentBack { steps, .. } => format!(": repeats {} steps", steps.len()),
         What::CancelRequested { why, by, .. } => format!(" by {by}: {}", one_line(why)),
         What::Paused { by, .. }
         | What::Resumed { by }
@@ -111,10 +62,10 @@ pub fn event_line(event: &Event) -> String {
         | What::Rebound { .. }
         | What::Closed => String::new(),
     };
-    format!("{}  {word}{about}{detail}", event.at)
+    format!("{}  {word}{about}{detail}", precise(event.at))
 }
 
-/// What was decided, where that is more than that it goes on.
+/// A decision in words; none for a scope that begins.
 fn decision_words(decision: &Decision) -> Option<String> {
     Some(match decision {
         Decision::Steps => return None,
@@ -122,16 +73,16 @@ fn decision_words(decision: &Decision) -> Option<String> {
         Decision::Items { items: Value::List(items), .. } => format!("{} items", items.len()),
         Decision::Items { .. } => "no items".to_owned(),
         Decision::Round { number, .. } => format!("round {}", number + 1),
-        Decision::Again { number, delay, .. } => format!("round {} in {delay}", number + 1),
+        Decision::Again { number, delay, .. } => format!("round {} in {}", number + 1, length(*delay)),
         Decision::Gate(_) => "waits for a decision".to_owned(),
         Decision::Wait(waiting) => match (&waiting.signal, waiting.until) {
             (Some(signal), _) => format!("waits for {}", one_line(&signal.name)),
-            (None, Some(until)) => format!("waits until {until}"),
+            (None, Some(until)) => format!("waits until {}", precise(until)),
             (None, None) => "waits".to_owned(),
         },
         Decision::Fragment { plan, .. } => format!("workflow {}", plan.whole()?.header.id),
         Decision::Planned { plan, .. } => format!("adds {} steps", plan.whole()?.steps.len()),
-        Decision::TakenOver { by, .. } => format!("taken over by {by}"),
+        Decision::TakenOver { by, .. } => format!("handled by {by}"),
         Decision::Finally => "finally".to_owned(),
         Decision::Undo { uncertain: false, .. } => "undone".to_owned(),
         Decision::Undo { uncertain: true, .. } => "undone, although it may not have run".to_owned(),
@@ -150,140 +101,240 @@ fn outcome_words(outcome: &Outcome) -> String {
     }
 }
 
-/// What people are told while a run goes on.
-#[derive(Debug, Default)]
+/// The lines that a run prints while it executes, where no live view can be shown.
+#[derive(Debug)]
 pub struct Progress {
-    last: Option<String>,
+    replay: Replay,
+    screen: Screen,
 }
 
 impl Progress {
-    /// What a person wants to see, if this is such a thing. A step and what stands for it say the same only once.
-    pub fn line(&mut self, event: &Event) -> Option<String> {
-        let line = progress(event)?;
-        let again = self.last.as_ref() == Some(&line);
-        self.last = Some(line.clone());
-        (!again).then_some(line)
+    pub fn new(engine: Arc<Engine>, run: RunId, screen: Screen) -> Self {
+        Self { replay: Replay::new(engine, run), screen }
+    }
+
+    /// The line for the next event, if it has one.
+    pub fn line(&mut self, seq: u64, event: &Event) -> Result<Option<String>, Refusal> {
+        let (run, screen) = (self.replay.run().clone(), self.screen);
+        let told = self.replay.apply(seq, event)?.and_then(|view| Told { run: &run, view }.line(event));
+        Ok(told.map(|(state, text)| {
+            let mark = Cells::default().with(Tone::Plain, "  ").with(state.tone(), state.symbol(&screen));
+            mark.with(Tone::Plain, &format!(" {text}")).render(screen.color)
+        }))
+    }
+
+    /// A line that a job printed.
+    pub fn output(&self, line: &Line) -> String {
+        let path = &line.job.path;
+        let step = self.replay.view().map_or_else(|| ids::rough(path), |view| names::step(view, path));
+        output(&step, line)
     }
 }
 
-fn progress(event: &Event) -> Option<String> {
-    Some(match &event.what {
-        What::Settled(settled) if settled.path.is_hook() => match &settled.outcome {
-            Outcome::Failed(failure) => {
-                format!("  ! {} cannot start: {}", settled.path, one_line(&failure.message))
+/// A run after one of its events.
+struct Told<'v> {
+    run: &'v RunId,
+    view: &'v View,
+}
+
+impl Told<'_> {
+    fn report(&self) -> Report<'_> {
+        Report::in_passing(DIALECTS, self.run, self.view)
+    }
+
+    fn line(&self, event: &Event) -> Option<(State, String)> {
+        let name = |path: &Path| names::step(self.view, path);
+        match &event.what {
+            // The owner of the run says when a hook failed.
+            what if what.path().is_some_and(Path::is_hook) => None,
+            What::Scheduled { path, attempt, .. } => {
+                let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+                let undoes = self.undoes(path).map(|step| format!(", undoes {step}")).unwrap_or_default();
+                Some((State::Running, format!("{}{again}{undoes}", name(path))))
             }
-            _ => return None,
-        },
-        what if path_of(what).is_some_and(Path::is_hook) => return None,
-        What::Scheduled { path, attempt: 1, .. } => format!("  > {}", numbered(path)),
-        What::Scheduled { path, attempt, .. } => format!("  > {} (attempt {attempt})", numbered(path)),
-        What::AttemptFailed { path, failure, delay, .. } => {
-            format!("  ~ {} failed ({}), next attempt in {delay}", numbered(path), one_line(&failure.message))
+            What::AttemptFailed { path, attempt, failure, delay } => {
+                let (class, message) = (&failure.class, one_line(&failure.message));
+                let next = format!("attempt {} in {}", attempt + 1, length(*delay));
+                Some((State::Waiting, format!("{}: {class}: {message}; {next}", name(path))))
+            }
+            What::Entered { path, decision: decision @ (Decision::Gate(_) | Decision::Wait(_)) } => {
+                let state =
+                    if matches!(decision, Decision::Gate(_)) { State::Asking } else { State::Waiting };
+                let words = match self.report().gate(path, "") {
+                    Some(gate) => gates::headline(&gate, true, event.at),
+                    None => decision_words(decision),
+                };
+                Some((state, format!("{}: {}", name(path), words.unwrap_or_default())))
+            }
+            What::Decided { path, .. } => {
+                let gate = self.report().gate(path, "")?;
+                Some((State::Asking, format!("{}: {}", name(path), gates::progress(&gate)?)))
+            }
+            What::SentBack { gate, steps, .. } => {
+                let steps: Vec<String> = steps.iter().map(|step| name(&step.path)).collect();
+                Some((State::Waiting, format!("{} sends back: {}", name(gate), steps.join(", "))))
+            }
+            What::Settled(settled) => {
+                let step = self.view.step(&settled.path)?;
+                self.settled(&settled.path, &step, event.at)
+            }
+            What::CancelRequested { path, why, by, .. } if path.is_run() => {
+                Some((State::Cancelled, format!("canceled by {by}: {}", one_line(why))))
+            }
+            What::Paused { by, reached } => {
+                let why = if *reached {
+                    "paused at the step it was to reach".to_owned()
+                } else {
+                    format!("paused by {by}")
+                };
+                Some((State::Paused, why))
+            }
+            What::Started { .. }
+            | What::Kept(_)
+            | What::Entered { .. }
+            | What::Asked { .. }
+            | What::Admitted { .. }
+            | What::Spent { .. }
+            | What::Noted { .. }
+            | What::Lost { .. }
+            | What::Joined { .. }
+            | What::TimerSet { .. }
+            | What::TimerFired { .. }
+            | What::Signalled { .. }
+            | What::CancelRequested { .. }
+            | What::Resumed { .. }
+            | What::Interrupted
+            | What::Continued
+            | What::InputsChanged { .. }
+            | What::Rebound { .. }
+            | What::Reopened { .. }
+            | What::Concluded { .. }
+            | What::Closed => None,
         }
-        What::Entered { path, decision: decision @ (Decision::Gate(_) | Decision::Wait(_)) } => {
-            format!("  ? {} {}", numbered(path), decision_words(decision).unwrap_or_default())
+    }
+
+    fn settled(&self, path: &Path, step: &StepView<'_>, now: Timestamp) -> Option<(State, String)> {
+        let StepPhase::Settled(outcome) = &step.phase else { return None };
+        // Items and rounds end with the steps inside them, and a guard with the step that it guards.
+        if step.frame.is_some() || self.guards_settled(path, step, outcome) {
+            return None;
         }
-        What::SentBack { gate, steps, .. } => {
-            let steps: Vec<String> = steps.iter().map(|step| numbered(&step.path)).collect();
-            format!("  < {} sends back: {}", numbered(gate), steps.join(", "))
+        let took = step.started_at.zip(step.ended_at).map(|(start, end)| length(end.since(start)));
+        let took = took.map(|took| format!(" {took}")).unwrap_or_default();
+        let report = self.report();
+        let name = names::step(self.view, path);
+        let because = || report.because(path, step).unwrap_or_default();
+        Some(match outcome {
+            Outcome::Done(_) | Outcome::Continue(_) => {
+                let state = if step.recovered { State::Recovered } else { State::Done };
+                let gate = report.gate(path, "").and_then(|gate| gates::headline(&gate, false, now));
+                let note = match step.kept {
+                    true => Some("kept from the earlier run".to_owned()),
+                    false => gate
+                        .or_else(|| report.decided(path, step))
+                        .or_else(|| report.failed_items(path, step)),
+                };
+                (state, format!("{name}{took}{}", note.map(|note| format!(", {note}")).unwrap_or_default()))
+            }
+            Outcome::Failed(failure) => {
+                let message = shorten(&one_line(&failure.message), 200).into_owned();
+                let state = if step.recovered { State::Recovered } else { State::Failed };
+                (state, format!("{name}{took}: {}: {message}", failure.class))
+            }
+            Outcome::Skipped(_) => (State::Skipped, format!("{name}: {}", because())),
+            Outcome::Cancelled(_) => (State::Cancelled, format!("{name}: {}", because())),
+        })
+    }
+
+    /// Whether this is a guard whose step has already been told to end in the same way.
+    fn guards_settled(&self, path: &Path, step: &StepView<'_>, outcome: &Outcome) -> bool {
+        let known = self.view.plan_step(step);
+        let inner = self.view.step(&path.child(known.id.clone(), None));
+        matches!(known.kind, Kind::Guard(_))
+            && inner.is_some_and(|inner| match &inner.phase {
+                StepPhase::Settled(other) => {
+                    std::mem::discriminant(*other) == std::mem::discriminant(outcome)
+                }
+                _ => false,
+            })
+    }
+
+    /// The step that this one undoes.
+    fn undoes(&self, path: &Path) -> Option<String> {
+        let around = path.parent()?;
+        self.view.step(&around)?.undone?;
+        Some(names::step(self.view, &around))
+    }
+}
+
+/// A line that a job printed, with the name of its step.
+pub fn output(step: &str, line: &Line) -> String {
+    let text = String::from_utf8_lossy(&line.bytes);
+    format!("    {step} | {}", clean(text.trim_end_matches('\n')))
+}
+
+/// A run in one sentence.
+pub fn sentence(run: &str, status: RunStatus, headline: &str) -> String {
+    let headline = one_line(headline);
+    match status {
+        RunStatus::Success | RunStatus::Failed => format!("run {run} {headline}"),
+        RunStatus::Cancelled => format!("run {run} was {headline}"),
+        RunStatus::Interrupted => {
+            format!("run {run} is {headline}; continue it with `windlass resume {run}`")
         }
-        What::Settled(settled) => {
-            let mark = match &settled.outcome {
-                Outcome::Done(_) | Outcome::Continue(_) => '+',
-                Outcome::Failed(_) => 'x',
-                Outcome::Skipped(_) => '-',
-                Outcome::Cancelled(_) => '!',
-            };
-            format!("  {mark} {}: {}", numbered(&settled.path), outcome_words(&settled.outcome))
-        }
-        What::Started { .. }
-        | What::Kept(_)
-        | What::Entered { .. }
-        | What::Asked { .. }
-        | What::Admitted { .. }
-        | What::Spent { .. }
-        | What::Noted { .. }
-        | What::Lost { .. }
-        | What::Joined { .. }
-        | What::TimerSet { .. }
-        | What::TimerFired { .. }
-        | What::Decided { .. }
-        | What::Signalled { .. }
-        | What::CancelRequested { .. }
-        | What::Paused { .. }
-        | What::Resumed { .. }
-        | What::Interrupted
-        | What::Continued
-        | What::InputsChanged { .. }
-        | What::Rebound { .. }
-        | What::Reopened { .. }
-        | What::Concluded { .. }
-        | What::Closed => return None,
+        RunStatus::Paused => format!("run {run} is {headline}; continue it with `windlass resume {run}`"),
+        RunStatus::Pending | RunStatus::Running | RunStatus::Waiting => format!("run {run} is {headline}"),
+    }
+}
+
+/// How a run ended or what it waits for, its outputs, and what the user can do next.
+pub fn ending(run: &Run) -> String {
+    let id = &run.run_id;
+    let mut text = sentence(id, run.status, &run.headline) + "\n";
+    if let Some(undone) = undone(run) {
+        text += &format!("{undone}\n");
+    }
+    if let (Some(error), true) = (&run.error, run.resumable)
+        && error.code != "gate_rejected"
+    {
+        text += &format!("continue it with `windlass resume {id}`\n");
+    }
+    text.extend(run.waiting_on.iter().filter_map(|wait| next_action(id, wait)).map(|next| next + "\n"));
+    if run.status == RunStatus::Success {
+        text.extend(names::outputs(&run.outputs).iter().map(|line| format!("  {line}\n")));
+    }
+    if run.mocked {
+        text += "some responses were mocked\n";
+    }
+    text
+}
+
+/// What became of the completed steps of a run that failed.
+pub fn undone(run: &Run) -> Option<&'static str> {
+    run.undone.map(|undone| match undone {
+        windlass_api::types::Undone::All => "everything that was done is undone",
+        windlass_api::types::Undone::Part => "what was done is only partly undone",
     })
 }
 
-/// The step with the numbers of the items and rounds that it is in.
-fn numbered(path: &Path) -> String {
-    ids::rough(path)
-}
-
-/// A line that a job printed.
-pub fn output(line: &Line) -> String {
-    let text = String::from_utf8_lossy(&line.bytes);
-    format!("    {} | {}", numbered(&line.job.path), clean(text.trim_end_matches('\n')))
-}
-
-/// The last words about a run.
-pub fn ending(id: &RunId, result: &Json, resumable: bool) -> String {
-    let status = result["status"].as_str().unwrap_or_default();
-    let mut text = match result["error"].as_object() {
-        Some(error) => {
-            let step = error["step"].as_str().map(|step| format!(" in `{step}`")).unwrap_or_default();
-            let cause = error["message"].as_str().map(one_line).unwrap_or_default();
-            let advice = match error["code"].as_str() {
-                Some("gate_rejected") => String::new(),
-                _ if !resumable => String::new(),
-                _ => format!("go on with `windlass resume {id}`\n"),
-            };
-            format!("run {id} {status}{step}: {cause}\n{advice}")
+/// What the user can do about a gate or a signal that a run waits for.
+pub fn next_action(id: &str, wait: &Wait) -> Option<String> {
+    let step = wait.step.as_deref().unwrap_or_default();
+    match wait.kind {
+        WaitKind::Gate => {
+            let form = wait.form.iter().flatten();
+            let fields: String = form
+                .filter(|(_, field)| field.required && field.default.is_null())
+                .map(|(name, _)| format!(" --field {name}=VALUE"))
+                .collect();
+            Some(format!(
+                "approve it with `windlass approve {id} {step}{fields}`, then `windlass resume {id}`"
+            ))
         }
-        None if result["waiting_on"].as_array().is_some_and(|waits| !waits.is_empty()) => {
-            format!("run {id} waits\n")
+        WaitKind::Signal => {
+            let signal = wait.message.as_ref().map(gates::text).unwrap_or_default();
+            Some(format!("send it with `windlass signal {id} {signal}`, then `windlass resume {id}`"))
         }
-        None if status == "paused" => {
-            format!("run {id} is paused; go on with `windlass resume {id}`\n")
-        }
-        None => format!("run {id} {status}\n"),
-    };
-    for wait in result["waiting_on"].as_array().into_iter().flatten() {
-        let step = wait["step"].as_str().unwrap_or_default();
-        let message =
-            wait["message"].as_str().map(|message| format!(": {}", one_line(message))).unwrap_or_default();
-        let fields: String = wait["form"]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(_, field)| field["required"] == true && field["default"].is_null())
-            .map(|(name, _)| format!(" --field {name}=VALUE"))
-            .collect();
-        let approvers: Vec<&str> =
-            wait["approvers"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
-        let by =
-            if approvers.is_empty() { String::new() } else { format!(" (by {})", approvers.join(" or ")) };
-        if wait["kind"] == "gate" {
-            text += &format!(
-                "waiting at gate `{step}`{by}{message}\ndecide with `windlass approve {id} {step}{fields}`, then `windlass resume {id}`\n"
-            );
-        }
-        if wait["kind"] == "signal" {
-            let signal = wait["message"].as_str().map(one_line).unwrap_or_default();
-            text += &format!(
-                "waiting at `{step}` for `{signal}`\nsend it with `windlass signal {id} {signal}`, then `windlass resume {id}`\n"
-            );
-        }
+        WaitKind::Timer | WaitKind::Slot | WaitKind::Run => None,
     }
-    if result["scripted"] == true {
-        text += "answers came from a script\n";
-    }
-    text
 }

@@ -1,40 +1,72 @@
-//! The steps of a run as a tree of lines. Where there are many items or rounds, those that went well are counted.
+//! The steps of a run as a tree. Many completed items or rounds are only counted.
 
 use super::Screen;
-use super::words::{clean, one_line, shorten};
-use serde_json::Value as Json;
+use super::cells::{Cells, Tone, width};
+use super::gates;
+use super::marks::State;
+use super::times::{clock, instant, length, ticking};
+use super::words::{count, one_line, shorten};
 use std::collections::BTreeMap;
-use windlass_ir::{Duration, StepStatus};
+use windlass_api::report::{Attempt, Handler, Node};
+use windlass_api::types::{Wait, WaitKind};
+use windlass_ir::StepStatus;
 use windlass_runtime::Timestamp;
-use windlass_runtime::report::Node;
 
-/// More items or rounds than this are not all shown.
+/// The most items or rounds to list one by one.
 const FRAMES_MAX: usize = 12;
+/// The widest column of names.
+const NAMES_MAX: usize = 40;
+const TIME_WIDTH: usize = 7;
+/// The longest error message; the header has the whole one.
+const MESSAGE_MAX: usize = 160;
 
 pub fn render(tree: &[Node], now: Timestamp, all: bool, screen: &Screen) -> String {
-    let width = width(tree, 0, all).min(40);
-    let mut page = Page { now, all, screen, width, text: String::new() };
+    let mut widths = Widths::default();
+    widths.add(tree, 0, all);
+    let mut page =
+        Page { now, all, screen, names: widths.names.min(NAMES_MAX), words: widths.words, lines: Vec::new() };
     page.list(tree, 0);
-    page.text
+    let room = screen.width.map_or(usize::MAX, usize::from);
+    let dots = if screen.unicode { "…" } else { "..." };
+    let lines = page.lines.into_iter().map(|line| line.cut(room, dots).render(screen.color));
+    lines.map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// How wide the column of ids is.
-fn width(nodes: &[Node], depth: usize, all: bool) -> usize {
-    let many = !all && nodes.len() > FRAMES_MAX && nodes.iter().any(|node| node.is_frame);
-    let seen = if many { &nodes[..FRAMES_MAX] } else { nodes };
-    let widths = seen.iter().map(|node| {
-        let own = depth * 2 + node.id.chars().count();
-        own.max(width(&node.inside, depth + 1, all))
-    });
-    widths.max().unwrap_or_default()
+/// The name of a node below its parent.
+fn label(node: &Node) -> String {
+    let base = node.id.split('[').next().unwrap_or(&node.id);
+    match &node.item {
+        Some(item) => one_line(&format!("{base} ({item})")),
+        None => one_line(&node.id),
+    }
+}
+
+/// The widths of the columns.
+#[derive(Default)]
+struct Widths {
+    names: usize,
+    words: usize,
+}
+
+impl Widths {
+    fn add(&mut self, nodes: &[Node], depth: usize, all: bool) {
+        let many = !all && nodes.len() > FRAMES_MAX && nodes.iter().any(|node| node.is_frame);
+        let quiet = |node: &&Node| !(many && node.is_frame && is_quiet(node));
+        for node in nodes.iter().filter(quiet) {
+            self.names = self.names.max(depth * 2 + width(&label(node)));
+            self.words = self.words.max(node.status.to_string().len());
+            self.add(&node.inside, depth + 1, all);
+        }
+    }
 }
 
 struct Page<'a> {
     now: Timestamp,
     all: bool,
     screen: &'a Screen,
-    width: usize,
-    text: String,
+    names: usize,
+    words: usize,
+    lines: Vec<Cells>,
 }
 
 impl Page<'_> {
@@ -56,71 +88,120 @@ impl Page<'_> {
         let counts: Vec<String> = left.iter().map(|(status, count)| format!("{count} {status}")).collect();
         let more = if shown > 0 { " more" } else { "" };
         let total: usize = left.values().sum();
-        let indent = depth * 2 + 2;
-        self.text += &format!("{:indent$}  {total}{more}: {}\n", "", counts.join(", "));
+        if total > 0 {
+            self.below(depth.saturating_sub(1), Tone::Dim, &format!("{total}{more}: {}", counts.join(", ")));
+        }
     }
 
     fn node(&mut self, node: &Node, depth: usize) {
-        let indent = depth * 2;
-        let id = clean(&node.id).into_owned();
-        let room = self.width.saturating_sub(indent + id.chars().count());
-        let line = format!(
-            "{:indent$}  {} {}{:room$}  {}",
-            "",
-            mark(node.status),
-            self.screen.bold(&id),
-            "",
-            self.about(node)
-        );
-        self.text += line.trim_end();
-        self.text.push('\n');
+        let state = State::of_step(node.status, node.wait.as_ref());
+        let mut line = Cells::default().with(Tone::Plain, &" ".repeat(2 + depth * 2));
+        line.push(state.tone(), state.symbol(self.screen));
+        let name = match state {
+            State::Pending | State::Skipped | State::Cancelled => Tone::Dim,
+            _ => Tone::Bold,
+        };
+        line.push(Tone::Plain, " ");
+        line.push(name, &label(node));
+        line.pad(4 + self.names);
+        line.push(Tone::Plain, "  ");
+        line.push(state.tone(), &node.status.to_string());
+        line.pad(6 + self.names + self.words);
+        let time = self.time(node);
+        line.push(Tone::Dim, &format!("  {}{time}", " ".repeat(TIME_WIDTH.saturating_sub(width(&time)))));
+        let note = self.note(node);
+        let tone = if state == State::Failed { Tone::Bad } else { Tone::Plain };
+        if !note.is_empty() {
+            line.push(tone, &format!("  {note}"));
+        }
+        self.lines.push(line);
+        self.details(node, depth);
         self.list(&node.inside, depth + 1);
     }
 
-    fn about(&self, node: &Node) -> String {
-        let mut parts = vec![node.status.to_string()];
-        if node.attempts > 1 {
-            let waits: Vec<String> = node.delays.iter().map(|delay| length(*delay)).collect();
-            let waits =
-                if waits.is_empty() { String::new() } else { format!(" (waited {})", waits.join(", ")) };
-            parts.push(format!("{} attempts{waits}", node.attempts));
+    fn time(&self, node: &Node) -> String {
+        match (node.started_at, node.ended_at, node.status) {
+            (Some(start), Some(end), _) => length(end.since(start)),
+            (Some(start), None, StepStatus::Running | StepStatus::Waiting) => ticking(self.now.since(start)),
+            (_, _, _) => String::new(),
         }
-        if node.rounds > 1 {
-            parts.push(format!("{} rounds", node.rounds));
+    }
+
+    fn note(&self, node: &Node) -> String {
+        let mut parts = Vec::new();
+        if node.kept {
+            parts.push("kept from the earlier run".to_owned());
+        }
+        match node.undone {
+            Some(true) => parts.push("undone".to_owned()),
+            Some(false) => parts.push("not undone completely".to_owned()),
+            None => {}
+        }
+        parts.extend(node.handles.as_ref().map(|handles| match handles {
+            Handler::Undoes(step) => format!("undoes {}", one_line(step)),
+            Handler::After(step) => format!("runs after {} in any case", one_line(step)),
+            Handler::TakesOver(step) => format!("takes over from {}", one_line(step)),
+        }));
+        if node.attempts > 1 {
+            parts.push(count(node.attempts as usize, "attempt"));
         }
         let frames: Vec<&Node> = node.inside.iter().filter(|inner| inner.is_frame).collect();
-        if node.status == StepStatus::Running && !frames.is_empty() {
+        let failed = frames.iter().filter(|frame| frame.status == StepStatus::Failed).count();
+        let is_items = frames.iter().any(|frame| frame.item.is_some()) || node.rounds == 0;
+        if !frames.is_empty() && is_items {
             let done = frames.iter().filter(|frame| is_over(frame.status)).count();
-            parts.push(format!("{done} of {} begun are over", frames.len()));
+            parts.push(match (node.status, failed) {
+                (StepStatus::Running, _) => format!("{done} of {} started are done", frames.len()),
+                (_, 0) => count(frames.len(), "item"),
+                (_, failed) => format!("{failed} of {} failed", count(frames.len(), "item")),
+            });
         }
-        match (node.started_at, node.ended_at, node.status) {
-            (Some(start), Some(end), _) => parts.push(length(end.since(start))),
-            (Some(start), None, StepStatus::Running | StepStatus::Waiting) => {
-                parts.push(format!("for {}", length(self.now.since(start))));
-            }
-            (_, _, _) => {}
-        }
+        parts.extend(node.decided.as_deref().map(one_line));
         if node.abandoned {
             parts.push("did not stop in time".to_owned());
         }
-        parts.extend(node.because.as_deref().map(|why| format!("because {}", one_line(why))));
-        parts.extend(node.wait.as_ref().map(wait_words));
-        let error = node.error.as_ref();
-        parts.extend(error.map(|(code, message)| format!("{code}: {}", shorten(&one_line(message), 160))));
-        parts.join("  ")
+        parts.extend(node.because.as_deref().map(one_line));
+        match (&node.gate, &node.wait) {
+            (Some(gate), wait) => parts.extend(gates::headline(gate, wait.is_some(), self.now)),
+            (None, Some(wait)) => parts.push(wait_words(wait, self.now)),
+            (None, None) => {}
+        }
+        if node.error.is_some() && node.gate.is_none() {
+            parts.extend(
+                node.error.as_ref().map(|error| {
+                    format!("{}: {}", error.code, shorten(&one_line(&error.message), MESSAGE_MAX))
+                }),
+            );
+        }
+        parts.join(if self.screen.unicode { " · " } else { ", " })
     }
-}
 
-fn mark(status: StepStatus) -> char {
-    match status {
-        StepStatus::Pending => '.',
-        StepStatus::Running => '>',
-        StepStatus::Waiting => '?',
-        StepStatus::Success => '+',
-        StepStatus::Failed => 'x',
-        StepStatus::Recovered => '~',
-        StepStatus::Skipped => '-',
-        StepStatus::Cancelled => '!',
+    /// The lines below a step: its failed attempts, and everything about an open gate.
+    fn details(&mut self, node: &Node, depth: usize) {
+        for attempt in &node.failed {
+            let text = self.attempt(attempt);
+            self.below(depth, Tone::Dim, &text);
+        }
+        if let Some(gate) = &node.gate {
+            let lines = match node.wait.is_some() {
+                true => gates::details(gate, node.file.as_ref(), self.now, self.screen),
+                false => gates::votes(gate, self.now),
+            };
+            lines.iter().for_each(|line| self.below(depth, Tone::Dim, line));
+        }
+    }
+
+    fn attempt(&self, attempt: &Attempt) -> String {
+        let Attempt { number, started_at, ended_at, error, delay } = attempt;
+        let (at, took) = (clock(*started_at, self.now), length(ended_at.since(*started_at)));
+        let message = shorten(&one_line(&error.message), MESSAGE_MAX).into_owned();
+        let next = delay.map(|delay| format!("; the next one {} later", length(delay))).unwrap_or_default();
+        format!("attempt {number} at {at} failed after {took}: {}: {message}{next}", error.code)
+    }
+
+    fn below(&mut self, depth: usize, tone: Tone, text: &str) {
+        let line = Cells::default().with(Tone::Plain, &" ".repeat(6 + depth * 2));
+        self.lines.push(line.with(tone, text));
     }
 }
 
@@ -135,7 +216,7 @@ fn is_over(status: StepStatus) -> bool {
     }
 }
 
-/// Nobody has to be told about it singly.
+/// Whether counting this item or round is enough.
 fn is_quiet(node: &Node) -> bool {
     match node.status {
         StepStatus::Success | StepStatus::Skipped | StepStatus::Pending | StepStatus::Cancelled => true,
@@ -143,35 +224,36 @@ fn is_quiet(node: &Node) -> bool {
     }
 }
 
-/// What is waited for, as it stands in the result of a run.
-pub fn wait_words(wait: &Json) -> String {
-    let text = |key: &str| wait[key].as_str().map(one_line);
-    let what = match (wait["kind"].as_str(), text("message")) {
-        (Some("gate"), Some(question)) => format!("waits for a decision: {}", shorten(&question, 160)),
-        (Some("gate"), None) => "waits for a decision".to_owned(),
-        (Some("signal"), Some(name)) => format!("waits for `{name}`"),
-        (Some("run"), Some(run)) => format!("waits for run {run}"),
-        (Some("slot"), Some(keys)) if !keys.is_empty() => format!("waits for a place at {keys}"),
-        (Some("slot"), _) => "waits for a place".to_owned(),
-        (_, Some(message)) => message,
-        (_, None) => "waits".to_owned(),
-    };
-    let place = wait["position"].as_u64().map(|place| format!(", number {place} in line"));
-    let since = text("since").map(|since| format!(", since {since}"));
-    let until = text("until").map(|until| format!(", until {until}"));
-    let people: Vec<&str> =
-        wait["approvers"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
-    let by = (!people.is_empty()).then(|| format!(", by {}", one_line(&people.join(" or "))));
-    [Some(what), place, since, by, until].into_iter().flatten().collect()
-}
-
-/// A length of time as precisely as one wants to read it: `0.4s`, `12.0s`, `3m05s`, `2h07m`.
-pub fn length(length: Duration) -> String {
-    let seconds = length.0 / 1_000_000;
-    match seconds {
-        ..60 => format!("{:.1}s", (length.0 / 100_000) as f64 / 10.0),
-        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        3600.. => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+/// What a step or a run waits for.
+pub fn wait_words(wait: &Wait, now: Timestamp) -> String {
+    let message = wait.message.as_ref().and_then(|message| message.as_str()).map(one_line);
+    let until = wait.until.as_deref().and_then(instant);
+    let left = until.map(|until| ticking(until.since(now)));
+    match (wait.kind, message) {
+        (WaitKind::Gate, _) => "needs a decision".to_owned(),
+        (WaitKind::Signal, name) => {
+            let left = left.map(|left| format!(", for {left} at most")).unwrap_or_default();
+            format!("waits for the signal `{}`{left}", name.unwrap_or_default())
+        }
+        (WaitKind::Run, run) => format!("waits for run {}", run.unwrap_or_default()),
+        (WaitKind::Slot, keys) => {
+            let keys = keys.filter(|keys| !keys.is_empty()).map(|keys| format!(" of {keys}"));
+            let position = wait.position.map(|position| format!(", number {position} in the queue"));
+            let since = wait.since.as_deref().and_then(instant);
+            let since = since.map(|since| format!(", since {}", clock(since, now)));
+            let parts = [Some("waits for a slot".to_owned()), keys, position, since];
+            parts.into_iter().flatten().collect()
+        }
+        (WaitKind::Timer, message) => {
+            let what = match wait.step {
+                Some(_) => message.unwrap_or_else(|| "waits".to_owned()),
+                None => "waits for its start time".to_owned(),
+            };
+            match (until, left) {
+                (Some(until), Some(left)) => format!("{what}, until {} ({left} left)", clock(until, now)),
+                (_, _) => what,
+            }
+        }
     }
 }
 
@@ -179,37 +261,12 @@ pub fn length(length: Duration) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn lengths_of_time_are_rounded_down() {
-        let check = |micros: u64, expected: &str| assert_eq!(length(Duration(micros)), expected);
-        check(0, "0.0s");
-        check(1_299_999, "1.2s");
-        check(59_999_999, "59.9s");
-        check(60_000_000, "1m00s");
-        check(7_384_000_000, "2h03m");
-    }
-
     fn node(id: &str, status: StepStatus, is_frame: bool, inside: Vec<Node>) -> Node {
-        Node {
-            id: id.into(),
-            word: "shell".into(),
-            status,
-            attempts: 1,
-            rounds: 0,
-            delays: Vec::new(),
-            started_at: None,
-            ended_at: None,
-            error: None,
-            because: None,
-            wait: None,
-            abandoned: false,
-            is_frame,
-            inside,
-        }
+        Node { is_frame, inside, ..Node::new(id.into(), "shell".into(), status) }
     }
 
     #[test]
-    fn many_items_are_counted_and_those_that_failed_are_shown() {
+    fn many_items_are_counted_and_failed_ones_are_shown() {
         let items = |count: usize| {
             let items = (0..count).map(|number| {
                 let state = if number == 7 { StepStatus::Failed } else { StepStatus::Success };
@@ -218,13 +275,16 @@ mod tests {
             vec![node("each", StepStatus::Failed, false, items.collect())]
         };
         let text = render(&items(10_000), Timestamp(0), false, &Screen::default());
-        assert_eq!(text, "  x each        failed\n    x each[7]   failed\n      9999 more: 9999 success\n");
+        assert_eq!(
+            text,
+            "  x each       failed           1 of 10000 items failed\n    x each[7]  failed\n      9999 more: 9999 success\n"
+        );
         assert_eq!(render(&items(9), Timestamp(0), false, &Screen::default()).lines().count(), 10);
         assert_eq!(render(&items(99), Timestamp(0), true, &Screen::default()).lines().count(), 100);
     }
 
     #[test]
-    fn names_cannot_steer_a_terminal() {
+    fn control_sequences_in_names_are_escaped() {
         let nodes = [node("a\u{1b}[2J", StepStatus::Success, false, Vec::new())];
         assert!(!render(&nodes, Timestamp(0), false, &Screen::default()).contains('\u{1b}'));
     }

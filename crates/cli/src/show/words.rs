@@ -1,6 +1,6 @@
-//! Small things about text: counts with their nouns, text cut to a length, text that cannot steer a terminal.
+//! Numbers as text: counts with their nouns, and byte sizes.
 
-use std::borrow::Cow;
+pub use windlass_api::words::{clean, one_line, shorten};
 
 /// `1 error`, `2 errors`.
 pub fn count(number: usize, noun: &str) -> String {
@@ -26,72 +26,18 @@ pub fn bytes(number: u64) -> String {
     format!("{amount:.1} TiB")
 }
 
-/// At most `length_max` characters; what was cut shows as dots.
-pub fn shorten(text: &str, length_max: usize) -> Cow<'_, str> {
-    const DOTS: &str = "...";
-    match text.char_indices().nth(length_max) {
-        None => Cow::Borrowed(text),
-        Some(_) => {
-            let kept = length_max.saturating_sub(DOTS.len());
-            let end = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
-            Cow::Owned(text[..end].trim_end().to_owned() + DOTS)
-        }
-    }
-}
-
-/// The text on one line: line breaks and runs of spaces become one space.
-pub fn one_line(text: &str) -> String {
-    clean(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
-}
-
-/// Text from a file or a command line may hold control characters, and marks that turn the writing direction round;
-/// shown as they are they could move the cursor or hide what follows. Tabs and line breaks stay.
-pub fn clean(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_unsafe) {
-        Cow::Owned(text.chars().map(|c| if is_unsafe(c) { char::REPLACEMENT_CHARACTER } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-fn is_unsafe(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nouns_follow_their_number() {
+    fn nouns_are_singular_or_plural() {
         assert_eq!([0, 1, 2].map(|n| count(n, "error")), ["0 errors", "1 error", "2 errors"]);
     }
 
     #[test]
-    fn amounts_of_bytes_are_short() {
+    fn byte_sizes_are_short() {
         let shown = [0, 1023, 1024, 1536, 20_480, 5 << 20, 3 << 30, 2 << 40].map(bytes);
         assert_eq!(shown, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "20 KiB", "5.0 MiB", "3.0 GiB", "2.0 TiB"]);
-    }
-
-    #[test]
-    fn text_is_cut_by_characters() {
-        let check =
-            |text: &str, length, expected: &str| assert_eq!(shorten(text, length), expected, "{text}");
-        check("", 5, "");
-        check("abcde", 5, "abcde");
-        check("abcdef", 5, "ab...");
-        check("ééééééé", 5, "éé...");
-        check("ab cdef", 6, "ab...");
-        check("abcdef", 2, "...");
-    }
-
-    #[test]
-    fn nothing_that_steers_a_terminal_gets_through() {
-        let check = |text: &str, expected: &str| assert_eq!(clean(text), expected);
-        check("plain é 漢\t\n", "plain é 漢\t\n");
-        check("\u{1b}[31mred\u{9b}0m\r\u{7f}", "\u{fffd}[31mred\u{fffd}0m\u{fffd}\u{fffd}");
-        check("a\u{202e}b", "a\u{fffd}b");
-        assert_eq!(one_line(" a\n  b\t\u{7}c "), "a b \u{fffd}c");
     }
 }

@@ -1,4 +1,4 @@
-//! What a workflow is: its description, what it is to be given, and its steps.
+//! Shows a workflow: its description, its parameters and its steps.
 
 use super::Screen;
 use super::fields::Fields;

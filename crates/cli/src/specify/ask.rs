@@ -1,6 +1,6 @@
-//! Gates that are decided line by line, as Spec Kit asks at them: the options are numbered, an answer is a number or an option in
-//! any letter case, and everything else is asked again. The end of the input says no. After a no that lets the gate ask
-//! anew the run is left as it waits.
+//! Asks at gates line by line, as Spec Kit does. The options are numbered; the user answers with a number or an option in any
+//! letter case, and any other answer repeats the question. End of input means no. If a rejected gate asks again, the run stays
+//! waiting.
 
 use crate::answer;
 use crate::show::words::{clean, one_line};
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
+use windlass_api::operations::{ApproveGate, Decide};
+use windlass_api::{Caller, Door, Refusal};
 use windlass_ir::Value;
 use windlass_ir::workflow::Kind;
-use windlass_runtime::{
-    Choice, Clock, Decision, Door, Error, Event, Order, Path, RunId, StepPhase, StepView, View, What, says_no,
-};
+use windlass_runtime::{Decision, Event, Path, RunId, StepPhase, StepView, View, What, says_no};
 
-/// As much of a file is shown at a gate.
+/// The most lines of a file to show at a gate.
 const FILE_LINES_MAX: usize = 200;
 
 #[derive(Debug)]
@@ -23,13 +23,13 @@ pub struct Asker {
     run: RunId,
     door: Door,
     by: String,
-    /// Gates that nobody was asked about yet.
+    /// Gates to ask about.
     open: VecDeque<Path>,
-    /// Gates that were decided here.
+    /// Gates decided in this process.
     decided: HashSet<Path>,
-    /// The gate that is asked about, and its options.
+    /// The current gate and its options.
     asked: Option<(Path, Vec<Arc<str>>)>,
-    deciding: Option<JoinHandle<Result<bool, Error>>>,
+    deciding: Option<JoinHandle<Result<(), Refusal>>>,
     wants: Sender<()>,
     lines: UnboundedReceiver<Option<String>>,
 }
@@ -38,7 +38,7 @@ impl Asker {
     pub fn new(run: &RunId, view: &View, door: &Door, by: &str) -> Self {
         let (wants, wanted) = std::sync::mpsc::channel();
         let (read, lines) = tokio::sync::mpsc::unbounded_channel();
-        // A thread of its own, since nobody can keep it from waiting for a line; it ends with the process.
+        // Reading a line blocks and cannot be canceled, so it needs its own thread. The thread ends with the process.
         std::thread::spawn(move || {
             while wanted.recv().is_ok() {
                 let mut line = String::new();
@@ -62,8 +62,8 @@ impl Asker {
         }
     }
 
-    /// A gate asks, for the first time or anew.
-    pub fn hear(&mut self, event: &Event) {
+    /// Queues a gate that asks, for the first time or again.
+    pub fn apply(&mut self, event: &Event) {
         let What::Entered { path, decision: Decision::Gate(_) } = &event.what else { return };
         let asked = self.asked.as_ref().is_some_and(|(asked, _)| asked == path);
         if !asked && !self.open.contains(path) {
@@ -71,7 +71,7 @@ impl Asker {
         }
     }
 
-    /// Asks at the gate that waits, if none has been asked about, and takes the answer.
+    /// Asks about the next gate, unless a question is open, and handles the answer.
     pub async fn next(&mut self, view: &View) {
         if let Some(deciding) = &mut self.deciding {
             let decided = deciding.await;
@@ -95,7 +95,7 @@ impl Asker {
 
     fn ask(&mut self, view: &View) {
         let Some(path) = self.open.pop_front() else { return };
-        // One that its input decides has never waited for anybody.
+        // A gate that its input decides never waits.
         let asks = |step: &StepView<'_>| matches!(step.phase, StepPhase::Asking { .. });
         let Some(step) = view.step(&path).filter(asks) else { return };
         let Kind::Gate(gate) = &view.plan_step(&step).kind else { return };
@@ -126,7 +126,7 @@ impl Asker {
     fn want(&mut self) {
         let count = self.asked.as_ref().map_or(0, |(_, options)| options.len());
         answer::prompt(&format!("choose 1 to {count}, or an option > "));
-        // The thread reads as long as this is here.
+        // The thread reads as long as `self` exists.
         let _ = self.wants.send(());
     }
 
@@ -146,14 +146,23 @@ impl Asker {
         };
         let (by, step) = (self.by.clone(), Some(path.to_string()));
         self.decided.insert(path);
-        let id = format!("{by}-{}", Clock::Real.now().0);
-        let order =
-            Order::Decide { id, step, choice: Choice::Option(choice), by, reason: None, form: Value::Null };
-        let (door, run) = (self.door.clone(), self.run.clone());
-        self.deciding = Some(tokio::spawn(async move { door.tell(&run, order).await }));
+        let decide = Decide {
+            run_id: self.run.to_string(),
+            step,
+            choice: Some(choice.to_string()),
+            fields: serde_json::Value::Null,
+            reason: None,
+            id: None,
+            by: Some(by.clone()),
+        };
+        let door = self.door.clone();
+        self.deciding =
+            Some(tokio::spawn(
+                async move { door.call(ApproveGate(decide), Caller::user(&by)).await.map(drop) },
+            ));
     }
 
-    /// The run stays as it is: it waits, and whoever goes on with it is asked.
+    /// Stops the run at the gate; the next resume asks again.
     fn leave(&self) {
         if let Door::Owner(engine) = &self.door {
             let engine = engine.clone();
@@ -162,7 +171,7 @@ impl Asker {
     }
 }
 
-/// What is to be looked at before somebody decides.
+/// Prints the file that the user should read before deciding.
 fn show(file: &str) {
     match std::fs::read(file) {
         Ok(bytes) => {

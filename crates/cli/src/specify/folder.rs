@@ -1,5 +1,5 @@
-//! The run folder, `.specify/workflows/runs/<id>/`: written from the journal's events while the run proceeds, and never read. So
-//! whoever opens it again, after a crash for instance, brings it up to date.
+//! The run folder, `.specify/workflows/runs/<id>/`. Windlass writes it from the journal's events and never reads it, so any
+//! later process, for example after a crash, can bring it up to date.
 
 use super::log::{Begun, Log};
 use super::python::{self, Letters};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass_runtime::{Engine, Error, Event, RunId, View};
 
-/// The state is written no sooner after it was written before, and takes no more than a tenth of the time.
+/// The shortest time between two writes of the state. Writing takes at most a tenth of the time.
 const PAUSE: Duration = Duration::from_millis(100);
 const SHARE: u32 = 9;
 
@@ -23,16 +23,16 @@ pub struct Folder {
     view: View,
     log: Log,
     origin: Origin,
-    /// So many lines of the log are in its file.
+    /// The number of log lines already in the file.
     logged: usize,
     is_changed: bool,
     due: Instant,
-    /// Something could not be written, and the user knows.
+    /// A write failed, and the user has seen the error.
     has_failed: bool,
 }
 
 impl Folder {
-    /// The folder of a run as the journal has it. Nothing is written yet.
+    /// Reads the state of a run from the journal. Writes nothing yet.
     pub fn open(engine: &Engine, run: &RunId) -> Result<Self, Error> {
         let events = engine.events(run)?;
         let program = engine.view(run)?.program().clone();
@@ -47,7 +47,7 @@ impl Folder {
             due: Instant::now(),
             has_failed: false,
         };
-        events.iter().try_for_each(|event| folder.hear(event))?;
+        events.iter().try_for_each(|event| folder.apply(event))?;
         folder.origin = Origin::of(&folder.view, &source, &overlays);
         Ok(folder)
     }
@@ -60,29 +60,29 @@ impl Folder {
         &self.view
     }
 
-    pub fn hear(&mut self, event: &Event) -> Result<(), Error> {
+    pub fn apply(&mut self, event: &Event) -> Result<(), Error> {
         self.view.apply(event).map_err(|cause| Error::contradictory(&self.run, cause))?;
-        self.log.hear(&self.view, event);
+        self.log.apply(&self.view, event);
         self.is_changed = true;
         Ok(())
     }
 
-    /// The steps that have begun since this was asked before.
+    /// The steps that have begun since the last call.
     pub fn begun(&mut self) -> Vec<Begun> {
         std::mem::take(&mut self.log.begun)
     }
 
-    /// When the state should be written again.
+    /// When to write the state again.
     pub fn due(&self) -> Option<Instant> {
         self.is_changed.then_some(self.due)
     }
 
-    /// Makes the folder, with all that the journal has so far.
+    /// Creates the folder with everything the journal contains so far.
     pub fn begin(&mut self) {
         self.write_whole(Rest::None);
     }
 
-    /// Adds what has happened since.
+    /// Appends new events.
     pub fn write(&mut self) {
         let logged = self.logged;
         self.attempt(|folder, path| {
@@ -92,7 +92,7 @@ impl Folder {
         self.write_state(Rest::None);
     }
 
-    /// Writes all of it for the last time.
+    /// Writes the final state.
     pub fn close(&mut self, rest: Rest) {
         self.log.rest(&self.view, rest);
         self.write_whole(rest);
@@ -122,7 +122,7 @@ impl Folder {
         self.due = Instant::now() + PAUSE.max(began.elapsed() * SHARE);
     }
 
-    /// Does something in the folder. The run continues even if that fails; the user hears of it once.
+    /// Performs a write. The run continues even if it fails; the user sees the error once.
     fn attempt(&mut self, write: impl FnOnce(&Self, &Path) -> io::Result<()>) {
         let Some(path) = self.origin.folder(&self.run).filter(|_| !self.has_failed) else { return };
         if let Err(error) = write(self, &path) {
@@ -136,7 +136,7 @@ fn text(lines: &[Json]) -> String {
     lines.iter().map(|line| python::line(line, Letters::All) + "\n").collect()
 }
 
-/// Readers see the old file or the new one, and no half of either.
+/// Replaces a file atomically, so that readers never see a partial one.
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -145,7 +145,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;
     let done = file.write_all(bytes).and_then(|()| std::fs::rename(&beside, path));
     if done.is_err() {
-        // The first failure is the one to tell.
+        // Report the first error.
         let _ = std::fs::remove_file(&beside);
     }
     done

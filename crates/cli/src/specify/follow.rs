@@ -1,5 +1,5 @@
-//! A run as Spec Kit shows it while it proceeds: the steps that begin, and questions at gates. Meanwhile the run folder is kept up
-//! to date.
+//! Shows a run the way Spec Kit does: the steps as they begin, and questions at gates. Keeps the run folder up to date
+//! meanwhile.
 
 use super::ask::Asker;
 use super::folder::Folder;
@@ -7,29 +7,30 @@ use super::log::Begun;
 use crate::answer;
 use crate::commands::face::{Audience, Followed};
 use crate::commands::follow::STOPPING;
-use crate::show::progress;
 use crate::show::words::one_line;
-use windlass_runtime::{BoxFuture, Error, Update};
+use crate::show::{names, progress};
+use windlass_api::Refusal;
+use windlass_runtime::{BoxFuture, Update};
 
-pub struct Telling {
+pub struct Follower {
     folder: Folder,
-    /// None if no one is there to ask.
+    /// None without a terminal to ask on.
     asker: Option<Asker>,
     json: bool,
 }
 
-impl Telling {
-    /// `known` is the number of events that were there before the run was started or resumed.
-    pub fn new(followed: &Followed<'_>, known: u64, json: bool, attended: bool) -> Result<Self, Error> {
+impl Follower {
+    /// `known` is the number of events before the run was started or resumed.
+    pub fn new(followed: &Followed<'_>, known: u64, json: bool, attended: bool) -> Result<Self, Refusal> {
         let mut folder = Folder::open(&*followed.engine()?, followed.run)?;
         folder.begin();
         let asker = attended.then(|| Asker::new(followed.run, folder.view(), followed.door, followed.by));
-        let mut telling = Self { folder, asker, json };
-        telling.tell_begun(known);
-        Ok(telling)
+        let mut follower = Self { folder, asker, json };
+        follower.show_begun(known);
+        Ok(follower)
     }
 
-    fn tell_begun(&mut self, known: u64) {
+    fn show_begun(&mut self, known: u64) {
         let begun = self.folder.begun().into_iter().filter(|begun| begun.event > known && !self.json);
         for Begun { id, label, .. } in begun {
             answer::line(&format!("  \u{25b8} [{}] {} \u{2026}", one_line(&id), one_line(&label)));
@@ -37,20 +38,23 @@ impl Telling {
     }
 }
 
-impl Audience for Telling {
-    fn tell(&mut self, update: Update) -> Result<(), Error> {
+impl Audience for Follower {
+    fn update(&mut self, update: Update) -> Result<(), Refusal> {
         match update {
             Update::Event { seq, event } => {
                 if seq <= self.folder.view().events {
                     return Ok(());
                 }
-                self.folder.hear(&event)?;
+                self.folder.apply(&event)?;
                 if let Some(asker) = &mut self.asker {
-                    asker.hear(&event);
+                    asker.apply(&event);
                 }
-                self.tell_begun(0);
+                self.show_begun(0);
             }
-            Update::Line(line) => answer::remark(&progress::output(&line)),
+            Update::Line(line) => {
+                let step = names::step(self.folder.view(), &line.job.path);
+                answer::remark(&progress::output(&step, &line));
+            }
             Update::Notice(text) => answer::remark(&text),
         }
         Ok(())

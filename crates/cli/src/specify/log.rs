@@ -1,7 +1,7 @@
-//! `log.jsonl`: what happened in a run, one event a line, in the words of Spec Kit.
+//! `log.jsonl`: the events of a run in Spec Kit's words, one per line.
 //!
-//! Spec Kit leaves a run that waits for a decision; the journal has no event for that. So the lines about it are written when the
-//! process leaves the run, and again in the same form when a later event shows that it had left.
+//! Spec Kit exits while a run waits for a decision, and the journal has no event for that. Windlass writes those lines when its
+//! process leaves the run, and reproduces them when a later event shows that a process had left.
 
 use super::state::{Rest, id_of, report};
 use super::{python, tree};
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use windlass_dialects::DIALECTS;
 use windlass_ir::RunStatus;
 use windlass_ir::workflow::{Action, Ask, Kind};
-use windlass_runtime::report::status;
+use windlass_runtime::run_status;
 use windlass_runtime::{
     Decision, Event, Failure, Outcome, Path, RunId, StepView, Timestamp, View, What, ids, is_abort, is_raised,
 };
@@ -20,40 +20,40 @@ use windlass_runtime::{
 pub struct Log {
     run: RunId,
     pub lines: Vec<Json>,
-    /// Steps that have begun and were not asked for yet.
+    /// Steps that have begun since the caller last asked.
     pub begun: Vec<Begun>,
     /// The time of the last event.
     pub last_at: Timestamp,
-    /// The names of recorded steps, in the order in which Spec Kit recorded them first.
+    /// The names of recorded steps, in the order in which Spec Kit first recorded them.
     pub recorded: IndexSet<String>,
-    /// Steps whose beginning is in the log.
+    /// Steps whose start is in the log.
     started: HashSet<Path>,
-    /// Scopes that count as completed since they were entered.
+    /// Scopes that count as completed as soon as they are entered.
     expanded: HashSet<Path>,
     /// Gates that wait for a decision.
     asking: Vec<Path>,
     /// The gate of the last decision.
     decided: Option<Path>,
-    /// Jobs are at work.
+    /// Jobs are running.
     working: HashSet<Path>,
     is_resumed: bool,
-    /// What the workflows that were called have been given.
+    /// The inputs of called workflows.
     pub bound: tree::Bound,
-    /// How steps ended that have begun again since. Spec Kit keeps that until they end again.
+    /// Previous results of steps that have begun again. Spec Kit keeps them until the steps end again.
     pub before: HashMap<Path, Before>,
 }
 
 /// A step that has begun.
 #[derive(Debug)]
 pub struct Begun {
-    /// The number of its event.
+    /// The sequence number of its event.
     pub event: u64,
     pub id: String,
     /// The command, or the type of the step.
     pub label: String,
 }
 
-/// The last end of a step that did not let the run continue.
+/// The last step result that kept the run from continuing.
 #[derive(Debug)]
 pub struct Before {
     pub outcome: &'static str,
@@ -80,7 +80,7 @@ impl Log {
         }
     }
 
-    pub fn hear(&mut self, view: &View, event: &Event) {
+    pub fn apply(&mut self, view: &View, event: &Event) {
         match &event.what {
             What::Lost { path, .. } => {
                 self.interrupt();
@@ -209,7 +209,7 @@ impl Log {
                     (false, true) => "step_failed",
                     (false, false) => "step_continue_on_error",
                 };
-                self.tell(view, event, path, ("error", error(failure)), at);
+                self.record(view, event, path, ("error", error(failure)), at);
             }
             Outcome::Skipped(_) | Outcome::Cancelled(_) => {}
         }
@@ -229,15 +229,15 @@ impl Log {
         self.push(line, at);
     }
 
-    /// A process executes the run again.
+    /// Another process resumes the run.
     fn resume(&mut self, view: &View) {
         self.is_resumed = true;
-        if !self.asking.is_empty() && status(view, true) == RunStatus::Waiting {
+        if !self.asking.is_empty() && run_status(view, true) == RunStatus::Waiting {
             self.wait(view);
         }
     }
 
-    /// The run waits at gates, and in the calls around them.
+    /// Records the gates that the run waits at, and the calls around them.
     fn wait(&mut self, view: &View) {
         let at = self.last_at;
         for gate in std::mem::take(&mut self.asking) {
@@ -271,7 +271,7 @@ impl Log {
         }
     }
 
-    /// The step begins once more, and so do the calls around it.
+    /// Records that the step begins again, and the calls around it.
     fn forget(&mut self, view: &View, path: &Path) {
         let calls = tree::calls_around(view, path);
         self.started.retain(|started| started != path && !calls.contains(started));
@@ -299,16 +299,16 @@ impl Log {
         };
         let label = label.to_string();
         self.begun.push(Begun { event: view.events, id: id_of(view, path), label });
-        self.tell(view, "step_started", path, ("type", json!(known.word)), at);
+        self.record(view, "step_started", path, ("type", json!(known.word)), at);
     }
 
     fn complete(&mut self, view: &View, path: &Path, status: &str, at: Timestamp) {
         let name = ids::name(DIALECTS, view, path);
         self.recorded.extend([name.plain.to_string(), name.id]);
-        self.tell(view, "step_completed", path, ("status", json!(status)), at);
+        self.record(view, "step_completed", path, ("status", json!(status)), at);
     }
 
-    fn tell(&mut self, view: &View, event: &str, path: &Path, (name, value): (&str, Json), at: Timestamp) {
+    fn record(&mut self, view: &View, event: &str, path: &Path, (name, value): (&str, Json), at: Timestamp) {
         let mut line = json!({"event": event, "step_id": id_of(view, path), name: value});
         if let Some(call) = tree::calls_around(view, path).first() {
             line["execution_path"] = tree::execution_path(view, path);
@@ -331,7 +331,7 @@ fn error(failure: &Failure) -> Json {
     json!(failure.message)
 }
 
-/// A step of the file: no item, no round, nothing that has no name of its own.
+/// Whether this is a step of the file, not an item, a round or an implicit step.
 fn shown<'v>(view: &'v View, path: &Path) -> Option<StepView<'v>> {
     view.step(path).filter(|step| step.frame.is_none() && !view.plan_step(step).implicit)
 }

@@ -1,8 +1,8 @@
-//! The face of Spec Kit's own program: its arguments, exit codes, payloads and run folder, over the runs of Windlass.
+//! Imitates Spec Kit's own program: its arguments, exit codes, JSON and run folder, on top of Windlass runs.
 //!
-//! `windlass specify workflow …` and `--compat speckit` both come here. `follow` shows a run and asks at gates, `status` reads
-//! runs, `folder` keeps the run folder up to date: `state` and `tree` are its `state.json`, `log` its `log.jsonl`. `python`
-//! writes JSON as that program does.
+//! `windlass specify workflow …` and `--compat speckit` both use this module. `follow` shows a run and asks at gates, `status`
+//! reads runs, and `folder` keeps the run folder up to date. `state` and `tree` write its `state.json`, `log` its `log.jsonl`,
+//! and `python` formats JSON the way Python does.
 
 mod ask;
 mod folder;
@@ -13,25 +13,25 @@ mod state;
 mod status;
 mod tree;
 
-use crate::answer::{self, Answer, Status};
+use crate::answer::{self, Answer, Exit, Refused};
 use crate::args::{self, Compat, Driving, Json};
 use crate::commands::face::{Audience, Face, Followed};
 use crate::commands::follow::End;
-use crate::commands::run::{begin, go_on, refused_file};
+use crate::commands::run::{begin, resume_one};
 use crate::show::Screens;
 use crate::show::words::one_line;
 use crate::{data, files};
 use clap::CommandFactory;
 use std::io::IsTerminal;
 use std::path::Path;
+use windlass_api::Refusal;
 use windlass_dialects::DIALECTS;
 use windlass_ir::plan::Given;
 use windlass_ir::workflow::RunInput;
 use windlass_ir::{Plan, RunStatus};
-use windlass_runtime::report;
-use windlass_runtime::{Engine, Error, RunId, StoreError, View};
+use windlass_runtime::{Engine, Error, RunId, StoreError, View, is_resumable};
 
-/// The id of a new run, if this is set.
+/// Sets the id of a new run.
 const RUN_ID: &str = "SPECKIT_WORKFLOW_RUN_ID";
 
 pub fn run(args: args::Specify, screens: &Screens) -> Answer {
@@ -42,16 +42,16 @@ pub fn run(args: args::Specify, screens: &Screens) -> Answer {
                 let reading = args::Reading::default();
                 let what = args::Plan { file: args.source, params, input_file: None, reading };
                 let (going, driving) = (args::Going::default(), driving(args.json));
-                let (run_id, detach, by) = (None, false, None);
-                start(args::Run { what, run_id, going, detach, by, driving, data: args.data }, screens)
+                let (run_id, detach, actor) = (None, false, args::Actor::default());
+                start(args::Run { what, run_id, going, detach, actor, driving, data: args.data }, screens)
             }
             Err(answer) => answer,
         },
         args::WorkflowCommand::Resume(args) => match pairs(&args.inputs) {
             Ok(params) => {
                 let (run, driving) = (Some(args.run_id), driving(args.json));
-                let (all, schedules, by) = (false, Vec::new(), None);
-                resume(args::Resume { run, all, schedules, params, by, driving, data: args.data }, screens)
+                let (all, schedules, actor) = (false, Vec::new(), args::Actor::default());
+                resume(args::Resume { run, all, schedules, params, actor, driving, data: args.data }, screens)
             }
             Err(answer) => answer,
         },
@@ -63,7 +63,7 @@ pub fn run(args: args::Specify, screens: &Screens) -> Answer {
 fn driving(json: bool) -> Driving {
     Driving {
         wait: false,
-        script: None,
+        mock: None,
         virtual_time: false,
         durability: args::Durability::Disk,
         json: json.then_some(Json::Final),
@@ -71,7 +71,7 @@ fn driving(json: bool) -> Driving {
     }
 }
 
-/// `key=value`, without the blanks around either.
+/// Parses `key=value` and trims both parts.
 fn pairs(inputs: &[String]) -> Result<Vec<(String, String)>, Answer> {
     let pair = |text: &String| {
         let (key, value) = text.split_once('=').ok_or_else(|| {
@@ -83,21 +83,27 @@ fn pairs(inputs: &[String]) -> Result<Vec<(String, String)>, Answer> {
     inputs.iter().map(pair).collect()
 }
 
-/// What Spec Kit's own program can do besides.
+/// Subcommands of Spec Kit's program that Windlass does not have.
 fn other(words: &[String]) -> Answer {
     let name = one_line(words.first().map_or("", String::as_str));
     let stderr = format!(
         "error: unknown command `specify workflow {name}`; Windlass has run, resume and status\n  \
          help: install, list and change workflows with Spec Kit's own `specify` program\n"
     );
-    Answer { stderr, ..Answer::new(Status::Refused) }
+    Answer { stderr, ..Answer::new(Exit::Refused) }
 }
 
 fn failed(message: &str) -> Answer {
-    Answer { stderr: format!("Error: {}\n", one_line(message)), ..Answer::new(Status::Failed) }
+    Answer { stderr: format!("Error: {}\n", one_line(message)), ..Answer::new(Exit::Failed) }
 }
 
-/// Whether a mistake on the command line is one that Spec Kit finds only after it has begun: a value without a name.
+/// Whether the arguments imitate Spec Kit's program, which prints no JSON about bad usage.
+pub fn is_called() -> bool {
+    std::env::args_os().nth(1).is_some_and(|word| word == "specify")
+        || std::env::args_os().any(|word| word == "--compat" || word == "--compat=speckit")
+}
+
+/// Whether Spec Kit would report this usage error only after it has begun: a value without a name.
 pub fn is_late(usage: &clap::Error) -> bool {
     let compat = || {
         let matches = args::Args::command().ignore_errors(true).try_get_matches().ok()?;
@@ -106,7 +112,7 @@ pub fn is_late(usage: &clap::Error) -> bool {
     usage.kind() == clap::error::ErrorKind::ValueValidation && compat().is_some()
 }
 
-/// Starts a run. An id means the installed workflow, and a file that is named by its path has no overlays.
+/// Starts a run. An id names an installed workflow; a file named by its path has no overlays.
 pub fn start(mut args: args::Run, screens: &Screens) -> Answer {
     args.what.reading.raises_late = true;
     let file = &args.what.file;
@@ -115,26 +121,29 @@ pub fn start(mut args: args::Run, screens: &Screens) -> Answer {
     match found {
         Ok(Some(found)) => args.what.file = found,
         Ok(None) => args.what.reading.as_written = true,
-        Err(unreadable) => return translated(refused_file(&unreadable.into(), &args.driving, screens)),
+        Err(unreadable) => return translated(Err(unreadable.into()), screens),
     }
     let named = || std::env::var(RUN_ID).ok().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
     args.run_id = args.run_id.or_else(named);
     let manner = Manner::starting(&args.driving);
-    translated(begin(args, &manner, screens))
+    translated(begin(args, &manner, screens), screens)
 }
 
 /// Resumes a run that is paused, has failed, or was interrupted.
-pub fn resume(args: args::Resume, screens: &Screens) -> Answer {
+pub fn resume(mut args: args::Resume, screens: &Screens) -> Answer {
+    if !args.all {
+        args.run.get_or_insert_with(|| data::LAST.to_owned());
+    }
     let known = match args.run.as_ref().map(|name| resumable(&args.data, name)) {
         Some(Ok(known)) => known,
         Some(Err(answer)) => return answer,
         None => 0,
     };
     let manner = Manner { json: args.driving.json.is_some(), known: Some(known) };
-    translated(go_on(args, &manner, screens))
+    translated(resume_one(args, &manner, screens), screens)
 }
 
-/// How many events a run has that can be resumed.
+/// The number of events of a run that can be resumed.
 fn resumable(data: &args::Data, name: &str) -> Result<u64, Answer> {
     let (_, engine, run) = data::find(data, name).map_err(|error| unfound(name, &error))?;
     let view = engine.view(&run).map_err(|error| failed(&error.to_string()))?;
@@ -145,7 +154,7 @@ fn resumable(data: &args::Data, name: &str) -> Result<u64, Answer> {
         return Err(failed(&message));
     }
     let status = state::report(&run, &view).payload()["status"].clone();
-    match report::is_resumable(&view) {
+    match is_resumable(&view) {
         true => Ok(view.events),
         false => {
             let status = status.as_str().unwrap_or_default();
@@ -163,20 +172,21 @@ fn unfound(name: &str, error: &Error) -> Answer {
     }
 }
 
-/// 0 completed or paused, 1 anything that was reported as wrong; 2 stays for bad usage. Refusals have no JSON.
-fn translated(answer: Answer) -> Answer {
+/// Maps exit codes: 0 completed or paused, 1 any reported error, 2 bad usage. Refusals have no JSON.
+fn translated(answer: Result<Answer, Refused>, screens: &Screens) -> Answer {
+    let answer = answer.unwrap_or_else(|refused| Answer::refused(&refused, false, &screens.stderr));
     match answer.status {
-        Status::Done | Status::Waiting | Status::Stopped => Answer { status: Status::Done, ..answer },
-        Status::Failed | Status::Cancelled => Answer { status: Status::Failed, ..answer },
-        Status::Refused => {
+        Exit::Done | Exit::Waiting | Exit::Stopped => Answer { status: Exit::Done, ..answer },
+        Exit::Failed | Exit::Cancelled => Answer { status: Exit::Failed, ..answer },
+        Exit::Refused => {
             let stderr = answer.stderr.lines().map(|line| format!("{}\n", plain(line))).collect();
-            Answer { stdout: String::new(), stderr, status: Status::Failed }
+            Answer { stdout: String::new(), stderr, status: Exit::Failed }
         }
-        Status::Bug => answer,
+        Exit::Bug => answer,
     }
 }
 
-/// `Error:` instead of a word with a code.
+/// Formats an error with `Error:` instead of a code.
 fn plain(line: &str) -> String {
     let rest = line.strip_prefix("error[").and_then(|rest| rest.split_once("]: "));
     rest.map_or_else(|| line.to_owned(), |(_, message)| format!("Error: {message}"))
@@ -186,7 +196,7 @@ fn plain(line: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     json: bool,
-    /// The number of events before the run is resumed; none if it is started.
+    /// The number of events before the run is resumed; none for a new run.
     known: Option<u64>,
 }
 
@@ -197,24 +207,28 @@ impl Manner {
 }
 
 impl Face for Manner {
-    /// `prompt` of an input is a description.
+    /// Spec Kit uses the `prompt` of an input only as a description.
     fn asks_for_inputs(&self) -> bool {
         false
     }
 
-    /// Spec Kit drops the blanks around values, and values that the workflow does not declare.
+    /// Spec Kit trims values, and drops those that the workflow does not declare.
     fn given(&self, plan: &Plan, params: Vec<(String, String)>) -> Vec<(String, Given)> {
         let known = |name: &str| plan.input != RunInput::Declared || plan.parameters.contains_key(name);
         let (known, unknown): (Vec<_>, Vec<_>) = params.into_iter().partition(|(name, _)| known(name));
         for (name, _) in unknown {
             let name = one_line(&name);
-            answer::remark(&format!("warning: this workflow has no input `{name}`; it is not used"));
+            answer::remark(&format!("warning: this workflow has no input `{name}`; the value is ignored"));
         }
         known.into_iter().map(|(name, text)| (name, Given::Text(text.trim().to_owned()))).collect()
     }
 
     fn is_attended(&self) -> bool {
         std::io::stdin().is_terminal()
+    }
+
+    fn warns(&self) -> bool {
+        false
     }
 
     fn begins(&self, plan: &Plan) {
@@ -225,8 +239,9 @@ impl Face for Manner {
         }
     }
 
-    fn audience(&self, followed: &Followed<'_>) -> Result<Option<Box<dyn Audience>>, Error> {
-        let telling = follow::Telling::new(followed, self.known.unwrap_or(0), self.json, self.is_attended())?;
+    fn audience(&self, followed: &Followed<'_>) -> Result<Option<Box<dyn Audience>>, Refusal> {
+        let telling =
+            follow::Follower::new(followed, self.known.unwrap_or(0), self.json, self.is_attended())?;
         Ok(Some(Box::new(telling)))
     }
 
@@ -245,8 +260,8 @@ impl Face for Manner {
             false => self.words(run, &payload),
         };
         let status = match payload["status"].as_str() {
-            Some("failed" | "aborted") => Status::Failed,
-            _ => Status::Done,
+            Some("failed" | "aborted") => Exit::Failed,
+            _ => Exit::Done,
         };
         Answer { stdout, ..Answer::new(status) }
     }

@@ -1,25 +1,25 @@
-//! JSON, texts and times as Python writes them.
+//! Formats JSON, strings and times the way Python does.
 
 use serde_json::Value as Json;
 use windlass_ir::Value;
 use windlass_ir::expr::{Semantics, text_form};
 use windlass_runtime::Timestamp;
 
-/// Whether letters beyond ASCII are written as they are.
+/// Whether to keep non-ASCII characters unescaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Letters {
     Ascii,
     All,
 }
 
-/// As `json.dumps` with an indent of 2.
+/// Like `json.dumps` with an indent of 2.
 pub fn pretty(json: &Json, letters: Letters) -> String {
     let mut out = String::new();
     write(&mut out, json, letters, Some(0));
     out
 }
 
-/// On one line, as `json.dumps` writes it.
+/// Like `json.dumps` on one line.
 pub fn line(json: &Json, letters: Letters) -> String {
     let mut out = String::new();
     write(&mut out, json, letters, None);
@@ -102,13 +102,13 @@ fn string(out: &mut String, text: &str, letters: Letters) {
     out.push('"');
 }
 
-/// A text in quotes.
+/// A quoted string.
 pub fn repr(text: &str) -> String {
     let list = text_form(&Value::list([Value::text(text)]), &Semantics::SPECKIT).unwrap_or_default();
     list.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
-/// A time in UTC; microseconds are left out where there are none.
+/// A time in UTC, without microseconds if they are zero.
 pub fn isoformat(at: Timestamp) -> String {
     let Ok(time) = jiff::Timestamp::from_microsecond(at.0) else { return String::new() };
     let fraction = at.0.rem_euclid(1_000_000);

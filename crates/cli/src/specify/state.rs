@@ -1,31 +1,31 @@
-//! `state.json`: what Spec Kit knows about a run.
+//! `state.json`: the state of a run in Spec Kit's format.
 
 use super::log::Log;
 use super::{python, tree};
 use serde_json::{Map, Value as Json, json};
 use std::path::{Path, PathBuf};
+use windlass_api::report::Report;
 use windlass_dialects::DIALECTS;
 use windlass_dialects::speckit::Definition;
 use windlass_ir::Value;
-use windlass_runtime::report::Report;
 use windlass_runtime::{Outcome, RunId, RunPhase, View, ids};
 
-/// Why the process that followed a run leaves it.
+/// Why the process that followed a run stops following it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// It does not leave it yet.
+    /// It still follows the run.
     None,
     Over,
     Waiting,
-    /// The run was stopped in the middle of its work, and can be resumed.
+    /// The user stopped the run, and can resume it.
     Interrupted,
 }
 
-/// Where a run comes from.
+/// The origin of a run.
 #[derive(Debug, Default)]
 pub struct Origin {
     pub definition: Option<Definition>,
-    /// Where its steps run; none for a run of another dialect, which has no folder.
+    /// The working folder of its steps; none for a run of another dialect.
     project: Option<PathBuf>,
     workflow_dir: Option<PathBuf>,
     /// The installed workflow and its project.
@@ -44,7 +44,8 @@ impl Origin {
             let project = folder.parent().filter(|all| all.ends_with(".specify/workflows"))?;
             Some((folder.file_name()?.to_str()?.to_owned(), project.parent()?.parent()?.to_owned()))
         });
-        // Below its project, an installed workflow is found by its id; elsewhere the folder is where the run was started.
+        // Spec Kit finds an installed workflow by its id only below its project. Elsewhere, use the folder in which the run was
+        // started.
         let here = path("directory");
         let below = |(_, root): &(String, PathBuf)| {
             let here = here.as_deref()?;
@@ -58,7 +59,7 @@ impl Origin {
         Some(self.project.as_ref()?.join(".specify/workflows/runs").join(run.as_str()))
     }
 
-    /// The project of the installed workflow, if the run is in another one.
+    /// The project of the installed workflow, if it is not the project of the run.
     fn registry_root(&self) -> Option<&Path> {
         let (_, root) = self.installed.as_ref()?;
         let project = self.project.as_ref()?.canonicalize().ok()?;
@@ -106,7 +107,7 @@ pub fn of(run: &RunId, view: &View, origin: &Origin, log: &Log, rest: Rest) -> J
     state
 }
 
-/// What is on record about each step, in the order in which that began.
+/// The records of each step, in the order in which the steps began.
 pub fn records(run: &RunId, view: &View, log: &Log) -> Map<String, Json> {
     let report = report(run, view);
     let mut records = report.records();
@@ -121,12 +122,12 @@ pub fn records(run: &RunId, view: &View, log: &Log) -> Map<String, Json> {
     records.into_iter().collect()
 }
 
-/// The id of a step inside the workflow that it belongs to.
+/// The id of a step within its own workflow.
 pub fn id_of(view: &View, path: &windlass_runtime::Path) -> String {
     ids::within(DIALECTS, view, path)
 }
 
-/// A run as Spec Kit reports it. A run whose process was killed counts as running.
+/// A run in the form that Spec Kit reports. A run whose process was killed counts as running.
 pub fn report<'v>(run: &'v RunId, view: &'v View) -> Report<'v> {
     Report::new(DIALECTS, run, view, true)
 }

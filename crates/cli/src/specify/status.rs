@@ -3,7 +3,7 @@
 use super::folder::Folder;
 use super::python::{self, Letters};
 use super::{failed, state, unfound};
-use crate::answer::{Answer, Status};
+use crate::answer::{Answer, Exit};
 use crate::args::WorkflowStatus;
 use crate::data;
 use crate::show::words::one_line;
@@ -68,7 +68,7 @@ fn words(payload: &Json) -> String {
     words
 }
 
-/// By their ids, as the folders of a project are listed.
+/// Sorted by id, like the folders of a project.
 fn all(args: &WorkflowStatus) -> Result<Answer, Error> {
     let engine = match data::look(&data::folder(&args.data, None)) {
         Ok(engine) => engine,
@@ -90,7 +90,7 @@ fn all(args: &WorkflowStatus) -> Result<Answer, Error> {
             "updated_at": updated_at,
         }))
     };
-    // A run that cannot be read is left out.
+    // Skips a run that cannot be read.
     let runs: Vec<Json> = runs.iter().filter_map(|run| summary(run).ok()).collect();
     Ok(listed(args.json, &runs))
 }
@@ -120,5 +120,5 @@ fn pretty(payload: &Json) -> String {
 }
 
 fn printed(stdout: String) -> Answer {
-    Answer { stdout, ..Answer::new(Status::Done) }
+    Answer { stdout, ..Answer::new(Exit::Done) }
 }

@@ -1,15 +1,15 @@
-//! The tree of a run as Spec Kit keeps it in `state.json`: every step with its phase, its result and the steps inside it.
+//! The tree of a run in `state.json`: every step with its phase, its result and its inner steps.
 
 use super::log::{Before, Log};
 use super::state::{Origin, Rest, report};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
+use windlass_api::report::Report;
 use windlass_dialects::speckit::{ascii, case, member};
 use windlass_dialects::text::{Kind as NodeKind, Node};
 use windlass_ir::policy::OnFailure;
 use windlass_ir::workflow::{Action, Kind};
 use windlass_ir::{Plan, Value};
-use windlass_runtime::report::Report;
 use windlass_runtime::{
     Decision, Outcome, Path, RunId, StepPhase, StepView, View, Work, is_abort, is_raised,
 };
@@ -17,7 +17,7 @@ use windlass_runtime::{
 /// The version of the tree that Spec Kit 1.2 reads.
 const VERSION: u32 = 2;
 
-/// What the workflows that were called have been given.
+/// The inputs of called workflows.
 pub type Bound = HashMap<Path, Value>;
 
 pub fn execution(run: &RunId, view: &View, origin: &Origin, log: &Log, rest: Rest) -> Option<Json> {
@@ -35,10 +35,10 @@ struct Tree<'a> {
     rest: Rest,
 }
 
-/// How far a step has come.
+/// The progress of a step.
 enum Stage {
     Active,
-    /// It was left in the middle.
+    /// The process left before the step ended.
     Left,
     Ended {
         outcome: &'static str,
@@ -47,7 +47,7 @@ enum Stage {
 }
 
 impl<'a> Tree<'a> {
-    /// A list of steps inside the step at `around`; `owned` if the list has its source with it.
+    /// A list of steps inside the step at `around`; with `owned` the list includes its source.
     fn sequence(&self, around: &Path, steps: &Node, owned: bool) -> Json {
         let nodes: Vec<Json> = items(steps).iter().map(|step| self.node(around, step)).collect();
         match owned {
@@ -60,7 +60,7 @@ impl<'a> Tree<'a> {
         let path = around.child(id_of(config).into(), None);
         let Some(step) = self.view.step(&path) else { return json!({"phase": "ready"}) };
         let children = self.children(&path, &step, config);
-        // A branch, a loop or a fan-out never catches what failed inside.
+        // A branch, a loop or a fan-out never handles failures inside it.
         let catches = children.is_empty() || is_call(self.view, &step);
         let Some(stage) = self.stage(&step, catches) else { return json!({"phase": "ready"}) };
         match is_call(self.view, &step) && !children.is_empty() {
@@ -119,7 +119,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// A step with others inside. Its result is what it was when it was entered.
+    /// A step with inner steps. Its result is the one from when it was entered.
     fn scope(
         &self,
         path: &Path,
@@ -171,7 +171,7 @@ impl<'a> Tree<'a> {
         node.into()
     }
 
-    /// What is inside of a step that was entered: the branch, the rounds, the items, or the steps of another workflow.
+    /// The contents of an entered step: the branch, the rounds, the items, or the steps of another workflow.
     fn children(&self, path: &Path, step: &StepView<'_>, config: &Node) -> Vec<Json> {
         let frames = |count: u32, steps: &Node, owned: bool| {
             let frame = |number| self.sequence(&path.frame(number), steps, owned && number == 0);
@@ -227,7 +227,7 @@ fn id_of(config: &Node) -> &str {
     }
 }
 
-/// The steps of the arm that was taken.
+/// The steps of the chosen arm.
 fn branch<'n>(config: &'n Node, arm: &str) -> Option<&'n Node> {
     match member(config, "cases") {
         Some(cases) => case(cases, arm).or_else(|| member(config, "default")),
@@ -239,7 +239,7 @@ fn is_call(view: &View, step: &StepView<'_>) -> bool {
     step.frame.is_none() && matches!(view.plan_step(step).kind, Kind::Action(Action::Call(_)))
 }
 
-/// The calls that a step is inside of, the innermost first.
+/// The calls around a step, the innermost first.
 pub fn calls_around(view: &View, path: &Path) -> Vec<Path> {
     let around = std::iter::successors(path.parent(), Path::parent);
     around.filter(|around| view.step(around).is_some_and(|step| is_call(view, &step))).collect()
@@ -254,7 +254,7 @@ pub fn called_id(view: &View, call: &Path) -> Json {
     }
 }
 
-/// Where a step is in the tree: numbers of steps, rounds and items from the outside in.
+/// The position of a step in the tree: the numbers of steps, rounds and items from the outside in.
 pub fn execution_path(view: &View, path: &Path) -> Json {
     let mut parts = Vec::new();
     let mut around = Path::default();
@@ -277,7 +277,7 @@ pub fn execution_path(view: &View, path: &Path) -> Json {
     parts.into()
 }
 
-/// The number of a step in its list.
+/// The index of a step in its list.
 fn place(plan: &Plan, step: &StepView<'_>) -> usize {
     let lists = match plan.step(step.step).parent {
         Some(around) => plan.step(around).kind.bodies().into_iter().map(|(_, list)| list).collect(),

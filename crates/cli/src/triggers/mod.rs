@@ -1,8 +1,8 @@
-//! From names on the command line to triggers: files of schedules, skills with the files they name, folders, workflows.
-//! `skill` finds the files of a skill, `shared` checks what files have in common, `fires` shows what comes next and `history`
-//! what was; `scheduled` makes triggers ready for whoever drives a folder.
+//! Turns arguments into triggers: schedules files, skills with the files they name, folders and workflows. `skill` finds the
+//! files of a skill, `shared` compares files with each other, `firings` shows the next firings and `history` the past ones.
+//! `scheduled` prepares triggers for the process that owns a data folder.
 
-pub mod fires;
+pub mod firings;
 pub mod history;
 mod scheduled;
 mod shared;
@@ -19,23 +19,26 @@ use windlass_ir::trigger::Trigger;
 use windlass_ir::{Code, Diagnostic, Sources, Span};
 
 pub use scheduled::scheduled;
-pub use skill::workflows as skill_workflows;
+pub use skill::schedules as skill_schedules;
 
-/// What became of one file.
+/// The result of reading one file.
 #[derive(Debug)]
 pub struct Found {
     pub file: String,
     pub sources: Sources,
+    /// Findings in the file itself.
     pub findings: Vec<Diagnostic>,
+    /// Findings that depend on other files.
+    pub shared: Vec<Diagnostic>,
     pub what: What,
     pub entries: Vec<Entry>,
-    /// The workflows that its schedules can name, where a skill says which.
+    /// The workflows that its schedules can name, if a skill lists them.
     workflows: Option<Vec<PathBuf>>,
-    /// Where it really lies: what is named twice is read once.
+    /// The canonical path; it keeps a file from being read twice.
     place: Option<PathBuf>,
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum What {
     Schedules,
@@ -44,26 +47,42 @@ pub enum What {
     Unreadable,
 }
 
-/// A trigger, and the workflow that it starts.
+/// A trigger and the workflow that it starts.
 #[derive(Debug)]
 pub struct Entry {
     pub trigger: Trigger,
     pub workflow: Option<Arc<str>>,
-    /// Where a schedule names the workflow.
+    /// The position at which a schedule names the workflow.
     pub workflow_span: Option<Span>,
 }
 
 impl Found {
     fn new(file: String, sources: Sources, findings: Vec<Diagnostic>, what: What) -> Self {
         let place = std::fs::canonicalize(&file).ok();
-        Self { file, sources, findings, what, entries: Vec::new(), workflows: None, place }
+        Self {
+            file,
+            sources,
+            findings,
+            shared: Vec::new(),
+            what,
+            entries: Vec::new(),
+            workflows: None,
+            place,
+        }
     }
 
     pub fn is_valid(&self) -> bool {
-        !self.findings.iter().any(Diagnostic::is_error)
+        !self.findings.iter().chain(&self.shared).any(Diagnostic::is_error)
     }
 
-    /// The dialect that the file is written in, as far as that can be said.
+    /// All findings, in file order.
+    pub fn all(&self) -> Vec<Diagnostic> {
+        let mut all: Vec<Diagnostic> = self.findings.iter().chain(&self.shared).cloned().collect();
+        sort_by_place(&mut all);
+        all
+    }
+
+    /// The dialect of the file, if it is known.
     pub fn dialect(&self) -> Option<&'static str> {
         match &self.what {
             What::Schedules | What::Skill { .. } => Some(Dialect::Dcc.name()),
@@ -79,21 +98,34 @@ impl From<Unreadable> for Found {
     }
 }
 
-/// Reads all that is named, and checks it alone and together.
+/// Reads all named files, and checks each of them and all of them together.
 pub fn read(paths: &[PathBuf]) -> Vec<Found> {
+    gather(paths.iter().flat_map(|path| read_path(path)))
+}
+
+/// The same for texts that are already in memory.
+pub fn read_texts(texts: Vec<(Text, PathBuf)>) -> Vec<Found> {
+    gather(texts.into_iter().flat_map(|(text, path)| read_text(text, &path)))
+}
+
+fn gather(files: impl Iterator<Item = Found>) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
-    for next in paths.iter().flat_map(|path| read_path(path)) {
+    for next in files {
         let known = |other: &Found| next.place.is_some() && other.place == next.place;
         if !found.iter().any(known) {
             found.push(next);
         }
     }
     shared::check(&mut found);
-    found.iter_mut().for_each(|file| sort_by_place(&mut file.findings));
     found
 }
 
 fn read_path(path: &Path) -> Vec<Found> {
+    match files::by_name(path) {
+        Ok(None) => {}
+        Ok(Some(file)) => return read_path(&file),
+        Err(unreadable) => return vec![unreadable.into()],
+    }
     if path != Path::new(STDIN) && path.is_dir() {
         return read_folder(path);
     }
@@ -134,7 +166,7 @@ fn workflow(text: Text) -> Found {
     Found { entries: entries.collect(), ..found }
 }
 
-/// The files of schedules in a folder, but not in those below it; else its workflow.
+/// The schedules files directly in a folder; else its workflow.
 fn read_folder(folder: &Path) -> Vec<Found> {
     let names = match names_in(folder) {
         Ok(names) => names,
@@ -150,16 +182,18 @@ fn read_folder(folder: &Path) -> Vec<Found> {
         return read_path(&folder.join(only));
     }
     let skill = names.iter().find(|name| name.eq_ignore_ascii_case(SKILL_FILE));
-    let finding = Diagnostic::error(Code::Unreadable, "this is a folder, and it holds no file of schedules");
+    let finding =
+        Diagnostic::error(Code::Unreadable, "this folder contains no schedules file and no workflow");
     let finding = match skill {
         Some(skill) => finding.help(format!("name the skill: {}", folder.join(skill).display())),
-        None => finding
-            .help("name a file; those of schedules are called schedules.yaml or end with .schedules.yaml"),
+        None => {
+            finding.help("name a file; schedules files are called schedules.yaml or end with .schedules.yaml")
+        }
     };
-    vec![Unreadable { name: folder.display().to_string(), finding: Box::new(finding) }.into()]
+    vec![Unreadable::new(folder.display().to_string(), Box::new(finding)).into()]
 }
 
-/// The names in a folder that can be written, sorted.
+/// The names in a folder, sorted, without those that are not UTF-8.
 fn names_in(folder: &Path) -> std::io::Result<Vec<String>> {
     let entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
     let mut names: Vec<String> =
@@ -171,5 +205,5 @@ fn names_in(folder: &Path) -> std::io::Result<Vec<String>> {
 fn cannot_list(folder: &Path, error: &std::io::Error) -> Found {
     let finding = Diagnostic::error(Code::Unreadable, format!("this folder cannot be read: {error}"));
     let finding = Box::new(finding.help("name a file, or a folder that can be read"));
-    Unreadable { name: folder.display().to_string(), finding }.into()
+    Unreadable::new(folder.display().to_string(), finding).into()
 }

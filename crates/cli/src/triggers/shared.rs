@@ -1,5 +1,5 @@
-//! What files have in common: an id may be used once over all of them, and so may a path. Within one file its reader has
-//! looked already.
+//! Checks files against each other: no two may use the same trigger id or path. The reader of a file has already checked it for
+//! duplicates.
 
 use super::{Entry, Found};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use windlass_dialects::dcc::schedules::route_shape;
 use windlass_ir::trigger::TriggerSource;
 use windlass_ir::{Code, Diagnostic};
 
-/// Where something was used first.
+/// The first use of an id or path.
 #[derive(Clone, Copy)]
 struct First {
     file: usize,
@@ -30,14 +30,14 @@ pub fn check(found: &mut [Found]) {
                 findings.push((number, finding.reference(&*id.value).help("give one of them another id")));
             }
             if let Some(path) = path(entry) {
-                // Each dialect serves its paths below another one.
+                // Each dialect serves its paths under its own prefix.
                 let first = *paths.entry((file.dialect(), route_shape(path))).or_insert(here);
                 findings
                     .extend(others(first, number).map(|other| (number, clash(entry, path, other, first))));
             }
         }
     }
-    findings.into_iter().for_each(|(file, finding)| found[file].findings.push(finding));
+    findings.into_iter().for_each(|(file, finding)| found[file].shared.push(finding));
 }
 
 fn path(entry: &Entry) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! Commands that act on runs: once more, in part, later, several at once, by name, and in the words of another program.
+//! Commands that act on runs: retry, partial and delayed runs, several runs at once, workflows by name, and Spec Kit's output.
 
 use crate::support::{Seen, folder, windlass_in};
 use std::path::Path;
@@ -19,7 +19,7 @@ fn call(folder: &Path, args: &[&str]) -> Seen {
     call.env("WINDLASS_DATA", &data.display().to_string()).see()
 }
 
-/// What a command ends with and says.
+/// Checks the exit status and a part of the output.
 fn check(folder: &Path, args: &[&str], status: i32, part: &str) -> Seen {
     let seen = call(folder, args);
     assert_eq!(seen.status, status, "{seen}");
@@ -27,7 +27,7 @@ fn check(folder: &Path, args: &[&str], status: i32, part: &str) -> Seen {
     seen
 }
 
-/// What was really done, in any order.
+/// The steps that actually ran, sorted.
 fn done(folder: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(folder.join("done")).unwrap_or_default();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -47,13 +47,13 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_run_is_started_once_more_from_where_it_failed() {
+fn retry_starts_a_new_run_from_the_failed_step() {
     let here = folder("retry", &[("flow.yaml", FLOW)]);
     check(&here, &["run", "flow.yaml", "--run-id", "a"], 1, "failed in `second`");
-    let dry = check(&here, &["retry", "a", "--dry-run", "--json"], 0, "forecast");
+    let dry = check(&here, &["retry", "a", "--dry-run", "--json"], 0, "retry_of");
     let expected = [("first", "kept"), ("second", "again"), ("third", "again"), ("beside", "kept")];
     assert_eq!(forecast(&dry), pairs(&expected));
-    assert_eq!(done(&here), ["beside", "first", "second"], "nothing was done");
+    assert_eq!(done(&here), ["beside", "first", "second"], "nothing ran");
     check(&here, &["retry", "a", "--from", "secnd"], 2, "did you mean `second`?");
     std::fs::write(here.join("ok"), "").expect("a file");
     let again =
@@ -61,34 +61,34 @@ fn a_run_is_started_once_more_from_where_it_failed() {
     assert_eq!((&again["retry_of"], &again["steps"]["first"]["kept"]), (&"a".into(), &true.into()));
     assert_eq!(done(&here), ["beside", "first", "second", "second", "third ann"]);
     check(&here, &["retry", "b"], 2, "error[nothing_to_retry]");
-    // Only what is given something else is done again.
-    check(&here, &["retry", "b", "-p", "who=bob"], 0, "success");
+    // Only steps with changed inputs run again.
+    check(&here, &["retry", "b", "-p", "who=bob"], 0, "succeeded");
     assert_eq!(done(&here), ["beside", "first", "second", "second", "third ann", "third bob"]);
 }
 
 #[test]
-fn a_recorded_run_is_held_against_an_edited_file() {
+fn retry_compares_a_recorded_run_with_an_edited_file() {
     let edited = FLOW
         .replace("echo beside", "echo BESIDE")
         .replace("stages:", "stages:\n  - { id: zero, type: shell, run: \"true\" }")
         .replace("id: third,", "id: third, name: The third,");
     let here = folder("retry_plan", &[("flow.yaml", FLOW), ("edited.yaml", &edited), ("ok", "")]);
-    check(&here, &["run", "flow.yaml", "--run-id", "a"], 0, "success");
-    let dry = check(&here, &["retry", "a", "--plan", "edited.yaml", "--dry-run", "--json"], 0, "forecast");
+    check(&here, &["run", "flow.yaml", "--run-id", "a"], 0, "succeeded");
+    let dry = check(&here, &["retry", "a", "--plan", "edited.yaml", "--dry-run", "--json"], 0, "retry_of");
     let expected =
         [("first", "kept"), ("second", "kept"), ("third", "kept"), ("beside", "again"), ("zero", "again")];
     assert_eq!(forecast(&dry), pairs(&expected));
-    check(&here, &["retry", "a", "--plan", "edited.yaml"], 0, "success");
+    check(&here, &["retry", "a", "--plan", "edited.yaml"], 0, "succeeded");
     assert_eq!(done(&here), ["BESIDE", "beside", "first", "second", "third ann"]);
 }
 
 #[test]
-fn a_run_goes_to_a_step_or_is_about_one() {
+fn a_run_stops_after_a_step_or_runs_only_one() {
     let here = folder("in_part", &[("flow.yaml", FLOW), ("ok", "")]);
     check(&here, &["run", "flow.yaml", "--until", "second", "--run-id", "u"], 3, "is paused");
     assert_eq!(done(&here), ["beside", "first", "second"]);
-    check(&here, &["run", "flow.yaml", "--only", "third", "--inputs-from", "u"], 0, "success");
-    check(&here, &["resume", "u"], 0, "success");
+    check(&here, &["run", "flow.yaml", "--only", "third", "--inputs-from", "u"], 0, "succeeded");
+    check(&here, &["resume", "u"], 0, "succeeded");
     assert_eq!(done(&here), ["beside", "first", "second", "third ann", "third ann"]);
     check(&here, &["run", "flow.yaml", "--until", "fith"], 2, "error[no_step]");
     check(&here, &["run", "flow.yaml", "--only", "third", "--inputs-from", "uu"], 2, "did you mean `u`?");
@@ -98,7 +98,7 @@ fn a_run_goes_to_a_step_or_is_about_one() {
 }
 
 #[test]
-fn a_run_begins_at_its_time() {
+fn a_run_begins_at_the_given_time() {
     let here = folder("later", &[("flow.yaml", FLOW), ("ok", ""), ("script.yaml", "steps: {}")]);
     let jump = ["run", "flow.yaml", "--at", "+9h", "--script", "script.yaml", "--virtual-time", "--json"];
     let seen = check(&here, &jump, 0, "\"event\":\"timer_fired\"");
@@ -107,26 +107,26 @@ fn a_run_begins_at_its_time() {
 }
 
 #[test]
-fn several_runs_are_cancelled_once_somebody_agrees() {
+fn canceling_several_runs_needs_confirmation() {
     let waits = "workflow: { id: waits, name: Waits }\nstages:\n  - { id: gate, type: gate, gate: { timeout: 1h } }\n";
     let here = folder("several", &[("waits.yaml", waits), ("flow.yaml", FLOW), ("ok", "")]);
     for run in ["one", "two"] {
-        check(&here, &["run", "waits.yaml", "--run-id", run], 3, "waiting at gate");
+        check(&here, &["run", "waits.yaml", "--run-id", run], 3, "is waiting at `gate` for a decision");
     }
-    check(&here, &["run", "flow.yaml", "--run-id", "other"], 0, "success");
-    let dry = check(&here, &["cancel", "--workflow", "waits", "--dry-run"], 0, "would be cancelled");
+    check(&here, &["run", "flow.yaml", "--run-id", "other"], 0, "succeeded");
+    let dry = check(&here, &["cancel", "--workflow", "waits", "--dry-run"], 0, "this would cancel");
     assert_eq!(dry.stdout.lines().count(), 2, "{dry}");
-    check(&here, &["cancel", "--workflow", "waits"], 2, "say `--yes`");
+    check(&here, &["cancel", "--workflow", "waits"], 2, "confirm with `--yes`");
     check(&here, &["show", "one"], 0, "waiting");
-    check(&here, &["cancel", "--workflow", "waits", "--yes"], 0, "cancelled: one");
+    check(&here, &["cancel", "--workflow", "waits", "--yes"], 0, "canceled: run one");
     check(&here, &["show", "two"], 0, "cancelled");
     check(&here, &["cancel", "one"], 2, "`one` is finished (cancelled)");
     check(&here, &["cancel"], 2, "<RUN>");
-    check(&here, &["retry", "--workflow", "waits", "--dry-run"], 0, "two once more");
+    check(&here, &["retry", "--workflow", "waits", "--dry-run"], 0, "retry of two");
 }
 
 #[test]
-fn decisions_that_cannot_be_taken_are_refused() {
+fn invalid_decisions_are_refused() {
     let gates = r#"
 workflow: { id: gates, name: Gates }
 stages:
@@ -134,7 +134,7 @@ stages:
   - { id: two, type: gate, gate: { timeout: 1h } }
 "#;
     let here = folder("decisions", &[("gates.yaml", gates)]);
-    check(&here, &["run", "gates.yaml", "--run-id", "g"], 3, "waits");
+    check(&here, &["run", "gates.yaml", "--run-id", "g"], 3, "is waiting at `one`");
     check(&here, &["approve", "g"], 2, "name one of one, two");
     check(&here, &["approve", "g", "on"], 2, "did you mean `one`?");
     check(&here, &["approve", "g", "one", "--by", "mallory"], 2, "mallory is not an approver");
@@ -142,11 +142,11 @@ stages:
     check(&here, &["approve", "g", "one", "--by", "eve"], 2, "already decided by dana");
     check(&here, &["approve", "gg", "one"], 2, "did you mean `g`?");
     check(&here, &["retry", "g"], 2, "error[run_not_finished]");
-    check(&here, &["approve", "g"], 0, "the run is success");
+    check(&here, &["approve", "g"], 0, "it has succeeded");
     for args in
         [&["reject", "g"][..], &["signal", "g", "x"], &["pause", "g"], &["cancel", "g"], &["resume", "g"]]
     {
-        check(&here, args, 2, "error[run_finished]: the run `g` is finished (success)");
+        check(&here, args, 2, "error[run_finished]: run `g` is finished (success)");
     }
 }
 
@@ -160,11 +160,11 @@ steps:
 "#;
 
 #[test]
-fn a_workflow_is_run_by_name_and_in_the_words_of_spec_kit() {
+fn a_workflow_runs_by_name_with_spec_kit_output() {
     let here = folder("by_name", &[(".specify/workflows/kit/workflow.yml", KIT), ("deep/er/x", "")]);
     let deep = here.join("deep/er");
     check(&deep, &["run", "kti"], 2, "did you mean `kit`?");
-    check(&deep, &["run", "kit", "--run-id", "plain"], 3, "waits");
+    check(&deep, &["run", "kit", "--run-id", "plain"], 3, "is waiting at `review`");
     let compat = ["run", "kit", "--run-id", "k", "--compat", "speckit"];
     let seen = check(&deep, &compat, 0, "Running workflow: Kit");
     assert!(seen.stdout.contains("Status: paused\nRun ID: k\n"), "{seen}");

@@ -1,4 +1,4 @@
-//! Files that nobody should have to read: each is refused quickly, with a cause and the right exit status.
+//! Malformed and hostile files: Windlass refuses each of them quickly, with a cause and the right exit status.
 
 use crate::support::{Seen, folder, windlass_in};
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 const VALID: &str = "workflow: {id: ok, name: Ok}\nstages:\n  - {id: a, type: shell, run: \"true\"}\n";
 
-/// The exit status of each command and the cause that `validate` gives.
+/// Appends the exit status of each command and the cause that `validate` reports.
 fn row(folder: &Path, file: &str, stdin: &[u8], table: &mut String) {
     let call = |command: &str| windlass_in(folder, &[command, file]).stdin(stdin).see();
     let [validate, plan, graph] = ["validate", "plan", "graph"].map(call);
@@ -25,7 +25,7 @@ fn cause(seen: &Seen) -> String {
 }
 
 #[test]
-fn each_has_its_own_error() {
+fn each_file_has_its_own_error() {
     let folder = folder(
         "bad_input",
         &[
@@ -57,11 +57,11 @@ fn each_has_its_own_error() {
         ],
     );
     let write =
-        |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).expect("a folder of our own");
+        |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).expect("a writable folder");
     write("nul.yaml", b"workflow: {id: x\0}\n");
     write("latin1.yaml", b"workflow: {name: caf\xe9}\n");
     write("utf16.yaml", b"\xff\xfew\0o\0");
-    let sparse = std::fs::File::create(folder.join("sparse.yaml")).expect("a folder of our own");
+    let sparse = std::fs::File::create(folder.join("sparse.yaml")).expect("a writable folder");
     sparse.set_len(100 << 20).expect("a file system with sparse files");
 
     let mut table = String::from("validate, plan, graph: cause\n");
@@ -112,7 +112,7 @@ fn bomb() -> String {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_failure() {
+fn a_closed_pipe_is_not_an_error() {
     let stages = (0..2_000).map(|number| format!("  - {{id: s{number}, type: shell, run: \"true\"}}\n"));
     let long: String =
         std::iter::once("workflow: {id: long, name: Long}\nstages:\n".to_owned()).chain(stages).collect();
@@ -124,7 +124,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_output_that_cannot_be_written_is_said() {
+fn a_failed_write_of_the_output_is_reported() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
     let seen = windlass_in(Path::new("."), &["graph", "-"]).stdin(VALID).see_with_stdout(full.into());
     assert_eq!(seen.status, 2, "{seen}");

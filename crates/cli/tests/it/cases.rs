@@ -1,4 +1,4 @@
-//! `windlass test`: cases beside workflows pass, fail with a place, are refused with a cause, and are brought up to date.
+//! `windlass test`: cases pass, fail with a position, are refused with a cause, and are updated.
 
 use crate::support::{folder, root, windlass, windlass_in};
 
@@ -15,8 +15,14 @@ fn the_cases_of_all_examples_pass() {
         "dagnats/code-review",
         "dagnats/greenhouse",
         "dcc/vendor-intake.workflow",
-        "dcc-schedules/workflows/scene_cleanup.workflow",
-        "dcc-schedules/workflows/validate_upload.workflow",
+        "examine-repository/WORKFLOW",
+        "everyday/approval",
+        "everyday/ci",
+        "everyday/nightly",
+        "everyday/polling",
+        "everyday/saga",
+        "scene-maintenance/workflows/scene_cleanup.workflow",
+        "scene-maintenance/workflows/validate_upload.workflow",
     ];
     for workflow in workflows {
         assert!(seen.stdout.contains(&format!("examples/{workflow}.test.yaml\n")), "{workflow}\n{seen}");
@@ -51,23 +57,24 @@ cases:
     script: { steps: { ask: [{ output: 1 }] } }
     expect:
       status: failed
-      error: { code: no_scripted_answer, step: tell }
+      error: { code: no_mock_response, step: tell }
 ";
 
 #[test]
-fn a_case_that_fails_says_where_and_how() {
+fn a_failed_case_shows_its_position_and_values() {
     let here = folder("cases_fail", &[("flow.yaml", FLOW), ("flow.test.yaml", CASES)]);
     let seen = windlass_in(&here, &["test", "flow.yaml"]).see();
     assert_eq!(seen.status, 1);
     insta::assert_snapshot!("test_fails", seen);
     let json = windlass_in(&here, &["test", ".", "--json"]).see();
-    assert_eq!((json.status, &json.json()["passed"], &json.json()["failed"]), (1, &1.into(), &1.into()));
-    assert_eq!(json.json()["files"][0]["cases"][0]["differences"][0]["line"], 10);
+    let file = &json.json()[0];
+    assert_eq!((json.status, &file["passed"], &file["failed"]), (1, &1.into(), &1.into()));
+    assert_eq!(file["cases"][0]["differences"][0]["line"], 10);
     assert!(!here.join(".windlass").exists(), "nothing is recorded");
 }
 
 #[test]
-fn what_was_seen_is_written_and_the_rest_stays() {
+fn update_writes_actual_results_and_keeps_the_rest() {
     let cases = CASES.replace("        tel: success\n", "");
     let cases = format!(
         "{cases}  - name: nothing is expected yet\n    inputs: {{ count: 2 }}\n    script: {{ steps: {{ ask: [{{ output: 'no' }}], tell: [{{ output: {{}} }}] }} }} # said\n"
@@ -83,7 +90,7 @@ fn what_was_seen_is_written_and_the_rest_stays() {
 }
 
 #[test]
-fn a_file_of_cases_that_is_wrong_is_refused() {
+fn an_invalid_case_file_is_refused() {
     let bad = "
 cases:
   - name: twice

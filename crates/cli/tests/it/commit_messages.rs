@@ -1,4 +1,4 @@
-//! The check of commit messages that `make setup` installs, in a repository of its own.
+//! The commit message check that `make setup` installs, in a scratch repository.
 
 use crate::scratch::Scratch;
 use crate::support::root;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 fn git(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("git");
     command.args(args).current_dir(folder).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
-    // Settings of whoever runs the tests have no effect.
+    // Ignore the developer's own git settings.
     command.env("HOME", folder).env("GIT_CONFIG_NOSYSTEM", "1");
     for role in ["AUTHOR", "COMMITTER"] {
         command.env(format!("GIT_{role}_NAME"), "dana").env(format!("GIT_{role}_EMAIL"), "dana@example.com");
@@ -16,25 +16,25 @@ fn git(folder: &Path, args: &[&str]) -> Output {
     command.output().expect("git is installed")
 }
 
-/// A repository whose hooks are ours, with this many lines staged for the next commit.
+/// A repository with our hooks, and this many lines staged for the next commit.
 fn repository(scratch: &Scratch, lines: usize) {
     let folder = scratch.path();
     git(folder, &["init", "--quiet"]);
     let hooks = root().join(".githooks").canonicalize().expect("it is part of the repository");
     git(folder, &["config", "core.hooksPath", hooks.to_str().expect("text")]);
-    std::fs::write(folder.join("file"), "line\n".repeat(lines)).expect("a folder of our own");
+    std::fs::write(folder.join("file"), "line\n".repeat(lines)).expect("a writable folder");
     git(folder, &["add", "file"]);
 }
 
 #[test]
-fn a_message_names_its_area_and_says_why() {
+fn a_message_needs_an_area_and_a_reason() {
     let check = |lines: usize, message: &str, refusal: Option<&str>| {
         let scratch = Scratch::new("commit-message");
         repository(&scratch, lines);
         let output = git(scratch.path(), &["commit", "--quiet", "--message", message]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.success(), refusal.is_none(), "{message}: {said}");
-        assert!(refusal.is_none_or(|part| said.contains(part)), "{message}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), refusal.is_none(), "{message}: {stderr}");
+        assert!(refusal.is_none_or(|part| stderr.contains(part)), "{message}: {stderr}");
     };
     check(1, "store: fold the WAL back at 1 MB", None);
     check(1, "docs, cli: describe `--mock`", None);
@@ -53,13 +53,13 @@ fn a_message_names_its_area_and_says_why() {
 }
 
 #[test]
-fn a_worktree_has_the_check_too() {
+fn a_worktree_uses_the_check_too() {
     let scratch = Scratch::new("commit-worktree");
     repository(&scratch, 1);
     let folder = scratch.path();
-    // As `make setup` sets it: relative to the top of each worktree.
+    // `make setup` sets a path relative to the top of each worktree.
     git(folder, &["config", "core.hooksPath", ".githooks"]);
-    std::fs::create_dir(folder.join(".githooks")).expect("a folder of our own");
+    std::fs::create_dir(folder.join(".githooks")).expect("a writable folder");
     std::fs::copy(root().join(".githooks/commit-msg"), folder.join(".githooks/commit-msg")).expect("a copy");
     git(folder, &["add", ".githooks"]);
     let first = git(folder, &["commit", "--quiet", "--message", "all: begin\n\nWith the check."]);

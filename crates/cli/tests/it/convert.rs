@@ -1,4 +1,4 @@
-//! `windlass convert`: where the new file goes, and what is refused.
+//! `windlass convert`: where it writes the new file, and what it refuses.
 
 use crate::support::{folder, windlass, windlass_in};
 
@@ -11,7 +11,7 @@ stages:
 ";
 
 #[test]
-fn a_workflow_is_written_to_the_screen_or_to_a_file() {
+fn the_result_goes_to_standard_output_or_a_file() {
     let folder =
         folder("convert", &[("hello.yaml", FILE), ("bad.yaml", "workflow: {id: Bad}\nstages: []\n")]);
     let see = |args: &[&str]| windlass_in(&folder, &[&["convert"], args].concat()).see();

@@ -1,4 +1,4 @@
-//! The data folder through the program: where it is found, who can open it, and what its owner and its clients do in bad times.
+//! The data folder: how Windlass finds it, who can open it, and how owners and clients handle failures.
 
 use crate::scratch::Scratch;
 use crate::support::{Seen, windlass_in};
@@ -18,8 +18,8 @@ const HELLO: &str = "workflow: { id: s, name: S }\nstages: [{ id: a, type: shell
 
 fn write(folder: &Path, name: &str, text: &str) {
     let file = folder.join(name);
-    std::fs::create_dir_all(file.parent().expect("a file in a folder")).expect("a folder of our own");
-    std::fs::write(file, text).expect("a folder of our own");
+    std::fs::create_dir_all(file.parent().expect("a file in a folder")).expect("a writable folder");
+    std::fs::write(file, text).expect("a writable folder");
 }
 
 fn windlass(folder: &Path, args: &[&str]) -> Seen {
@@ -27,7 +27,7 @@ fn windlass(folder: &Path, args: &[&str]) -> Seen {
 }
 
 fn set_mode(file: &Path, mode: u32) {
-    std::fs::set_permissions(file, Permissions::from_mode(mode)).expect("a file of our own");
+    std::fs::set_permissions(file, Permissions::from_mode(mode)).expect("a writable file");
 }
 
 #[test]
@@ -35,9 +35,9 @@ fn a_data_folder_above_the_project_is_not_used() {
     let scratch = Scratch::new("search");
     let shared = scratch.path();
     set_mode(shared, 0o1777);
-    std::fs::create_dir(shared.join(".windlass")).expect("a folder of our own");
+    std::fs::create_dir(shared.join(".windlass")).expect("a writable folder");
     for project in ["repository/.git", "plain"] {
-        std::fs::create_dir_all(shared.join(project)).expect("a folder of our own");
+        std::fs::create_dir_all(shared.join(project)).expect("a writable folder");
         let project = shared.join(project.trim_end_matches("/.git"));
         write(&project, "flows/s.yaml", HELLO);
         let seen = windlass(&project, &["run", "flows/s.yaml"]);
@@ -47,18 +47,18 @@ fn a_data_folder_above_the_project_is_not_used() {
     assert!(!shared.join(".windlass/journal.db").exists());
 }
 
-/// Every file and folder below that others could open.
+/// Every file and folder below that other users could open.
 fn open_to_others(folder: &Path) -> Vec<String> {
-    let about = folder.symlink_metadata().expect("it is there");
+    let about = folder.symlink_metadata().expect("it exists");
     let mode = about.permissions().mode() & 0o777;
     let wide = (mode & 0o077 != 0).then(|| format!("{} {mode:o}", folder.display()));
     let below =
-        if about.is_dir() { Some(std::fs::read_dir(folder).expect("a folder of our own")) } else { None };
+        if about.is_dir() { Some(std::fs::read_dir(folder).expect("a writable folder")) } else { None };
     let below = below.into_iter().flatten().flatten();
     below.flat_map(|entry| open_to_others(&entry.path())).chain(wide).collect()
 }
 
-/// A step leaves a log and a large value, and looks at what is there while its owner is at work.
+/// A step that writes a log and a large value, and lists the data folder while its owner runs.
 const LARGE: &str = r#"
 workflow: { id: s, name: S }
 stages: [{ id: a, type: shell, run: "umask; find data ! -type l -perm /077; head -c 100000 /dev/zero | tr '\\0' x" }]
@@ -87,17 +87,17 @@ fn no_other_user_can_open_the_data_folder_whatever_the_umask() {
     windlass("backup copy --data data");
     windlass("runs export r1 out --data data");
     check();
-    // Steps keep the umask of their caller, and see nothing that others could open.
+    // Steps keep the umask of their caller, and find nothing that other users could open.
     let printed = windlass("logs r1 --data data");
     assert!(printed.contains("0000"), "{printed:.200}");
     assert!(!printed.contains("data/"), "{printed:.2000}");
-    // An older folder is tightened.
+    // Windlass restricts the permissions of an older folder.
     for name in ["", "journal.db", "blobs", "logs", "logs/r1.jsonl"] {
         set_mode(&folder.join("data").join(name), 0o777);
     }
     windlass("run s.yaml --data data");
     check();
-    // A folder with other things in it is left as it is.
+    // Windlass does not change a folder with other contents.
     write(folder, "other/notes.txt", "mine");
     set_mode(&folder.join("other"), 0o755);
     let seen = windlass_in(folder, &["run", "s.yaml", "--data", "other"]).env("PATH", PATH).see();
@@ -114,7 +114,7 @@ fn commands_of_a_configuration_above_the_project_are_not_run() {
     set_mode(shared, 0o1777);
     write(shared, "windlass.toml", "[tasks.t]\ncommand = [\"touch\", \"ran\"]\n");
     for project in ["repository/.git", "plain"] {
-        std::fs::create_dir_all(shared.join(project)).expect("a folder of our own");
+        std::fs::create_dir_all(shared.join(project)).expect("a writable folder");
         let project = shared.join(project.trim_end_matches("/.git"));
         write(&project, "s.yaml", TASK);
         let seen = windlass(&project, &["run", "s.yaml", "--data", "data"]);
@@ -125,34 +125,34 @@ fn commands_of_a_configuration_above_the_project_are_not_run() {
         // Only root can give a file to another user.
         let project = shared.join("plain");
         write(&project, "windlass.toml", "[tasks.t]\ncommand = [\"true\"]\n");
-        std::os::unix::fs::chown(project.join("windlass.toml"), Some(65534), None).expect("root may");
+        std::os::unix::fs::chown(project.join("windlass.toml"), Some(65534), None).expect("root can");
         let seen = windlass(&project, &["run", "s.yaml", "--data", "data"]);
         assert!(seen.status == 2 && seen.stderr.contains("uid 65534"), "{seen}");
     }
 }
 
-/// A process that is killed at the end of a test, whatever becomes of it.
+/// A process that is killed at the end of a test.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Starts a program in a folder and reads what it says on standard error.
+/// Starts a program in a folder and reads its standard error.
 fn start(folder: &Path, program: &str, args: &[&str]) -> (Running, impl Iterator<Item = String> + use<>) {
     let mut command = Command::new(program);
     command.args(args).current_dir(folder).env_clear().env("PATH", PATH);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("a program that is there");
-    let said = BufReader::new(child.stderr.take().expect("a piped stream"));
-    (Running(child), said.lines().map_while(Result::ok))
+    let mut child = command.spawn().expect("an installed program");
+    let stderr = BufReader::new(child.stderr.take().expect("a piped stream"));
+    (Running(child), stderr.lines().map_while(Result::ok))
 }
 
-/// The owner of a folder that listens.
+/// Starts the owner of a folder and waits until it listens.
 fn serving(folder: &Path, before: &str) -> (Running, impl Iterator<Item = String> + use<>) {
     let call = format!("{before} exec '{}' serve --data data", env!("CARGO_BIN_EXE_windlass"));
     let started = start(folder, "sh", &["-c", &call]);
@@ -165,30 +165,31 @@ fn serving(folder: &Path, before: &str) -> (Running, impl Iterator<Item = String
 fn an_owner_that_runs_out_of_files_listens_again() {
     let scratch = Scratch::new("accept");
     let folder = scratch.path();
-    let (_owner, mut said) = serving(folder, "ulimit -n 64;");
+    let (_owner, mut stderr) = serving(folder, "ulimit -n 64;");
+    assert_eq!(stderr.next().as_deref(), Some("serving data: no triggers"));
     let clients: Vec<_> =
         (0..80).map(|_| UnixStream::connect(folder.join("data/owner.sock")).expect("it listens")).collect();
-    let first = said.next().expect("the owner says why");
+    let first = stderr.next().expect("the owner prints the reason");
     assert!(first.starts_with("other commands cannot connect: Too many open files"), "{first}");
     drop(clients);
-    assert_eq!(said.next().as_deref(), Some("other commands can connect again"));
+    assert_eq!(stderr.next().as_deref(), Some("other commands can connect again"));
     let seen = windlass(folder, &["publish", "x", "1", "--data", "data"]);
     assert_eq!(seen.status, 0, "{seen}");
 }
 
 #[test]
-fn a_client_of_an_owner_that_does_not_answer_says_so_and_ends_on_a_signal() {
+fn a_client_reports_a_silent_owner_and_ends_on_a_signal() {
     let scratch = Scratch::new("silent");
     let folder = scratch.path();
     write(folder, "s.yaml", HELLO);
-    let (owner, _said) = serving(folder, "");
-    // It listens at the latest when it has answered once.
+    let (owner, _stderr) = serving(folder, "");
+    // Once it has answered, it certainly listens.
     assert_eq!(windlass(folder, &["publish", "x", "--data", "data"]).status, 0);
     signal(&owner, Signal::STOP);
-    let (mut client, mut said) =
+    let (mut client, mut stderr) =
         start(folder, env!("CARGO_BIN_EXE_windlass"), &["run", "s.yaml", "--data", "data"]);
     let expected = format!("the owner of data (pid {}) has not answered for 3 seconds", owner.0.id());
-    let first = said.next().expect("the client says what it waits for");
+    let first = stderr.next().expect("the client prints what it waits for");
     assert!(first.starts_with(&expected), "{first}");
     signal(&client, Signal::TERM);
     assert_eq!(client.0.wait().expect("it ends").code(), Some(5));
@@ -196,7 +197,7 @@ fn a_client_of_an_owner_that_does_not_answer_says_so_and_ends_on_a_signal() {
 
 fn signal(process: &Running, signal: Signal) {
     let pid = Pid::from_child(&process.0);
-    kill_process(pid, signal).expect("a process of our own");
+    kill_process(pid, signal).expect("a child process");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! `windlass eval`: values as data, errors as findings.
+//! `windlass eval`: prints values as JSON and errors as findings.
 
 use crate::support::{folder, windlass, windlass_in};
 
 const CONTEXT: &str = "crates/cli/tests/it/fixtures/context.json";
 
 #[test]
-fn values_come_out_with_their_type() {
+fn values_keep_their_types() {
     let check = |expression: &str, expected: &str| {
         let seen = windlass(&["eval", expression, "--context", CONTEXT]).see();
         assert_eq!((seen.stdout.trim_end(), seen.stderr.as_str(), seen.status), (expected, "", 0), "{seen}");
@@ -50,6 +50,8 @@ fn values_come_out_with_their_type() {
     check("parameters.unheard-of", "null");
     check("item", "null");
     check("run.id", "\"r-1\"");
+    check("parameters.limit - 1", "2");
+    check("format('{0} of {1}', index, range(2))", "\" of [0,1]\"");
 }
 
 #[test]
@@ -59,7 +61,9 @@ fn errors_have_a_code_and_no_value() {
         assert_eq!((seen.stdout.as_str(), seen.status), ("", 1), "{seen}");
         assert!(seen.stderr.starts_with(&format!("error[{code}]\n")), "{seen}");
     };
-    check("parameters.limit - 1", "expression_syntax");
+    check("parameters.limit -1", "expression_syntax");
+    check("1 / 0", "expression_value");
+    check("now()", "not_available_here");
     check("parameters.limit-1", "unknown_parameter");
     check("1 < 2 < 3", "expression_syntax");
     check("parameters.limit =", "expression_syntax");
@@ -97,7 +101,7 @@ fn without_a_context_everything_is_null() {
 }
 
 #[test]
-fn what_a_retry_condition_reads_can_be_given() {
+fn a_context_can_hold_the_values_of_a_retry_condition() {
     let folder = folder(
         "eval_retry",
         &[("c.json", r#"{"class": "timeout", "attempt": 2}"#), ("c.yaml", "index: 4\n")],
@@ -111,7 +115,7 @@ fn what_a_retry_condition_reads_can_be_given() {
 }
 
 #[test]
-fn a_context_that_is_no_object_is_refused() {
+fn a_context_must_be_an_object() {
     let files = [
         ("list.json", "[1]"),
         ("broken.json", "{\"parameters\": "),

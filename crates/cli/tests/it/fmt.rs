@@ -1,4 +1,4 @@
-//! `windlass fmt`: files that change, files that would change, files that are left alone.
+//! `windlass fmt`: files that change, files that would change, and files that stay unchanged.
 
 use crate::support::{folder, windlass_in};
 use serde_json::json;
@@ -8,7 +8,7 @@ const TIDY: &str = "workflow: { id: u, name: U }\nstages:\n  - { id: a, type: sh
 const BROKEN: &str = "workflow: {id: u\n";
 
 #[test]
-fn files_are_written_anew_once() {
+fn files_are_written_once() {
     let folder = folder("fmt_write", &[("a.yaml", UNTIDY), ("b.yaml", TIDY), ("bad.yaml", BROKEN)]);
     let call = |args: &[&str]| windlass_in(&folder, &[&["fmt"], args].concat()).see();
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
@@ -26,18 +26,24 @@ fn files_are_written_anew_once() {
 }
 
 #[test]
-fn programs_read_the_contract() {
+fn json_output_follows_the_contract() {
     let folder =
         folder("fmt_json", &[("a.yaml", UNTIDY), ("flow/WORKFLOW.yaml", TIDY), ("bad.yaml", BROKEN)]);
     let call = |args: &[&str]| windlass_in(&folder, &[&["fmt", "--json"], args].concat()).see();
+    let short = |entry: &serde_json::Value| json!([entry["file"], entry["changed"]]);
     let checked = call(&["--check", "a.yaml", "flow"]);
-    let expected =
-        json!([{"file": "a.yaml", "changed": true}, {"file": "flow/WORKFLOW.yaml", "changed": false}]);
-    assert_eq!((checked.status, checked.json()), (1, expected));
-    let refused = call(&["bad.yaml"]);
-    assert_eq!((refused.status, &refused.json()[0]["diagnostics"][0]["code"]), (2, &json!("syntax")));
-    assert_eq!(call(&["a.yaml"]).json(), json!([{"file": "a.yaml", "changed": true}]));
-    assert_eq!(call(&["a.yaml"]).json(), json!([{"file": "a.yaml", "changed": false}]));
+    let list = checked.json();
+    let list: Vec<_> = list.as_array().expect("a list").iter().map(short).collect();
+    assert_eq!((checked.status, json!(list)), (1, json!([["a.yaml", true], ["flow/WORKFLOW.yaml", false]])));
+    let refused = call(&["bad.yaml"]).json();
+    assert_eq!(refused["error"]["diagnostics"][0]["code"], "syntax");
+    let several = call(&["bad.yaml", "flow"]);
+    assert_eq!((several.status, &several.json()[0]["type"]), (2, &json!("refused")));
+    let changed = call(&["a.yaml"]).json();
+    assert_eq!((short(&changed), &changed["source"]), (json!(["a.yaml", true]), &json!(TIDY)));
+    assert_eq!(changed["changes"].as_array().map(Vec::len), Some(1));
+    let unchanged = call(&["a.yaml"]).json();
+    assert_eq!((short(&unchanged), &unchanged["changes"]), (json!(["a.yaml", false]), &json!([])));
 }
 
 #[test]
@@ -54,7 +60,8 @@ fn standard_input_goes_to_standard_output() {
     check(&["-", "--check"], UNTIDY, 1, "-: not formatted\n");
     check(&["-", "--check"], TIDY, 0, "");
     check(&["-", "a.yaml"], TIDY, 2, "");
-    check(&["-", "--json"], TIDY, 2, "");
+    let json = windlass_in(&folder, &["fmt", "-", "--json"]).stdin(UNTIDY).see().json();
+    assert_eq!((&json["file"], &json["source"]), (&json!("-"), &json!(TIDY)));
 }
 
 #[cfg(unix)]
@@ -66,9 +73,9 @@ fn links_and_permissions_stay() {
         |name: &str| std::fs::metadata(folder.join(name)).expect("a file").permissions().mode() & 0o777;
     let set = |name: &str, mode: u32| {
         let permissions = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(folder.join(name), permissions).expect("a file of our own");
+        std::fs::set_permissions(folder.join(name), permissions).expect("a writable file");
     };
-    symlink("deep/real.yaml", folder.join("link.yaml")).expect("a folder of our own");
+    symlink("deep/real.yaml", folder.join("link.yaml")).expect("a writable folder");
     set("deep/real.yaml", 0o640);
     set("fixed.yaml", 0o444);
     assert_eq!(windlass_in(&folder, &["fmt", "link.yaml"]).see().status, 0);

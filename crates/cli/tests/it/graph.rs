@@ -1,10 +1,10 @@
-//! `windlass graph`: the drawing in both languages.
+//! `windlass graph`: drawings in every language.
 
 use crate::support::{folder, windlass, windlass_in};
 
 const FLAGSHIP: &str = "examples/ship-a-feature/WORKFLOW.yaml";
 
-/// Every shape, every arrow, and text that tries to be more than text.
+/// Every shape, every arrow, and text with special characters.
 const TORTURE: &str = r##"
 workflow: {id: torture, name: "A \"quoted\" <b>#1</b> & `code` [a](b) {c} | ; %% \\N\nsecond line"}
 config:
@@ -53,8 +53,8 @@ error_policy: {on_stage_failure: rollback}
 "##;
 
 #[test]
-fn the_flagship_in_both_languages() {
-    for format in ["mermaid", "dot"] {
+fn the_flagship_in_every_language() {
+    for format in ["text", "mermaid", "dot"] {
         let seen = windlass(&["graph", FLAGSHIP, "--format", format]).see();
         insta::assert_snapshot!(format!("graph_{format}"), seen);
     }
@@ -63,16 +63,16 @@ fn the_flagship_in_both_languages() {
 #[test]
 fn shapes_arrows_and_labels() {
     let folder = folder("graph_torture", &[("torture.yaml", TORTURE)]);
-    for format in ["mermaid", "dot"] {
+    for format in ["text", "mermaid", "dot"] {
         let seen = windlass_in(&folder, &["graph", "torture.yaml", "--format", format]).see();
         insta::assert_snapshot!(format!("graph_torture_{format}"), seen);
     }
 }
 
 #[test]
-fn mermaid_is_what_one_gets_without_asking() {
+fn text_is_the_default() {
     let plain = windlass(&["graph", FLAGSHIP]).see();
-    assert_eq!(plain.stdout, windlass(&["graph", FLAGSHIP, "--format", "mermaid"]).see().stdout);
+    assert_eq!(plain.stdout, windlass(&["graph", FLAGSHIP, "--format", "text"]).see().stdout);
 }
 
 #[test]

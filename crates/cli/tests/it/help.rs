@@ -1,14 +1,14 @@
-//! The help of every command, found by walking from `windlass --help` down, and the answers to a wrong command line.
+//! The help of every command, found by walking down from `windlass --help`, and the replies to wrong usage.
 
 use crate::support::{Seen, windlass};
 
-/// First words that make a summary something else than a request.
+/// First words of summaries that are not imperative.
 const NOT_VERBS: &[&str] = &[
     "A", "All", "An", "Any", "Each", "Every", "How", "The", "This", "What", "When", "Where", "Whether",
     "Which",
 ];
 
-/// A command, as the words after `windlass`, and its help.
+/// A command, given by the words after `windlass`, and its help.
 struct Help {
     words: Vec<String>,
     seen: Seen,
@@ -22,8 +22,8 @@ impl Help {
         Self { words, seen }
     }
 
-    /// The name and the summary of each command below this one. Sections of commands may have any heading: in them, a line is
-    /// indented by two, and at least two blanks follow the name.
+    /// The name and the summary of each subcommand. Sections of commands may have any heading; their lines are indented by two
+    /// spaces, and at least two spaces follow the name.
     fn commands(&self) -> impl Iterator<Item = (&str, &str)> {
         let lines = self.seen.stdout.lines().filter_map(|line| line.strip_prefix("  "));
         let entries = lines.filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
@@ -61,7 +61,7 @@ fn is_imperative(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_uppercase()) && !NOT_VERBS.contains(&word) && !is_other_form
 }
 
-/// Every command below and including this one, with the summary under which its parent lists it.
+/// This command and all its subcommands, with the summaries under which their parents list them.
 fn walk(help: Help, listed: Option<String>) -> Vec<(Help, Option<String>)> {
     let below: Vec<(Help, Option<String>)> = help
         .commands()
@@ -73,21 +73,40 @@ fn walk(help: Help, listed: Option<String>) -> Vec<(Help, Option<String>)> {
     std::iter::once((help, listed)).chain(below).collect()
 }
 
-#[test]
-fn every_command_explains_itself() {
-    let all = walk(Help::of(Vec::new()), None);
-    assert!(all.len() > 30, "the commands are found: {}", all.len());
-    let problems: Vec<String> =
-        all.iter().flat_map(|(help, listed)| help.problems(listed.as_deref())).collect();
-    assert!(problems.is_empty(), "{}", problems.join("\n"));
-    for (help, _) in all {
-        let name = if help.words.is_empty() { "help".to_owned() } else { help.words.join("_") };
-        insta::assert_snapshot!(format!("help_{name}"), help.seen);
-    }
+/// The words of every command without subcommands, and of those that work with and without.
+pub fn leaves() -> Vec<Vec<String>> {
+    let all = walk(Help::of(Vec::new()), None).into_iter().map(|(help, _)| help);
+    let own = ["runs", "budgets"];
+    let is_leaf =
+        |help: &Help| help.commands().next().is_none() || own.contains(&help.words.join(" ").as_str());
+    all.filter(|help| !help.words.is_empty() && is_leaf(help)).map(|help| help.words).collect()
+}
+
+/// The words of every command with subcommands.
+pub fn parents() -> Vec<Vec<String>> {
+    let all = walk(Help::of(Vec::new()), None).into_iter().map(|(help, _)| help);
+    all.filter(|help| help.commands().next().is_some()).map(|help| help.words).collect()
+}
+
+/// The words of every command, and its help, which `docs/reference/cli.md` shows.
+pub fn all() -> Vec<(Vec<String>, String)> {
+    let all = walk(Help::of(Vec::new()), None).into_iter();
+    all.map(|(help, _)| (help.words, help.seen.stdout)).collect()
 }
 
 #[test]
-fn summaries_are_requests() {
+fn every_command_explains_itself() {
+    let all = walk(Help::of(Vec::new()), None);
+    assert!(all.len() > 30, "all commands are found: {}", all.len());
+    let lines = all[0].0.seen.stdout.lines().count();
+    assert!(lines <= 60, "the list of commands has {lines} lines");
+    let problems: Vec<String> =
+        all.iter().flat_map(|(help, listed)| help.problems(listed.as_deref())).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn summaries_are_imperative() {
     for verb in ["Check", "Show", "Express", "Run"] {
         assert!(is_imperative(verb), "{verb}");
     }
@@ -97,7 +116,7 @@ fn summaries_are_requests() {
 }
 
 #[test]
-fn it_tells_its_version() {
+fn version_is_printed() {
     let seen = windlass(&["--version"]).see();
     assert_eq!(
         (seen.status, seen.stdout.as_str()),
@@ -116,8 +135,8 @@ fn bad_usage_is_refused() {
     check(&["validte", "x.yaml"], "'validate'");
     check(&["validate"], "<FILE>");
     check(&["plan", "x.yaml", "-p", "novalue"], "write it as NAME=VALUE");
-    check(&["graph", "x.yaml", "--format", "svg"], "[possible values: mermaid, dot]");
-    check(&["schema", "x"], "[possible values: swdl, speckit, dagnats, dcc, schedules, cases]");
+    check(&["graph", "x.yaml", "--format", "svg"], "[possible values: text, mermaid, dot]");
+    check(&["schema", "x"], "[possible values: swdl, speckit, dagnats, dcc, schedules, cases, mock, config]");
     check(&["eval", "1", "--dialect", "x"], "[possible values: swdl, speckit, dagnats, dcc]");
 }
 

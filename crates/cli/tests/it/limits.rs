@@ -1,4 +1,4 @@
-//! What runs share, through the program: slots and queues, keys, messages, budgets, and runs that another process executes.
+//! Limits that runs share: slots and queues, keys, messages, budgets, and runs that another process executes.
 
 use crate::scratch::Scratch;
 use crate::support::{Seen, windlass_in};
@@ -8,7 +8,7 @@ use std::path::Path;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 fn write(folder: &Path, name: &str, text: &str) {
-    std::fs::write(folder.join(name), text).expect("a folder of our own");
+    std::fs::write(folder.join(name), text).expect("a writable folder");
 }
 
 fn windlass(folder: &Path, args: &[&str]) -> Seen {
@@ -20,7 +20,7 @@ fn json_of(seen: &Seen) -> Json {
 }
 
 #[test]
-fn runs_that_are_left_to_another_process_share_its_limits() {
+fn detached_runs_share_limits() {
     let scratch = Scratch::new("limits-detach");
     let folder = scratch.path();
     write(
@@ -28,7 +28,7 @@ fn runs_that_are_left_to_another_process_share_its_limits() {
         "wf.json",
         r#"{"name": "wf", "version": "1", "concurrency": {"max_runs": 1}, "steps": [{"id": "a", "task": "work", "type": "normal"}]}"#,
     );
-    // A task ends when it is let go, so that what waits can be looked at.
+    // Each task waits for its fifo, so that the test can inspect the queue.
     write(
         folder,
         "windlass.toml",
@@ -52,9 +52,12 @@ fn runs_that_are_left_to_another_process_share_its_limits() {
     let limits = json_of(&windlass(folder, &["limits", "--json"]));
     let slot =
         limits["slots"].as_array().and_then(|slots| slots.iter().find(|slot| slot["key"] == "runs:wf"));
-    let slot = slot.expect("the slot that both want");
-    assert_eq!((&slot["holders"][0]["run"], &slot["waiting"][0]["run"]), (&json!("first"), &json!("second")));
-    // Opening waits for the reader, which reads until nobody writes any more.
+    let slot = slot.expect("the slot that both need");
+    assert_eq!(
+        (&slot["holders"][0]["run_id"], &slot["waiting"][0]["run_id"]),
+        (&json!("first"), &json!("second"))
+    );
+    // Opening a fifo waits for its reader, which reads until the last writer closes it.
     let gates = ["first", "second"].map(|id| folder.join(format!("gate-{id}")));
     let opener = std::thread::spawn(move || {
         gates.iter().for_each(|gate| drop(std::fs::OpenOptions::new().write(true).open(gate)));
@@ -63,7 +66,7 @@ fn runs_that_are_left_to_another_process_share_its_limits() {
     opener.join().expect("both have read");
     assert_eq!(waited.status, 0, "{waited}");
     assert_eq!(waited.stdout.lines().count(), 2, "{waited}");
-    assert!(windlass(folder, &["desk"]).stdout.starts_with("no limit is in use"));
+    assert!(windlass(folder, &["desk"]).stdout.starts_with("no limits are in use"));
 }
 
 #[test]
@@ -81,8 +84,8 @@ fn a_detached_run_leaves_other_unfinished_runs_alone() {
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
-        .expect("the program was built for this test");
-    // Returns when the step has begun.
+        .expect("the program is built");
+    // Returns once the step has begun.
     std::fs::read(folder.join("begun")).expect("a pipe");
     owner.kill().and_then(|()| owner.wait()).expect("it was running");
     let seen = windlass(folder, &["run", "b.yaml", "--detach", "--run-id", "b"]);
@@ -92,13 +95,13 @@ fn a_detached_run_leaves_other_unfinished_runs_alone() {
     assert_eq!(left["steps"]["work"]["status"], "running", "{left}");
     let events = windlass(folder, &["events", "a", "--json"]).stdout;
     assert!(!events.contains("\"lost\"") && !folder.join("deployed").exists(), "{events}");
-    // Ends the command that the killed owner left.
+    // Unblocks the command that the killed owner left behind.
     assert_eq!(windlass(folder, &["cancel", "a"]).status, 0);
     assert_eq!(windlass(folder, &["resume", "a"]).status, 4);
 }
 
 #[test]
-fn a_message_reaches_everybody_who_waits_for_it_once() {
+fn a_message_reaches_every_waiting_step_once() {
     let scratch = Scratch::new("limits-publish");
     let folder = scratch.path();
     write(
@@ -114,14 +117,14 @@ fn a_message_reaches_everybody_who_waits_for_it_once() {
         assert_eq!(seen.status, 3, "{seen}");
     }
     let publish = |name: &str, value: &str, id: &str| {
-        json_of(&windlass(folder, &["publish", name, value, "--id", id, "--json"]))["listeners"].clone()
+        json_of(&windlass(folder, &["publish", name, value, "--id", id, "--json"]))["subscribers"].clone()
     };
     assert_eq!(publish("order.paid", r#"{"id": 1}"#, "m1"), 1);
-    assert_eq!(publish("order.paid", r#"{"id": 1}"#, "m2"), 0, "it does not wait any more");
+    assert_eq!(publish("order.paid", r#"{"id": 1}"#, "m2"), 0, "it no longer waits");
     assert_eq!(publish("order.gone", r#"{"id": 2}"#, "m3"), 1);
     assert_eq!(publish("order.gone", r#"{"id": 9}"#, "m4"), 0);
     let all = windlass(folder, &["resume", "--all"]);
-    assert_eq!(all.status, 3, "{all}");
+    assert_eq!(all.status, 4, "a canceled run is worse than one that waits: {all}");
     for (run, status) in [("run-1", "success"), ("run-2", "cancelled"), ("run-3", "waiting")] {
         let shown = json_of(&windlass(folder, &["show", run, "--json"]));
         assert_eq!(shown["status"], status, "{shown}");
@@ -131,7 +134,7 @@ fn a_message_reaches_everybody_who_waits_for_it_once() {
 }
 
 #[test]
-fn a_key_of_global_scope_is_done_once() {
+fn a_step_with_a_global_key_runs_once() {
     let scratch = Scratch::new("limits-key");
     let folder = scratch.path();
     let workflow = "name: export\nsteps:\n  - {id: e, tool: maya__export, idempotency_key: scene, idempotency_scope: global}\n";
@@ -144,13 +147,13 @@ fn a_key_of_global_scope_is_done_once() {
         let result = json_of(&seen);
         (seen.status, result["steps"]["e"]["output"].clone())
     };
-    assert_eq!(run("bad.json"), (1, Json::Null), "failures are never kept");
+    assert_eq!(run("bad.json"), (1, Json::Null), "a key never keeps failures");
     assert_eq!(run("good.json"), (0, json!({"file": "a"})));
     assert_eq!(run("other.json"), (0, json!({"file": "a"})));
 }
 
 #[test]
-fn budgets_are_kept_and_told() {
+fn budgets_are_enforced_and_shown() {
     let scratch = Scratch::new("limits-budget");
     let folder = scratch.path();
     let workflow = "workflow: {id: wf, name: Wf}\nstages:\n  - {id: a, type: agent, roles: {primary: {artifact: \"agent:x\"}}}\n";
@@ -168,21 +171,21 @@ fn budgets_are_kept_and_told() {
     assert_eq!((second.status, json_of(&second)["error"]["code"].clone()), (1, json!("budget_exceeded")));
     let shown = json_of(&windlass(folder, &["budget", "show", "workflow:wf", "--json"]));
     assert_eq!(
-        (&shown[0]["spent"]["tokens"], &shown[0]["reserved"]["tokens"]),
+        (&shown["items"][0]["spent"]["tokens"], &shown["items"][0]["reserved"]["tokens"]),
         (&json!(60), &json!(0)),
         "{shown}"
     );
     let seen = windlass(folder, &["budgets", "reset", "workflow:wf"]);
     assert_eq!((seen.status, &*seen.stderr), (0, "reset: workflow:wf\n"), "{seen}");
     assert_eq!(run().status, 0);
-    for bad in [["set", "nobody", "--tokens", "1"], ["set", "day", "--zone", "Mars/Base"]] {
+    for bad in [["set", "unknown", "--tokens", "1"], ["set", "day", "--zone", "Mars/Base"]] {
         let seen = windlass(folder, &[&["budget"], &bad[..]].concat());
         assert!(seen.status == 2 && seen.stderr.starts_with("error[bad_budget]"), "{seen}");
     }
 }
 
 #[test]
-fn a_rate_is_kept_in_the_time_of_the_run() {
+fn a_rate_limit_uses_the_clock_of_the_run() {
     let scratch = Scratch::new("limits-rate");
     let folder = scratch.path();
     write(

@@ -1,4 +1,4 @@
-//! Tasks done by commands that `windlass.toml` names: what they answer, which file is in force, and what is refused.
+//! Tasks that commands in `windlass.toml` execute: their results, which file is in force, and what Windlass refuses.
 
 use crate::scratch::Scratch;
 use crate::support::{Seen, root, windlass_in};
@@ -11,8 +11,8 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 fn write(folder: &Path, files: &[(&str, &str)]) {
     for (name, text) in files {
         let file = folder.join(name);
-        std::fs::create_dir_all(file.parent().expect("a file in a folder")).expect("a folder of our own");
-        std::fs::write(file, text).expect("a folder of our own");
+        std::fs::create_dir_all(file.parent().expect("a file in a folder")).expect("a writable folder");
+        std::fs::write(file, text).expect("a writable folder");
     }
 }
 
@@ -72,14 +72,14 @@ fn shop(test: &str) -> Scratch {
         &[("shop.json", SHOP), ("windlass.toml", SHOP_TASKS), ("bin/load", LOAD), ("sub/.keep", "")],
     );
     let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(scratch.path().join("bin/load"), executable).expect("our file");
+    std::fs::set_permissions(scratch.path().join("bin/load"), executable).expect("a writable file");
     scratch
 }
 
 #[test]
 fn a_workflow_of_local_tasks_runs() {
     let shop = shop("local-tasks");
-    // From a folder below: the commands still run beside `windlass.toml`.
+    // Started from a subfolder, the commands still run beside `windlass.toml`.
     let seen =
         windlass(&shop.path().join("sub"), &["run", "../shop.json", "-p", "bed=north", "--json=final"]);
     assert_eq!(seen.status, 0, "{seen}");
@@ -90,7 +90,7 @@ fn a_workflow_of_local_tasks_runs() {
     assert_eq!(steps["load"]["output"], loaded, "{seen}");
     assert_eq!(steps["flaky"]["output"], 3);
     assert_eq!(steps["flaky"]["attempts"], 3);
-    assert_eq!(steps["flaky"]["delays_seconds"], json!([0.1, 0.1]), "as the command says");
+    assert_eq!(steps["flaky"]["delays_seconds"], json!([0.1, 0.1]), "delays from the command");
     assert_eq!(
         steps["count"]["output"],
         json!({"round": 2, "of": 5}),
@@ -101,7 +101,7 @@ fn a_workflow_of_local_tasks_runs() {
 }
 
 #[test]
-fn a_script_comes_first_where_it_mentions_a_step() {
+fn mock_responses_take_precedence_over_tasks() {
     let shop = shop("script-first");
     let script = r#"{"steps": {"fire": [{"output": "warm"}], "shop.flaky": [{"output": 1}]}}"#;
     write(shop.path(), &[("script.json", script)]);
@@ -132,7 +132,8 @@ fn the_nearest_file_is_in_force() {
     };
     let refused = run(None);
     let hint = "or name a command for its task in windlass.toml: `[tasks.\"shop.say\"]` with `command = [\"program\"]`";
-    assert!(refused.stderr.contains(hint), "{refused}");
+    let help = refused.json()["error"]["help"].as_str().unwrap_or_default().to_owned();
+    assert!(help.contains(hint), "{refused}");
     for folder in ["data", "flow", "here", "here/inner"] {
         write(&top.join(folder), &[("windlass.toml", SAY)]);
         run(Some(folder.rsplit('/').next().expect("a name")));
@@ -140,7 +141,7 @@ fn the_nearest_file_is_in_force() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_file_that_it_was_started_with() {
+fn a_resumed_run_keeps_its_configuration_file() {
     let scratch = Scratch::new("recorded-config");
     let top = scratch.path();
     let careful = SAY.replace("'printf", "'test -e ready || exit 1; printf");
@@ -158,7 +159,7 @@ fn a_run_goes_on_with_the_file_that_it_was_started_with() {
 #[test]
 fn the_example_has_a_command_for_every_task() {
     let folder = root().join("examples/dagnats");
-    let config = Config::read(&folder.join("windlass.toml")).expect("a good file");
+    let config = Config::read(&folder.join("windlass.toml")).expect("a valid file");
     for name in ["code-review.json", "greenhouse.json"] {
         let text = std::fs::read_to_string(folder.join(name)).expect("an example");
         let workflow: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -170,7 +171,7 @@ fn the_example_has_a_command_for_every_task() {
 }
 
 #[test]
-fn a_wrong_file_is_refused_with_every_fault() {
+fn an_invalid_configuration_is_refused_with_all_problems() {
     let scratch = Scratch::new("bad-config");
     let top = scratch.path();
     let text = "[tasks.\"shop.say\"]\ncomand = [\"say\"]\n\n[limit]\nruns = 2\n";
@@ -179,11 +180,10 @@ fn a_wrong_file_is_refused_with_every_fault() {
     assert_eq!((seen.status, &seen.json()["error"]["code"]), (2, &json!("bad_config")), "{seen}");
     let file = top.join("windlass.toml");
     let places = ["1:8: ", "2:1: ", "4:2: "].map(|place| format!("{}:{place}", file.display()));
-    let lines: Vec<&str> = seen.stderr.lines().collect();
+    let message = seen.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+    let lines: Vec<&str> = message.lines().collect();
     assert_eq!(lines.len(), 3, "{seen}");
     assert!(lines.iter().zip(&places).all(|(line, place)| line.contains(place)), "{seen}");
-    assert!(
-        seen.stderr.contains("did you mean `command`?") && seen.stderr.contains("did you mean `limits`?")
-    );
+    assert!(message.contains("did you mean `command`?") && message.contains("did you mean `limits`?"));
     assert!(!top.join(".windlass").exists(), "nothing was started");
 }

@@ -1,4 +1,4 @@
-//! The integration tests of the program, and of the repository as a whole, in one binary.
+//! The integration tests of the program and of the whole repository, in one binary.
 
 mod acting;
 mod bad_input;
@@ -10,14 +10,20 @@ mod eval;
 mod fmt;
 mod graph;
 mod help;
+mod kept;
 mod kill;
 mod limits;
 mod live;
 mod local_tasks;
 mod look;
+mod names;
+mod operations;
 mod plan;
+mod printed;
 mod programs;
 mod recover;
+mod reference;
+mod refusals;
 mod schema;
 mod specify;
 mod support;
@@ -26,6 +32,7 @@ mod tidy;
 mod triggers;
 mod upkeep;
 mod validate;
+mod views;
 mod voice;
 
 use windlass_tools::{crash, pty, scratch};

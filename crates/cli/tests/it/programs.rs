@@ -1,4 +1,4 @@
-//! Programs that steps start, as a user meets them: agents on the `PATH`, one that is missing, and more at once than the system allows.
+//! Programs that steps start: agents on the `PATH`, a missing agent, and more processes than the system allows.
 
 use crate::scratch::Scratch;
 use crate::support::windlass_in;
@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 fn write(file: &Path, text: &str, mode: u32) {
-    std::fs::create_dir_all(file.parent().expect("a file in a folder")).expect("a folder of our own");
-    std::fs::write(file, text).expect("a folder of our own");
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).expect("a file of our own");
+    std::fs::create_dir_all(file.parent().expect("a file in a folder")).expect("a writable folder");
+    std::fs::write(file, text).expect("a writable folder");
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).expect("a writable file");
 }
 
 const RELEASE: &str = r#"
@@ -26,7 +26,7 @@ steps:
 "#;
 
 #[test]
-fn an_agent_is_asked_and_a_missing_program_named() {
+fn an_agent_runs_and_a_missing_program_is_named() {
     let scratch = Scratch::new("programs");
     let folder = scratch.path();
     write(&folder.join("flows/workflow.yml"), RELEASE, 0o644);
@@ -51,7 +51,7 @@ stages:
   - {id: look, type: shell, run: "ulimit -Sc; (tr '\\0' '\\n' < /proc/$PPID/environ | grep CANARY) 2>&1 || true"}
 "#;
 
-/// A step that was not given the secret looks for it in the process that runs it: root finds it there, and no one else may look.
+/// A step without access to a secret looks for it in its parent process: root finds it there, and other users cannot look.
 #[test]
 fn a_secret_is_redacted_wherever_a_step_finds_it_and_no_core_file_is_written() {
     let scratch = Scratch::new("canary");
@@ -62,7 +62,7 @@ fn a_secret_is_redacted_wherever_a_step_finds_it_and_no_core_file_is_written() {
     );
     let mut command = Command::new("sh");
     command.args(["-c", &run]).current_dir(scratch.path()).env_clear().env("CANARY", "S3CR3T-1");
-    let output = command.env("PATH", "/usr/bin:/bin").output().expect("the program was built for this test");
+    let output = command.env("PATH", "/usr/bin:/bin").output().expect("the program is built");
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let printed = result["steps"]["look"]["output"]["stdout"].as_str().expect("text");
     assert!(printed.starts_with("0\n"), "{result}");
@@ -70,7 +70,7 @@ fn a_secret_is_redacted_wherever_a_step_finds_it_and_no_core_file_is_written() {
     assert!(printed.contains("CANARY=***") || printed.contains("denied"), "{result}");
 }
 
-/// Two hundred items at once, each a process.
+/// Two hundred concurrent items, each with its own process.
 fn many_at_once(command: &str) -> String {
     let items: Vec<String> = (0..200).map(|number| number.to_string()).collect();
     format!(
@@ -85,7 +85,7 @@ stages:
     )
 }
 
-/// Runs it with room for few open files.
+/// Runs the workflow with a low limit on open files.
 fn many(folder: &Path) -> (Option<i32>, serde_json::Value, String) {
     let program = env!("CARGO_BIN_EXE_windlass");
     let command = format!("ulimit -n 100; exec {program} run WORKFLOW.yaml --json=final");
@@ -95,7 +95,7 @@ fn many(folder: &Path) -> (Option<i32>, serde_json::Value, String) {
 }
 
 #[test]
-fn too_many_processes_at_once_are_a_failure_with_a_way_out() {
+fn too_many_processes_fail_with_advice() {
     let scratch = Scratch::new("many");
     let folder = scratch.path();
     write(&folder.join("WORKFLOW.yaml"), &many_at_once("sleep 1"), 0o644);

@@ -1,4 +1,4 @@
-//! What `windlass serve` does with runs that it finds unfinished, after a `kill -9`: `[runs] recover` decides.
+//! How `windlass serve` handles unfinished runs after a `kill -9`, depending on `[runs] recover`.
 
 use crate::scratch::Scratch;
 use crate::support::windlass_in;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use windlass_tools::watch;
 
-/// A step that tells its process id and hangs until the file `go` is there, and one that follows it.
+/// A step that prints its process id and waits for the file `go`, and a step after it.
 const WORKFLOW: &str = r#"
 workflow: {id: w, name: W}
 stages:
@@ -26,12 +26,12 @@ impl Server {
             .env_clear()
             .env("PATH", "/usr/bin:/bin");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(command.spawn().expect("the program was built for this test"))
+        Self(command.spawn().expect("the program is built"))
     }
 
     fn kill(mut self) {
-        self.0.kill().expect("our child");
-        self.0.wait().expect("our child");
+        self.0.kill().expect("a child process");
+        self.0.wait().expect("a child process");
     }
 }
 
@@ -42,8 +42,14 @@ impl Drop for Server {
     }
 }
 
-/// Kills a server in the middle of step `a` and starts another one. Returns it with the process id of the step.
+/// Kills a server during step `a` and starts another one. Returns it with the process id of the step.
 fn killed_and_started_again(folder: &Path, config: &str) -> (Server, String) {
+    let pid = killed(folder, config);
+    (Server::start(folder), pid)
+}
+
+/// Kills a server during step `a`. Returns the process id of the step.
+fn killed(folder: &Path, config: &str) -> String {
     std::fs::write(folder.join("windlass.toml"), config).expect("written");
     std::fs::write(folder.join("w.yaml"), WORKFLOW).expect("written");
     let fifo = folder.join("started");
@@ -54,15 +60,15 @@ fn killed_and_started_again(folder: &Path, config: &str) -> (Server, String) {
         .env("PATH", "/usr/bin:/bin")
         .see();
     assert_eq!(started.status, 0, "{started}");
-    let pid = std::fs::read_to_string(&fifo).expect("the step tells its id").trim().to_owned();
+    let pid = std::fs::read_to_string(&fifo).expect("the step writes its process id").trim().to_owned();
     server.kill();
     std::fs::write(folder.join("go"), "").expect("written");
-    (Server::start(folder), pid)
+    pid
 }
 
 fn until(folder: &Path, done: impl Fn() -> bool) {
     let seen = watch::until(&[folder, &folder.join("data")], || done().then_some(()));
-    seen.expect("it happens in time");
+    seen.expect("it happens before the timeout");
 }
 
 fn status(folder: &Path) -> String {
@@ -95,9 +101,9 @@ fn unfinished_runs_are_marked_as_interrupted_and_wait_for_a_resume() {
     let (_server, pid) = killed_and_started_again(scratch.path(), "[runs]\nrecover = 'interrupt'\n");
     until(scratch.path(), || is_marked(scratch.path()));
     assert_eq!(status(scratch.path()), "interrupted");
-    // A process that has ended and was not waited for has no command line.
+    // A zombie process has no command line.
     let command = std::fs::read(Path::new("/proc").join(pid).join("cmdline")).unwrap_or_default();
-    assert!(command.is_empty(), "what the killed server left running is ended");
+    assert!(command.is_empty(), "the new server ends leftover processes");
     assert_eq!(trace(scratch.path()), "a\n");
     let listed = windlass_in(scratch.path(), &["runs", "--status", "interrupted", "--data", "data"]).see();
     assert!(listed.stdout.contains("w"), "{listed}");
@@ -116,5 +122,18 @@ fn an_interrupted_run_can_be_cancelled() {
     let cancelled = windlass_in(scratch.path(), &["cancel", "r", "--data", "data"]).see();
     assert_eq!(cancelled.status, 0, "{cancelled}");
     until(scratch.path(), || status(scratch.path()) == "cancelled");
+    assert_eq!(trace(scratch.path()), "a\n");
+}
+
+#[test]
+fn a_run_canceled_without_an_owner_ends_instead_of_being_interrupted() {
+    let scratch = Scratch::new("recover-canceled");
+    killed(scratch.path(), "[runs]\nrecover = 'interrupt'\n");
+    let canceled = windlass_in(scratch.path(), &["cancel", "r", "--data", "data"]).see();
+    assert_eq!(canceled.status, 0, "{canceled}");
+    assert_eq!(status(scratch.path()), "interrupted");
+    let _server = Server::start(scratch.path());
+    until(scratch.path(), || status(scratch.path()) == "cancelled");
+    assert!(!is_marked(scratch.path()));
     assert_eq!(trace(scratch.path()), "a\n");
 }

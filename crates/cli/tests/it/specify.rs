@@ -1,5 +1,5 @@
-//! `windlass specify workflow`: arguments, exit codes, payloads and run folders, compared with what Spec Kit 1.2.3 made of the same
-//! workflows. `specify/record.py` records that. Times are left out, and each program has its own words for errors.
+//! `windlass specify workflow`: compares arguments, exit codes, JSON and run folders with those of Spec Kit 1.2.3 for the same
+//! workflows. `specify/record.py` records them. Times are removed, and each program has its own error messages.
 
 use crate::support::{Seen, folder, windlass_in};
 use serde_json::Value as Json;
@@ -21,15 +21,15 @@ fn project(name: &str) -> std::path::PathBuf {
     let project = folder(&format!("specify_{name}"), &[]);
     let copied = Command::new("cp").arg("-r").arg(source.join(".")).arg(&project).status();
     assert!(copied.expect("cp starts").success());
-    std::fs::create_dir_all(project.join(".specify")).expect("a folder of our own");
+    std::fs::create_dir_all(project.join(".specify")).expect("a writable folder");
     if project.join("bin").exists() {
         let made = Command::new("chmod").args(["-R", "+x", "bin"]).current_dir(&project).status();
         assert!(made.expect("chmod starts").success());
     }
-    project.canonicalize().expect("it is there")
+    project.canonicalize().expect("it exists")
 }
 
-/// JSON in a form that can be compared: members stay in their order.
+/// JSON in a comparable form, with members in their order.
 fn comparable(text: &str) -> String {
     let lines = text.trim_start().starts_with("{\"event\"");
     let documents: Vec<&str> = if lines { text.lines().collect() } else { vec![text] };
@@ -90,12 +90,12 @@ fn check(name: &str) {
 }
 
 #[test]
-fn a_completed_run_is_told_as_spec_kit_tells_it() {
+fn a_completed_run_matches_spec_kit() {
     check("completed");
 }
 
 #[test]
-fn a_failed_run_is_resumed_as_spec_kit_resumes_it() {
+fn a_resumed_run_matches_spec_kit() {
     check("failed");
 }
 
@@ -120,7 +120,7 @@ fn called_workflows_are_in_the_folder_of_the_calling_run() {
 }
 
 #[test]
-fn agents_are_on_record_as_in_spec_kit() {
+fn agents_are_recorded_as_in_spec_kit() {
     check("agents");
 }
 
@@ -133,7 +133,7 @@ steps:
   - { id: review, type: gate, message: "Ship é?", verdict_input: verdict }
 "#;
 
-/// What a person sees, without times.
+/// The text output without times.
 fn seen(project: &Path, args: &[&str]) -> String {
     let text = call(project, args).to_string();
     let (times, last) = text.rsplit_once("+00:00").unwrap_or(("", &text));
@@ -145,7 +145,7 @@ fn seen(project: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn people_and_programs_read_what_spec_kit_prints() {
+fn output_matches_spec_kit() {
     let project = folder("specify_words", &[("hello.yml", HELLO)]);
     let commands: [&[&str]; 12] = [
         &["status"],
@@ -159,7 +159,7 @@ fn people_and_programs_read_what_spec_kit_prints() {
         &["status", "run", "--json"],
         &["status", "--json"],
         &["resume", "run"],
-        &["resume", "nobody", "--json"],
+        &["resume", "missing", "--json"],
     ];
     let story: String = commands.iter().map(|args| seen(&project, args) + "\n").collect();
     insta::assert_snapshot!("specify_words", story);
@@ -194,7 +194,7 @@ steps:
 "#;
 
 #[test]
-fn the_run_folder_follows_the_run_and_is_brought_up_to_date_after_a_crash() {
+fn the_run_folder_follows_the_run_and_is_updated_after_a_crash() {
     let project = folder("specify_crash", &[("slow.yml", SLOW)]);
     let read = |name: &str| {
         let text = std::fs::read_to_string(project.join(".specify/workflows/runs/run").join(name));
@@ -209,8 +209,8 @@ fn the_run_folder_follows_the_run_and_is_brought_up_to_date_after_a_crash() {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
-        .expect("the program was built for this test");
-    // The folder is written while the step waits.
+        .expect("the program is built");
+    // Windlass writes the folder while the step waits.
     let below = [".specify", ".specify/workflows", ".specify/workflows/runs", ".specify/workflows/runs/run"];
     let folders: Vec<std::path::PathBuf> = below.iter().map(|name| project.join(name)).collect();
     let folders: Vec<&Path> =
@@ -225,7 +225,7 @@ fn the_run_folder_follows_the_run_and_is_brought_up_to_date_after_a_crash() {
     assert_eq!((&state["status"], &state["step_results"]["wait"]), (&"running".into(), &Json::Null));
     assert_eq!(state["step_results"]["first"]["output"]["stdout"], "first\n");
     running.kill().and_then(|()| running.wait()).expect("our own process");
-    std::fs::remove_dir_all(project.join(".specify")).expect("a folder of our own");
+    std::fs::remove_dir_all(project.join(".specify")).expect("a writable folder");
     std::fs::write(project.join("ok"), "").expect("a file");
     let resumed = call(&project, &["resume", "run", "--json"]);
     assert_eq!(resumed.status, 0, "{resumed}");

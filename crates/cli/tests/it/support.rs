@@ -1,11 +1,11 @@
-//! Runs the program as a user would and keeps all that he sees: the command, both streams and the exit status.
+//! Runs the program the way a user would and records the command, both streams and the exit status.
 
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A run of the program in a folder, with an empty environment.
+/// A call of the program in a folder, with an empty environment.
 #[derive(Debug)]
 pub struct Call {
     command: Command,
@@ -53,8 +53,8 @@ impl Call {
 
     pub fn see_with_stdout(mut self, stdout: Stdio) -> Seen {
         self.command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
-        let mut child = self.command.spawn().expect("the program was built for this test");
-        // A program that does not read its input may be gone by now.
+        let mut child = self.command.spawn().expect("the program is built");
+        // A program that does not read its input may have ended already.
         let _ = child.stdin.take().expect("a piped stdin").write_all(&self.stdin);
         let output = child.wait_with_output().expect("the program ends");
         let text = |bytes| String::from_utf8(bytes).expect("the program prints UTF-8");
@@ -62,11 +62,11 @@ impl Call {
         Seen { command: self.shown, status, stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// As in `windlass … | head -0`: nobody reads what is printed. The program is held up by its input until the
-    /// reader is gone.
+    /// Like `windlass … | head -0`: the reader closes the pipe at once. The program waits for its input until the reader is
+    /// gone.
     pub fn see_without_reader(mut self) -> Seen {
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = self.command.spawn().expect("the program was built for this test");
+        let mut child = self.command.spawn().expect("the program is built");
         drop(child.stdout.take());
         child
             .stdin
@@ -107,13 +107,13 @@ pub fn root() -> PathBuf {
 pub fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("a folder of our own");
+        std::fs::remove_dir_all(&folder).expect("a writable folder");
     }
-    std::fs::create_dir_all(&folder).expect("a folder of our own");
+    std::fs::create_dir_all(&folder).expect("a writable folder");
     for (name, text) in files {
         let file = folder.join(name);
-        std::fs::create_dir_all(file.parent().expect("a file in a folder")).expect("a folder of our own");
-        std::fs::write(file, text).expect("a folder of our own");
+        std::fs::create_dir_all(file.parent().expect("a file in a folder")).expect("a writable folder");
+        std::fs::write(file, text).expect("a writable folder");
     }
     folder
 }

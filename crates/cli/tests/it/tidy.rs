@@ -1,5 +1,5 @@
-//! Tidiness of the whole repository: arrows between crates, documents that name real files, a page for every
-//! code, first lines, the lock file, fuzz targets and test habits. Each test lists everything it found, not the first thing.
+//! Checks of the whole repository: dependencies between crates, documents that name real files, a page for every code, module
+//! comments, the lock file, fuzz targets and test habits. Each test lists all problems, not only the first.
 
 use crate::support::root;
 use std::collections::BTreeSet;
@@ -7,9 +7,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use windlass_ir::Code;
-use windlass_runtime::{Error, FAILURE_CLASSES};
+use windlass_runtime::FAILURE_CLASSES;
 
-/// Who may use whom, in dependencies and dev-dependencies alike. `docs/ARCHITECTURE.md` draws the same arrows.
+/// The crates that each crate may depend on, in dependencies and dev-dependencies alike. `docs/ARCHITECTURE.md` draws the same
+/// arrows.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ir", &[]),
     ("dialects", &["ir"]),
@@ -17,25 +18,25 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &["ir", "engine"]),
     ("executors", &["ir", "engine"]),
     ("runtime", &["ir", "engine", "store", "executors"]),
-    ("api", &["ir"]),
-    ("server", &["ir", "dialects", "runtime"]),
+    ("api", &["ir", "dialects", "runtime"]),
+    ("server", &["ir", "dialects", "runtime", "api"]),
     // Until there is a server, the command line executes runs itself.
-    ("cli", &["ir", "dialects", "runtime", "server", "tools"]),
-    ("windlass", &["ir", "dialects", "runtime"]),
-    // Not shipped: its stories are written in the dialects.
+    ("cli", &["ir", "dialects", "runtime", "api", "server", "tools"]),
+    ("windlass", &["ir", "dialects", "runtime", "api"]),
+    // Not shipped: its scenarios are written in the dialects.
     ("sim", &["ir", "dialects", "engine"]),
-    // Not shipped: it measures the store alone, too.
+    // Not shipped: it also measures the store alone.
     ("bench", &["engine", "store", "runtime", "windlass"]),
-    // Not shipped: checks that drive the built program, for tests and for people.
+    // Not shipped: tools that start the built program, for tests and for people.
     ("tools", &["ir", "dialects", "runtime"]),
-    // Not shipped, and not among the default members.
+    // Not shipped, and not a default member.
     ("fuzz", &["ir", "dialects"]),
 ];
 
-/// Crates that only tests of others may use.
+/// Crates that others may use only in tests.
 const NEVER_SHIPPED: &[&str] = &["sim", "bench", "tools", "fuzz"];
 
-/// Tests wait for an event, not for time to pass: the banned habits, each with the reason.
+/// Tests wait for events, not for time to pass. These are the banned habits and the reasons.
 const HABITS: &[(&str, &str)] = &[
     ("#[ignore", "the test never runs"),
     ("thread::sleep", "it waits for time to pass"),
@@ -45,7 +46,7 @@ const HABITS: &[(&str, &str)] = &[
     ("elapsed() <", "it asks again until a deadline, or depends on the speed of the machine"),
 ];
 
-/// Where a habit is right: the file, the habit, and the reason.
+/// Allowed uses: the file, the habit, and the reason.
 const JUSTIFIED: &[(&str, &str, &str)] = &[
     ("crates/executors/src/capture.rs", "time::sleep", "the clock is paused: it jumps"),
     ("crates/runtime/src/follow.rs", "time::sleep", "the clock is paused: it jumps"),
@@ -74,7 +75,7 @@ const PAGE_HEADINGS: &[&str] = &["## What happened", "## How to fix it", "## Usu
 const CRATES_IO: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
 
 #[test]
-fn crates_use_only_what_the_arrows_allow() {
+fn crates_have_only_allowed_dependencies() {
     let metadata = cargo_metadata();
     let packages = metadata["packages"].as_array().expect("cargo lists the packages");
     assert!(packages.len() >= 3, "cargo must list every crate of the workspace");
@@ -92,7 +93,7 @@ fn crates_use_only_what_the_arrows_allow() {
 }
 
 #[test]
-fn a_crossed_arrow_and_an_unknown_crate_are_found() {
+fn a_forbidden_dependency_and_an_unknown_crate_are_found() {
     assert_eq!(crossed("dialects", ["ir", "engine"].into_iter()).len(), 1);
     assert_eq!(crossed("utils", [].into_iter()).len(), 1);
     assert!(crossed("runtime", ["ir", "store"].into_iter()).is_empty());
@@ -110,10 +111,10 @@ fn crossed<'a>(user: &str, used: impl Iterator<Item = &'a str>) -> Vec<String> {
 /// The names of dialects.
 const DIALECTS: &[&str] = &["speckit", "dagnats", "dcc", "swdl"];
 
-/// Crates that follow the rules of a plan and ask a `Dialect` for everything else.
+/// Crates that execute plans and ask a `Dialect` for everything specific to a dialect.
 const WITHOUT_DIALECTS: &[&str] = &["engine", "executors", "runtime"];
 
-/// Files that have such a name in them all the same, and the reason.
+/// Files that contain such a name, and the reason.
 const NAMES_A_DIALECT: &[(&str, &str)] = &[
     ("crates/executors/src/assistant/docker_agent.rs", "the environment variable of an integration"),
     ("crates/executors/src/assistant/integrations.rs", "commands and environment variables of agents"),
@@ -122,7 +123,7 @@ const NAMES_A_DIALECT: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn no_dialect_is_named_where_rules_and_words_are_data() {
+fn crates_without_dialects_name_none() {
     let is_listed = |path: &Path| NAMES_A_DIALECT.iter().any(|(file, _)| root().join(file) == path);
     let folders = WITHOUT_DIALECTS.iter().map(|name| root().join("crates").join(name).join("src"));
     let files: Vec<PathBuf> = folders.flat_map(|folder| files(&folder, "rs")).collect();
@@ -143,13 +144,13 @@ fn a_dialect_is_found_in_any_spelling() {
     assert!(dialects_in("// Spec Kit succeeded").is_empty());
 }
 
-/// `dcc` is part of no English word that the sources have.
+/// A substring search is enough: `dcc` is not part of any English word in the sources.
 fn dialects_in(text: &str) -> Vec<&'static str> {
     let text = text.to_lowercase();
     DIALECTS.iter().copied().filter(|name| text.contains(name)).collect()
 }
 
-/// Never on the network: what is being built is already here.
+/// Runs offline: all dependencies are already present.
 fn cargo_metadata() -> serde_json::Value {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -161,14 +162,14 @@ fn cargo_metadata() -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
 }
 
-/// `windlass-ir` is `ir` in the table; the facade is plain `windlass`.
+/// `windlass-ir` is `ir` in the table; the facade is just `windlass`.
 fn short(name: &serde_json::Value) -> &str {
     let name = name.as_str().expect("a package has a name");
     name.strip_prefix("windlass-").unwrap_or(name)
 }
 
 #[test]
-fn documents_name_only_what_exists() {
+fn documents_name_only_existing_files() {
     let documents: Vec<PathBuf> =
         DOCUMENT_ROOTS.iter().flat_map(|name| files(&root().join(name), "md")).collect();
     assert!(documents.len() > DOCUMENT_ROOTS.len(), "the folders of documents must be found");
@@ -220,7 +221,7 @@ fn mentions(text: &str) -> Mentions {
     found
 }
 
-/// Between backticks is code, the rest is text: `a `b` c` splits into text, code, text.
+/// Text in backticks is code: `a `b` c` splits into text, code, text.
 fn prose(line: &str, found: &mut Mentions) {
     for (number, part) in line.split('`').enumerate() {
         if number % 2 == 1 {
@@ -256,9 +257,10 @@ fn owned(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn every_code_has_its_page_and_every_page_its_code() {
+fn every_code_has_a_page_and_every_page_a_code() {
     let of_files = Code::ALL.iter().map(|code| code.as_str());
-    let of_runs = Error::CODES.iter().chain(FAILURE_CLASSES).copied();
+    let refusals: Vec<String> = windlass_api::Code::ALL.iter().map(ToString::to_string).collect();
+    let of_runs = refusals.iter().map(String::as_str).chain(FAILURE_CLASSES.iter().copied());
     let codes: BTreeSet<&str> = of_files.chain(of_runs).collect();
     let mut pages = files(&root().join("docs/errors"), "md");
     pages.retain(|page| !page.ends_with("README.md"));
@@ -278,7 +280,7 @@ fn every_code_has_its_page_and_every_page_its_code() {
 }
 
 #[test]
-fn every_source_file_says_what_it_owns() {
+fn every_source_file_has_a_module_comment() {
     let silent = sources().into_iter().filter(|(_, text)| !text.starts_with("//!"));
     none(silent.map(|(path, _)| format!("{} does not open with `//!`", shown(&path))));
 }
@@ -290,7 +292,7 @@ fn the_lock_file_names_crates_io_only() {
     none(foreign.map(|line| format!("Cargo.lock names another host: {line}")));
 }
 
-/// `make fuzz` runs the targets that cargo knows.
+/// `make fuzz` runs the targets that cargo lists.
 #[test]
 fn every_fuzz_target_is_run() {
     let metadata = cargo_metadata();
@@ -306,7 +308,7 @@ fn every_fuzz_target_is_run() {
 }
 
 #[test]
-fn tests_never_wait_and_are_never_left_out() {
+fn tests_never_sleep_and_are_never_ignored() {
     let sources = sources();
     // This file names the habits.
     let others = sources.iter().filter(|(path, _)| !path.ends_with(file!()));
@@ -325,7 +327,7 @@ fn tests_never_wait_and_are_never_left_out() {
     none(habits.chain(stale));
 }
 
-/// All of a file under `tests/` or of the tools, which are tests; of any other what follows `#[cfg(test)]`.
+/// All of a file under `tests/` or in the tools, which are tests; otherwise the part after `#[cfg(test)]`.
 fn test_part<'a>(path: &Path, text: &'a str) -> &'a str {
     let is_test = path.components().any(|part| part.as_os_str() == "tests");
     if is_test || path.starts_with(root().join("crates/tools")) {

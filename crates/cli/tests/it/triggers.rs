@@ -1,4 +1,4 @@
-//! `windlass triggers`: what is wrong with schedules, alone and together, and when they fire.
+//! `windlass triggers`: problems of schedules, alone and together, and when they fire.
 
 use crate::support::{Seen, folder, windlass, windlass_in};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const HOOK: &str =
     "schedules:\n  - {id: hook, workflow: tidy, trigger: {kind: webhook, path: \"/hooks/{id}\"}}\n";
 const SKILL: &str = "---\nname: s\nmetadata:\n  dcc-mcp.workflows: \"flows/*.yaml\"\n  dcc-mcp.workflow.schedules: \"*.schedules.yaml\"\n---\n";
 
-/// Times are those of a machine in New York.
+/// Uses the time zone of New York.
 fn next(folder: &Path, args: &[&str]) -> Seen {
     windlass_in(folder, &[&["triggers", "next"], args].concat()).env("TZ", "America/New_York").see()
 }
@@ -18,15 +18,47 @@ fn next(folder: &Path, args: &[&str]) -> Seen {
 fn the_example_is_valid_and_fires() {
     insta::assert_snapshot!(
         "triggers_check_example",
-        windlass(&["triggers", "check", "examples/dcc-schedules/SKILL.md"]).see()
+        windlass(&["triggers", "check", "examples/scene-maintenance/SKILL.md"]).see()
     );
-    let args =
-        ["triggers", "next", "examples/dcc-schedules/SKILL.md", "-n", "3", "--from", "2026-03-27T12:00:00Z"];
+    let args = [
+        "triggers",
+        "next",
+        "examples/scene-maintenance/SKILL.md",
+        "-n",
+        "3",
+        "--from",
+        "2026-03-27T12:00:00Z",
+    ];
     insta::assert_snapshot!("triggers_next_example", windlass(&args).env("TZ", "Europe/Berlin").see());
 }
 
+/// Other programs read these files too: the name is that of the folder, and metadata contains only texts.
 #[test]
-fn fires_on_the_days_when_clocks_change() {
+fn example_skills_follow_the_public_format() {
+    let examples = crate::support::root().join("examples");
+    let folders = std::fs::read_dir(examples).expect("the examples").flatten().map(|entry| entry.path());
+    let skills: Vec<_> = folders.filter(|folder| folder.join("SKILL.md").exists()).collect();
+    assert!(!skills.is_empty());
+    for folder in skills {
+        let text = std::fs::read_to_string(folder.join("SKILL.md")).expect("a skill");
+        let front = text.split("---\n").nth(1).expect("front matter");
+        let of = |key: &str| front.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        let name = folder.file_name().and_then(|name| name.to_str()).expect("a name");
+        assert_eq!(of("name:"), Some(name));
+        assert!(of("description:").is_some_and(|about| !about.is_empty() && about.len() <= 1024), "{name}");
+        let keys =
+            front.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(':').next());
+        let known = ["name", "description", "license", "allowed-tools", "metadata", "compatibility"];
+        assert!(keys.clone().all(|key| known.contains(&key)), "{name}");
+        for line in front.lines().filter(|line| line.starts_with(' ')) {
+            let (_, value) = line.split_once(": ").unwrap_or_default();
+            assert!(!value.is_empty() && !value.starts_with(['[', '{']), "{name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn firings_on_the_days_when_clocks_change() {
     let schedules = r#"schedules:
   - {id: gap, workflow: w, trigger: {kind: cron, expression: "0 30 2 28-30 3 *", timezone: Europe/Berlin}}
   - {id: overlap, workflow: w, trigger: {kind: cron, expression: "0 30 2 24-26 10 *", timezone: Europe/Berlin}}
@@ -44,7 +76,7 @@ fn fires_on_the_days_when_clocks_change() {
 }
 
 #[test]
-fn what_no_clock_fires_is_named() {
+fn triggers_without_a_clock_are_listed() {
     let workflow = r#"workflow: {id: w, name: W}
 config: {secrets: [PUSH]}
 stages: [{id: a, type: shell, run: "true"}]
@@ -75,48 +107,50 @@ triggers:
 }
 
 #[test]
-fn programs_read_the_fires() {
+fn firings_as_json() {
     let folder = folder("triggers_json", &[("a.schedules.yaml", NIGHTLY), ("b.schedules.yaml", HOOK)]);
     let json = next(&folder, &[".", "-n", "1", "--json", "--from", "2026-03-28T12:00:00Z"]).json();
     let expected = json!({
-        "from": "2026-03-28T12:00:00Z",
-        "local_timezone": "America/New_York",
+        "after": "2026-03-28T12:00:00Z",
         "triggers": [
             {
-                "file": "./a.schedules.yaml",
                 "id": "nightly",
-                "workflow": "tidy",
                 "kind": "cron",
+                "workflow": "tidy",
                 "enabled": true,
-                "pattern": "0 30 2 * * *",
+                "file": "./a.schedules.yaml",
                 "timezone": "Europe/Berlin",
-                "jitter_seconds": 30.0,
+                "cron": {"expression": "0 30 2 * * *", "timezone": "Europe/Berlin", "jitter_seconds": 30.0},
                 "path": null,
-                "fires": [{
-                    "at": "2026-03-29T01:00:00Z",
-                    "in_timezone": "2026-03-29T03:00:00+02:00",
-                    "local": "2026-03-28T21:00:00-04:00",
-                }],
+                "method": null,
+                "signed": false,
+                "secret": null,
+                "message": null,
+                "next": ["2026-03-29T01:00:00Z"],
             },
             {
-                "file": "./b.schedules.yaml",
                 "id": "hook",
-                "workflow": "tidy",
                 "kind": "webhook",
+                "workflow": "tidy",
                 "enabled": true,
-                "pattern": null,
+                "file": "./b.schedules.yaml",
                 "timezone": null,
-                "jitter_seconds": null,
+                "cron": null,
                 "path": "/hooks/{id}",
-                "fires": null,
+                "method": null,
+                "signed": false,
+                "secret": null,
+                "message": null,
+                "next": [],
             },
         ],
+        "diagnostics": [],
     });
     assert_eq!(json, expected);
 }
 
 #[test]
-fn everything_wrong_is_shown_at_once() {
+fn all_problems_are_shown_at_once() {
     let bad = r#"schedules:
   - {id: five, workflow: w, trigger: {kind: cron, expression: "0 3 * * 1-5"}}
   - {id: zone, workflow: w, enabled: yes, trigger: {kind: cron, expression: "0 0 3 * * *", timezone: america/new_york}}
@@ -132,7 +166,7 @@ fn everything_wrong_is_shown_at_once() {
 }
 
 #[test]
-fn files_are_held_against_each_other() {
+fn files_are_compared_with_each_other() {
     let twice = NIGHTLY.to_owned() + &HOOK.replace("schedules:\n", "").replace("{id}", "{name}");
     let off = HOOK.replace("id: hook", "id: parked, enabled: false");
     let files = [
@@ -192,7 +226,7 @@ fn a_link_does_not_lead_out_of_a_skill() {
 }
 
 #[test]
-fn each_file_has_its_verdict() {
+fn each_file_has_its_own_result() {
     let files = [
         ("good.schedules.yaml", HOOK),
         ("warned.schedules.yaml", "version: 1\n"),
@@ -201,7 +235,7 @@ fn each_file_has_its_verdict() {
             "w.yaml",
             "workflow: {id: w, name: W}\nstages: [{id: a, type: shell, run: x}]\ntriggers: [{cron: nope}]\n",
         ),
-        ("o.yml", "id: o\nextends: w\nedits: []\n"),
+        ("o.yml", "id: o\nextends: w\nedits: [{remov: a}]\n"),
     ];
     let folder = folder("triggers_verdicts", &files);
     let check = |args: &[&str], status: i32| {
@@ -214,7 +248,7 @@ fn each_file_has_its_verdict() {
     check(&["bad.schedules.yaml"], 1);
     check(&["w.yaml"], 1);
     check(&["o.yml"], 1);
-    check(&["missing.yaml", "bad.schedules.yaml"], 2);
+    check(&["missing.yaml", "good.schedules.yaml"], 2);
     let seen =
         windlass_in(&folder, &["triggers", "check", "--json", "warned.schedules.yaml", "w.yaml", "no.yaml"])
             .see();
@@ -231,7 +265,7 @@ fn each_file_has_its_verdict() {
 }
 
 #[test]
-fn other_commands_say_what_a_file_is() {
+fn a_workflow_is_required_where_one_runs() {
     let folder = folder("triggers_validate", &[("schedules.yaml", HOOK), ("SKILL.md", SKILL)]);
     insta::assert_snapshot!(
         "validate_schedules",
@@ -250,7 +284,7 @@ fn bad_usage_is_refused() {
         assert!(seen.stderr.contains(part), "{seen}");
     };
     check(&[], "Usage: windlass triggers <COMMAND>");
-    check(&["chek"], "'check'");
+    check(&["nxt"], "'next'");
     check(&["check"], "<FILE>");
     check(&["next", "x.yaml", "-n", "0"], "0 is not in 1..=1000");
     check(&["next", "x.yaml", "--from", "tomorrow"], "such as 2026-03-29T00:00:00Z");
@@ -258,7 +292,7 @@ fn bad_usage_is_refused() {
 }
 
 #[test]
-fn history_tells_what_became_of_fires_and_a_broken_entry_is_told() {
+fn history_shows_firings_and_reports_a_damaged_entry() {
     let schedules = r#"schedules:
   - {id: nightly, workflow: tidy, trigger: {kind: cron, expression: "0 0 3 1 1 *"}}
   - {id: lost, workflow: nowhere, trigger: {kind: cron, expression: "@daily"}}
@@ -270,15 +304,15 @@ fn history_tells_what_became_of_fires_and_a_broken_entry_is_told() {
     let history = |args: &[&str]| {
         windlass_in(&folder, &[&["triggers", "history", "--data", "data"], args].concat()).see()
     };
-    assert_eq!(history(&[]).stderr, "no firings\n");
+    assert_eq!(history(&[]).stderr, "nothing has been run with the data folder data yet\nno firings\n");
     let driven =
         windlass_in(&folder, &["resume", "--all", "--data", "data", "--schedules", "s.schedules.yaml"]).see();
     assert_eq!(driven.status, 0, "{driven}");
     assert!(driven.stderr.contains("there is no workflow `nowhere`"), "{driven}");
     let all: Value = serde_json::from_str(&history(&["--json"]).stdout).expect("JSON");
-    let [only] = all.as_array().expect("a list").as_slice() else { panic!("{all}") };
+    let [only] = all["items"].as_array().expect("a page").as_slice() else { panic!("{all}") };
     assert_eq!(only["trigger"], "nightly");
-    assert_eq!((&only["run_id"], &only["skipped_because"]), (&json!(null), &json!("loaded")));
+    assert_eq!((&only["run_id"], &only["reason"]), (&json!(null), &json!("loaded")));
     let line = history(&["nightly", "--limit", "1"]).stdout;
     assert!(line.ends_with("Z  nightly  skipped: loaded\n"), "{line}");
     assert_eq!(history(&["lost"]).stderr, "no firings\n");

@@ -1,4 +1,4 @@
-//! Looking after a data folder: what is damaged and what continues, copies of a folder, and removing what nobody needs.
+//! Maintaining a data folder: damage and what still works, copies of a folder, and removing unused data.
 
 use crate::scratch::Scratch;
 use crate::support::{Seen, windlass_in};
@@ -13,14 +13,14 @@ stages:
   - { id: release, type: shell, run: echo released, depends_on: [ask] }
 ";
 
-struct House {
+struct Setup {
     scratch: Scratch,
 }
 
-impl House {
+impl Setup {
     fn new(test: &str) -> Self {
         let scratch = Scratch::new(test);
-        std::fs::write(scratch.path().join("w.yaml"), GATE).expect("a folder of our own");
+        std::fs::write(scratch.path().join("w.yaml"), GATE).expect("a writable folder");
         Self { scratch }
     }
 
@@ -28,7 +28,7 @@ impl House {
         self.scratch.path().join(name)
     }
 
-    /// `windlass ARGS` with a data folder `data` and a home of its own.
+    /// Runs `windlass ARGS` with a data folder `data` and its own home folder.
     fn windlass(&self, args: &str) -> Seen {
         let args: Vec<&str> = args.split(' ').collect();
         let home = self.file("home").display().to_string();
@@ -36,10 +36,10 @@ impl House {
         call.env("WINDLASS_DATA", "data").see()
     }
 
-    fn check(&self, args: &str, status: i32, says: &str) -> Seen {
+    fn check(&self, args: &str, status: i32, part: &str) -> Seen {
         let seen = self.windlass(args);
         assert_eq!(seen.status, status, "{seen}");
-        assert!(seen.stderr.contains(says) || seen.stdout.contains(says), "{says:?} is missing\n{seen}");
+        assert!(seen.stderr.contains(part) || seen.stdout.contains(part), "{part:?} is missing\n{seen}");
         seen
     }
 
@@ -48,15 +48,15 @@ impl House {
         serde_json::from_str(&seen.stdout).unwrap_or_else(|error| panic!("{error}: {seen}"))
     }
 
-    /// Puts a copy in the place of the data folder.
+    /// Replaces the data folder with a copy.
     fn restore(&self, copy: &str) {
         std::fs::remove_dir_all(self.file("data")).expect("the folder");
         std::fs::rename(self.file(copy), self.file("data")).expect("the copy");
     }
 }
 
-/// Changes one byte of every place where this text stands.
-fn spoil(file: &Path, text: &str) {
+/// Changes one byte of every occurrence of this text.
+fn damage(file: &Path, text: &str) {
     let mut bytes = std::fs::read(file).expect("the file");
     let places: Vec<usize> = bytes
         .windows(text.len())
@@ -64,34 +64,34 @@ fn spoil(file: &Path, text: &str) {
         .filter(|(_, part)| *part == text.as_bytes())
         .map(|(at, _)| at)
         .collect();
-    assert!(!places.is_empty(), "{text} stands in the file");
+    assert!(!places.is_empty(), "the file contains {text}");
     places.into_iter().for_each(|at| bytes[at] ^= 1);
     std::fs::write(file, bytes).expect("written");
 }
 
 #[test]
 fn one_damaged_record_parks_one_run() {
-    let house = House::new("upkeep-hurt");
-    house.check("run w.yaml --run-id first", 3, "windlass approve first ask");
-    house.check("run w.yaml --run-id second", 3, "windlass approve second ask");
-    house.check("approve second --by dana --reason spoilt-reason", 0, "recorded");
-    house.check("doctor", 0, "2 runs");
-    // In a copy the whole journal is one file.
-    house.check("backup copy", 0, "copy");
-    spoil(&house.file("copy/journal.db"), "spoilt-reason");
-    house.restore("copy");
-    let found = house.json("doctor", 1);
+    let setup = Setup::new("upkeep-damaged");
+    setup.check("run w.yaml --run-id first", 3, "windlass approve first ask");
+    setup.check("run w.yaml --run-id second", 3, "windlass approve second ask");
+    setup.check("approve second --by dana --reason spoilt-reason", 0, "continue it with");
+    setup.check("doctor", 0, "2 runs");
+    // A copy has its whole journal in one file.
+    setup.check("backup copy", 0, "copy");
+    damage(&setup.file("copy/journal.db"), "spoilt-reason");
+    setup.restore("copy");
+    let found = setup.json("doctor", 1);
     let damaged: Vec<&Json> = found["findings"].as_array().expect("a list").iter().collect();
     assert_eq!(damaged.len(), 1, "{found}");
     assert_eq!(
         (damaged[0]["code"].as_str(), damaged[0]["run_id"].as_str()),
         (Some("damaged_run"), Some("second"))
     );
-    house.check("resume second", 2, "error[damaged_run]");
-    house.check("approve first --by dana", 0, "recorded");
-    house.check("resume --all", 0, "run second is left alone");
-    house.check("show first", 0, "success");
-    house.check("doctor --rebuild", 1, "the lists of runs were rebuilt");
+    setup.check("resume second", 2, "error[damaged_run]");
+    setup.check("approve first --by dana", 0, "continue it with");
+    setup.check("resume --all", 2, "run second is not executed");
+    setup.check("show first", 0, "success");
+    setup.check("doctor --rebuild", 1, "rebuilt the lists of runs");
 }
 
 /// Appends a record to the journal of a run, with a correct checksum.
@@ -115,14 +115,14 @@ fn append(journal: &Path, run: &str, events: &str) {
 
 #[test]
 fn a_contradictory_journal_parks_one_run() {
-    let house = House::new("upkeep-contradiction");
-    house.check("run w.yaml --run-id first", 3, "windlass approve first ask");
-    house.check("run w.yaml --run-id second", 3, "windlass approve second ask");
-    house.check("backup copy", 0, "copy");
+    let setup = Setup::new("upkeep-contradiction");
+    setup.check("run w.yaml --run-id first", 3, "windlass approve first ask");
+    setup.check("run w.yaml --run-id second", 3, "windlass approve second ask");
+    setup.check("backup copy", 0, "copy");
     let passes = r#"[{"at":9000000000000000,"event":"entered","path":["ask"],"decision":{"arm":{"arm":"then","value":true}}}]"#;
-    append(&house.file("copy/journal.db"), "second", passes);
-    house.restore("copy");
-    let found = house.json("doctor", 1);
+    append(&setup.file("copy/journal.db"), "second", passes);
+    setup.restore("copy");
+    let found = setup.json("doctor", 1);
     let finding = &found["findings"][0];
     assert_eq!(
         (finding["code"].as_str(), finding["run_id"].as_str()),
@@ -130,114 +130,133 @@ fn a_contradictory_journal_parks_one_run() {
     );
     assert_eq!(found["findings"].as_array().map(Vec::len), Some(1), "{found}");
     for refused in ["resume second", "cancel second"] {
-        house.check(refused, 2, "event `entered` at /ask contradicts");
+        setup.check(refused, 2, "event `entered` at /ask contradicts");
     }
-    house.check("resume second", 2, "error[contradictory_journal]");
-    house.check("approve first --by dana", 0, "recorded");
-    house.check("resume --all", 3, "run second is left alone");
-    house.check("show first", 0, "success");
-    house.check("show second", 2, "error[contradictory_journal]");
-    house.check("events second", 0, "entered");
-    house.check("runs", 0, "second");
+    setup.check("resume second", 2, "error[contradictory_journal]");
+    setup.check("approve first --by dana", 0, "continue it with");
+    setup.check("resume --all", 2, "run second is not executed");
+    setup.check("show first", 0, "success");
+    setup.check("show second", 2, "error[contradictory_journal]");
+    setup.check("events second", 0, "entered");
+    setup.check("runs", 0, "second");
 }
 
-/// What runs share cannot be made up: nothing is driven without it, everything can be looked at, and one command begins it anew.
+/// Damaged limits cannot be reconstructed: Windlass executes nothing without them, can still show everything, and one command
+/// resets them.
 #[test]
-fn a_damaged_limits_is_said_and_can_be_begun_anew() {
-    let house = House::new("upkeep-limits");
-    house.check("run w.yaml --run-id first", 3, "waiting");
-    house.check("budget set workflow:spoilt --calls 1", 0, "set");
-    house.check("backup copy", 0, "copy");
-    spoil(&house.file("copy/journal.db"), "workflow:spoilt");
-    house.restore("copy");
+fn damaged_limits_are_reported_and_can_be_reset() {
+    let setup = Setup::new("upkeep-limits");
+    setup.check("run w.yaml --run-id first", 3, "waiting");
+    setup.check("budget set workflow:broken --calls 1", 0, "set");
+    setup.check("backup copy", 0, "copy");
+    damage(&setup.file("copy/journal.db"), "workflow:broken");
+    setup.restore("copy");
     for refused in ["approve first --by dana", "run w.yaml", "resume --all", "limits", "triggers history"] {
-        house.check(refused, 2, "windlass doctor --renew-limits");
+        setup.check(refused, 2, "windlass doctor --renew-limits");
     }
-    house.check("runs", 0, "first");
-    house.check("show first", 0, "ask");
-    house.check("doctor", 1, "damaged_limits");
-    house.check("doctor --renew-desk", 0, "the limits were reset");
-    house.check("approve first --by dana", 0, "recorded");
-    house.check("resume first", 0, "run first success");
-    house.check("limits", 0, "no limit is in use");
+    setup.check("runs", 0, "first");
+    setup.check("show first", 0, "ask");
+    setup.check("doctor", 1, "damaged_limits");
+    setup.check("doctor --renew-desk", 0, "reset the limits");
+    setup.check("approve first --by dana", 0, "continue it with");
+    setup.check("resume first", 0, "run first succeeded");
+    setup.check("limits", 0, "no limits are in use");
 }
 
 #[test]
-fn an_older_copy_is_said_and_nothing_is_done_until_told() {
-    let house = House::new("upkeep-older");
-    house.check("run w.yaml --run-id first", 3, "windlass approve first ask");
-    house.check("backup copy", 0, "copy");
-    house.check("backup copy", 2, "error[data_folder]");
-    house.check("approve first --by dana", 0, "recorded");
-    house.check("resume first", 0, "run first success");
-    house.restore("copy");
-    house.check("approve first --by dana", 2, "error[older_copy]");
-    house.check("run w.yaml", 2, "windlass doctor --accept-older");
-    house.check("doctor", 1, "older_copy");
-    house.check("show first", 0, "ask");
-    house.check("doctor --accept-older", 0, "accepted");
-    house.check("approve first --by dana", 0, "recorded");
-    house.check("resume first", 0, "run first success");
+fn contradictory_limits_are_damaged_limits() {
+    let setup = Setup::new("upkeep-contradictory-limits");
+    setup.check("run w.yaml --run-id first", 3, "waiting");
+    setup.check("budget set workflow:w --calls 1", 0, "set");
+    setup.check("backup copy", 0, "copy");
+    let granted =
+        r#"[{"at":9000000000000000,"event":"granted","asker":{"run":"first","path":["ask"],"attempt":1}}]"#;
+    append(&setup.file("copy/journal.db"), ".desk", granted);
+    setup.restore("copy");
+    setup.check("resume first", 2, "event `granted` at /ask contradicts");
+    let found = setup.json("doctor", 1);
+    assert_eq!(found["findings"][0]["code"], "damaged_limits", "{found}");
+    assert_eq!(found["findings"].as_array().map(Vec::len), Some(1), "{found}");
+    setup.check("doctor --renew-limits", 0, "reset the limits");
+    setup.check("doctor", 0, "1 run");
 }
 
 #[test]
-fn failed_runs_go_with_the_runs_they_called_and_their_values() {
-    let house = House::new("upkeep-failed");
+fn an_older_copy_is_refused_until_accepted() {
+    let setup = Setup::new("upkeep-older");
+    setup.check("run w.yaml --run-id first", 3, "windlass approve first ask");
+    setup.check("backup copy", 0, "copy");
+    setup.check("backup copy", 2, "error[data_folder]");
+    setup.check("approve first --by dana", 0, "continue it with");
+    setup.check("resume first", 0, "run first succeeded");
+    setup.restore("copy");
+    setup.check("approve first --by dana", 2, "error[older_copy]");
+    setup.check("run w.yaml", 2, "windlass doctor --accept-older");
+    setup.check("doctor", 1, "older_copy");
+    setup.check("show first", 0, "ask");
+    setup.check("doctor --accept-older", 0, "accepted");
+    setup.check("approve first --by dana", 0, "continue it with");
+    setup.check("resume first", 0, "run first succeeded");
+}
+
+#[test]
+fn gc_removes_failed_runs_with_their_child_runs_and_values() {
+    let setup = Setup::new("upkeep-failed");
     let big = "head -c 300000 /dev/zero | tr '\\\\0' x; false";
     let child = format!(
         "workflow: {{ id: child, name: C }}\nstages: [{{ id: a, type: shell, run: \"{big}\", error_policy: {{ retry: {{ max_attempts: 1 }} }} }}]\n"
     );
-    std::fs::write(house.file("child.yaml"), child).expect("a folder of our own");
+    std::fs::write(setup.file("child.yaml"), child).expect("a writable folder");
     let parent = "workflow: { id: parent, name: P }\nstages: [{ id: c, type: workflow, workflow: child.yaml, error_policy: { retry: { max_attempts: 1 } } }]\n";
-    std::fs::write(house.file("parent.yaml"), parent).expect("a folder of our own");
-    house.check("run child.yaml --run-id alone", 1, "failed");
-    house.check("run parent.yaml --run-id parent", 1, "failed");
+    std::fs::write(setup.file("parent.yaml"), parent).expect("a writable folder");
+    setup.check("run child.yaml --run-id alone", 1, "failed");
+    setup.check("run parent.yaml --run-id parent", 1, "failed");
     // The child of a failed run stays as long as that run can be resumed.
-    let kept = house.json("gc --keep 1 --dry-run", 0);
+    let kept = setup.json("gc --keep 1 --dry-run", 0);
     assert_eq!(kept["runs"].as_array().map(Vec::len), Some(1), "{kept}");
-    let gone = house.json("gc --status failed", 0);
+    let gone = setup.json("gc --status failed", 0);
     assert_eq!(gone["runs"].as_array().map(Vec::len), Some(3), "{gone}");
-    house.check("runs", 0, "");
-    house.check("show alone", 2, "error[no_run]");
-    house.check("doctor", 0, "all is well");
+    setup.check("runs", 0, "");
+    setup.check("show alone", 2, "error[no_run]");
+    setup.check("doctor", 0, "no damage found");
 }
 
 #[test]
 fn artifacts_stay_as_long_as_a_run_refers_to_them() {
-    let house = House::new("upkeep-artifacts");
+    let setup = Setup::new("upkeep-artifacts");
     let flow = "name: files\nsteps:\n  - {id: make, tool: make}\n  - {id: ask, kind: approve, prompt: on?}\n";
-    std::fs::write(house.file("files.workflow.yaml"), flow).expect("a folder of our own");
+    std::fs::write(setup.file("files.workflow.yaml"), flow).expect("a writable folder");
     let script = |run: &str, content: &str| {
         let entry = format!("{{ inline_b64: {content}, name: a }}");
         let text = format!(
             "steps:\n  make: [{{ output: {{ success: true, context: {{ file_refs: [{entry}] }} }} }}]\n"
         );
-        std::fs::write(house.file("script.yaml"), text).expect("a folder of our own");
-        house.check(&format!("run files.workflow.yaml --script script.yaml --run-id {run}"), 3, "ask");
+        std::fs::write(setup.file("script.yaml"), text).expect("a writable folder");
+        setup.check(&format!("run files.workflow.yaml --script script.yaml --run-id {run}"), 3, "ask");
     };
-    let stored = || std::fs::read_dir(house.file("data/artefacts")).expect("a folder").count();
+    let stored = || std::fs::read_dir(setup.file("data/artefacts")).expect("a folder").count();
     script("first", "aGVsbG8=");
     script("second", "aGVsbG8=");
     script("third", "d29ybGQ=");
     assert_eq!(stored(), 2, "the same content once");
-    std::fs::write(house.file("data/artefacts/unfinished-0-0"), "half").expect("a folder of our own");
-    assert_eq!(house.json("gc", 0)["artifacts"], 1, "what a crash left behind");
+    std::fs::write(setup.file("data/artefacts/unfinished-0-0"), "half").expect("a writable folder");
+    assert_eq!(setup.json("gc", 0)["artifacts"], 1, "what a crash left behind");
     for run in ["first", "third"] {
-        house.check(&format!("approve {run} --by dana"), 0, "success");
+        setup.check(&format!("approve {run} --by dana"), 0, "it has succeeded");
     }
-    house.check("runs export third out", 0, "third");
-    let would = house.json("gc --keep 0 --dry-run", 0);
+    setup.check("runs export third out", 0, "third");
+    let would = setup.json("gc --keep 0 --dry-run", 0);
     assert_eq!((&would["artifacts"], &would["artifact_bytes"]), (&1.into(), &5.into()), "{would}");
     assert_eq!(stored(), 2);
-    house.check("gc --keep 0", 0, "1 artifact (5 B)");
+    setup.check("gc --keep 0", 0, "1 artifact (5 B)");
     assert_eq!(stored(), 1, "the second run still refers to it");
-    house.check("runs import out", 0, "third");
+    setup.check("runs import out", 0, "third");
     assert_eq!(stored(), 2, "an export carries its artifacts");
-    house.check("gc", 0, "0 artifacts");
-    house.check("doctor", 0, "all is well");
+    setup.check("gc", 0, "0 artifacts");
+    setup.check("doctor", 0, "no damage found");
 }
 
-/// Two steps, of which the second is large and never done.
+/// Two steps; the second one is large and never runs.
 const INSIDE: &str = "\
 schema_version: '1.0'
 workflow: { id: inside, name: Inside, version: 1.0.0 }
@@ -259,28 +278,28 @@ steps:
   - { id: end, type: shell, run: 'true' }
 ";
 
-/// A loop calls the same workflow in each round, then waits at a gate, and another process resumes it.
+/// A loop calls the same workflow in each round and then waits at a gate; another process resumes it.
 #[test]
 fn the_plan_of_a_workflow_called_in_a_loop_is_stored_once() {
     let journal_bytes = |rounds: u32| {
-        let house = House::new(&format!("upkeep-loop-{rounds}"));
-        let installed = house.file(".specify/workflows/inside");
-        std::fs::create_dir_all(&installed).expect("a folder of our own");
+        let setup = Setup::new(&format!("upkeep-loop-{rounds}"));
+        let installed = setup.file(".specify/workflows/inside");
+        std::fs::create_dir_all(&installed).expect("a writable folder");
         let inside = INSIDE.replace("LARGE", &"x".repeat(50_000));
-        std::fs::write(installed.join("workflow.yml"), inside).expect("a folder of our own");
+        std::fs::write(installed.join("workflow.yml"), inside).expect("a writable folder");
         let outer = LOOP.replace("ROUNDS", &rounds.to_string());
-        std::fs::write(house.file("workflow.yml"), outer).expect("a folder of our own");
-        house.check("run workflow.yml --run-id looped", 3, "ask");
-        let kept = house.json("gc", 0);
+        std::fs::write(setup.file("workflow.yml"), outer).expect("a writable folder");
+        setup.check("run workflow.yml --run-id looped", 3, "ask");
+        let kept = setup.json("gc", 0);
         assert_eq!((&kept["plans"], &kept["values"]), (&0.into(), &0.into()), "{kept}");
-        house.check("approve looped --by dana", 0, "recorded");
-        house.check("resume looped", 0, "run looped success");
+        setup.check("approve looped --by dana", 0, "continue it with");
+        setup.check("resume looped", 0, "run looped succeeded");
         let sum = "SELECT sum(length(body)) FROM journal";
-        let database = rusqlite::Connection::open(house.file("data/journal.db")).expect("a database");
+        let database = rusqlite::Connection::open(setup.file("data/journal.db")).expect("a database");
         let bytes: i64 = database.query_row(sum, [], |row| row.get(0)).expect("a sum");
         drop(database);
-        house.check("doctor", 0, "all is well");
-        let gone = house.json("gc --keep 0", 0);
+        setup.check("doctor", 0, "no damage found");
+        let gone = setup.json("gc --keep 0", 0);
         assert_eq!((&gone["plans"], &gone["values"]), (&1.into(), &1.into()), "{gone}");
         bytes
     };
@@ -289,31 +308,31 @@ fn the_plan_of_a_workflow_called_in_a_loop_is_stored_once() {
 }
 
 #[test]
-fn finished_runs_go_and_what_is_not_finished_stays() {
-    let house = House::new("upkeep-gc");
+fn gc_removes_finished_runs_and_keeps_unfinished_ones() {
+    let setup = Setup::new("upkeep-gc");
     for run in ["first", "second", "third"] {
-        house.check(&format!("run w.yaml --run-id {run}"), 3, "waiting");
+        setup.check(&format!("run w.yaml --run-id {run}"), 3, "waiting");
     }
     for run in ["first", "second"] {
-        house.check(&format!("approve {run} --by dana"), 0, "recorded");
-        house.check(&format!("resume {run}"), 0, "success");
+        setup.check(&format!("approve {run} --by dana"), 0, "continue it with");
+        setup.check(&format!("resume {run}"), 0, "succeeded");
     }
-    house.check("gc", 0, "removed: 0 runs, 0 plans");
-    house.check("gc --status failed --keep 0", 0, "removed: 0 runs");
-    house.check("gc --older-than 1d", 0, "removed: 0 runs");
-    house.check("gc --older-than soon", 2, "error[bad_duration]");
-    let would = house.json("gc --keep 1 --dry-run", 0);
+    setup.check("gc", 0, "removed: 0 runs, 0 plans");
+    setup.check("gc --status failed --keep 0", 0, "removed: 0 runs");
+    setup.check("gc --older-than 1d", 0, "removed: 0 runs");
+    setup.check("gc --older-than soon", 2, "error[bad_request]: invalid duration");
+    let would = setup.json("gc --keep 1 --dry-run", 0);
     assert_eq!(would["runs"][0]["run_id"], "first");
-    house.check("runs", 0, "first");
-    let gone = house.json("gc --keep 1", 0);
+    setup.check("runs", 0, "first");
+    let gone = setup.json("gc --keep 1", 0);
     assert_eq!(gone["runs"], would["runs"]);
-    house.check("show first", 2, "error[no_run]");
-    house.check("gc --keep 0", 0, "removed: 1 run, 0 plans");
-    house.check("runs", 0, "third");
-    house.check("doctor", 0, "1 run,");
-    house.check("approve third --by dana", 0, "recorded");
-    house.check("resume third", 0, "run third success");
-    house.check("gc --keep 0", 0, "removed: 1 run, 1 plan");
-    house.check("run w.yaml --run-id first", 3, "waiting");
-    house.check("doctor", 0, "all is well");
+    setup.check("show first", 2, "error[no_run]");
+    setup.check("gc --keep 0", 0, "removed: 1 run, 0 plans");
+    setup.check("runs", 0, "third");
+    setup.check("doctor", 0, "1 run,");
+    setup.check("approve third --by dana", 0, "continue it with");
+    setup.check("resume third", 0, "run third succeeded");
+    setup.check("gc --keep 0", 0, "removed: 1 run, 1 plan");
+    setup.check("run w.yaml --run-id first", 3, "waiting");
+    setup.check("doctor", 0, "no damage found");
 }

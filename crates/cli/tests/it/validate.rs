@@ -1,4 +1,4 @@
-//! `windlass validate`: findings as people and as programs see them.
+//! `windlass validate`: findings as text and as JSON.
 
 use crate::support::{folder, windlass, windlass_in};
 use serde_json::Value;
@@ -38,13 +38,13 @@ fn the_examples_are_valid() {
 }
 
 #[test]
-fn everything_wrong_is_shown_at_once() {
+fn all_problems_are_shown_at_once() {
     let folder = folder("validate_bad", &[("bad.yaml", BAD)]);
     insta::assert_snapshot!("validate_bad", windlass_in(&folder, &["validate", "bad.yaml"]).see());
 }
 
 #[test]
-fn each_file_is_checked_and_the_worst_decides() {
+fn the_exit_status_is_that_of_the_worst_file() {
     let folder =
         folder("validate_several", &[("good.yaml", GOOD), ("warned.yaml", WARNED), ("bad.yaml", BAD)]);
     let check = |args: &[&str], status: i32| {
@@ -56,20 +56,22 @@ fn each_file_is_checked_and_the_worst_decides() {
     check(&["--strict", "good.yaml"], 0);
     check(&["--strict", "good.yaml", "warned.yaml"], 1);
     check(&["good.yaml", "bad.yaml"], 1);
-    check(&["missing.yaml", "bad.yaml", "good.yaml"], 2);
+    check(&["missing.yaml", "good.yaml"], 2);
+    check(&["missing.yaml", "bad.yaml", "good.yaml"], 1);
     let seen =
-        windlass_in(&folder, &["validate", "--strict", "good.yaml", "warned.yaml", "wared.yaml", "."]).see();
+        windlass_in(&folder, &["validate", "--strict", "good.yaml", "warned.yaml", "wared.yaml"]).see();
     insta::assert_snapshot!("validate_several", seen);
 }
 
 #[test]
-fn programs_read_the_contract() {
+fn json_output_follows_the_contract() {
     let folder = folder("validate_json", &[("good.yaml", GOOD), ("warned.yaml", WARNED), ("bad.yaml", BAD)]);
     let json = |args: &[&str]| windlass_in(&folder, &[&["validate", "--json"], args].concat()).see().json();
     let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
 
     let bad = json(&["bad.yaml"]);
-    assert_eq!(keys(&bad), ["file", "valid", "dialect", "workflow", "diagnostics"]);
+    let members = ["file", "valid", "dialect", "workflow", "diagnostics", "kind", "entries", "triggers"];
+    assert_eq!(keys(&bad), members);
     let finding = &bad["diagnostics"][0];
     let expected = [
         "severity",
@@ -86,6 +88,7 @@ fn programs_read_the_contract() {
         "suggest",
         "rule",
         "help",
+        "labels",
     ];
     assert_eq!(keys(finding), expected);
     assert_eq!(
@@ -119,8 +122,8 @@ fn programs_read_the_contract() {
     assert_eq!(json(&["--strict", "warned.yaml"])["valid"], false);
 }
 
-/// What makes drawing hard: tabs, wide characters, line ends of two characters, places of no width, places at the end
-/// of the file, places of many lines, lines without end.
+/// Cases that are hard to draw: tabs, wide characters, CRLF, empty places, places at the end of the file, places of many lines,
+/// very long lines.
 #[test]
 fn excerpts_stay_readable() {
     let long = format!(
@@ -161,13 +164,13 @@ fn excerpts_stay_readable() {
 }
 
 #[test]
-fn a_flood_of_findings_is_cut() {
+fn many_findings_are_cut() {
     let keys: String = (0..1_500).map(|number| format!("key{number}: 1\n")).collect();
     let folder = folder("validate_flood", &[("flood.yaml", &format!("{keys}{GOOD}"))]);
     let seen = windlass_in(&folder, &["validate", "flood.yaml"]).see();
     assert_eq!(seen.stdout.matches("warning[unknown_key]").count(), 1_000);
     assert!(
-        seen.stdout.contains("... and 500 more; mend these first, or see all with --json\n"),
+        seen.stdout.contains("... and 500 more; fix these first, or list all with --json\n"),
         "the rest is counted"
     );
     let json = windlass_in(&folder, &["validate", "--json", "flood.yaml"]).see().json();
@@ -175,22 +178,22 @@ fn a_flood_of_findings_is_cut() {
 }
 
 #[test]
-fn colour_is_for_terminals_unless_forced() {
-    let folder = folder("validate_colour", &[("bad.yaml", BAD)]);
-    let coloured = |environment: &[(&str, &str)]| {
+fn color_is_for_terminals_unless_forced() {
+    let folder = folder("validate_color", &[("bad.yaml", BAD)]);
+    let colored = |environment: &[(&str, &str)]| {
         let call = windlass_in(&folder, &["validate", "bad.yaml"]);
         let call = environment.iter().fold(call, |call, (name, value)| call.env(name, value));
         call.see().stdout.contains('\u{1b}')
     };
-    assert!(!coloured(&[]));
-    assert!(!coloured(&[("TERM", "xterm-256color"), ("CLICOLOR", "1")]));
-    assert!(coloured(&[("CLICOLOR_FORCE", "1")]));
-    assert!(!coloured(&[("NO_COLOR", "1")]));
+    assert!(!colored(&[]));
+    assert!(!colored(&[("TERM", "xterm-256color"), ("CLICOLOR", "1")]));
+    assert!(colored(&[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&[("NO_COLOR", "1")]));
 }
 
-/// Each finding of each fixture, as it stands on a person's screen.
+/// Each finding of each fixture as text.
 #[test]
-fn every_finding_as_a_person_sees_it() {
+fn every_finding_as_text() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dialects/fixtures/swdl");
     let mut names: Vec<String> = std::fs::read_dir(&folder)
         .expect("the fixtures")
@@ -204,4 +207,103 @@ fn every_finding_as_a_person_sees_it() {
         let seen = windlass_in(&folder, &["validate", &name]).see();
         insta::assert_snapshot!(format!("seen_{name}"), seen);
     }
+}
+
+const SCHEDULES: &str =
+    "schedules:\n  - {id: nightly, workflow: good, trigger: {kind: cron, expression: \"0 30 2 * * *\"}}\n";
+const CASES: &str = "cases:\n  - {name: it works, expect: {status: success}}\n";
+const OVERLAY: &str = "id: tighten\nextends: base-wf\nedits:\n  - remove: lint\n";
+const OVERRIDES: &str = "overrides:\n  good: {config: {timeout: 1h}}\n";
+const CONFIG: &str = "[tasks.lint]\ncommand = [\"make\", \"lint\"]\n";
+
+/// Every kind of file, valid and invalid, in one folder with files of other programs.
+#[test]
+fn every_kind_of_file_is_checked() {
+    let files = [
+        ("a.yaml", GOOD),
+        ("a.test.yaml", CASES),
+        ("bad.test.yaml", "cases:\n  - {name: it works, expct: {status: success}}\n"),
+        ("overlay.yml", OVERLAY),
+        ("bad-overlay.yml", "id: tighten\nextends: base-wf\nedits:\n  - remov: lint\n"),
+        (".skillmeat-workflow-overrides.yaml", OVERRIDES),
+        ("bad-overrides.yaml", "overrides:\n  good: {stages: {a: {type: shell}}, colour: red}\nmore: 1\n"),
+        ("schedules.yaml", SCHEDULES),
+        ("skills/tidy/SKILL.md", "---\nname: tidy\nmetadata:\n  dcc-mcp.workflows: \"none/*.yaml\"\n---\n"),
+        ("windlass.toml", CONFIG),
+        ("inner/windlass.toml", "[limits]\nrun = 1\n[tasks.lint]\ncommand = \"make lint\"\n"),
+        ("flow.json", r#"{"name": "f", "version": "1", "steps": [{"id": "a", "task": "t"}]}"#),
+        ("compose.yaml", "services: {db: {image: postgres}}\n"),
+        ("package.json", r#"{"name": "x", "version": "1.0.0"}"#),
+        ("node_modules/x/workflow.yml", "not: [read\n"),
+        (".git/workflow.yml", "not: [read\n"),
+    ];
+    let folder = folder("validate_kinds", &files);
+    let seen = windlass_in(&folder, &["validate", "."]).see();
+    assert_eq!(seen.status, 1, "{seen}");
+    insta::assert_snapshot!("validate_kinds", seen);
+    let json = windlass_in(&folder, &["validate", "--json", "."]).see().json();
+    let kinds: Vec<(&str, &str, bool)> = json
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|entry| {
+            let text = |key: &str| entry[key].as_str().unwrap_or_default();
+            (text("file"), text("kind"), entry["valid"] == true)
+        })
+        .collect();
+    let expected = [
+        ("./.skillmeat-workflow-overrides.yaml", "overrides", true),
+        ("./a.test.yaml", "cases", true),
+        ("./a.yaml", "workflow", true),
+        ("./bad-overlay.yml", "overlay", false),
+        ("./bad-overrides.yaml", "overrides", false),
+        ("./bad.test.yaml", "cases", false),
+        ("./flow.json", "workflow", true),
+        ("./inner/windlass.toml", "config", false),
+        ("./overlay.yml", "overlay", true),
+        ("./schedules.yaml", "schedules", true),
+        ("./skills/tidy/SKILL.md", "skill", true),
+        ("./windlass.toml", "config", true),
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_folder_means_its_only_workflow_or_all_its_files() {
+    let folder = folder(
+        "validate_folders",
+        &[
+            ("one/WORKFLOW.yaml", GOOD),
+            ("one/other.yaml", BAD),
+            ("two/WORKFLOW.yaml", GOOD),
+            ("two/WORKFLOW.json", "{"),
+            ("none/notes.txt", "nothing"),
+        ],
+    );
+    let check = |args: &[&str], status: i32, files: &[&str]| {
+        let seen = windlass_in(&folder, &[&["validate", "--json"], args].concat()).see();
+        let json = seen.json();
+        let entries: Vec<&Value> = json.as_array().map_or_else(|| vec![&json], |list| list.iter().collect());
+        let named: Vec<&str> = entries.iter().filter_map(|entry| entry["file"].as_str()).collect();
+        assert_eq!((seen.status, named.as_slice()), (status, files), "{seen}");
+    };
+    check(&["one"], 0, &["one/WORKFLOW.yaml"]);
+    check(&["two"], 1, &["two/WORKFLOW.json", "two/WORKFLOW.yaml"]);
+    check(&["none"], 2, &["none"]);
+    check(&["one", "one/WORKFLOW.yaml"], 0, &["one/WORKFLOW.yaml"]);
+    check(&["one", "none"], 2, &["one/WORKFLOW.yaml", "none"]);
+}
+
+#[test]
+fn a_dialect_option_marks_a_file_as_a_workflow() {
+    let folder = folder("validate_dialect", &[("a.yaml", OVERLAY)]);
+    let json = |args: &[&str]| {
+        windlass_in(&folder, &[&["validate", "--json", "a.yaml"], args].concat()).see().json()
+    };
+    assert_eq!(json(&[])["kind"], "overlay");
+    let forced = json(&["--dialect", "speckit"]);
+    assert_eq!(
+        (&forced["kind"], &forced["diagnostics"][0]["code"]),
+        (&"workflow".into(), &"not_a_workflow".into())
+    );
 }

@@ -1,55 +1,60 @@
-//! Which lines show a run on a screen of some size. What does not fit is folded: finished parts first, then what is to come, then
-//! even what is at work; the lines never outgrow the screen.
+//! Selects the lines that show a run on a screen of some size. If they do not fit, it folds finished steps first, then pending
+//! ones, then running ones. A frame never exceeds the screen.
 
 use super::question::Question;
-use super::tree::{State, Tally, Tree};
+use super::tree::{Tally, Tree};
 use crate::show::Screen;
 use crate::show::cells::{Cells, Tone, fit, width, wrap};
+use crate::show::gates;
+use crate::show::marks::State;
+use crate::show::names;
+use crate::show::times::{length, ticking};
 use crate::show::words::one_line;
+use windlass_api::report::Report;
 use windlass_dialects::DIALECTS;
+use windlass_ir::Value;
 use windlass_ir::workflow::Kind;
-use windlass_ir::{Duration, Value};
 use windlass_runtime::ids;
 use windlass_runtime::{Decision, Outcome, Path, RunId, RunPhase, StepPhase, StepView, Timestamp, View};
 
-/// The cells of a screen.
+/// The size of a screen in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     pub width: usize,
     pub height: usize,
 }
 
-/// All that a frame shows.
+/// Everything that a frame shows.
 #[derive(Debug)]
 pub struct Scene<'a> {
     pub run: &'a RunId,
     pub view: &'a View,
     pub tree: &'a Tree,
     pub now: Timestamp,
-    /// Grows from frame to frame, so that what is at work is seen to move; none in a picture that stays.
+    /// Increases with each frame to animate running steps; none in a still frame.
     pub beat: Option<usize>,
     pub question: Option<&'a Question>,
-    /// What the last line says to whoever might press a key.
+    /// A hint about keys in the last line.
     pub hint: &'a str,
     pub screen: &'a Screen,
 }
 
-/// How much is shown of what is not at work.
+/// How much to show of steps that are not active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Detail {
     All,
-    /// Finished scopes are one line.
+    /// Folds finished scopes into one line.
     Scopes,
-    /// Only so many steps before and after one that is at work.
+    /// Shows this many steps before and after an active one.
     Near(usize),
-    /// No more than fits, wherever that ends.
+    /// Shows what fits and cuts the rest.
     Cut,
 }
 
 const DETAILS: [Detail; 6] =
     [Detail::All, Detail::Scopes, Detail::Near(3), Detail::Near(1), Detail::Near(0), Detail::Cut];
 
-/// How many items of a fan-out are shown that are at work, and how many that failed. All are counted.
+/// The most active and failed items of a fan-out to show; all items are counted.
 const ACTIVE_SHOWN: usize = 8;
 const FAILED_SHOWN: usize = 3;
 
@@ -62,24 +67,26 @@ enum Row {
         depth: usize,
         folded: Tally,
     },
-    /// So many more are at work.
+    /// The number of further active and failed items.
     More {
         depth: usize,
-        left: usize,
+        active: usize,
+        failed: usize,
     },
 }
 
-/// The lines, each within the width, no more than the height.
+/// The lines of a frame, within the width and height.
 pub fn frame(scene: &Scene<'_>, size: Size) -> Vec<Cells> {
     let width_max = size.width.saturating_sub(1).max(1);
-    let question = scene.question.map(|question| scene.question(question, width_max)).unwrap_or_default();
+    let question = scene.question.map(|question| scene.question(question, width_max, size.height));
+    let question = question.unwrap_or_default();
     let room = size.height.saturating_sub(2 + question.len()).max(1);
     let rows = DETAILS.into_iter().find_map(|detail| Rows::of(scene, detail, room)).unwrap_or_default();
     let mut lines = vec![scene.header(width_max)];
     lines.extend(scene.rows(&rows, width_max));
     lines.extend(question);
     lines.push(scene.footer(width_max));
-    // On a screen of a few lines the last ones say most.
+    // On a very small screen keep the last lines, which matter most.
     let over = lines.len().saturating_sub(size.height.max(1));
     lines.drain(..over);
     let dots = scene.dots();
@@ -94,7 +101,7 @@ struct Rows<'a> {
     rows: Vec<Row>,
 }
 
-/// There are more rows than room.
+/// There are more rows than fit.
 struct Full;
 
 impl<'a> Rows<'a> {
@@ -106,20 +113,22 @@ impl<'a> Rows<'a> {
             Err(Full) => {
                 rows.rows.truncate(room.saturating_sub(1));
                 let is_active = |row: &Row| match row {
-                    Row::Step { node, .. } => rows.is_leaf_at_work(*node),
+                    Row::Step { node, .. } => rows.is_active_leaf(*node),
                     Row::Fold { .. } | Row::More { .. } => false,
                 };
                 let shown = rows.rows.iter().filter(|row| is_active(row)).count();
                 let total = &scene.tree.total;
                 let active = [State::Running, State::Waiting, State::Asking].map(|state| total.of(state));
                 let left = (active.iter().sum::<u32>() as usize).saturating_sub(shown);
-                rows.rows.push(Row::More { depth: 0, left });
+                if left > 0 {
+                    rows.rows.push(Row::More { depth: 0, active: left, failed: 0 });
+                }
                 Some(rows.rows)
             }
         }
     }
 
-    fn is_leaf_at_work(&self, node: usize) -> bool {
+    fn is_active_leaf(&self, node: usize) -> bool {
         let face = self.scene.face(node);
         self.scene.tree.node(face).children.is_empty() && self.scene.tree.node(face).state.is_active()
     }
@@ -129,7 +138,7 @@ impl<'a> Rows<'a> {
         if self.rows.len() > self.room { Err(Full) } else { Ok(()) }
     }
 
-    /// The rows of all that is inside a node.
+    /// Adds the rows inside a node.
     fn below(&mut self, node: usize, depth: usize) -> Result<(), Full> {
         let inside = self.scene.tree.node(self.scene.face(node));
         if inside.children.first().is_some_and(|child| self.scene.tree.node(*child).is_frame) {
@@ -163,7 +172,7 @@ impl<'a> Rows<'a> {
         self.fold(&mut folded, depth)
     }
 
-    /// Of items and rounds only those at work, and some of those that failed; the rest is counted where they belong to.
+    /// Adds the active items or rounds and some failed ones; the line of the owner counts the rest.
     fn frames(&mut self, owner: usize, depth: usize) -> Result<(), Full> {
         let node = self.scene.tree.node(owner);
         let failed = node.failed.iter().take(FAILED_SHOWN);
@@ -172,13 +181,14 @@ impl<'a> Rows<'a> {
             self.push(Row::Step { node: frame, depth })?;
             self.below(frame, depth + 1)?;
         }
-        match node.active.len().saturating_sub(ACTIVE_SHOWN) {
-            0 => Ok(()),
-            left => self.push(Row::More { depth, left }),
+        let active = node.active.len().saturating_sub(ACTIVE_SHOWN);
+        match (active, node.failed.len().saturating_sub(FAILED_SHOWN)) {
+            (0, 0) => Ok(()),
+            (active, failed) => self.push(Row::More { depth, active, failed }),
         }
     }
 
-    /// One line for those that were left out. A single one needs no more room itself.
+    /// Adds one line for the omitted steps, or the step itself if it is only one.
     fn fold(&mut self, folded: &mut Vec<usize>, depth: usize) -> Result<(), Full> {
         let left_out = std::mem::take(folded);
         match left_out.as_slice() {
@@ -202,7 +212,7 @@ impl Scene<'_> {
         if self.screen.unicode { " · " } else { ", " }
     }
 
-    /// The node that does the work of this one: itself, or what is shown as one with it.
+    /// The node that does the work of this one: itself, or the inner node that is shown with it.
     fn face(&self, node: usize) -> usize {
         let inner = self.tree.node(node).children.iter().copied().find(|child| {
             let child = self.tree.node(*child);
@@ -211,7 +221,7 @@ impl Scene<'_> {
         inner.map_or(node, |inner| self.face(inner))
     }
 
-    /// The steps that are shown below this one.
+    /// The steps to show below this one.
     fn kids(&self, node: usize) -> Vec<usize> {
         let mut kids = Vec::new();
         for child in &self.tree.node(node).children {
@@ -235,29 +245,29 @@ impl Scene<'_> {
         let mut line = Cells::default().with(Tone::Bold, &one_line(name));
         line.push(Tone::Dim, &format!("{}{}", self.dot(), self.run));
         if self.view.about().get("scripted") == Some(&Value::Bool(true)) {
-            line.push(Tone::Dim, &format!("{}scripted", self.dot()));
+            line.push(Tone::Dim, &format!("{}mocked", self.dot()));
         }
         let (paused, cancelled) = (self.view.is_paused(), self.view.cancel_requested());
         let state = match (self.view.phase(), paused, cancelled) {
             (RunPhase::Ended(_), ..) => "",
-            (_, _, true) => "being cancelled",
+            (_, _, true) => "canceling",
             (_, true, _) => "paused",
-            (RunPhase::Pending, ..) => "waits for its turn",
+            (RunPhase::Pending, ..) => "waits in the queue",
             (RunPhase::Running, ..) => "",
         };
         if !state.is_empty() {
             line.push(Tone::Ask, &format!("{}{state}", self.dot()));
         }
         let end = self.view.ended_at().unwrap_or(self.now);
-        let took =
-            self.view.started_at().map(|start| took(end.since(start), self.ended())).unwrap_or_default();
+        let took = self.view.started_at().map(|start| self.took(end.since(start), self.ended()));
+        let took = took.unwrap_or_default();
         let room = width_max.saturating_sub(width(&took) + 2);
         let mut line = line.cut(room, self.dots());
         line.pad(width_max.saturating_sub(width(&took)));
         line.with(Tone::Dim, &took)
     }
 
-    /// How many stand how, and what can be done about it.
+    /// The counts of steps by state, and the hint about keys.
     fn footer(&self, width_max: usize) -> Cells {
         let mut line = Cells::default().with(Tone::Plain, " ");
         self.counts(&self.tree.total, &mut line);
@@ -278,8 +288,8 @@ impl Scene<'_> {
             (tally.of(State::Asking), "to decide", Tone::Ask),
             (tally.of(State::Waiting), "waiting", Tone::Plain),
             (tally.of(State::Skipped), "skipped", Tone::Dim),
-            (tally.of(State::Cancelled), "cancelled", Tone::Dim),
-            (if self.ended() { 0 } else { tally.of(State::Pending) }, "to come", Tone::Dim),
+            (tally.of(State::Cancelled), "canceled", Tone::Dim),
+            (if self.ended() { 0 } else { tally.of(State::Pending) }, "pending", Tone::Dim),
         ];
         let mut between = "";
         for (count, word, tone) in parts.into_iter().filter(|(count, ..)| *count > 0) {
@@ -289,24 +299,25 @@ impl Scene<'_> {
         }
     }
 
-    fn mark(&self, state: State) -> (&'static str, Tone) {
+    fn mark(&self, state: State) -> &'static str {
         const BEATS: [&str; 8] = ["⠇", "⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠏"];
-        let (fine, plain, tone) = match state {
-            State::Pending | State::Hidden => ("○", ".", Tone::Dim),
-            State::Running => (self.beat.map_or("●", |beat| BEATS[beat % BEATS.len()]), ">", Tone::Busy),
-            State::Waiting => ("◷", "~", Tone::Plain),
-            State::Asking => ("◆", "?", Tone::Ask),
-            State::Done => ("✓", "+", Tone::Good),
-            State::Recovered => ("↻", "~", Tone::Good),
-            State::Failed => ("✗", "x", Tone::Bad),
-            State::Skipped => ("–", "-", Tone::Dim),
-            State::Cancelled => ("⊘", "!", Tone::Dim),
-        };
-        (if self.screen.unicode { fine } else { plain }, tone)
+        match (state, self.beat) {
+            (State::Running, Some(beat)) if self.screen.unicode => BEATS[beat % BEATS.len()],
+            (state, _) => state.symbol(self.screen),
+        }
+    }
+
+    /// A duration: measured, or growing on the screen.
+    fn took(&self, took: windlass_ir::Duration, over: bool) -> String {
+        if over { length(took) } else { ticking(took) }
+    }
+
+    fn report(&self) -> Report<'_> {
+        Report::in_passing(DIALECTS, self.run, self.view)
     }
 
     fn rows(&self, rows: &[Row], width_max: usize) -> Vec<Cells> {
-        /// How far the names of steps may push what stands beside them.
+        /// The largest share of the width that step names may take, in percent.
         const NAMES_PART: usize = 45;
         const NAMES_MIN: usize = 20;
         let indent = |depth: usize| 1 + 2 * depth.min(width_max / 8);
@@ -315,7 +326,7 @@ impl Scene<'_> {
             Row::Step { node, depth } => indent(*depth) + 2 + width(&self.label(*node)),
             Row::Fold { .. } | Row::More { .. } => 0,
         };
-        // So wide at least that the columns beside do not move with every step.
+        // The minimum width keeps the next columns from moving with every step.
         let column = rows.iter().map(name_end).max().unwrap_or(0).max(NAMES_MIN).min(names_max);
         let line = |row: &Row| match row {
             Row::Step { node, depth } => self.step(*node, indent(*depth), column, width_max),
@@ -325,42 +336,53 @@ impl Scene<'_> {
                 self.counts(folded, &mut line);
                 line
             }
-            Row::More { depth, left } => {
-                let text = format!("{}{} {left} more at work", " ".repeat(indent(*depth)), self.dots());
+            Row::More { depth, active, failed } => {
+                let counts =
+                    [(*active, "active"), (*failed, "failed")].into_iter().filter(|(count, _)| *count > 0);
+                let counts: Vec<String> =
+                    counts.map(|(count, word)| format!("{count} more {word}")).collect();
+                let text =
+                    format!("{}{} {}", " ".repeat(indent(*depth)), self.dots(), counts.join(self.dot()));
                 Cells::default().with(Tone::Dim, &text)
             }
         };
         rows.iter().map(line).collect()
     }
 
-    /// One step: its state, its name, how long it takes, and the one thing worth saying about it.
+    /// One step: its state, its name, its duration, and the most important remark.
     fn step(&self, node: usize, indent: usize, column: usize, width_max: usize) -> Cells {
         let face = self.face(node);
         let Some((_, step)) = self.tree.step(self.view, node) else { return Cells::default() };
         let Some((_, doing)) = self.tree.step(self.view, face) else { return Cells::default() };
         let own = self.tree.node(node).state;
-        // What is at work inside tells more than that something is.
+        // The state of the inner step is more precise.
         let state = match (own, self.tree.node(face).state) {
             (State::Running, inner @ (State::Waiting | State::Asking)) => inner,
             (own, _) => own,
         };
-        let (mark, tone) = self.mark(state);
         let mut line = Cells::default().with(Tone::Plain, &" ".repeat(indent));
-        line.push(tone, mark);
+        line.push(state.tone(), self.mark(state));
         let label = fit(&self.label(node), column.saturating_sub(indent + 2), self.dots());
         let name_tone = match state {
             State::Pending | State::Skipped | State::Cancelled | State::Hidden => Tone::Dim,
             State::Asking => Tone::Bold,
-            State::Running | State::Waiting | State::Done | State::Recovered | State::Failed => Tone::Plain,
+            State::Running
+            | State::Waiting
+            | State::Paused
+            | State::Interrupted
+            | State::Done
+            | State::Recovered
+            | State::Failed => Tone::Plain,
         };
         line.push(name_tone, &format!(" {label}"));
         let start = step.started_at.or(doing.started_at).filter(|_| state != State::Pending);
         let time = start.map(|start| {
             let end = step.ended_at.unwrap_or(self.now);
-            took(end.since(start), step.ended_at.is_some())
+            self.took(end.since(start), step.ended_at.is_some())
         });
         let time = time.unwrap_or_default();
-        let note = self.note(face, &step, &doing);
+        let room = width_max.saturating_sub(column + TIME_WIDTH + 2);
+        let note = self.note(node, face, room);
         if time.is_empty() && note.is_empty() {
             return line;
         }
@@ -376,77 +398,108 @@ impl Scene<'_> {
 
     fn label(&self, node: usize) -> String {
         let Some((path, step)) = self.tree.step(self.view, node) else { return String::new() };
-        match (step.frame, &self.view.plan_step(&step).kind) {
+        let kind = &self.view.plan_step(&step).kind;
+        match (step.frame, kind) {
             (Some(number), Kind::Repeat(_)) => format!("round {}", number + 1),
-            (Some(number), _) => format!("[{number}]{}", self.item(path, number)),
+            (Some(number), _) => self.item(path, number),
             (None, _) => one_line(&ids::name(DIALECTS, self.view, path).plain),
         }
     }
 
-    /// What an item is, where that can be said in a few words.
+    /// The name of an item: `[3] readme.md` for a scalar, `build (mac, stable)` for more.
     fn item(&self, path: &Path, number: u32) -> String {
-        const ITEM_WIDTH_MAX: usize = 24;
+        const ITEM_WIDTH_MAX: usize = 40;
         let owner = path.frames().last().and_then(|(_, owner, _)| self.view.step(&owner));
-        let items = match owner.and_then(|owner| owner.entered) {
+        let item = match owner.and_then(|owner| owner.entered) {
             Some(Decision::Items { items: Value::List(items), .. }) => items.get(number as usize),
             _ => None,
         };
-        let text = match items {
-            Some(Value::Text(text)) => text.to_string(),
-            Some(value @ (Value::Int(_) | Value::Float(_))) => value.to_json_text().unwrap_or_default(),
-            _ => return String::new(),
+        let name = windlass_api::report::item_name(self.view, path);
+        let text = match (item, name) {
+            (Some(Value::Map(_) | Value::List(_)), Some(_)) => names::step(self.view, path),
+            (_, Some(name)) => format!("[{number}] {name}"),
+            (_, None) => format!("[{number}]"),
         };
-        format!(" {}", fit(&one_line(&text), ITEM_WIDTH_MAX, self.dots()))
+        fit(&text, ITEM_WIDTH_MAX, self.dots())
     }
 
-    fn note(&self, face: usize, step: &StepView<'_>, doing: &StepView<'_>) -> String {
-        let left = |until: Timestamp| took(until.since(self.now), false);
-        let known = self.view.plan_step(doing);
-        let said = || {
-            let said = self.tree.node(face).said.as_deref();
-            said.map(|said| one_line(&String::from_utf8_lossy(said)))
+    fn note(&self, node: usize, face: usize, room: usize) -> String {
+        let Some((path, step)) = self.tree.step(self.view, node) else { return String::new() };
+        let Some((doing_path, doing)) = self.tree.step(self.view, face) else { return String::new() };
+        let note = self.doing(path, &step, (doing_path, &doing), face, room);
+        let undone = match step.undone.or(doing.undone) {
+            Some(true) => Some("undone".to_owned()),
+            Some(false) => Some("being undone".to_owned()),
+            None => None,
+        };
+        let around = path.parent().and_then(|around| Some((self.view.step(&around)?, around)));
+        let undoes = around.filter(|(step, _)| step.undone.is_some() && step.frame.is_none());
+        let undoes = undoes.map(|(_, around)| format!("undoes {}", names::step(self.view, &around)));
+        let kept = (step.kept || doing.kept).then(|| "kept from the earlier run".to_owned());
+        let parts = [undone, undoes, kept, Some(note)].into_iter().flatten();
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(self.dot())
+    }
+
+    /// What a step does or waits for, or how it ended.
+    fn doing(
+        &self,
+        path: &Path,
+        step: &StepView<'_>,
+        (doing_path, doing): (&Path, &StepView<'_>),
+        face: usize,
+        room: usize,
+    ) -> String {
+        let left = |until: Timestamp| ticking(until.since(self.now));
+        let printed = || {
+            let printed = self.tree.node(face).printed.as_deref();
+            printed.map(|printed| one_line(&String::from_utf8_lossy(printed)))
         };
         match (&step.phase, &doing.phase) {
             (StepPhase::Settled(Outcome::Failed(failure)), _) => {
                 one_line(&format!("{}: {}", failure.class, failure.message))
             }
-            (StepPhase::Settled(Outcome::Skipped(skip)), _) => {
-                let because = skip.because_of.as_ref().map(|step| format!(": {step}")).unwrap_or_default();
-                one_line(&format!("{}{because}", skip.reason.word().replace('_', " ")))
+            (StepPhase::Settled(Outcome::Skipped(_) | Outcome::Cancelled(_)), _) => {
+                self.report().because(path, step).unwrap_or_default()
             }
-            (StepPhase::Settled(_), _) => tried(doing).unwrap_or_else(|| self.progress(doing, face)),
+            (StepPhase::Settled(_), _) => {
+                let gate = self.report().gate(doing_path, "");
+                let gate = gate.and_then(|gate| gates::headline(&gate, false, self.now));
+                let decided = || self.report().decided(doing_path, doing);
+                let note = gate.or_else(|| tried(doing)).or_else(decided);
+                note.unwrap_or_else(|| self.progress(doing, face, room))
+            }
             (_, StepPhase::Backoff { until }) => {
-                let why = said().map(|why| format!(": {why}")).unwrap_or_default();
+                let why = printed().map(|why| format!(": {why}")).unwrap_or_default();
                 match doing.attempts {
                     0 => format!("again in {}", left(*until)),
                     attempt => format!("attempt {} in {}{why}", attempt + 1, left(*until)),
                 }
             }
-            (_, StepPhase::Queued { .. }) => "waits for its turn".to_owned(),
-            (_, StepPhase::Joined) => "the same work is done elsewhere".to_owned(),
+            (_, StepPhase::Queued { .. }) => "waits for a slot".to_owned(),
+            (_, StepPhase::Joined) => "another step does the same work".to_owned(),
             (_, StepPhase::Waiting { signal: Some(signal), .. }) => {
                 one_line(&format!("waits for the signal {signal}"))
             }
             (_, StepPhase::Waiting { signal: None, until }) => {
                 until.map(|until| format!("{} left", left(until))).unwrap_or_default()
             }
-            (_, StepPhase::Asking { .. }) => match &known.kind {
-                Kind::Gate(gate) if !gate.approvers.is_empty() => {
-                    one_line(&format!("for {} to decide", gate.approvers.join(" or ")))
-                }
-                _ => "to be decided".to_owned(),
-            },
+            (_, StepPhase::Asking { .. }) => {
+                let Some(gate) = self.report().gate(doing_path, "") else { return String::new() };
+                let parts =
+                    [Some(gates::needed(&gate)), gates::progress(&gate), gates::countdown(&gate, self.now)];
+                parts.into_iter().flatten().collect::<Vec<_>>().join(self.dot())
+            }
             (_, StepPhase::Running) => {
-                let parts = [tried(doing), said()].into_iter().flatten();
+                let parts = [tried(doing), printed()].into_iter().flatten();
                 parts.collect::<Vec<_>>().join(self.dot())
             }
-            (_, StepPhase::Inside) => self.progress(doing, face),
+            (_, StepPhase::Inside) => self.progress(doing, face, room),
             (_, StepPhase::Dormant | StepPhase::Pending | StepPhase::Settled(_)) => String::new(),
         }
     }
 
-    /// How far a scope has come.
-    fn progress(&self, step: &StepView<'_>, node: usize) -> String {
+    /// The progress of a scope.
+    fn progress(&self, step: &StepView<'_>, node: usize, room: usize) -> String {
         let kids = &self.tree.node(node).kids;
         match (step.frame, step.entered) {
             (None, Some(Decision::Items { items, .. })) => {
@@ -454,7 +507,7 @@ impl Scene<'_> {
                     Value::List(items) => items.len(),
                     _ => 0,
                 };
-                self.items(kids, total, matches!(step.phase, StepPhase::Settled(_)))
+                self.items(kids, total, matches!(step.phase, StepPhase::Settled(_)), room)
             }
             (None, Some(Decision::Round { .. })) => match step.phase {
                 StepPhase::Settled(_) => format!("{} rounds", step.rounds),
@@ -465,17 +518,19 @@ impl Scene<'_> {
         }
     }
 
-    fn items(&self, kids: &Tally, total: usize, settled: bool) -> String {
+    fn items(&self, kids: &Tally, total: usize, settled: bool, room: usize) -> String {
         let done = kids.of(State::Done) + kids.of(State::Recovered) + kids.of(State::Skipped);
         let active = kids.of(State::Running) + kids.of(State::Waiting) + kids.of(State::Asking);
         let (failed, cancelled) = (kids.of(State::Failed), kids.of(State::Cancelled));
-        let counts = [(failed, "failed"), (active, "at work"), (cancelled, "cancelled")];
+        let counts = [(failed, "failed"), (active, "active"), (cancelled, "canceled")];
         let more = counts
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{}{count} {word}", self.dot()));
-        let bar = if settled { String::new() } else { self.bar((done + failed + cancelled) as usize, total) };
-        format!("{bar}{done}/{total} done{}", more.collect::<String>())
+        let text = format!("{done}/{total} done{}", more.collect::<String>());
+        let bar = self.bar((done + failed + cancelled) as usize, total);
+        // The numbers matter more than the bar.
+        if settled || width(&bar) + width(&text) > room { text } else { bar + &text }
     }
 
     fn bar(&self, done: usize, total: usize) -> String {
@@ -485,22 +540,39 @@ impl Scene<'_> {
         format!("{}{} ", on.repeat(full), off.repeat(CELLS - full))
     }
 
-    /// What a gate asks, and how it is answered.
-    fn question(&self, question: &Question, width_max: usize) -> Vec<Cells> {
-        /// A longer message is cut: the screen has to show the run, too.
+    /// The question of a gate and its input line.
+    fn question(&self, question: &Question, width_max: usize, height: usize) -> Vec<Cells> {
+        /// The most lines of a message, so that the run stays visible.
         const MESSAGE_LINES: usize = 4;
-        let (mark, tone) = self.mark(State::Asking);
+        /// The most lines of a file that the gate shows.
+        const FILE_LINES: usize = 12;
+        let gate = self.report().gate(&question.path, "");
         let mut lines = vec![Cells::default()];
-        let mut title = Cells::default().with(Tone::Plain, " ").with(tone, mark);
+        let mut title = Cells::default().with(Tone::Plain, " ");
+        title.push(State::Asking.tone(), self.mark(State::Asking));
         title.push(Tone::Bold, &format!(" {}", one_line(&question.step)));
         let others = self.tree.asking.len();
         if others > 1 {
             title.push(Tone::Dim, &format!("{}one of {others}, Tab shows the next", self.dot()));
         }
+        let gate = gate.as_ref();
+        let facts = [gate.and_then(gates::progress), gate.and_then(|gate| gates::countdown(gate, self.now))];
+        for fact in facts.into_iter().flatten() {
+            title.push(Tone::Dim, &format!("{}{fact}", self.dot()));
+        }
         lines.push(title);
         let room = width_max.saturating_sub(3).max(1);
         for line in wrap(&question.message, room, MESSAGE_LINES, self.dots()) {
             lines.push(Cells::default().with(Tone::Plain, &format!("   {line}")));
+        }
+        if let Some(file) = &question.file {
+            let lines_max = (height / 3).min(FILE_LINES);
+            for line in gates::content(file, lines_max, self.screen).iter().filter(|_| lines_max > 0) {
+                lines.push(Cells::default().with(Tone::Dim, &format!("   {line}")));
+            }
+        }
+        if let Some(about) = question.about_field() {
+            lines.push(Cells::default().with(Tone::Dim, &format!("   {}", one_line(&about))));
         }
         if let Some(problem) = &question.problem {
             for line in wrap(&one_line(problem), room, 2, self.dots()) {
@@ -513,7 +585,7 @@ impl Scene<'_> {
     }
 }
 
-/// That it was not the first attempt.
+/// The attempt, unless it is the first.
 fn tried(step: &StepView<'_>) -> Option<String> {
     match step.phase {
         _ if step.attempts < 2 => None,
@@ -523,15 +595,3 @@ fn tried(step: &StepView<'_>) -> Option<String> {
 }
 
 const TIME_WIDTH: usize = 8;
-
-/// A length of time as people say it; short ones by tenths of a second once they are over.
-fn took(length: Duration, over: bool) -> String {
-    let seconds = length.0 / 1_000_000;
-    match seconds {
-        0..10 if over => format!("{}.{}s", seconds, length.0 / 100_000 % 10),
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
-        3_600..86_400 => format!("{}h {:02}m", seconds / 3_600, seconds / 60 % 60),
-        _ => format!("{}d {:02}h", seconds / 86_400, seconds / 3_600 % 24),
-    }
-}

@@ -1,6 +1,5 @@
-//! A run as it is watched on a terminal. `tree` is kept along with the events, `frame` says which lines a screen of some size
-//! shows, `question` is a gate being answered, `paint` turns frames into what a terminal is told. None of them knows a clock or
-//! a device.
+//! The live view of a run on a terminal. `tree` follows the events, `frame` selects the lines for a screen size, `question`
+//! handles answers at a gate, and `paint` turns frames into terminal output. None of them uses a clock or a device.
 
 mod frame;
 mod paint;
@@ -9,7 +8,7 @@ mod tree;
 
 pub use frame::{Scene, Size, frame};
 pub use paint::Painter;
-pub use tree::{State, Tree};
+pub use tree::Tree;
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,10 @@
-//! Frames become what a terminal is told: where the lines are that were shown last, which of them changed, and what is left of
-//! them when the screen is another size. The lines stand in the normal flow of the terminal, below what was printed before, and
-//! stay there at the end.
+//! Turns frames into terminal output. It tracks where the last lines are, which of them changed, and how resizing the screen
+//! affects them. The lines are part of the normal terminal output, below earlier lines, and remain there at the end.
 
 use super::frame::Size;
 use crate::show::cells::Cells;
 
-/// Knows what is on the screen. Between frames the cursor stands at the beginning of the last line.
+/// Tracks the contents of the screen. Between frames the cursor is at the beginning of the last line.
 #[derive(Debug, Default)]
 pub struct Painter {
     shown: Vec<Shown>,
@@ -18,17 +17,17 @@ struct Shown {
     width: usize,
 }
 
-/// All at once where the terminal can, without the cursor, and without lines that run on below.
+/// Starts a synchronized update, hides the cursor, and turns off line wrapping.
 const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l\u{1b}[?7l\r";
 const END: &str = "\r\u{1b}[?7h\u{1b}[?25h\u{1b}[?2026l";
 const ERASE_LINE: &str = "\u{1b}[K";
 const ERASE_BELOW: &str = "\u{1b}[J";
 
 impl Painter {
-    /// What brings these lines onto the screen in place of those that were there.
-    pub fn paint(&mut self, lines: &[Cells], size: Size, colour: bool) -> String {
+    /// The output that replaces the current lines.
+    pub fn paint(&mut self, lines: &[Cells], size: Size, color: bool) -> String {
         let lines: Vec<Shown> =
-            lines.iter().map(|line| Shown { text: line.render(colour), width: line.width() }).collect();
+            lines.iter().map(|line| Shown { text: line.render(color), width: line.width() }).collect();
         let same_size = self.size == Some(size);
         if same_size && self.shown == lines {
             return String::new();
@@ -47,7 +46,7 @@ impl Painter {
             }
         }
         if same_size && self.shown.len() > lines.len() {
-            // The cursor may stand in a line that is right already.
+            // The cursor may be in a line that is still correct.
             text += "\n\r";
             text += ERASE_BELOW;
             text += "\u{1b}[A";
@@ -56,7 +55,7 @@ impl Painter {
         text + END
     }
 
-    /// Takes the lines away, so that something else can be printed where they were.
+    /// Removes the lines to make room for other output.
     pub fn clear(&mut self, size: Size) -> String {
         let text = if self.shown.is_empty() {
             String::new()
@@ -67,13 +66,13 @@ impl Painter {
         text
     }
 
-    /// Prints lines that stay, in place of those that were there.
-    pub fn leave(&mut self, lines: &[Cells], size: Size, colour: bool) -> String {
-        let text: String = lines.iter().map(|line| line.render(colour) + "\r\n").collect();
+    /// Replaces the current lines with lines that stay.
+    pub fn leave(&mut self, lines: &[Cells], size: Size, color: bool) -> String {
+        let text: String = lines.iter().map(|line| line.render(color) + "\r\n").collect();
         self.clear(size) + &text
     }
 
-    /// Up to the first line that was shown. A terminal that became narrower has broken the longer ones.
+    /// Moves the cursor to the first line. A terminal that became narrower has wrapped longer lines.
     fn up(&self, size: Size) -> String {
         let Some((_, before)) = self.shown.split_last() else { return String::new() };
         let rows: usize = before.iter().map(|line| line.width.max(1).div_ceil(size.width.max(1))).sum();

@@ -1,31 +1,32 @@
-//! A gate being answered: an option is chosen by its key, then the fields of the form and a reason are typed, and the last Enter
-//! decides. Keys go in, a decision comes out.
+//! Answers a gate from the keyboard: a key chooses an option, then the user types the fields of the form and a reason. The last
+//! Enter submits the decision.
 
 use crate::show::cells::{Cells, Tone, width};
 use crate::show::words::one_line;
 use std::sync::Arc;
+use windlass_api::report::{Report, ShownFile};
 use windlass_dialects::DIALECTS;
 use windlass_ir::Value;
 use windlass_ir::expr::Semantics;
 use windlass_ir::plan::Given;
 use windlass_ir::workflow::{FormField, Gate, Kind, Parameter};
 use windlass_runtime::ids;
-use windlass_runtime::{Choice, Path, StepPhase, View};
+use windlass_runtime::{Choice, Path, RunId, StepPhase, View};
 
-/// What a person pressed.
+/// A key that the user pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Char(char),
     Enter,
     Backspace,
-    /// Back to where one came from.
+    /// Goes back one stage.
     Escape,
-    /// The whole line is wrong.
+    /// Erases the line.
     Erase,
     Tab,
 }
 
-/// What was decided, and who is to be told.
+/// A decision and its gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
     pub path: Path,
@@ -37,10 +38,12 @@ pub struct Decided {
 #[derive(Clone, Debug)]
 pub struct Question {
     pub path: Path,
-    /// The gate, as its user calls it.
+    /// The id of the gate in the words of its dialect.
     pub step: String,
     pub message: String,
-    /// Why the last answer was not taken.
+    /// What the gate shows with its question.
+    pub file: Option<ShownFile>,
+    /// Why Windlass rejected the last answer.
     pub problem: Option<String>,
     by: String,
     approvers: Vec<Arc<str>>,
@@ -53,25 +56,25 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq)]
 enum Stage {
     Choosing,
-    /// Typing what field `filled.len()` holds, or, after the last, the reason.
+    /// Typing the value of field `filled.len()`, or, after the last field, the reason.
     Typing {
         option: Arc<str>,
         filled: Vec<Option<Value>>,
         text: String,
     },
-    /// On its way to the run.
+    /// The decision is on its way to the run.
     Sent,
 }
 
-/// A longer answer is no answer.
+/// The longest answer, in characters.
 const TEXT_CHARS_MAX: usize = 2_000;
 
-/// So much room is kept for an answer, even if the question has to be shorter.
+/// The least room for an answer; the question is shortened if necessary.
 const ANSWER_WIDTH: usize = 20;
 
 impl Question {
     /// The question of a gate that waits for a decision.
-    pub fn of(view: &View, path: &Path, by: &str) -> Option<Self> {
+    pub fn of(run: &RunId, view: &View, path: &Path, by: &str) -> Option<Self> {
         let step = view.step(path)?;
         let StepPhase::Asking { message, .. } = step.phase else { return None };
         let Kind::Gate(gate) = &view.plan_step(&step).kind else { return None };
@@ -84,6 +87,7 @@ impl Question {
             path: path.clone(),
             step: ids::name(DIALECTS, view, path).id,
             message,
+            file: Report::in_passing(DIALECTS, run, view).shown_file(path),
             problem: None,
             by: by.to_owned(),
             approvers: gate.approvers.clone(),
@@ -94,13 +98,13 @@ impl Question {
         })
     }
 
-    /// The run has refused what was decided.
+    /// Shows why the run refused the decision.
     pub fn refused(&mut self, problem: String) {
         self.problem = Some(problem);
         self.stage = Stage::Choosing;
     }
 
-    /// Whether a key now means more than a choice.
+    /// Whether the user is typing text, not choosing an option.
     pub fn is_typing(&self) -> bool {
         matches!(self.stage, Stage::Typing { .. })
     }
@@ -119,20 +123,27 @@ impl Question {
         }
     }
 
-    /// Whether somebody else has to decide.
-    fn is_strange(&self) -> bool {
+    /// What the field that the user types is for.
+    pub fn about_field(&self) -> Option<String> {
+        let Stage::Typing { filled, .. } = &self.stage else { return None };
+        let (_, field) = self.form.get(filled.len())?;
+        field.description.as_ref().map(ToString::to_string)
+    }
+
+    /// Whether the user is not among the approvers.
+    fn cannot_decide(&self) -> bool {
         !self.approvers.is_empty() && !self.approvers.iter().any(|approver| **approver == self.by)
     }
 
     fn choose(&mut self, key: Key) {
         let Key::Char(pressed) = key else { return };
-        if self.is_strange() {
+        if self.cannot_decide() {
             return;
         }
         let pressed = pressed.to_lowercase().next().unwrap_or(pressed);
         if let Some((_, option)) = self.options.iter().find(|(key, _)| *key == pressed) {
             self.problem = None;
-            // Whoever says no fills in nothing.
+            // A rejection has no form.
             let skipped = if says_no(option) { self.form.len() } else { 0 };
             self.stage =
                 Stage::Typing { option: option.clone(), filled: vec![None; skipped], text: String::new() };
@@ -171,10 +182,10 @@ impl Question {
         None
     }
 
-    /// None leaves a field to its default.
+    /// None uses the default of the field.
     fn answer(&self, field: &Parameter, text: &str) -> Result<Option<Value>, String> {
         match text.trim().is_empty() {
-            true if field.required && field.default.is_none() => Err("it has to be filled in".to_owned()),
+            true if field.required && field.default.is_none() => Err("a value is required".to_owned()),
             true => Ok(None),
             false => field.accept(&Given::Text(text.to_owned()), &self.semantics).map(Some),
         }
@@ -192,12 +203,15 @@ impl Question {
         }
     }
 
-    /// The line in which an answer is given.
+    /// The input line.
     pub fn prompt(&self, caret: &str, width_max: usize) -> Cells {
         let mut line = Cells::default().with(Tone::Plain, "   ");
         match &self.stage {
-            Stage::Choosing if self.is_strange() => {
-                line.push(Tone::Dim, &format!("not for {} to decide; `--by NAME` says who you are", self.by));
+            Stage::Choosing if self.cannot_decide() => {
+                line.push(
+                    Tone::Dim,
+                    &format!("{} is not an approver; set your name with `--by NAME`", self.by),
+                );
             }
             Stage::Choosing => {
                 for (key, option) in &self.options {
@@ -214,11 +228,11 @@ impl Question {
                 };
                 let wide = line.width() + width(&long) + ANSWER_WIDTH <= width_max;
                 line.push(Tone::Plain, if wide { &long } else { &short });
-                // Of a long answer the end is seen, where it is written.
+                // Show the end of a long answer, where the cursor is.
                 let room = width_max.saturating_sub(line.width() + width(caret));
                 line.push(Tone::Bold, last_of(text, room));
                 line.push(Tone::Plain, caret);
-                let enter = if filled.len() < self.form.len() { "goes on" } else { "decides" };
+                let enter = if filled.len() < self.form.len() { "continues" } else { "decides" };
                 let help = format!("   Enter {enter}, Esc goes back");
                 if line.width() + width(&help) <= width_max {
                     line.push(Tone::Dim, &help);
@@ -230,14 +244,14 @@ impl Question {
     }
 }
 
-/// As much of the end of a text as fits.
+/// The end of a text that fits into this many cells.
 fn last_of(text: &str, width_max: usize) -> &str {
     let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     let fits = starts.map(|at| &text[at..]).find(|end| width(end) <= width_max);
     fits.unwrap_or_default()
 }
 
-/// What a value may be, in a few words.
+/// A short description of the allowed values.
 pub fn about(parameter: &Parameter) -> String {
     let shown = |value: &Value| match value {
         Value::Text(text) => one_line(text),
@@ -249,7 +263,7 @@ pub fn about(parameter: &Parameter) -> String {
     };
     match &parameter.default {
         Some(default) => format!("{kind}, else {}", shown(default)),
-        None if !parameter.required => format!("{kind}, may be left empty"),
+        None if !parameter.required => format!("{kind}, optional"),
         None => kind,
     }
 }
@@ -259,12 +273,12 @@ fn parameter(field: &FormField) -> Parameter {
     Parameter { ty, required, default, choices, description, span }
 }
 
-/// As the engine reads options.
+/// Matches the engine's reading of options.
 fn says_no(option: &str) -> bool {
     matches!(option.to_lowercase().as_str(), "reject" | "abort")
 }
 
-/// Each option by the first letter of its own that no other one has taken, else by its number.
+/// Assigns each option its first letter that no other option has, else its number.
 fn options(gate: &Gate) -> Vec<(char, Arc<str>)> {
     let mut keys: Vec<(char, Arc<str>)> = Vec::new();
     for (number, option) in gate.options.iter().enumerate() {

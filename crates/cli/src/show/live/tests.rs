@@ -1,6 +1,6 @@
-//! Runs told event by event, looked at on screens of many sizes, and painted on a terminal that exists only here.
+//! Applies scripted events, renders frames for many screen sizes, and paints them on an emulated terminal.
 
-#![expect(clippy::needless_pass_by_value, reason = "stories are told in literals")]
+#![expect(clippy::needless_pass_by_value, reason = "the events are written as literals")]
 
 use super::question::{Key, Question};
 use super::{Painter, Scene, Size, Tree, frame};
@@ -12,7 +12,7 @@ use windlass_dialects::{Options, Text};
 use windlass_ir::Value;
 use windlass_runtime::{Choice, Event, Line, Program, RunId, Timestamp, View};
 
-/// A run as somebody tells it.
+/// A run built from scripted events.
 struct Story {
     run: RunId,
     view: View,
@@ -20,17 +20,17 @@ struct Story {
     now: f64,
 }
 
-const SCREEN: Screen = Screen { colour: false, unicode: true, width: None };
+const SCREEN: Screen = Screen { color: false, unicode: true, width: None };
 
 impl Story {
     fn of(workflow: &str) -> Self {
         let text = Text { name: "w.yaml".to_owned(), bytes: workflow.as_bytes().to_vec() };
         let loaded = windlass_dialects::load(text, Options::default());
         let plan = loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
-        let view = View::new(Arc::new(Program::new(plan).expect("it can run")));
-        let run = RunId::new("r").expect("a good id");
+        let view = View::new(Arc::new(Program::new(plan).expect("a valid program")));
+        let run = RunId::new("r").expect("a valid id");
         let mut story = Self { run, tree: Tree::of(&view), view, now: 0.0 };
-        story.tell(json!({"event": "started", "inputs": {}, "env": {"plain": {}}, "seed": 1, "about": {}}));
+        story.apply(json!({"event": "started", "inputs": {}, "env": {"plain": {}}, "seed": 1, "about": {}}));
         story
     }
 
@@ -39,10 +39,10 @@ impl Story {
         self
     }
 
-    fn tell(&mut self, mut event: Json) -> &mut Self {
+    fn apply(&mut self, mut event: Json) -> &mut Self {
         event["at"] = json!(self.at());
         let event: Event = serde_json::from_value(event).expect("an event");
-        self.view.apply(&event).expect("an event that fits");
+        self.view.apply(&event).expect("an event that applies");
         self.tree.follow(&self.view, &event);
         self
     }
@@ -54,15 +54,15 @@ impl Story {
     fn starts(&mut self, path: Json) -> &mut Self {
         let work = json!({"tool": {"tool": "t", "server": null, "args": {"plain": {}}}});
         let assignment = json!({"input": {}, "work": work});
-        self.tell(json!({"event": "scheduled", "path": path, "attempt": 1, "delivery": 1, "assignment": assignment}))
+        self.apply(json!({"event": "scheduled", "path": path, "attempt": 1, "delivery": 1, "assignment": assignment}))
     }
 
     fn settles(&mut self, path: Json, outcome: Json) -> &mut Self {
-        self.tell(json!({"event": "settled", "path": path, "outcome": outcome}))
+        self.apply(json!({"event": "settled", "path": path, "outcome": outcome}))
     }
 
     fn cancels(&mut self, path: Json) -> &mut Self {
-        self.tell(json!({"event": "cancel_requested", "path": path, "why": "halted", "by": "me"}))
+        self.apply(json!({"event": "cancel_requested", "path": path, "why": "halted", "by": "me"}))
     }
 
     fn done(&mut self, path: Json) -> &mut Self {
@@ -70,7 +70,7 @@ impl Story {
     }
 
     fn enters(&mut self, path: Json, decision: Json) -> &mut Self {
-        self.tell(json!({"event": "entered", "path": path, "decision": decision}))
+        self.apply(json!({"event": "entered", "path": path, "decision": decision}))
     }
 
     fn asks(&mut self, path: Json, message: &str) -> &mut Self {
@@ -82,7 +82,7 @@ impl Story {
         let job = json!({"run": "r", "path": path, "attempt": 1, "delivery": 1});
         let job = serde_json::from_value(job).expect("a job");
         let line = Line { job, stream: windlass_runtime::Stream::Stdout, bytes: text.to_vec() };
-        self.tree.hear(&self.view, line);
+        self.tree.add_line(&self.view, line);
         self
     }
 
@@ -106,7 +106,7 @@ impl Story {
         lines
     }
 
-    /// What is seen on several screens, one below the other.
+    /// The frames for several screen sizes, one below the other.
     fn seen(&mut self, sizes: &[(usize, usize)], question: Option<&Question>) -> String {
         let mut text = String::new();
         for (width, height) in sizes.iter().copied() {
@@ -146,7 +146,7 @@ fn ship() -> Story {
         "コンパイル中 crate 17 of 90 👩‍👩‍👧 \u{1b}[2J\n".as_bytes(),
     );
     story.after(64.0).done(json!([["photos", 0], "photos"])).done(json!([["photos", 0]]));
-    story.tell(json!({"event": "attempt_failed", "path": ["flaky"], "attempt": 1, "delay": 30_000_000,
+    story.apply(json!({"event": "attempt_failed", "path": ["flaky"], "attempt": 1, "delay": 30_000_000,
         "failure": {"class": "transient", "message": "no\tanswer\u{7}"}}));
     story.after(4.0);
     story
@@ -155,19 +155,19 @@ fn ship() -> Story {
 const SIZES: [(usize, usize); 5] = [(120, 40), (80, 24), (60, 8), (24, 6), (9, 2)];
 
 #[test]
-fn a_run_at_work_on_screens_of_many_sizes() {
+fn a_running_workflow_fits_screens_of_many_sizes() {
     insta::assert_snapshot!(ship().seen(&SIZES, None));
 }
 
 #[test]
-fn a_terminal_without_unicode_is_shown_plain_marks() {
+fn a_terminal_without_unicode_gets_ascii_marks() {
     let plain = Screen { unicode: false, ..SCREEN };
     let lines = ship().lines(Size { width: 80, height: 24 }, None, &plain);
     insta::assert_snapshot!(lines.iter().map(|line| line.render(false) + "\n").collect::<String>());
 }
 
 #[test]
-fn a_run_that_is_over_says_what_became_of_each_step() {
+fn a_finished_run_shows_the_result_of_each_step() {
     let mut story = ship();
     let failed =
         json!({"failed": {"class": "error", "message": "exit status 1: \u{1b}]0;owned\u{7}no room"}});
@@ -183,7 +183,7 @@ fn a_run_that_is_over_says_what_became_of_each_step() {
         .settles(json!(["gate"]), json!({"skipped": {"reason": "dependency_failed", "because_of": "flaky"}}));
     story.settles(json!(["last"]), json!({"skipped": {"reason": "gate_skipped"}}));
     let outcome = json!({"failed": {"class": "error", "message": "x"}});
-    story.tell(json!({"event": "concluded", "outcome": outcome, "has_failures": true}));
+    story.apply(json!({"event": "concluded", "outcome": outcome, "has_failures": true}));
     insta::assert_snapshot!(story.seen(&[(80, 24)], None));
 }
 
@@ -208,7 +208,7 @@ fn gates() -> (Story, Question) {
         .asks(json!(["sign-off"]), "Ship 漢字 now?\u{1b}[31m\nAll of it, everywhere, at once?");
     story.asks(json!(["other"]), "").after(3.0);
     let path = serde_json::from_value(json!(["sign-off"])).expect("a path");
-    let question = Question::of(&story.view, &path, "dana").expect("it asks");
+    let question = Question::of(&story.run, &story.view, &path, "dana").expect("it asks");
     (story, question)
 }
 
@@ -217,7 +217,7 @@ fn types(question: &mut Question, text: &str) {
 }
 
 #[test]
-fn a_gate_is_answered_key_by_key() {
+fn the_keyboard_answers_a_gate() {
     let (mut story, mut question) = gates();
     let sizes = [(60, 16), (32, 9)];
     let mut seen = story.seen(&sizes, Some(&question));
@@ -229,14 +229,14 @@ fn a_gate_is_answered_key_by_key() {
     types(&mut question, "7");
     assert_eq!(question.press(Key::Enter), None);
     types(&mut question, "many");
-    assert_eq!(question.press(Key::Enter), None, "that is no number");
+    assert_eq!(question.press(Key::Enter), None, "not a number");
     seen += &story.seen(&sizes[..1], Some(&question));
     question.press(Key::Erase);
     types(&mut question, "3");
     assert_eq!(question.press(Key::Enter), None);
-    types(&mut question, "because of all that was said at such length before, and more");
+    types(&mut question, "because of all the arguments in the long thread before, and more");
     seen += &story.seen(&sizes, Some(&question));
-    let decided = question.press(Key::Enter).expect("that was the last question");
+    let decided = question.press(Key::Enter).expect("the last Enter submits");
     assert_eq!(decided.choice, Choice::Option("approve".into()));
     assert_eq!(decided.form, Value::map([("ticket", Value::text("CR-7")), ("count", Value::Int(3))]));
     assert!(decided.reason.is_some_and(|reason| reason.ends_with("and more")));
@@ -244,25 +244,25 @@ fn a_gate_is_answered_key_by_key() {
 }
 
 #[test]
-fn whoever_says_no_fills_in_nothing_and_can_go_back() {
+fn a_rejection_skips_the_form_and_escape_goes_back() {
     let (_, mut question) = gates();
     types(&mut question, "a");
     question.press(Key::Escape);
     assert!(!question.is_typing());
     types(&mut question, "r");
-    let decided = question.press(Key::Enter).expect("only the reason was left");
+    let decided = question.press(Key::Enter).expect("only the reason is missing");
     assert_eq!((decided.choice, decided.reason), (Choice::Option("reject".into()), None));
-    assert_eq!(question.press(Key::Char('a')), None, "it is on its way");
-    question.refused("somebody was faster".into());
+    assert_eq!(question.press(Key::Char('a')), None, "the decision is already sent");
+    question.refused("another user was faster".into());
     types(&mut question, "a");
     assert!(question.is_typing());
 }
 
 #[test]
-fn a_stranger_is_told_who_may_decide() {
+fn a_user_who_is_not_an_approver_cannot_decide() {
     let (mut story, _) = gates();
     let path = serde_json::from_value(json!(["sign-off"])).expect("a path");
-    let question = Question::of(&story.view, &path, "eve").expect("it asks");
+    let question = Question::of(&story.run, &story.view, &path, "eve").expect("it asks");
     insta::assert_snapshot!(story.seen(&[(80, 12)], Some(&question)));
 }
 
@@ -288,7 +288,7 @@ fn ten_thousand_items_are_counted_not_listed() {
 }
 
 #[test]
-fn ten_thousand_steps_in_a_row_are_folded_around_those_at_work() {
+fn ten_thousand_steps_are_folded_around_the_active_ones() {
     let stages: String = (0..10_000).map(|n| format!("  - {{ id: s{n}, type: shell, run: a }}\n")).collect();
     let mut story = Story::of(&format!("workflow: {{ id: flat, name: Flat }}\nstages:\n{stages}"));
     for n in 0..5_000 {
@@ -305,7 +305,7 @@ fn ten_thousand_steps_in_a_row_are_folded_around_those_at_work() {
     insta::assert_snapshot!(seen);
 }
 
-/// A screen of lines that came from a generator of numbers.
+/// A screen with pseudorandom lines.
 fn random_lines(number: &mut u64, size: Size) -> Vec<Cells> {
     let mut next = |below: usize| {
         *number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -319,7 +319,7 @@ fn random_lines(number: &mut u64, size: Size) -> Vec<Cells> {
     (0..count).map(line).collect()
 }
 
-/// The same on a screen of another size: lines that have become too long are broken, and the cursor stays with its line.
+/// The screen after a resize: longer lines wrap, and the cursor stays with its line.
 fn resized(terminal: &vt100::Parser, size: Size) -> vt100::Parser {
     let screen = terminal.screen();
     let rows: Vec<String> = screen.rows(0, screen.size().1).collect();
@@ -334,7 +334,7 @@ fn resized(terminal: &vt100::Parser, size: Size) -> vt100::Parser {
 }
 
 #[test]
-fn whatever_is_painted_next_stands_whole_where_the_last_frame_was() {
+fn each_frame_replaces_the_last_one_completely() {
     let sizes = [(80, 24), (80, 24), (40, 24), (100, 10), (20, 5), (20, 30)];
     for seed in 0..200 {
         let mut number = seed;
@@ -365,7 +365,7 @@ fn whatever_is_painted_next_stands_whole_where_the_last_frame_was() {
                 assert_eq!(
                     rows[0].trim_end(),
                     "before",
-                    "seed {seed}, step {step}: what stood above is gone"
+                    "seed {seed}, step {step}: the lines above are lost"
                 );
             }
         }
@@ -373,7 +373,7 @@ fn whatever_is_painted_next_stands_whole_where_the_last_frame_was() {
 }
 
 #[test]
-fn what_stays_takes_the_place_of_what_moved() {
+fn final_lines_replace_the_live_ones() {
     let size = Size { width: 40, height: 10 };
     let lines = |texts: &[&str]| {
         texts.iter().map(|text| Cells::default().with(Tone::Plain, text)).collect::<Vec<_>>()

@@ -1,58 +1,35 @@
-//! The steps of a run as a tree, kept along with its view event by event, so that a frame costs what it shows and not what
-//! the run has.
+//! The steps of a run as a tree that follows its events, so that the cost of a frame depends on what it shows and not on the
+//! size of the run.
 
+use crate::show::marks::State;
 use std::collections::BTreeSet;
 use windlass_ir::workflow::Kind;
 use windlass_runtime::ids;
 use windlass_runtime::{Decision, Event, Line, Outcome, Path, StepPhase, StepView, View, What};
 
-/// How a step stands, as far as a person wants to know at a glance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Pending,
-    Running,
-    /// For time, a signal, a slot or the work of another step.
-    Waiting,
-    /// For a decision.
-    Asking,
-    Done,
-    /// It failed, and another step took over.
-    Recovered,
-    Failed,
-    Skipped,
-    Cancelled,
-    /// No step has called for it.
-    Hidden,
-}
-
-impl State {
-    fn of(step: &StepView<'_>) -> Self {
-        match &step.phase {
-            StepPhase::Dormant => Self::Hidden,
-            StepPhase::Pending => Self::Pending,
-            StepPhase::Running | StepPhase::Inside => Self::Running,
-            StepPhase::Queued { .. }
-            | StepPhase::Backoff { .. }
-            | StepPhase::Waiting { .. }
-            | StepPhase::Joined => Self::Waiting,
-            StepPhase::Asking { .. } => Self::Asking,
-            StepPhase::Settled(outcome) => match outcome {
-                Outcome::Done(_) | Outcome::Continue(_) if step.recovered => Self::Recovered,
-                Outcome::Done(_) | Outcome::Continue(_) => Self::Done,
-                Outcome::Failed(_) if step.recovered => Self::Recovered,
-                Outcome::Failed(_) => Self::Failed,
-                Outcome::Skipped(_) => Self::Skipped,
-                Outcome::Cancelled(_) => Self::Cancelled,
-            },
-        }
-    }
-
-    pub fn is_active(self) -> bool {
-        matches!(self, Self::Running | Self::Waiting | Self::Asking)
+fn state_of(step: &StepView<'_>) -> State {
+    match &step.phase {
+        StepPhase::Dormant => State::Hidden,
+        StepPhase::Pending => State::Pending,
+        StepPhase::Running | StepPhase::Inside => State::Running,
+        StepPhase::Queued { .. }
+        | StepPhase::Backoff { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::Joined => State::Waiting,
+        StepPhase::Asking { .. } => State::Asking,
+        StepPhase::Settled(outcome) => match outcome {
+            Outcome::Done(_) | Outcome::Continue(_) | Outcome::Failed(_) if step.recovered => {
+                State::Recovered
+            }
+            Outcome::Done(_) | Outcome::Continue(_) => State::Done,
+            Outcome::Failed(_) => State::Failed,
+            Outcome::Skipped(_) => State::Skipped,
+            Outcome::Cancelled(_) => State::Cancelled,
+        },
     }
 }
 
-/// How many stand how.
+/// The number of steps in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally([u32; State::Hidden as usize + 1]);
 
@@ -72,35 +49,35 @@ impl Tally {
 
 #[derive(Debug)]
 pub struct Node {
-    /// The node around; the run's own node is 0.
+    /// The parent node; the node of the run is 0.
     parent: usize,
     pub children: Vec<usize>,
     pub state: State,
-    /// It has no name of its own and does the work of the step around it: both are shown as one.
+    /// It has no name of its own and does the work of its parent; both are shown as one.
     pub is_inner: bool,
     /// It is an item or a round.
     pub is_frame: bool,
-    /// How its children stand.
+    /// The states of its children.
     pub kids: Tally,
     pub active: BTreeSet<usize>,
     pub failed: BTreeSet<usize>,
     /// The last line that it printed, or why its last attempt failed.
-    pub said: Option<Vec<u8>>,
+    pub printed: Option<Vec<u8>>,
 }
 
-/// Node `n + 1` is step `n` of the view, in which steps come into being and never go.
+/// Node `n + 1` is step `n` of the view. The view only adds steps and never removes them.
 #[derive(Debug)]
 pub struct Tree {
     nodes: Vec<Node>,
-    /// How the steps stand that have no steps inside.
+    /// The states of the steps without inner steps.
     pub total: Tally,
     pub asking: BTreeSet<usize>,
-    /// Something happened that changes more than one step.
+    /// An event changed more than one step.
     is_stale: bool,
 }
 
-/// What a step printed is kept up to here: no line is wider.
-const SAID_BYTES_MAX: usize = 2_000;
+/// The most bytes of a step's output line to keep; no screen is wider.
+const PRINTED_BYTES_MAX: usize = 2_000;
 
 impl Tree {
     pub fn of(view: &View) -> Self {
@@ -113,7 +90,7 @@ impl Tree {
             kids: Tally::default(),
             active: BTreeSet::new(),
             failed: BTreeSet::new(),
-            said: None,
+            printed: None,
         };
         let mut tree =
             Self { nodes: vec![run], total: Tally::default(), asking: BTreeSet::new(), is_stale: false };
@@ -125,12 +102,12 @@ impl Tree {
         &self.nodes[number]
     }
 
-    /// The step that a node stands for.
+    /// The step of a node.
     pub fn step<'v>(&self, view: &'v View, number: usize) -> Option<(&'v Path, StepView<'v>)> {
         view.step_at(number.checked_sub(1)?)
     }
 
-    /// Follows an event that the view has just heard.
+    /// Follows an event that the view has just applied.
     pub fn follow(&mut self, view: &View, event: &Event) {
         self.grow(view);
         match &event.what {
@@ -146,11 +123,11 @@ impl Tree {
                 self.refresh(view, path);
             }
             What::AttemptFailed { path, failure, .. } => {
-                self.say(view, path, failure.message.as_bytes().to_vec());
+                self.set_printed(view, path, failure.message.as_bytes().to_vec());
                 self.refresh(view, path);
             }
             What::Scheduled { path, .. } => {
-                self.say(view, path, Vec::new());
+                self.set_printed(view, path, Vec::new());
                 self.refresh(view, path);
             }
             What::Asked { path, .. }
@@ -180,28 +157,28 @@ impl Tree {
         }
     }
 
-    /// A step printed something.
-    pub fn hear(&mut self, view: &View, line: Line) {
-        self.say(view, &line.job.path, line.bytes);
+    /// Records a line that a step printed.
+    pub fn add_line(&mut self, view: &View, line: Line) {
+        self.set_printed(view, &line.job.path, line.bytes);
     }
 
-    fn say(&mut self, view: &View, path: &Path, mut text: Vec<u8>) {
+    fn set_printed(&mut self, view: &View, path: &Path, mut text: Vec<u8>) {
         if let Some(index) = view.index_of(path) {
-            text.truncate(SAID_BYTES_MAX);
+            text.truncate(PRINTED_BYTES_MAX);
             let blank = text.iter().all(u8::is_ascii_whitespace);
             match (blank, text.is_empty()) {
-                (_, true) => self.nodes[index + 1].said = None,
+                (_, true) => self.nodes[index + 1].printed = None,
                 (true, false) => {}
-                (false, false) => self.nodes[index + 1].said = Some(text),
+                (false, false) => self.nodes[index + 1].printed = Some(text),
             }
         }
     }
 
-    /// Whatever was put off is done now. To be called before a frame is made.
+    /// Applies postponed updates. Call this before making a frame.
     pub fn settle(&mut self, view: &View) {
         if std::mem::take(&mut self.is_stale) {
             let steps = (1..).zip(view.steps());
-            steps.for_each(|(number, (_, step))| self.set(number, State::of(&step)));
+            steps.for_each(|(number, (_, step))| self.set(number, state_of(&step)));
         }
     }
 
@@ -218,7 +195,7 @@ impl Tree {
         let owner = || path.frames().last().map(|(_, owner, _)| owner);
         let around = if is_frame { owner() } else { path.parent() };
         let parent = around.and_then(|around| view.index_of(&around)).map_or(0, |index| index + 1);
-        let state = State::of(step);
+        let state = state_of(step);
         self.nodes.push(Node {
             parent,
             children: Vec::new(),
@@ -228,7 +205,7 @@ impl Tree {
             kids: Tally::default(),
             active: BTreeSet::new(),
             failed: BTreeSet::new(),
-            said: None,
+            printed: None,
         });
         if parent != 0 && self.nodes[parent].children.is_empty() {
             let around = self.nodes[parent].state;
@@ -240,7 +217,7 @@ impl Tree {
 
     fn refresh(&mut self, view: &View, path: &Path) {
         if let Some((index, step)) = view.index_of(path).zip(view.step(path)) {
-            self.set(index + 1, State::of(&step));
+            self.set(index + 1, state_of(&step));
         }
     }
 
@@ -252,7 +229,7 @@ impl Tree {
         }
     }
 
-    /// Counts a node where it is counted.
+    /// Adds a node to the counts.
     fn enter(&mut self, number: usize) {
         let Node { parent, state, .. } = self.nodes[number];
         if self.nodes[number].children.is_empty() {
@@ -284,11 +261,12 @@ impl Tree {
     }
 }
 
-/// Whether a step has no name of its own: what a guard guards is called as the guard, and the only step of a body may have none.
+/// Whether a step has no name of its own: a guarded step shares the name of its guard, and the only step of a body may have
+/// none.
 fn is_inner(view: &View, path: &Path, step: &StepView<'_>) -> bool {
     let known = view.plan_step(step);
     let around = path.parent().and_then(|around| view.step(&around));
     let around = around.map(|around| view.plan_step(&around));
     let guarded = around.is_some_and(|around| matches!(around.kind, Kind::Guard(_)) && around.id == known.id);
-    guarded || known.implicit && !ids::is_handler(view, path)
+    (guarded || known.implicit) && !ids::is_handler(view, path)
 }
