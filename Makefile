@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run recording test test-foreign conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks checkers toolchain components format-check tests deny left-out
+.PHONY: help install run recording test test-foreign conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks checkers toolchain components format-check tests deny left-out
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
@@ -16,22 +16,25 @@ SEED ?= 1
 EXPRESSIONS ?= 200000
 DOCUMENTS ?= 20000
 WORKFLOWS ?= 500
-ORACLES := target/differential
+# Where cargo puts what it builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+ORACLES := $(TARGET)/differential
 CHECKERS := cargo-nextest cargo-deny
 SLOWEST := 10
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: toolchain ## Build the program and run the flagship live; at a terminal you decide at its gate
-	@$(CARGO) build --release -p windlass-cli
-	@WINDLASS=target/release/windlass examples/ship-a-feature/run.sh
+install: toolchain ## Build the program and install it where cargo keeps programs (~/.cargo/bin)
+	$(CARGO) install --path crates/cli --locked
 
-recording: toolchain ## Record what `make run` shows as the picture in the README
+run: toolchain ## Build the program and examine this repository with it; on a terminal you decide at the gate
+	@$(CARGO) build --release -p windlass-cli
+	@WINDLASS=$(TARGET)/release/windlass examples/examine-repository/run.sh
+
+recording: toolchain ## Record a run that is killed and resumed, as the picture in the README
 	@$(CARGO) build --release -p windlass-cli -p windlass-tools --bin windlass --bin record
-	@data=$$(mktemp -d); trap 'rm -rf "$$data"' EXIT; \
-	WINDLASS_DATA="$$data" PATH="target/release:$$PATH" target/release/record docs/images/run.svg \
-		--when 'a approve' a --when 'why?' 'looks good\r' -- examples/ship-a-feature/run.sh
+	@PATH="$(abspath $(TARGET))/release:$$PATH" docs/images/record.sh docs/images/run.svg
 
 test: components format-check lint tests deny left-out ## Check everything: format, lints, tests, dependencies
 
@@ -40,25 +43,25 @@ test-foreign: ## Compare with the original programs in a few minutes: a small `m
 
 bench: toolchain ## Measure running beside the limits of this machine, in less than 3 minutes
 	@$(CARGO) build --release -p windlass-cli -p windlass-bench
-	@target/release/windlass-bench
+	@$(TARGET)/release/windlass-bench
 
 bench-json: toolchain ## The plain figures as one line of JSON; sizes from SEQ, RUNS, FAN, LAT, MEMRUNS
 	@$(CARGO) build --quiet --release -p windlass-cli -p windlass-bench
-	@target/release/windlass-bench --json
+	@$(TARGET)/release/windlass-bench --json
 
 bench-parts: toolchain ## Measure reading, the core and the store, each beside its own limit
 	$(CARGO) build --release -p windlass-cli -p windlass-tools -p windlass-sim -p windlass-bench --bins --examples
-	target/release/load_bench
-	target/release/examples/core_bench
-	target/release/windlass-bench store
+	$(TARGET)/release/load_bench
+	$(TARGET)/release/examples/core_bench
+	$(TARGET)/release/windlass-bench store
 
 conformance: toolchain ## Execute every behavior case of every dialect with the built program, and print how many agree
 	@$(CARGO) build --release -p windlass-cli -p windlass-tools --bin windlass --bin conformance
-	@target/release/conformance
+	@$(TARGET)/release/conformance
 
 differential: toolchain $(ORACLES)/installed ## Try random expressions and workflows in Windlass and in the programs its dialects come from
 	@$(CARGO) build --release -p windlass-cli -p windlass-tools --bin windlass --bin differential
-	@target/release/differential --python $(ORACLES)/bin/python --seed $(SEED) \
+	@$(TARGET)/release/differential --python $(ORACLES)/bin/python --seed $(SEED) \
 		--expressions $(EXPRESSIONS) --documents $(DOCUMENTS) --workflows $(WORKFLOWS)
 
 $(ORACLES)/installed:
@@ -78,12 +81,12 @@ instructions: toolchain ## Count the instructions of the core with callgrind
 	for part in chain graph items loops; do \
 		printf '%s: ' "$$part"; \
 		valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='core_bench::live' \
-			target/profiling/examples/core_bench "$$part" 2>&1 | sed -n 's/.*Collected : //p'; \
+			$(TARGET)/profiling/examples/core_bench "$$part" 2>&1 | sed -n 's/.*Collected : //p'; \
 	done
 
 crash-test: toolchain ## Kill runs KILLS (500) times, cut the power as often, and check that each resumes where it was
 	$(CARGO) build --release -p windlass-cli -p windlass-tools --bin windlass --bin crash_test
-	target/release/crash_test --kills $(KILLS)
+	$(TARGET)/release/crash_test --kills $(KILLS)
 
 fmt: components ## Format the code
 	$(CARGO) fmt --all
@@ -153,7 +156,7 @@ tests: toolchain
 		$(CARGO) test --workspace --exclude windlass-fuzz --doc; \
 		{ set +x; } 2>/dev/null; \
 		echo 'The slowest tests, in seconds:'; \
-		sed -n 's/.*<testcase name="\([^"]*\)" classname="\([^"]*\)".* time="\([0-9.]*\)".*/\3 \2 \1/p' target/nextest/default/junit.xml \
+		sed -n 's/.*<testcase name="\([^"]*\)" classname="\([^"]*\)".* time="\([0-9.]*\)".*/\3 \2 \1/p' $(TARGET)/nextest/default/junit.xml \
 			| sort -rn | sed -n '1,$(SLOWEST)p'; \
 	else \
 		set -x; $(CARGO) test --workspace --exclude windlass-fuzz; \
