@@ -17,10 +17,14 @@ pub enum Code {
     Unreadable,
     Unwritable,
     UnknownOperation,
+    // No valid token.
+    Unauthorized,
     // Not allowed.
     Forbidden,
     NotAnApprover,
     WrongOwner,
+    BadHost,
+    BadOrigin,
     // Not found.
     NoRun,
     NoWorkflow,
@@ -29,6 +33,11 @@ pub enum Code {
     NoGate,
     NoSchema,
     NoCode,
+    NoToken,
+    NoRoute,
+    // Method or media type.
+    MethodNotAllowed,
+    UnsupportedMediaType,
     // State conflict.
     RunExists,
     RunFinished,
@@ -39,6 +48,7 @@ pub enum Code {
     NothingToRetry,
     Owned,
     KeyInUse,
+    NameTaken,
     // Too large.
     TooLarge,
     // Content refused.
@@ -77,8 +87,14 @@ pub enum Code {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     Malformed,
+    /// No token, or one that is not valid.
+    Unauthorized,
     NotAllowed,
     NotFound,
+    /// The path exists, but not with this method.
+    Method,
+    /// The body has a type that is not read here.
+    MediaType,
     /// The state of a run does not allow it.
     Conflict,
     TooLarge,
@@ -101,9 +117,12 @@ impl Code {
         Self::Unreadable,
         Self::Unwritable,
         Self::UnknownOperation,
+        Self::Unauthorized,
         Self::Forbidden,
         Self::NotAnApprover,
         Self::WrongOwner,
+        Self::BadHost,
+        Self::BadOrigin,
         Self::NoRun,
         Self::NoWorkflow,
         Self::NoStep,
@@ -111,6 +130,10 @@ impl Code {
         Self::NoGate,
         Self::NoSchema,
         Self::NoCode,
+        Self::NoToken,
+        Self::NoRoute,
+        Self::MethodNotAllowed,
+        Self::UnsupportedMediaType,
         Self::RunExists,
         Self::RunFinished,
         Self::RunNotFinished,
@@ -120,6 +143,7 @@ impl Code {
         Self::NothingToRetry,
         Self::Owned,
         Self::KeyInUse,
+        Self::NameTaken,
         Self::TooLarge,
         Self::AmbiguousWorkflow,
         Self::InvalidWorkflow,
@@ -195,14 +219,21 @@ impl Code {
             | Self::Unreadable
             | Self::Unwritable
             | Self::UnknownOperation => Family::Malformed,
-            Self::Forbidden | Self::NotAnApprover | Self::WrongOwner => Family::NotAllowed,
+            Self::Unauthorized => Family::Unauthorized,
+            Self::Forbidden | Self::NotAnApprover | Self::WrongOwner | Self::BadHost | Self::BadOrigin => {
+                Family::NotAllowed
+            }
+            Self::MethodNotAllowed => Family::Method,
+            Self::UnsupportedMediaType => Family::MediaType,
             Self::NoRun
             | Self::NoWorkflow
             | Self::NoStep
             | Self::NoEvent
             | Self::NoGate
             | Self::NoSchema
-            | Self::NoCode => Family::NotFound,
+            | Self::NoCode
+            | Self::NoToken
+            | Self::NoRoute => Family::NotFound,
             Self::RunExists
             | Self::RunFinished
             | Self::RunNotFinished
@@ -211,7 +242,8 @@ impl Code {
             | Self::AlreadyPaused
             | Self::NothingToRetry
             | Self::Owned
-            | Self::KeyInUse => Family::Conflict,
+            | Self::KeyInUse
+            | Self::NameTaken => Family::Conflict,
             Self::TooLarge => Family::TooLarge,
             Self::AmbiguousWorkflow
             | Self::InvalidWorkflow
@@ -245,6 +277,9 @@ impl Code {
             Family::Evaluation => Exit::Failed,
             Family::Bug => Exit::Bug,
             Family::Malformed
+            | Family::Unauthorized
+            | Family::Method
+            | Family::MediaType
             | Family::NotAllowed
             | Family::NotFound
             | Family::Conflict

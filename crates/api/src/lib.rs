@@ -31,7 +31,7 @@ pub use code::{Code, Family};
 #[cfg(feature = "perform")]
 pub use door::{Door, Following, call};
 pub use exit::Exit;
-pub use operation::{About, Effect, Operation, Role, Stability, Subject};
+pub use operation::{About, Effect, Method, Operation, Role, Route, Stability, Subject};
 #[cfg(feature = "perform")]
 pub use perform::{Caller, Context, Perform, Row, Stream, admit};
 pub use refusal::{Place, Refusal};

@@ -27,6 +27,8 @@ pub struct About {
     pub subject: Subject,
     /// The codes that are special to it.
     pub errors: &'static [Code],
+    /// Where it is found over HTTP.
+    pub http: &'static [Route],
     /// The commands that offer it.
     pub cli: &'static [&'static str],
     /// Its steps run in the caller's folder, with the caller's variables.
@@ -43,6 +45,7 @@ impl About {
         role: Role::Viewer,
         subject: Subject::None,
         errors: &[],
+        http: &[],
         cli: &[],
         executes: false,
         stability: Stability::Stable,
@@ -60,6 +63,46 @@ impl About {
             || of_workflow && Code::OF_WORKFLOWS.contains(&code)
             || self.effect == Effect::Changes && Code::OF_CHANGES.contains(&code)
     }
+}
+
+/// A method and a path of the HTTP API. A part of the path in braces is a member of the request; `{id}` is the workflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub method: Method,
+    /// Without the prefix of the API's version.
+    pub path: &'static str,
+}
+
+impl Route {
+    pub const fn get(path: &'static str) -> Self {
+        Self { method: Method::Get, path }
+    }
+
+    pub const fn post(path: &'static str) -> Self {
+        Self { method: Method::Post, path }
+    }
+
+    pub const fn put(path: &'static str) -> Self {
+        Self { method: Method::Put, path }
+    }
+
+    pub const fn delete(path: &'static str) -> Self {
+        Self { method: Method::Delete, path }
+    }
+
+    /// The members of the request that the path names, each with its part of the path.
+    pub fn members(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let parts = self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        parts.map(|part| (part, if part == "id" { "workflow" } else { part }))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Delete,
 }
 
 /// What a call does to the data folder.

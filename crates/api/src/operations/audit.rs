@@ -1,7 +1,7 @@
 //! The audit log.
 
 use crate::code::Code;
-use crate::operation::{About, Operation, Role};
+use crate::operation::{About, Operation, Role, Route};
 use crate::operations::runs::instant;
 use crate::perform::{Context, Cursor, Perform, limit};
 use crate::refusal::Refusal;
@@ -38,6 +38,7 @@ impl Operation for ListAudit {
         summary: "List who changed what, the newest first",
         role: Role::Admin,
         errors: &[Code::BadCursor],
+        http: &[Route::get("/audit")],
         cli: &["audit"],
         ..About::READS
     };

@@ -1,7 +1,7 @@
 //! What may be spent, and what was.
 
 use crate::code::Code;
-use crate::operation::{About, Operation, Role};
+use crate::operation::{About, Operation, Role, Route};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::report;
@@ -24,6 +24,7 @@ impl Operation for ListBudgets {
     const ABOUT: About = About {
         name: "budgets.list",
         summary: "List budgets",
+        http: &[Route::get("/budgets")],
         cli: &["budgets", "budgets show"],
         ..About::READS
     };
@@ -68,6 +69,7 @@ impl Operation for SetBudget {
         summary: "Set the caps of a budget, or what was spent from it to zero",
         role: Role::Admin,
         errors: &[Code::BadBudget],
+        http: &[Route::put("/budgets/{key}")],
         cli: &["budgets set", "budgets reset"],
         ..About::CHANGES
     };

@@ -1,7 +1,7 @@
 //! What a code means.
 
 use crate::code::Code;
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use rust_embed::RustEmbed;
@@ -35,6 +35,7 @@ impl Operation for GetCode {
         name: "codes.get",
         summary: "Explain a code",
         errors: &[Code::NoCode],
+        http: &[Route::get("/codes/{code}")],
         cli: &["explain"],
         ..About::PURE
     };

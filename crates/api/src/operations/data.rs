@@ -1,7 +1,7 @@
 //! Looking after a data folder.
 
 use crate::code::Code;
-use crate::operation::{About, Effect, Operation, Role, Stability};
+use crate::operation::{About, Effect, Operation, Role, Route, Stability};
 use crate::perform::{Context, Perform, off_thread};
 use crate::refusal::Refusal;
 use crate::types::Time;
@@ -47,6 +47,7 @@ impl Operation for CheckData {
         summary: "Check a data folder for damage",
         role: Role::Admin,
         errors: &[Code::NoRun],
+        http: &[Route::get("/doctor")],
         cli: &["doctor"],
         ..About::READS
     };
@@ -190,6 +191,7 @@ impl Operation for CollectGarbage {
         summary: "Remove finished runs and what no run needs",
         role: Role::Admin,
         errors: &[Code::NoRun],
+        http: &[Route::post("/gc")],
         cli: &["gc"],
         ..About::CHANGES
     };

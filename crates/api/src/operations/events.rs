@@ -1,7 +1,7 @@
 //! What happened in a run.
 
 use super::sample;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform, limit};
 use crate::refusal::Refusal;
 use crate::report::Projector;
@@ -38,6 +38,7 @@ impl Operation for ListEvents {
         name: "events.list",
         summary: "List the events of a run, the oldest first",
         subject: Subject::Run,
+        http: &[Route::get("/workflow-runs/{run_id}/events")],
         cli: &["events"],
         ..About::READS
     };

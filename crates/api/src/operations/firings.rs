@@ -2,7 +2,7 @@
 
 use super::runs::instant;
 use crate::code::Code;
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Cursor, Perform, limit};
 use crate::refusal::Refusal;
 use crate::types::{Page, Time};
@@ -53,6 +53,7 @@ impl Operation for ListFirings {
         name: "firings.list",
         summary: "List trigger firings, the newest first",
         errors: &[Code::BadCursor],
+        http: &[Route::get("/firings")],
         cli: &["triggers history"],
         ..About::READS
     };

@@ -1,7 +1,7 @@
 //! Decisions at gates.
 
 use crate::code::Code;
-use crate::operation::{About, Operation, Role, Subject};
+use crate::operation::{About, Operation, Role, Route, Subject};
 use crate::perform::{Context, Perform, value};
 use crate::refusal::Refusal;
 use crate::report::Report;
@@ -109,6 +109,7 @@ impl Operation for ApproveGate {
         role: Role::Approver,
         subject: Subject::Run,
         errors: ERRORS,
+        http: &[Route::post("/workflow-runs/{run_id}/gates/{step}/approve")],
         cli: &["approve"],
         ..About::CHANGES
     };
@@ -136,6 +137,7 @@ impl Operation for RejectGate {
         role: Role::Approver,
         subject: Subject::Run,
         errors: ERRORS,
+        http: &[Route::post("/workflow-runs/{run_id}/gates/{step}/reject")],
         cli: &["reject"],
         ..About::CHANGES
     };

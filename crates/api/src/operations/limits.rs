@@ -1,6 +1,6 @@
 //! What runs share: slots, rates, keys and subscriptions.
 
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::report;
@@ -22,6 +22,7 @@ impl Operation for GetLimits {
     const ABOUT: About = About {
         name: "limits.get",
         summary: "Show the limits that runs share",
+        http: &[Route::get("/limits")],
         cli: &["limits"],
         ..About::READS
     };

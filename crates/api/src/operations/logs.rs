@@ -3,7 +3,7 @@
 use super::runs::instant;
 use super::sample;
 use crate::code::Code;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform, limit};
 use crate::refusal::Refusal;
 use crate::report::Lines;
@@ -79,6 +79,7 @@ impl Operation for ListLogs {
         summary: "List the lines that the steps of a run have printed",
         subject: Subject::Run,
         errors: &[Code::NoStep],
+        http: &[Route::get("/workflow-runs/{run_id}/logs")],
         cli: &["logs"],
         ..About::READS
     };

@@ -1,6 +1,6 @@
 //! Messages that name no run.
 
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::types::Json;
@@ -32,6 +32,7 @@ impl Operation for PublishMessage {
     const ABOUT: About = About {
         name: "messages.publish",
         summary: "Publish a message to every step that waits for it",
+        http: &[Route::post("/messages")],
         cli: &["publish"],
         ..About::CHANGES
     };

@@ -14,6 +14,7 @@ mod runs;
 mod sample;
 mod schemas;
 mod steps;
+mod tokens;
 mod triggers;
 mod workflows;
 
@@ -37,6 +38,7 @@ pub use runs::{
 };
 pub use schemas::GetSchema;
 pub use steps::ListSteps;
+pub use tokens::{CreateToken, ListTokens, RevokeToken, caller_of};
 pub use triggers::NextTriggers;
 pub use workflows::{
     EditWorkflow, EvaluateExpression, GetWorkflow, GraphWorkflow, ListWorkflows, Local, PlanWorkflow,
@@ -80,6 +82,9 @@ pub fn operations() -> Vec<Row> {
         row::<ListBudgets>(),
         row::<SetBudget>(),
         row::<ListFirings>(),
+        row::<ListTokens>(),
+        row::<CreateToken>(),
+        row::<RevokeToken>(),
         row::<ListAudit>(),
         row::<CheckData>(),
         row::<RepairData>(),

@@ -8,3 +8,6 @@ pub const FINISHED: &str = "sample-finished";
 
 /// A run that failed.
 pub const FAILED: &str = "sample-failed";
+
+/// A token.
+pub const TOKEN: &str = "0011223344556677";

@@ -1,7 +1,7 @@
 //! The shape of files, for editors.
 
 use crate::code::Code;
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::types::Json;
@@ -27,6 +27,7 @@ impl Operation for GetSchema {
         name: "schemas.get",
         summary: "Get the JSON Schema of a kind of file",
         errors: &[Code::NoSchema],
+        http: &[Route::get("/schemas/{kind}")],
         cli: &["schema"],
         ..About::PURE
     };

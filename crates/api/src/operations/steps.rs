@@ -2,7 +2,7 @@
 
 use super::sample;
 use crate::code::Code;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Cursor, Perform, limit};
 use crate::refusal::Refusal;
 use crate::report::Report;
@@ -30,6 +30,7 @@ impl Operation for ListSteps {
         summary: "List the steps of a run",
         subject: Subject::Run,
         errors: &[Code::NoEvent, Code::BadCursor],
+        http: &[Route::get("/workflow-runs/{run_id}/steps")],
         cli: &["show"],
         ..About::READS
     };

@@ -1,7 +1,7 @@
 //! When triggers fire.
 
 use crate::code::Code;
-use crate::operation::{About, Operation, Stability, Subject};
+use crate::operation::{About, Operation, Route, Stability, Subject};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::types::{CronPattern, Diagnostic, NextFirings, NextTrigger, Time, TriggerKind};
@@ -39,6 +39,7 @@ impl Operation for NextTriggers {
         summary: "Show when triggers fire next",
         subject: Subject::Workflow,
         errors: &[Code::InvalidWorkflow],
+        http: &[Route::post("/triggers/next")],
         cli: &["triggers next"],
         stability: Stability::Preview,
         ..About::PURE

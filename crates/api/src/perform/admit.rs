@@ -103,12 +103,7 @@ async fn change<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Refusa
             let call = begun(cx, T::ABOUT.name, &json, Some((name.clone(), digest.clone())))?;
             let done = request.perform(&cx.calling(call.clone())).await;
             let reply = finish(done, cx, T::ABOUT.name, &json, &call).await?;
-            let kept = Kept {
-                digest,
-                id: call.id.clone(),
-                reply: serde_json::to_value(&reply).ok(),
-                until: until(),
-            };
+            let kept = Kept { digest, id: call.id.clone(), reply: T::kept(&reply), until: until() };
             keep_reply(cx, name, kept).await;
             Ok(reply)
         }
@@ -167,7 +162,8 @@ fn logged(cx: &Context, operation: &str, request: &Json, id: &str, refused: Opti
         "run_id" => Some("run"),
         "workflow" => Some("workflow"),
         "key" => Some("budget"),
-        "name" => Some("message"),
+        "name" if operation == "messages.publish" => Some("message"),
+        "token_id" => Some("token"),
         _ => None,
     };
     let mut objects: Vec<AuditObject> = members()

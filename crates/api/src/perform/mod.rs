@@ -26,4 +26,9 @@ pub trait Perform: Operation {
     fn done(self, cx: &Context) -> impl Future<Output = Result<Self::Reply, Refusal>> + Send {
         self.perform(cx)
     }
+
+    /// What is kept of the reply for a call with the same idempotency key: all of it, unless it has a secret.
+    fn kept(reply: &Self::Reply) -> Option<serde_json::Value> {
+        serde_json::to_value(reply).ok()
+    }
 }

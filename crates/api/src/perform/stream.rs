@@ -1,11 +1,13 @@
 //! Follows a run: its events from the journal and then as they happen, in their public form.
 
-use super::Context;
 use super::context::off_thread;
+use super::{Context, Row};
+use crate::code::Code;
+use crate::operation::Operation;
 use crate::operations::{EventExtra, ListEvents};
 use crate::refusal::Refusal;
 use crate::report::Projector;
-use crate::types::{CutReason, Sign, Streamed};
+use crate::types::{CutReason, Json, Sign, Streamed};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -31,6 +33,19 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Opens the stream form of an operation, for a caller that has its role.
+    pub async fn of(row: &Row, cx: &Context, request: Json) -> Result<Self, Refusal> {
+        cx.permit(row.about.role)?;
+        row.check(&request)?;
+        if row.about.name != ListEvents::ABOUT.name {
+            let message = format!("`{}` has no stream", row.about.name);
+            return Err(Refusal::new(Code::BadRequest, message).field("stream"));
+        }
+        let request = serde_json::from_value(request)
+            .map_err(|error| Refusal::new(Code::BadRequest, error.to_string()))?;
+        Self::open(cx, request).await
+    }
+
     /// Follows a run from the event after `after`. Only the owner of a data folder can.
     pub async fn open(cx: &Context, request: ListEvents) -> Result<Self, Refusal> {
         let run = cx.run_id(&request.run_id)?;

@@ -4,8 +4,7 @@ use super::SOCKET;
 use super::wire::{Answer, Call, EXECUTE, EXECUTED, Execute, Hello};
 use crate::code::Code;
 use crate::door::{Following, execute};
-use crate::operation::Operation;
-use crate::operations::{ListEvents, operations};
+use crate::operations::operations;
 use crate::perform::{Caller, Context, Row, Stream};
 use crate::refusal::Refusal;
 use std::collections::HashMap;
@@ -205,16 +204,7 @@ async fn opened(
     request: serde_json::Value,
     caller: Caller,
 ) -> Result<Stream, Refusal> {
-    let row = row(name)?;
-    let cx = Context::owning(engine.clone(), caller);
-    cx.permit(row.about.role)?;
-    row.check(&request)?;
-    if name != ListEvents::ABOUT.name {
-        return Err(Refusal::new(Code::BadRequest, format!("`{name}` has no stream")).field("stream"));
-    }
-    let request =
-        serde_json::from_value(request).map_err(|error| Refusal::new(Code::BadRequest, error.to_string()))?;
-    Stream::open(&cx, request).await
+    Stream::of(row(name)?, &Context::owning(engine.clone(), caller), request).await
 }
 
 async fn stream_to(

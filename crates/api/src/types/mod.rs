@@ -11,6 +11,7 @@ mod run;
 mod seconds;
 mod step;
 mod stream;
+mod token;
 mod workflow;
 
 pub use audit::{AuditEntry, AuditObject, AuditOutcome, Face};
@@ -24,6 +25,7 @@ pub use run::{Failure, Progress, ResultKind, Run, RunSummary, Undone, Wait, Wait
 pub use seconds::Seconds;
 pub use step::{Children, StepView};
 pub use stream::{CutReason, Sign, Streamed};
+pub use token::{NewToken, Token};
 pub use workflow::{
     Change, CronPattern, Dialect, Edit, Edited, Evaluated, FileKind, Graph, GraphFormat, NamedText,
     NextFirings, NextTrigger, Origin, Plan, Ref, Simulation, Target, TriggerKind, Validation, Workflow,

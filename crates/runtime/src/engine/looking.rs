@@ -175,6 +175,16 @@ impl Engine {
         }
     }
 
+    /// Documents of the ledger with their keys, ordered by key. Blocks.
+    pub fn documents(
+        &self,
+        kind: &'static str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        Ok(self.store.ledger.list(kind, after, limit).wait()?)
+    }
+
     /// The log of the ledger, the newest entry first. Blocks.
     pub fn log(&self, before: Option<u64>, limit: usize) -> Result<Vec<(u64, Vec<u8>)>, Error> {
         Ok(self.store.ledger.log(before, limit).wait()?)

@@ -2,7 +2,7 @@
 
 use super::super::sample;
 use crate::code::Code;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform, value};
 use crate::refusal::Refusal;
 use crate::types::{Json, Run};
@@ -30,6 +30,7 @@ impl Operation for CancelRun {
         summary: "Cancel a run",
         subject: Subject::Run,
         errors: &[Code::RunFinished, Code::NoStep],
+        http: &[Route::post("/workflow-runs/{run_id}/cancel")],
         cli: &["cancel"],
         ..About::CHANGES
     };
@@ -75,6 +76,7 @@ impl Operation for PauseRun {
         summary: "Pause a run: running steps finish, nothing new starts",
         subject: Subject::Run,
         errors: &[Code::RunFinished, Code::AlreadyPaused],
+        http: &[Route::post("/workflow-runs/{run_id}/pause")],
         cli: &["pause"],
         ..About::CHANGES
     };
@@ -125,6 +127,7 @@ impl Operation for SignalRun {
         summary: "Send a signal to a run",
         subject: Subject::Run,
         errors: &[Code::RunFinished],
+        http: &[Route::post("/workflow-runs/{run_id}/signals")],
         cli: &["signal"],
         ..About::CHANGES
     };

@@ -3,7 +3,7 @@
 use super::list::{RunFilter, page};
 use super::{CancelRun, PauseRun, ResumeRun, RetryRun};
 use crate::code::Code;
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Perform, limit};
 use crate::refusal::Refusal;
 use crate::types::{Json, RunSummary};
@@ -74,6 +74,7 @@ impl Operation for BulkRuns {
         name: "runs.bulk",
         summary: "Cancel, pause, resume or retry every run that matches a filter",
         errors: &[Code::BadCursor],
+        http: &[Route::post("/bulk/runs")],
         cli: &["cancel", "pause"],
         executes: true,
         ..About::CHANGES

@@ -1,7 +1,7 @@
 //! Two runs side by side: their inputs, their plans and their steps.
 
 use super::super::sample;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::report::Report;
@@ -63,6 +63,7 @@ impl Operation for DiffRuns {
         name: "runs.diff",
         summary: "Compare two runs: inputs, plans and steps",
         subject: Subject::Run,
+        http: &[Route::get("/workflow-runs/{run_id}/diff")],
         cli: &["diff"],
         ..About::READS
     };

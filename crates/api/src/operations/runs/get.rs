@@ -3,7 +3,7 @@
 use super::super::sample;
 use super::execute::wait;
 use crate::code::Code;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::types::Run;
@@ -49,6 +49,7 @@ impl Operation for GetRun {
         summary: "Show a run with its steps",
         subject: Subject::Run,
         errors: &[Code::NoEvent],
+        http: &[Route::get("/workflow-runs/{run_id}")],
         cli: &["show", "wait"],
         ..About::READS
     };

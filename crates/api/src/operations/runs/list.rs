@@ -1,7 +1,7 @@
 //! The runs of a data folder, a page at a time.
 
 use crate::code::Code;
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Cursor, Perform, limit};
 use crate::refusal::Refusal;
 use crate::report::summary;
@@ -76,6 +76,7 @@ impl Operation for ListRuns {
         name: "runs.list",
         summary: "List runs, the last started first",
         errors: &[Code::BadCursor],
+        http: &[Route::get("/workflow-runs")],
         cli: &["runs"],
         ..About::READS
     };

@@ -3,7 +3,7 @@
 use super::super::sample;
 use super::execute::{ended, wait};
 use crate::code::Code;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform, value};
 use crate::refusal::Refusal;
 use crate::types::{Json, Run};
@@ -33,6 +33,7 @@ impl Operation for ResumeRun {
         summary: "Resume a run where it left off",
         subject: Subject::Run,
         errors: &[Code::RunFinished, Code::NotResumable, Code::BadParameter, Code::NotRunnable],
+        http: &[Route::post("/workflow-runs/{run_id}/resume")],
         cli: &["resume"],
         executes: true,
         ..About::CHANGES

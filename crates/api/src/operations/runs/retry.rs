@@ -3,7 +3,7 @@
 use super::super::sample;
 use super::execute::{Launch, ended, laid_over, texts, wait};
 use crate::code::Code;
-use crate::operation::{About, Operation, Role, Subject};
+use crate::operation::{About, Operation, Role, Route, Subject};
 use crate::perform::{Context, Perform, value};
 use crate::refusal::Refusal;
 use crate::types::{Dialect, Json, NamedText, Ref, Run};
@@ -109,6 +109,7 @@ impl Operation for RetryRun {
             Code::BadParameter,
             Code::MissingParameter,
         ],
+        http: &[Route::post("/workflow-runs/{run_id}/retry")],
         cli: &["retry"],
         executes: true,
         ..About::CHANGES

@@ -3,7 +3,7 @@
 use super::super::workflows::{Opened, parameters, shown};
 use super::execute::{Launch, ended, instant, laid_over, texts, wait};
 use crate::code::Code;
-use crate::operation::{About, Operation, Role, Subject};
+use crate::operation::{About, Operation, Role, Route, Subject};
 use crate::perform::{Context, Perform, value};
 use crate::refusal::Refusal;
 use crate::types::{Json, Plan, Ref, Run};
@@ -82,6 +82,7 @@ impl Operation for StartRun {
             Code::NoStep,
             Code::NoResult,
         ],
+        http: &[Route::post("/workflows/{id}/run")],
         cli: &["run"],
         executes: true,
         ..About::CHANGES

@@ -2,7 +2,7 @@
 
 use super::source::{diagnostics, file};
 use crate::code::Code;
-use crate::operation::{About, Operation, Stability, Subject};
+use crate::operation::{About, Operation, Route, Stability, Subject};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::types::{Change, Diagnostic, Edit, Edited, Ref, Target};
@@ -28,6 +28,7 @@ impl Operation for EditWorkflow {
         summary: "Edit the text of a workflow",
         subject: Subject::Workflow,
         errors: &[Code::BadEdit, Code::NotConvertible, Code::InvalidWorkflow],
+        http: &[Route::post("/workflows/{id}/edit")],
         cli: &["fmt", "convert"],
         stability: Stability::Preview,
         ..About::PURE

@@ -1,7 +1,7 @@
 //! The value of a single expression.
 
 use crate::code::Code;
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Perform, value};
 use crate::refusal::Refusal;
 use crate::types::{Diagnostic, Dialect, Evaluated, Json};
@@ -31,6 +31,7 @@ impl Operation for EvaluateExpression {
         name: "workflows.evaluate",
         summary: "Evaluate an expression",
         errors: &[Code::ExpressionError],
+        http: &[Route::post("/workflows/-/evaluate")],
         cli: &["eval"],
         ..About::PURE
     };

@@ -2,7 +2,7 @@
 
 use super::source::diagnostics;
 use crate::code::Code;
-use crate::operation::{About, Operation, Stability, Subject};
+use crate::operation::{About, Operation, Route, Stability, Subject};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::types::{Ref, Workflow};
@@ -25,6 +25,7 @@ impl Operation for GetWorkflow {
         summary: "Show a workflow",
         subject: Subject::Workflow,
         errors: &[Code::InvalidWorkflow],
+        http: &[Route::get("/workflows/{id}")],
         cli: &["show"],
         stability: Stability::Preview,
         ..About::PURE

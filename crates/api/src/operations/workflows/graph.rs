@@ -2,7 +2,7 @@
 
 use crate::code::Code;
 use crate::graph::{Drawing, dot, mermaid, text};
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::types::{Graph, GraphFormat, Ref};
@@ -26,6 +26,7 @@ impl Operation for GraphWorkflow {
         summary: "Draw a workflow",
         subject: Subject::Workflow,
         errors: &[Code::InvalidWorkflow],
+        http: &[Route::post("/workflows/{id}/graph")],
         cli: &["graph"],
         ..About::PURE
     };

@@ -2,7 +2,7 @@
 
 use crate::code::Code;
 use crate::library::{Entry, Library};
-use crate::operation::{About, Operation};
+use crate::operation::{About, Operation, Route};
 use crate::perform::{Context, Cursor, Perform, limit, off_thread};
 use crate::refusal::Refusal;
 use crate::types::{Dialect, Page, Workflow};
@@ -50,6 +50,7 @@ impl Operation for ListWorkflows {
         name: "workflows.list",
         summary: "List the workflows of a project",
         errors: &[Code::BadCursor],
+        http: &[Route::get("/workflows")],
         cli: &["list"],
         ..About::PURE
     };

@@ -2,7 +2,7 @@
 
 use super::source::Opened;
 use crate::code::Code;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform, value};
 use crate::refusal::Refusal;
 use crate::socket::{Needs, Surroundings};
@@ -35,6 +35,7 @@ impl Operation for PlanWorkflow {
         summary: "Show what a run would do",
         subject: Subject::Workflow,
         errors: &[Code::InvalidWorkflow, Code::BadParameter, Code::MissingParameter],
+        http: &[Route::post("/workflows/{id}/plan")],
         cli: &["plan"],
         ..About::PURE
     };

@@ -2,7 +2,7 @@
 
 use super::{Opened, parameters};
 use crate::code::Code;
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform, value};
 use crate::refusal::Refusal;
 use crate::report::{Projector, Report};
@@ -71,6 +71,7 @@ impl Operation for SimulateWorkflow {
             Code::BadMock,
             Code::NotRunnable,
         ],
+        http: &[Route::post("/workflows/{id}/simulate")],
         cli: &["test"],
         ..About::PURE
     };

@@ -1,7 +1,7 @@
 //! What is wrong with a file: a workflow, or any file that goes with one.
 
 use super::source::{diagnostics, file};
-use crate::operation::{About, Operation, Subject};
+use crate::operation::{About, Operation, Route, Subject};
 use crate::perform::{Context, Perform};
 use crate::refusal::Refusal;
 use crate::types::{Diagnostic, FileKind, Ref, Validation};
@@ -33,6 +33,7 @@ impl Operation for ValidateWorkflow {
         name: "workflows.validate",
         summary: "Check a workflow",
         subject: Subject::Workflow,
+        http: &[Route::post("/workflows/{id}/validate")],
         cli: &["validate"],
         ..About::PURE
     };
