@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install run recording test test-foreign conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks checkers toolchain components format-check tests deny left-out
+.PHONY: help install run recording test test-foreign conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks checkers toolchain components format-check curl tests deny left-out
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
@@ -148,8 +148,13 @@ components: toolchain
 format-check: components
 	$(CARGO) fmt --all --check
 
+# The recipes of the HTTP API are tested as printed.
+curl:
+	@command -v curl >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install --yes curl; } || \
+		{ echo 'curl is missing; on Debian: sudo apt-get install curl' >&2; exit 1; }
+
 # nextest runs no documentation tests, `cargo test` does; both use the dev build of the lints. The fuzz targets have no tests.
-tests: toolchain
+tests: toolchain curl
 	@if command -v cargo-nextest >/dev/null; then \
 		set -x; \
 		$(CARGO) nextest run --workspace --exclude windlass-fuzz; \

@@ -27,7 +27,7 @@ pub use shared::{BudgetCommand, Budgets, Limits, Publish, Serve, Wait};
 pub use specify::{Specify, SpecifyCommand, WorkflowCommand, WorkflowStatus};
 pub use test::Test;
 pub use triggers::{Triggers, TriggersCommand, TriggersHistory, TriggersNext};
-pub use upkeep::{Audit, Backup, Doctor, Gc};
+pub use upkeep::{Audit, Backup, Doctor, Gc, TokenCommand, Tokens};
 pub use write::{Convert, Dialect, Eval, Fmt, Graph, Plan, PlanCommand, Reading, Schema, Validate};
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -75,6 +75,8 @@ pub enum Command {
     Cancel(Cancel),
     Pause(Pause),
     Triggers(Triggers),
+    #[command(visible_alias = "token")]
+    Tokens(Tokens),
     Audit(Audit),
     Doctor(Doctor),
     Gc(Gc),
@@ -111,6 +113,7 @@ impl Command {
             Self::Cancel(args) => args.json,
             Self::Pause(args) => args.json,
             Self::Doctor(args) => args.json,
+            Self::Tokens(args) => args.json,
             Self::Audit(args) => args.json,
             Self::Gc(args) => args.json,
             Self::Backup(args) => args.json,
@@ -349,7 +352,6 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 const EXAMPLES: &str = "\
 EXAMPLES:
   windlass init
-  windlass validate WORKFLOW.yaml
   windlass run WORKFLOW.yaml -p feature=login";
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Run", &["run", "resume", "retry", "wait", "serve"]),
     ("Inspect", &["runs", "show", "logs", "events", "diff"]),
     ("Act", &["approve", "reject", "signal", "publish", "pause", "cancel"]),
-    ("Operate", &["limits", "budgets", "triggers", "audit", "doctor", "gc", "backup"]),
+    ("Operate", &["limits", "budgets", "triggers", "tokens", "audit", "doctor", "gc", "backup"]),
     ("Other", &["explain", "completions", "specify"]),
 ];
 

@@ -110,12 +110,19 @@ pub struct Wait {
     pub data: Data,
 }
 
-/// Execute every run of a data folder, and fire its triggers
+/// Execute every run of a data folder, fire its triggers, and serve the HTTP API
 ///
-/// Runs until Ctrl-C, or with `--until-idle` until no run is active and no timer is set. Other commands connect to it.
+/// Runs until Ctrl-C, or with `--until-idle` until no run is active and no timer is set. Other commands connect to it. The API needs
+/// an access token: `serve` writes one to `server.token` in the data folder, and `windlass tokens` creates others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub struct Serve {
+    /// Serve the HTTP API at this address; port 0 picks a free port [default: WINDLASS_LISTEN or 127.0.0.1:7421; with --until-idle none]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// Look workflows up by name in this folder [default: the project around the data folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub workflows: Vec<PathBuf>,
     /// Exit once no run is active and no timer is set
     #[arg(long)]
     pub until_idle: bool,
@@ -160,5 +167,6 @@ EXAMPLES:
 const SERVE_EXAMPLES: &str = "\
 EXAMPLES:
   windlass serve
+  windlass serve --listen 127.0.0.1:0 --workflows flows
   windlass serve --schedules nightly.schedules.yaml
   windlass serve --until-idle";

@@ -123,3 +123,57 @@ const BACKUP_EXAMPLES: &str = "\
 EXAMPLES:
   windlass backup backup-monday
   windlass doctor --data backup-monday";
+
+/// Create, list and revoke access tokens of the HTTP API
+///
+/// A token has a name, which decisions and the audit log show, and roles: `viewer` reads, `operator` starts and cancels runs, `approver`
+/// decides at gates, `author` also runs texts that are not saved on the server, `admin` does everything.
+#[derive(Debug, clap::Args)]
+#[command(after_help = TOKENS_EXAMPLES)]
+pub struct Tokens {
+    #[command(subcommand)]
+    pub command: TokenCommand,
+    /// Print JSON: a page of tokens, or the token that was created or revoked
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(flatten)]
+    pub data: Data,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum TokenCommand {
+    /// Create a token and print it once
+    #[command(after_help = TOKENS_EXAMPLES)]
+    Create {
+        /// The name that decisions and the audit log show
+        name: String,
+        /// A role of the token; repeat it for several
+        #[arg(long = "role", value_name = "ROLE", required = true, value_parser = role)]
+        roles: Vec<windlass_api::Role>,
+        /// How long the token is valid, such as 30d [default: until it is revoked]
+        #[arg(long, value_name = "TIME")]
+        expires: Option<String>,
+    },
+    /// List tokens, without their texts
+    #[command(after_help = TOKENS_EXAMPLES)]
+    List,
+    /// Revoke a token: from now on it is refused
+    #[command(after_help = TOKENS_EXAMPLES)]
+    Revoke {
+        /// The id, as `windlass tokens list` shows it
+        #[arg(value_name = "ID")]
+        token_id: String,
+    },
+}
+
+fn role(text: &str) -> Result<windlass_api::Role, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| "the roles are viewer, operator, approver, author, admin and worker".to_owned())
+}
+
+const TOKENS_EXAMPLES: &str = "\
+Examples:
+  windlass tokens create dashboard --role viewer --expires 30d
+  windlass tokens create ann --role operator --role approver
+  windlass tokens list
+  windlass tokens revoke 5f0c3a9be1d2477a";

@@ -34,6 +34,7 @@ mod show;
 mod signals;
 mod tail;
 mod test;
+mod tokens;
 mod triggers;
 mod validate;
 mod wait;
@@ -87,6 +88,7 @@ fn perform(command: Command, screens: &Screens) -> Result<Answer, Refused> {
         Command::Cancel(args) => act::cancel(args)?,
         Command::Pause(args) => act::pause(args)?,
         Command::Triggers(args) => triggers::run(&args, screens)?,
+        Command::Tokens(args) => tokens::run(args, &screens.stdout)?,
         Command::Audit(args) => audit::run(args, &screens.stdout)?,
         Command::Doctor(args) => doctor::run(&args, &screens.stdout)?,
         Command::Gc(args) => gc::run(args, &screens.stdout)?,

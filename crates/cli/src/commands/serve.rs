@@ -12,22 +12,34 @@ use crate::{args, data};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use std::convert::Infallible;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use windlass_api::report::{Report, summary};
 use windlass_api::types::RunSummary;
-use windlass_api::{Door, Listener, Refusal, Remark};
+use windlass_api::{Code, Door, Listener, Refusal, Remark};
 use windlass_runtime::{
     Activity, Clock, Config, Durability, Engine, Error, Host, Query, Recover, RunId, Triggers,
 };
+use windlass_server::{Connections, Server, TOKEN_FILE, TokenFile, router};
 
 /// How long an owner with nothing to do waits for its first client.
 const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub fn run(args: args::Serve, screen: &Screen) -> Result<Answer, Refused> {
     let folder = data::folder(&args.data, None);
+    // Owners that end by themselves are not servers, unless someone asks for an address.
+    let listen = match args.listen {
+        Some(address) => Some(Listen::Asked(address)),
+        None if args.until_idle || args.asked_only => None,
+        None => Some(usual_address()?),
+    };
     let how = How {
+        listen,
+        workflows: args.workflows,
         until_idle: args.until_idle,
         for_guests: true,
         awaits_guest: args.asked_only,
@@ -46,6 +58,8 @@ pub fn resume_all(args: &args::Resume, screen: &Screen) -> Result<Answer, Refuse
         false => data::folder(&args.data, None),
     };
     let how = How {
+        listen: None,
+        workflows: Vec::new(),
         until_idle: true,
         for_guests: false,
         awaits_guest: false,
@@ -58,6 +72,10 @@ pub fn resume_all(args: &args::Resume, screen: &Screen) -> Result<Answer, Refuse
 }
 
 struct How {
+    /// Where the HTTP API is served.
+    listen: Option<Listen>,
+    /// Where workflows are looked up by name.
+    workflows: Vec<PathBuf>,
     until_idle: bool,
     /// Accept clients.
     for_guests: bool,
@@ -114,10 +132,16 @@ async fn execute_all(
     from.config = data::config(None, folder);
     engine.read_with(Arc::new(crate::load::Files));
     let mut listening = listen(&engine, notice)?;
+    let http = Http::open(&engine, &how, notice).await?;
     let log = ServeLog { engine: engine.clone(), json: how.json, screen: *screen };
     let logging = how.for_guests.then(|| tokio::spawn(log.clone().follow(engine.observe())));
     let stop_listening = listening.abort_handle();
     let before = if how.for_guests { Vec::new() } else { unfinished(&engine)? };
+    let disabled = entries.disabled;
+    let (triggers, parked) = Triggers::load(&engine, entries.ready, Clock::Real.now()).await;
+    if how.for_guests {
+        log.begin(folder, &triggers, disabled, http.as_ref());
+    }
     if how.serves_all {
         let config = from.config.as_deref().map(Config::read).transpose().map_err(Error::from)?;
         // `resume --all` resumes all runs regardless of the configuration.
@@ -138,14 +162,10 @@ async fn execute_all(
             "warning: trigger {trigger} does not fire: this version cannot serve {kind} triggers"
         ));
     }
-    let disabled = entries.disabled;
-    let (triggers, parked) = Triggers::load(&engine, entries.ready, Clock::Real.now()).await;
     for parked in parked {
         notice(&format!("trigger {} does not fire: {}", parked.trigger, parked.why));
     }
-    if how.for_guests {
-        log.begin(folder, &triggers, disabled);
-    }
+    let served = http.map(Http::serve);
     let firing = tokio::spawn(triggers.run());
     let idle = async {
         if how.awaits_guest && !engine.is_executing().await {
@@ -176,12 +196,99 @@ async fn execute_all(
         }
         firing.abort();
         stop_listening.abort();
+        if let Some(served) = served {
+            served.stop().await;
+        }
         stop(&engine, &mut signals).await;
         log.end(logging).await;
         return Ok(Answer::new(Exit::Done));
     }
     log.end(logging).await;
     Ok(if how.for_guests { Answer::new(Exit::Done) } else { resumed(&engine, &before, how.json) })
+}
+
+/// Where the HTTP API is served.
+enum Listen {
+    Asked(SocketAddr),
+    /// The usual address, or if another server has it, a free port.
+    Default,
+}
+
+/// The address in the environment, or else the default.
+fn usual_address() -> Result<Listen, Refusal> {
+    let Some(text) = std::env::var_os("WINDLASS_LISTEN").filter(|text| !text.is_empty()) else {
+        return Ok(Listen::Default);
+    };
+    let address = text.to_str().and_then(|text| text.parse().ok());
+    address.map(Listen::Asked).ok_or_else(|| {
+        let message = format!("invalid address `{}` in WINDLASS_LISTEN", text.display());
+        Refusal::new(Code::BadRequest, message).help("write an address and a port, such as 127.0.0.1:7421")
+    })
+}
+
+const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7421);
+
+/// The HTTP API, bound to its address.
+struct Http {
+    connections: Connections,
+    server: Server,
+}
+
+/// The HTTP API while it serves clients.
+struct Serving {
+    stopping: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Http {
+    async fn open(engine: &Arc<Engine>, how: &How, notice: Remark) -> Result<Option<Self>, Refusal> {
+        let (address, is_default) = match how.listen {
+            None => return Ok(None),
+            Some(Listen::Asked(address)) => (address, false),
+            Some(Listen::Default) => (ADDRESS, true),
+        };
+        if !address.ip().is_loopback() {
+            let message = format!("cannot serve {address}: it is not a loopback address");
+            let refusal = Refusal::new(Code::BadRequest, message).field("listen");
+            return Err(refusal.help("listen on 127.0.0.1, and let a proxy with TLS serve other machines"));
+        }
+        let connections = match Connections::bind(address).await {
+            Err(error) if is_default && error.kind() == ErrorKind::AddrInUse => {
+                notice(&format!("{address} is in use, so this server picks a free port"));
+                Connections::bind(SocketAddr::new(address.ip(), 0)).await
+            }
+            bound => bound,
+        };
+        let connections = connections.map_err(|error| {
+            let refusal = Refusal::new(Code::Unreachable, format!("cannot listen on {address}: {error}"));
+            refusal.help("choose another address with --listen; port 0 picks a free port")
+        })?;
+        let token = TokenFile::open(engine.folder()).map_err(|error| {
+            let cause = format!("cannot write {TOKEN_FILE}: {error}");
+            Refusal::from(Error::Folder { folder: engine.folder().to_owned(), cause })
+        })?;
+        let user = data::login(None);
+        let server = Server::new(engine.clone(), token, &user, connections.address);
+        Ok(Some(Self { connections, server: server.with_workflows(how.workflows.clone()) }))
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.connections.address)
+    }
+
+    fn serve(self) -> Serving {
+        let stopping = self.server.stopping.clone();
+        let task = tokio::spawn(self.connections.serve(router(self.server), stopping.clone()));
+        Serving { stopping, task }
+    }
+}
+
+impl Serving {
+    /// Ends streams, and lets other requests finish.
+    async fn stop(self) {
+        self.stopping.cancel();
+        let _ = self.task.await;
+    }
 }
 
 /// What a serving process says about its work: one line or one object each.
@@ -194,13 +301,19 @@ struct ServeLog {
 
 impl ServeLog {
     /// The folder, the triggers and the next firing.
-    fn begin(&self, folder: &Path, triggers: &Triggers, disabled: usize) {
+    fn begin(&self, folder: &Path, triggers: &Triggers, disabled: usize, http: Option<&Http>) {
         let now = Clock::Real.now();
         let next = triggers.next(now);
         if self.json {
             let next = next.map(|(trigger, at)| json!({"trigger": trigger, "at": at.to_string()}));
-            let line =
-                json!({"type": "listening", "folder": folder, "triggers": triggers.len(), "next": next});
+            let line = json!({
+                "type": "listening",
+                "url": http.map(Http::url),
+                "token_file": http.map(|http| &http.server.token.path),
+                "folder": folder,
+                "triggers": triggers.len(),
+                "next": next,
+            });
             answer::line(&line.to_string());
             return;
         }
@@ -213,6 +326,10 @@ impl ServeLog {
         };
         let next = next.unwrap_or_default();
         answer::remark(&format!("serving {}: {triggers}{off}{next}", folder.display()));
+        if let Some(http) = http {
+            let token = http.server.token.path.display();
+            answer::remark(&format!("listening on {}; the access token is in {token}", http.url()));
+        }
     }
 
     /// Tells what happens until the process ends. Returns how many runs ended.

@@ -154,7 +154,8 @@ fn start(folder: &Path, program: &str, args: &[&str]) -> (Running, impl Iterator
 
 /// Starts the owner of a folder and waits until it listens.
 fn serving(folder: &Path, before: &str) -> (Running, impl Iterator<Item = String> + use<>) {
-    let call = format!("{before} exec '{}' serve --data data", env!("CARGO_BIN_EXE_windlass"));
+    let call =
+        format!("{before} exec '{}' serve --data data --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_windlass"));
     let started = start(folder, "sh", &["-c", &call]);
     let listens = || folder.join("data/owner.sock").exists().then_some(());
     watch::until(&[folder, &folder.join("data")], listens).expect("the owner listens");
@@ -167,6 +168,7 @@ fn an_owner_that_runs_out_of_files_listens_again() {
     let folder = scratch.path();
     let (_owner, mut stderr) = serving(folder, "ulimit -n 64;");
     assert_eq!(stderr.next().as_deref(), Some("serving data: no triggers"));
+    assert!(stderr.next().is_some_and(|line| line.starts_with("listening on http://127.0.0.1:")));
     let clients: Vec<_> =
         (0..80).map(|_| UnixStream::connect(folder.join("data/owner.sock")).expect("it listens")).collect();
     let first = stderr.next().expect("the owner prints the reason");

@@ -10,6 +10,7 @@ mod eval;
 mod fmt;
 mod graph;
 mod help;
+mod http;
 mod kept;
 mod kill;
 mod limits;

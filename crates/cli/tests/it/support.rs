@@ -28,7 +28,8 @@ pub fn windlass(args: &[&str]) -> Call {
 
 pub fn windlass_in(folder: &Path, args: &[&str]) -> Call {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
-    command.args(args).current_dir(folder).env_clear();
+    // Servers of tests that run at once must not meet at the default address.
+    command.args(args).current_dir(folder).env_clear().env("WINDLASS_LISTEN", "127.0.0.1:0");
     let words = args
         .iter()
         .map(|arg| if arg.contains([' ', '\'', '$']) { format!("{arg:?}") } else { (*arg).to_owned() });

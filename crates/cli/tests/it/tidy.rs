@@ -20,7 +20,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("runtime", &["ir", "engine", "store", "executors"]),
     ("api", &["ir", "dialects", "runtime"]),
     ("server", &["ir", "dialects", "runtime", "api"]),
-    // Until there is a server, the command line executes runs itself.
     ("cli", &["ir", "dialects", "runtime", "api", "server", "tools"]),
     ("windlass", &["ir", "dialects", "runtime", "api"]),
     // Not shipped: its scenarios are written in the dialects.
