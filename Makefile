@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install run recording test test-foreign conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks checkers toolchain components format-check curl tests deny left-out
+.PHONY: help install run recording test test-foreign schemathesis conformance differential bench bench-json bench-parts simulate instructions crash-test fmt lint fuzz clean setup hooks checkers toolchain components format-check curl tests deny left-out
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 120
@@ -19,6 +19,9 @@ WORKFLOWS ?= 500
 # Where cargo puts what it builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 ORACLES := $(TARGET)/differential
+SCHEMATHESIS := $(TARGET)/schemathesis
+# How many requests schemathesis generates for each route, role and phase.
+EXAMPLES ?= 40
 CHECKERS := cargo-nextest cargo-deny
 SLOWEST := 10
 
@@ -38,8 +41,19 @@ recording: toolchain ## Record a run that is killed and resumed, as the picture 
 
 test: components format-check lint tests deny left-out ## Check everything: format, lints, tests, dependencies
 
-test-foreign: ## Compare with the original programs in a few minutes: a small `make differential`
+test-foreign: ## Compare with the original programs in a few minutes, and send generated requests to the HTTP API
 	@$(MAKE) --no-print-directory differential EXPRESSIONS=20000 DOCUMENTS=2000 WORKFLOWS=50
+	@$(MAKE) --no-print-directory schemathesis
+
+schemathesis: toolchain $(SCHEMATHESIS)/installed ## Send generated requests to every route of the HTTP API, as each role (SEED, EXAMPLES)
+	@$(CARGO) build --release -p windlass-cli
+	@crates/tools/http/schemathesis.sh $(TARGET)/release/windlass $(SCHEMATHESIS)/bin/schemathesis $(EXAMPLES)
+
+$(SCHEMATHESIS)/installed:
+	@command -v python3 >/dev/null || { echo 'python3 (3.11 or newer) is missing' >&2; exit 1; }
+	python3 -m venv $(SCHEMATHESIS)
+	$(SCHEMATHESIS)/bin/pip install --quiet schemathesis==4.32.5
+	@touch $@
 
 bench: toolchain ## Measure running beside the limits of this machine, in less than 3 minutes
 	@$(CARGO) build --release -p windlass-cli -p windlass-bench

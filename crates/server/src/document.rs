@@ -53,8 +53,17 @@ fn operation(row: &Row, route: Route, schemas: &mut Schemas) -> Json {
     let mut parameters: Vec<Json> = in_path
         .iter()
         .map(|(part, member)| {
-            let schema = json!({"type": "string", "minLength": 1});
-            json!({"name": part, "in": "path", "required": true, "schema": schema, "description": about(members.get(*member))})
+            let mut parameter = json!({
+                "name": part,
+                "in": "path",
+                "required": true,
+                "schema": {"type": "string", "minLength": 1},
+                "description": about(members.get(*member)),
+            });
+            if let Some(example) = row.example.get(*member).filter(|example| example.is_string()) {
+                parameter["example"] = example.clone();
+            }
+            parameter
         })
         .collect();
     let rest = || members.iter().filter(|(name, _)| !in_path.iter().any(|(_, member)| *name == member));
@@ -92,8 +101,12 @@ fn operation(row: &Row, route: Route, schemas: &mut Schemas) -> Json {
         let body = json!({
             "type": "object", "properties": properties, "required": required, "additionalProperties": false,
         });
-        about["requestBody"] =
-            json!({"required": !required.is_empty(), "content": {"application/json": {"schema": body}}});
+        let given = row.example.as_object().into_iter().flatten();
+        let given = given.filter(|(name, value)| properties.contains_key(*name) && !value.is_null());
+        let example: Map<String, Json> = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let content = json!({"schema": body, "example": example});
+        let is_required = !required.is_empty();
+        about["requestBody"] = json!({"required": is_required, "content": {"application/json": content}});
     }
     about
 }

@@ -76,16 +76,16 @@ pub async fn admit<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Ref
 
 async fn change<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Refusal> {
     let json = serde_json::to_value(&request).unwrap_or_default();
+    let name = cx.key().map(|key| key_of(cx, T::ABOUT.name, key)).transpose()?;
     if json.get("dry_run") == Some(&Json::Bool(true)) {
         return request.perform(cx).await;
     }
-    let Some(key) = cx.key() else {
+    let Some(name) = name else {
         let call = begun(cx, T::ABOUT.name, &json, None)?;
         return finish(request.perform(&cx.calling(call.clone())).await, cx, T::ABOUT.name, &json, &call)
             .await;
     };
     let digest = blake3::hash(json.to_string().as_bytes()).to_hex().to_string();
-    let name = key_of(cx, T::ABOUT.name, key)?;
     let _using = InUse::take(&name)?;
     match kept(cx, &name).await? {
         Some(kept) if kept.digest != digest => {
