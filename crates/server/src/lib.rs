@@ -7,6 +7,7 @@
 mod access;
 mod answer;
 mod connections;
+mod docs;
 mod document;
 mod problem;
 mod request;

@@ -3,7 +3,7 @@
 use crate::answer::answer;
 use crate::problem::Problem;
 use crate::token_file::TokenFile;
-use crate::{PREFIX, access, document};
+use crate::{PREFIX, access, docs, document};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -58,7 +58,10 @@ pub struct RequestId(pub Arc<str>);
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
-/// The alias that seed paths of other programs use for runs.
+/// Pages load nothing, and no other page shows them inside itself.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
+/// Another name for the path of runs.
 const RUNS: &str = "/workflow-runs";
 const RUNS_ALIAS: &str = "/workflow-executions";
 
@@ -67,6 +70,7 @@ pub fn router(server: Server) -> Router {
     let server = Arc::new(server);
     let rows = operations();
     let described: Arc<str> = document::openapi(&rows).to_string().into();
+    let explained: Arc<str> = docs::page(&rows).into();
     let mut router = Router::new();
     for row in rows {
         let row = Arc::new(row);
@@ -82,7 +86,8 @@ pub fn router(server: Server) -> Router {
         }
     }
     router
-        .route("/openapi.json", get(move || description(described.clone())))
+        .route("/openapi.json", get(move || text("application/json", described.clone())))
+        .route("/docs", get(move || text("text/html; charset=utf-8", explained.clone())))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .fallback(
@@ -114,6 +119,7 @@ async fn around(State(server): State<Arc<Server>>, mut request: Request, next: N
     };
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if let Ok(id) = HeaderValue::from_str(&id.0) {
         headers.insert(REQUEST_ID, id);
@@ -135,8 +141,8 @@ fn refuse(request: &Request, code: Code, message: &str) -> Response {
     Problem { refusal, request_id: id }.into_response()
 }
 
-async fn description(text: Arc<str>) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], text.to_string()).into_response()
+async fn text(kind: &'static str, text: Arc<str>) -> Response {
+    ([(header::CONTENT_TYPE, kind)], text.to_string()).into_response()
 }
 
 async fn healthy() -> Response {

@@ -269,7 +269,7 @@ async fn malformed_requests_are_refused_with_a_problem() {
 async fn only_descriptions_and_health_need_no_token() {
     let sample = Sample::new("http-open");
     let site = Site::new(&sample, "http-open");
-    for path in ["/healthz", "/readyz", "/openapi.json"] {
+    for path in ["/healthz", "/readyz", "/openapi.json", "/docs"] {
         assert_eq!(site.call_as(None, "GET", path, None).await.status, 200, "{path}");
     }
     let described = site.call_as(None, "GET", "/openapi.json", None).await.json();
