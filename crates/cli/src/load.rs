@@ -12,7 +12,7 @@ use windlass_api::library::overlays;
 use windlass_api::types::{Diagnostic as Finding, NamedText, Ref};
 use windlass_dialects::swdl::OVERRIDES_FILE;
 use windlass_dialects::text::{self, Format, Limits};
-use windlass_dialects::{Dialect, Loaded, Options, Text, speckit};
+use windlass_dialects::{Dialect, Loaded, Options, Text, harden_for_start, speckit};
 use windlass_ir::workflow::Words;
 use windlass_ir::{Code, Diagnostic, Plan, Source, Sources, Value};
 use windlass_runtime::{Definition, Reader, upwards};
@@ -294,6 +294,15 @@ pub fn open(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
     }
 }
 
+/// The same for a run, which is refused if a step would run before a gate by mistake.
+pub fn open_to_start(file: &Path, reading: &Reading) -> Result<Opened, Refusal> {
+    let mut opened = open(file, reading)?;
+    match harden_for_start(&opened.plan, opened.words, &mut opened.findings) {
+        true => Err(Refusal::of(file.display().to_string(), opened.sources, opened.findings)),
+        false => Ok(opened),
+    }
+}
+
 /// The texts of a Spec Kit workflow and of the overlays of its project.
 pub fn texts(file: &Path) -> Result<(String, String), Refusal> {
     let (file, options) = sources(file, &Reading::default(), None)?;
@@ -316,7 +325,7 @@ pub struct Files;
 
 impl Reader for Files {
     fn read(&self, file: &Path) -> Result<Definition, String> {
-        let opened = open(file, &Reading::default()).map_err(|refusal| {
+        let opened = open_to_start(file, &Reading::default()).map_err(|refusal| {
             let error = refusal.findings.iter().find(|finding| finding.is_error());
             error.map_or_else(String::new, |finding| finding.message.clone())
         })?;

@@ -1,8 +1,8 @@
 //! Reads the text of workflow files into a [`Plan`] and diagnostics. Each dialect has a folder, which knows the
 //! syntax of its files and nothing about running them. `text` parses YAML and JSON into a tree with locations,
 //! `table` reads its mappings key by key, `detect` tells dialects apart, `fmt` formats files, `convert` converts
-//! workflows to the native dialect, `cases` reads test cases, `beside` checks overrides and overlays on their own, and
-//! `evaluate` evaluates a single expression.
+//! workflows to the native dialect, `cases` reads test cases, `beside` checks overrides and overlays on their own,
+//! `evaluate` evaluates a single expression, and `start` names the warnings that a start refuses.
 //!
 //! This crate owns syntax. It opens no files: the caller of [`load`] provides the bytes.
 
@@ -16,6 +16,7 @@ mod evaluate;
 pub mod fmt;
 pub mod keys;
 pub mod speckit;
+mod start;
 pub mod swdl;
 mod table;
 pub mod text;
@@ -25,6 +26,7 @@ pub use beside::{Beside, is_overrides, read_overlay, read_overrides};
 pub use dcc::schedules::{Schedules, read_schedules};
 pub use detect::{Dialect, FileKind};
 pub use evaluate::{Evaluated, Question, evaluate};
+pub use start::harden_for_start;
 
 use std::collections::HashSet;
 use text::{Format, Limits};

@@ -63,7 +63,7 @@ pub fn prepare(
     args: args::Plan,
     given: impl FnOnce(&Plan, Vec<(String, String)>) -> Vec<(String, Given)>,
 ) -> Result<(Opened, Parameters), Refusal> {
-    let opened = load::open(&args.file, &args.reading)?;
+    let opened = load::open_to_start(&args.file, &args.reading)?;
     let texts = given(&opened.plan, args.params);
     let whole = match (&args.input_file, &opened.plan.input) {
         (Some(file), RunInput::Open(_)) => Some(load::value(file)?),

@@ -83,7 +83,7 @@ fn one(
             (windlass_ir::Plan::clone(&view.program().plan), source, overrides)
         }
         Some(file) => {
-            let opened = load::open(file, &args::Reading::default())?;
+            let opened = load::open_to_start(file, &args::Reading::default())?;
             let note = opened.note(&screens.stderr);
             if !note.is_empty() {
                 crate::answer::remark(note.trim_end());

@@ -99,7 +99,7 @@ fn recorded(
     going: &args::Going,
     face: &dyn Face,
 ) -> Result<(Opened, Parameters), Refused> {
-    let opened = load::open(&what.file, &what.reading)?;
+    let opened = load::open_to_start(&what.file, &what.reading)?;
     let engine = data::look(folder)?;
     let view = engine.view(&engine.find(going.inputs_from.as_deref().unwrap_or_default())?)?;
     let given = face.given(&opened.plan, what.params.clone());

@@ -121,7 +121,7 @@ fn one(file: &Found, id: Arc<str>, entry: Entry) -> Result<Option<Scheduled>, Bo
         What::Skill { .. } | What::Unreadable => return Ok(None),
     };
     let reading = Reading::default();
-    let Opened { plan, words, sources, .. } = load::open(&path, &reading).map_err(|refusal| {
+    let Opened { plan, words, sources, .. } = load::open_to_start(&path, &reading).map_err(|refusal| {
         let cause = refusal.findings.iter().find(|finding| finding.is_error());
         let cause = cause.map(|finding| finding.message.clone()).unwrap_or_default();
         let message = format!("the trigger `{id}` is parked: {} is not valid: {cause}", path.display());

@@ -61,6 +61,47 @@ fn a_refusal_is_a_message_or_one_json_object() {
     insta::assert_snapshot!("refusals", shown);
 }
 
+const UNGUARDED: &str = "
+workflow: { id: unguarded, name: Unguarded }
+stages:
+  - { id: sign-off, type: gate, gate: { kind: manual_approval, timeout: 1h } }
+  - { id: deploy, type: shell, depend_on: [sign-off], run: touch deployed }
+";
+const CALLER: &str = "
+workflow: { id: caller, name: Caller }
+stages: [{ id: inner, type: workflow, workflow: unguarded.yaml }]
+";
+
+#[test]
+fn a_misspelled_dependency_beside_a_gate_is_a_warning_that_a_start_refuses() {
+    let folder = folder("refusals_unguarded", &[("unguarded.yaml", UNGUARDED), ("caller.yaml", CALLER)]);
+    let see =
+        |args: &[&str]| windlass_in(&folder, args).env("PATH", "/usr/bin:/bin").env("USER", "ann").see();
+    let start = |args: &[&str]| see(&[&["run", "--data", "data"], args].concat());
+    let valid = see(&["validate", "unguarded.yaml", "--json"]);
+    assert_eq!(valid.status, 0, "{valid}");
+    let warning = &valid.json()["diagnostics"][0];
+    assert_eq!(
+        (&warning["severity"], &warning["message"]),
+        (&json!("warning"), &json!("unknown key `depend_on`"))
+    );
+    let refused = start(&["unguarded.yaml"]);
+    assert_eq!(refused.status, 2, "{refused}");
+    insta::assert_snapshot!("unguarded", refused);
+    assert_eq!(start(&["unguarded.yaml", "--json"]).json()["error"]["code"], "invalid_workflow");
+
+    let called = start(&["caller.yaml"]);
+    assert_eq!(called.status, 1, "{called}");
+    assert!(called.to_string().contains("would not wait for the gate `sign-off`"), "{called}");
+    assert!(!folder.join("deployed").exists(), "nothing behind the gate has run");
+
+    let harmless = UNGUARDED
+        .replace("type: gate, gate: { kind: manual_approval, timeout: 1h }", "type: shell, run: 'true'");
+    std::fs::write(folder.join("unguarded.yaml"), harmless).expect("a writable folder");
+    let ran = start(&["unguarded.yaml"]);
+    assert_eq!(ran.status, 0, "{ran}");
+}
+
 #[test]
 fn a_refusal_has_a_position_and_all_findings() {
     let folder = folder("refusals_place", &[("bad.yaml", BAD)]);

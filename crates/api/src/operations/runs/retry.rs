@@ -139,7 +139,7 @@ impl RetryRun {
         };
         let (of, _) = of.resolved(cx).await?;
         let (source, overrides) = texts(&of);
-        Ok(Some((of.open()?.plan, source, overrides)))
+        Ok(Some((of.open_to_start()?.plan, source, overrides)))
     }
 }
 

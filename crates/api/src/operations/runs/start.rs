@@ -144,7 +144,7 @@ impl Perform for StartRun {
         let (of, found) = self.of.resolved(cx).await?;
         let file = found.and_then(|found| std::path::absolute(found.file).ok());
         let (source, overrides) = texts(&of);
-        let opened = of.open()?;
+        let opened = of.open_to_start()?;
         let (beginning, inputs) = match (&self.only, self.inputs_from) {
             (Some(step), Some(run)) => {
                 let (run, step, plan) = (cx.run_id(&run)?, step.clone(), opened.plan.clone());

@@ -94,7 +94,7 @@ impl Perform for SimulateWorkflow {
     async fn perform(self, cx: &Context) -> Result<Simulation, Refusal> {
         let clock = Clock::Virtual(instant(self.now.as_deref().unwrap_or(NOW))?);
         let (of, _) = self.of.resolved(cx).await?;
-        let opened = of.open()?;
+        let opened = of.open_to_start()?;
         let inputs = self.inputs.map(value).transpose()?;
         let inputs = parameters(&opened.plan, opened.words, inputs, IndexMap::new())?.to_value();
         let Opened { plan, .. } = opened;

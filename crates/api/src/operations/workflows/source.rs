@@ -6,7 +6,7 @@ use crate::perform::{Context, off_thread};
 use crate::refusal::Refusal;
 use crate::types::{Diagnostic, Dialect, NamedText, Ref};
 use std::path::PathBuf;
-use windlass_dialects::{Loaded, Options, Text};
+use windlass_dialects::{Loaded, Options, Text, harden_for_start};
 use windlass_ir::workflow::Words;
 use windlass_ir::{Plan, Sources};
 
@@ -78,6 +78,15 @@ impl Ref {
         match loaded.plan.take() {
             Some(plan) => Ok(Opened { plan, words: loaded.words, loaded }),
             None => Err(invalid(&loaded)),
+        }
+    }
+
+    /// The same for a run, which is refused if a step would run before a gate by mistake.
+    pub fn open_to_start(self) -> Result<Opened, Refusal> {
+        let mut opened = self.open()?;
+        match harden_for_start(&opened.plan, opened.words, &mut opened.loaded.diagnostics) {
+            true => Err(invalid(&opened.loaded)),
+            false => Ok(opened),
         }
     }
 }
