@@ -10,6 +10,8 @@ use windlass_runtime::{Decision as Entered, GateVote, Outcome, Path, StepPhase, 
 
 /// Who decided at a gate that an input decides.
 const BY_INPUT: &str = "input";
+/// Who decided at a gate that approved itself.
+const BY_TIMEOUT: &str = "timeout";
 
 impl Report<'_> {
     /// The gate at a path; `by` asks whether they may decide. None if there is no gate.
@@ -27,7 +29,7 @@ impl Report<'_> {
         };
         let is_settled = matches!(step.phase, StepPhase::Settled(_));
         let decided = step.votes.last().filter(|_| is_settled);
-        let decided = decided.and_then(|vote| self.decision(&step, vote));
+        let decided = self.timed_out(&step).or_else(|| decided.and_then(|vote| self.decision(&step, vote)));
         let is_approver = known.approvers.is_empty() || known.approvers.iter().any(|name| **name == *by);
         let is_own = view.by().is_some_and(|starter| **starter == *by) && !known.self_approval;
         let on_timeout = question.map_or(known.on_timeout, |question| question.on_timeout);
@@ -53,6 +55,16 @@ impl Report<'_> {
             can_decide: !is_settled && is_approver && !is_own,
             decided,
         })
+    }
+
+    /// The decision of a gate that approved itself, which has no vote.
+    fn timed_out(&self, step: &StepView<'_>) -> Option<Decision> {
+        let StepPhase::Settled(Outcome::Done(value)) = &step.phase else { return None };
+        if step.kept || self.is_decided(step) {
+            return None;
+        }
+        let vote = GateVote { by: BY_TIMEOUT.into(), at: step.ended_at?, value: value.clone() };
+        self.decision(step, &vote)
     }
 
     /// The approvals since the question was last asked.

@@ -15,6 +15,7 @@ const FILE_LINES_MAX: usize = 20;
 /// The most important fact: the decision, or the question of an open gate.
 pub fn headline(gate: &Gate, is_open: bool, now: Timestamp) -> Option<String> {
     match &gate.decided {
+        Some(decided) if decided.by == "timeout" => Some(by_timeout(gate, decided)),
         Some(decided) if gate.quorum.have.len() > 1 => {
             Some(format!("{} by {} people", chosen(decided), gate.quorum.have.len()))
         }
@@ -40,14 +41,25 @@ pub fn needed(gate: &Gate) -> String {
 pub fn decision(decided: &Decision, now: Timestamp) -> String {
     let at = instant(&decided.at).map(|at| format!(" at {}", clock(at, now))).unwrap_or_default();
     let reason = decided.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
-    let fields = decided.fields.as_object().into_iter().flatten();
-    let fields: String = fields.map(|(name, value)| format!(", {name}={}", text(value))).collect();
     let by = match decided.by.as_str() {
-        "timeout" => "by timeout".to_owned(),
         "input" => "by an input".to_owned(),
         by => format!("by {}", one_line(by)),
     };
-    format!("{} {by}{at}{}{}", chosen(decided), reason.unwrap_or_default(), one_line(&fields))
+    format!("{} {by}{at}{}{}", chosen(decided), reason.unwrap_or_default(), fields(decided))
+}
+
+/// `approved by timeout after 5s, channel=blog`.
+fn by_timeout(gate: &Gate, decided: &Decision) -> String {
+    let asked = gate.asked_at.as_deref().and_then(instant);
+    let after = asked.zip(instant(&decided.at)).map(|(asked, at)| ticking(at.since(asked)));
+    let after = after.map(|after| format!(" after {after}")).unwrap_or_default();
+    format!("{} by timeout{after}{}", chosen(decided), fields(decided))
+}
+
+fn fields(decided: &Decision) -> String {
+    let fields = decided.fields.as_object().into_iter().flatten();
+    let fields: String = fields.map(|(name, value)| format!(", {name}={}", text(value))).collect();
+    one_line(&fields)
 }
 
 fn chosen(decided: &Decision) -> String {

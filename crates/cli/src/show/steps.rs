@@ -166,7 +166,7 @@ impl Page<'_> {
             (None, Some(wait)) => parts.push(wait_words(wait, self.now)),
             (None, None) => {}
         }
-        if node.error.is_some() && node.gate.is_none() {
+        if node.gate.as_ref().is_none_or(|gate| gate.decided.is_none()) {
             parts.extend(
                 node.error.as_ref().map(|error| {
                     format!("{}: {}", error.code, shorten(&one_line(&error.message), MESSAGE_MAX))

@@ -168,6 +168,35 @@ fn a_gate_with_a_quorum() {
     assert_eq!(finals, [false, true]);
 }
 
+const UNATTENDED: &str = r#"
+workflow: { id: unattended, name: Unattended }
+stages:
+  - id: sign-off
+    type: gate
+    gate:
+      kind: manual_approval
+      timeout: 5s
+      on_timeout: auto_approve
+      form: { channel: { type: string, default: blog } }
+  - id: second
+    type: gate
+    depends_on: [sign-off]
+    gate: { kind: manual_approval, timeout: 5s, on_timeout: reject }
+"#;
+
+#[test]
+fn a_gate_that_no_one_decides_says_so() {
+    let here = folder("views_unattended", &[("unattended.yaml", UNATTENDED), ("none.json", "{}")]);
+    let see = |line: &str| {
+        let args: Vec<&str> = line.split(' ').chain(["--data", "data"]).collect();
+        windlass_in(&here, &args).env("TZ", "UTC").env("USER", "dana").see()
+    };
+    let ran = see("run unattended.yaml --run-id r --mock none.json --virtual-time --wait");
+    assert!(ran.stderr.contains("approved by timeout after 5s, channel=blog"), "{ran}");
+    insta::assert_snapshot!("views_run_unattended", steady(&ran.to_string()));
+    insta::assert_snapshot!("views_show_unattended", steady(&see("show r").to_string()));
+}
+
 #[test]
 fn serving_says_what_it_does() {
     let schedules = r#"schedules:
