@@ -15,10 +15,8 @@ pub fn harden_for_start(plan: &Plan, words: &Words, findings: &mut [Diagnostic])
     let mut is_unsafe = false;
     for finding in findings.iter_mut().filter(|finding| is_dependency(finding)) {
         let step = finding.step.as_deref().unwrap_or_default();
-        finding.message = format!(
-            "{}: {} `{step}` would not wait for the gate `{}`",
-            finding.message, words.step, gate.id
-        );
+        finding.message =
+            format!("{}: {} `{step}` would not wait for the gate `{}`", finding.message, words.step, gate.id);
         finding.severity = Severity::Error;
         is_unsafe = true;
     }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use windlass_engine::{Decision, Event, GateDecision, Input, Job, Path, Run, Timestamp, What, Work};
 use windlass_executors::{Answer, BoxFuture, Context, Executor, GateAnswer, Returned, Script, Traits};
+use windlass_ir::Duration;
 use windlass_ir::dialect::Dialects;
-use windlass_ir::{Duration, Value};
 
 /// The prefix of the ids of mocked decisions and signals.
 const MOCK: &str = "script-";
@@ -153,9 +153,10 @@ impl Player {
         }
         let Gate { id, plain, .. } = self.names.get(path)?;
         let number = self.decided.get(id).copied().unwrap_or_default();
-        let GateAnswer { choice, by, reason, after } = self.script.gates.decision(id, plain, number)?.clone();
+        let answer = self.script.gates.decision(id, plain, number)?.clone();
+        let GateAnswer { choice, by, reason, fields, after } = answer;
         let by = by.unwrap_or_else(|| "script".into());
-        let decision = GateDecision { choice, by, reason, form: Value::Null };
+        let decision = GateDecision { choice, by, reason, form: fields };
         let id = format!("{MOCK}{id}-{number}").into();
         let input = Input::Decide { id, path: path.clone(), decision };
         self.pending.insert(path.clone());

@@ -73,6 +73,31 @@ fn a_failed_case_shows_its_position_and_values() {
     assert!(!here.join(".windlass").exists(), "nothing is recorded");
 }
 
+const ASKING: &str = "
+workflow: { id: asking, name: Asking }
+stages:
+  - id: sign-off
+    type: gate
+    gate:
+      kind: manual_approval
+      timeout: 1h
+      form: { ticket: { type: string, required: true }, channel: { type: string, default: blog } }
+outputs: { ticket: { type: string, source: '${{ stages.sign-off.outputs.ticket }}' } }
+";
+
+#[test]
+fn a_case_fills_in_the_form_of_a_gate() {
+    let cases = "
+cases:
+  - name: filled in
+    script: { gates: { sign-off: [{ action: approve, by: ann, fields: { ticket: T-1 } }] } }
+    expect: { status: success, outputs: { ticket: T-1 }, steps: { sign-off: { output: { channel: blog } } } }
+";
+    let here = folder("cases_form", &[("asking.yaml", ASKING), ("asking.test.yaml", cases)]);
+    let seen = windlass_in(&here, &["test", "asking.yaml"]).see();
+    assert_eq!(seen.status, 0, "{seen}");
+}
+
 #[test]
 fn update_writes_actual_results_and_keeps_the_rest() {
     let cases = CASES.replace("        tel: success\n", "");

@@ -97,6 +97,8 @@ const DOCUMENT: &[Block] = &[
             key("choice", Shape::String, "an option of the gate instead").example("ship it"),
             key("by", Shape::String, "who decides").otherwise("the user who started the run").example("dana"),
             key("reason", Shape::String, "why").example("looks good"),
+            key("fields", Shape::Map(&Shape::Any), "the fields of the form; defaults apply to the others")
+                .example(r#"{"ticket": "T-1"}"#),
             key("after", DURATION, "how long the gate waits for it").default("0s"),
         ],
     )

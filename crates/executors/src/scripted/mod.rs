@@ -45,6 +45,8 @@ pub struct GateAnswer {
     /// `None` means the user who runs the mock file.
     pub by: Option<Arc<str>>,
     pub reason: Option<Arc<str>>,
+    /// The fields of the form, or null.
+    pub fields: Value,
     /// The delay after the gate began to wait for this decision.
     pub after: Duration,
 }

@@ -206,10 +206,19 @@ impl Reader {
     }
 
     fn gate(&mut self, value: &Value, place: &Place) -> Option<GateAnswer> {
-        let map = self.object(value, place, &["action", "choice", "by", "reason", "after"])?;
+        let map = self.object(value, place, &["action", "choice", "by", "reason", "fields", "after"])?;
         let (action, choice) = (self.text(map, "action", place), self.text(map, "choice", place));
         let (by, reason) = (self.text(map, "by", place), self.text(map, "reason", place));
         let after = self.duration(map, "after", place);
+        let fields = match given(map, "fields") {
+            None => Some(Value::Null),
+            Some(fields @ Value::Map(_)) => Some(fields.clone()),
+            Some(other) => self.wrong_kind(
+                other,
+                &Place::Key(place, "fields"),
+                "an object with a value for each field of the form",
+            ),
+        };
         let choice = match (action?, choice?) {
             (Some(_), Some(_)) => {
                 return self.say(place, "`action` and `choice` cannot both be given: keep one of them");
@@ -230,7 +239,8 @@ impl Reader {
                 }
             },
         };
-        Some(GateAnswer { choice, by: by?, reason: reason?, after: after?.unwrap_or_default() })
+        let after = after?.unwrap_or_default();
+        Some(GateAnswer { choice, by: by?, reason: reason?, fields: fields?, after })
     }
 
     fn signal(&mut self, value: &Value, place: &Place) -> Option<Signal> {
@@ -383,8 +393,17 @@ mod tests {
             Ok(Script::default())
         );
         let gate = parsed(r#"{"gates": {"g": [{"action": "approve"}], "h": []}}"#).expect("good").gates;
-        let expected = GateAnswer { choice: Choice::Approve, by: None, reason: None, after: Duration::ZERO };
-        assert_eq!(gate.0["g"], [expected]);
+        let bare = GateAnswer {
+            choice: Choice::Approve,
+            by: None,
+            reason: None,
+            fields: Value::Null,
+            after: Duration::ZERO,
+        };
+        assert_eq!(gate.0["g"], std::slice::from_ref(&bare));
+        let filled =
+            parsed(r#"{"gates": {"g": [{"action": "approve", "fields": {"n": 1}}]}}"#).expect("good");
+        assert_eq!(filled.gates.0["g"], [GateAnswer { fields: Value::map([("n", Value::Int(1))]), ..bare }]);
         let signals =
             parsed(r#"{"signals": [{"name": "go"}, {"name": "x", "value": 2, "at": "5s"}]}"#).expect("good");
         let go = Signal { name: "go".into(), value: Value::Null, at: Duration::ZERO };
@@ -471,5 +490,9 @@ mod tests {
             "gates.g[0].action: invalid action `maybe`: use `approve` or `reject`",
         );
         gate(r#"{"action": "approve", "by": 7}"#, "gates.g[0].by: expected a string, found integer");
+        gate(
+            r#"{"action": "approve", "fields": []}"#,
+            "gates.g[0].fields: expected an object with a value for each field of the form, found list",
+        );
     }
 }

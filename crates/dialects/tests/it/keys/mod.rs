@@ -305,7 +305,7 @@ steps:
     - { takes: 3m, outputs: { verdict: approved } }
   each[2]: [{ output: 7 }]
 gates:
-  sign-off: [{ action: approve, by: dana, after: 1h }]
+  sign-off: [{ action: approve, by: dana, after: 1h, fields: { ticket: T-1 } }]
 signals:
   - { name: build-finished, value: { ok: true }, at: 5m }
 ```
