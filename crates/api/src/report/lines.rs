@@ -15,8 +15,8 @@ pub struct Lines {
     view: View,
     output: Output,
     step: Option<String>,
-    /// The step that printed last, and its name.
-    last: Option<(Path, String)>,
+    /// The step that printed last, its id, and what people call it.
+    last: Option<(Path, String, String)>,
 }
 
 impl Lines {
@@ -74,8 +74,7 @@ impl Lines {
         around.filter(|path| !path.is_run()).any(|path| {
             let name = ids::name(self.engine.dialects(), &self.view, &path);
             name.id == *step
-                || item_name(&self.view, &path)
-                    .is_some_and(|item| *step == format!("{} ({item})", name.plain))
+                || self.shown(&path) == *step
                 || *name.plain == **step
                 || ids::rough(&path) == *step
                 || path.to_string() == *step
@@ -87,12 +86,29 @@ impl Lines {
         self.output.damaged()
     }
 
+    /// The next line, and what people call its step.
+    pub fn next_named(&mut self) -> Option<(String, LogLine)> {
+        let line = self.next()?;
+        let name = self.last.as_ref().map(|(_, _, shown)| shown.clone());
+        Some((name.unwrap_or_default(), line))
+    }
+
+    /// `build (mac, stable)` in an item with a name, else the id of the step.
+    pub fn shown(&self, path: &Path) -> String {
+        let name = ids::name(self.engine.dialects(), &self.view, path);
+        match item_name(&self.view, path) {
+            Some(item) => format!("{} ({item})", name.plain),
+            None => name.id,
+        }
+    }
+
     fn line(&mut self, printed: &Printed) -> LogLine {
         // Consecutive lines mostly come from one step.
-        if self.last.as_ref().is_none_or(|(path, _)| *path != printed.path) {
-            self.last = Some((printed.path.clone(), self.name(&printed.path)));
+        if self.last.as_ref().is_none_or(|(path, ..)| *path != printed.path) {
+            let path = &printed.path;
+            self.last = Some((path.clone(), self.name(path), self.shown(path)));
         }
-        let step = self.last.as_ref().map(|(_, name)| name.clone()).unwrap_or_default();
+        let step = self.last.as_ref().map(|(_, id, _)| id.clone()).unwrap_or_default();
         let hex = std::str::from_utf8(&printed.bytes)
             .is_err()
             .then(|| data_encoding::HEXLOWER.encode(&printed.bytes));

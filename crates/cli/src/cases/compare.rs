@@ -39,7 +39,7 @@ pub fn differences(expect: &Node, result: &Json) -> Vec<Difference> {
             ("steps", Kind::Map(steps)) => {
                 for step in &steps.entries {
                     let id = &*step.key.text;
-                    let seen = &result["steps"][id];
+                    let seen = step_named(result, id);
                     let at = format!("steps.{id}");
                     let before = found.len();
                     match &step.value.kind {
@@ -67,9 +67,25 @@ pub fn waiting(result: &Json) -> Json {
     result["waiting_on"].as_array().into_iter().flatten().map(|wait| wait["step"].clone()).collect()
 }
 
+/// A step by its id, or by the name that `show` prints for an item, such as `test (mac, 3.12)`.
+fn step_named<'r>(result: &'r Json, name: &str) -> &'r Json {
+    let steps = &result["steps"];
+    let is_named = |step: &&Json| item_name(step).is_some_and(|item| item == name);
+    let named = || steps.as_object().into_iter().flat_map(|steps| steps.values()).find(is_named);
+    steps.get(name).or_else(named).unwrap_or(&Json::Null)
+}
+
+fn item_name(step: &Json) -> Option<String> {
+    let (id, item) = (step["id"].as_str()?, step["item"].as_str()?);
+    let own = id.rsplit(['/', '.']).next().unwrap_or(id);
+    Some(format!("{} ({item})", own.split('[').next().unwrap_or(own)))
+}
+
 fn no_step(result: &Json, id: &str) -> String {
-    let names = result["steps"].as_object().into_iter().flat_map(|steps| steps.keys());
-    match nearest(id, names.map(String::as_str)) {
+    let steps = || result["steps"].as_object().into_iter().flatten();
+    let items: Vec<String> = steps().filter_map(|(_, step)| item_name(step)).collect();
+    let names = steps().map(|(id, _)| id.as_str()).chain(items.iter().map(String::as_str));
+    match nearest(id, names) {
         Some(near) => format!("the run has no step `{id}`; did you mean `{near}`?"),
         None => format!("the run has no step `{id}`"),
     }

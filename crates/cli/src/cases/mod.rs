@@ -22,6 +22,8 @@ use windlass_api::Code as Word;
 use windlass_api::operations::{Local, SimulateWorkflow};
 use windlass_api::types::{Ref, Simulation};
 use windlass_dialects::cases::{Case, Cases, ENDINGS, Script as Answers, read_cases};
+use windlass_ir::suggest::nearest;
+use windlass_ir::workflow::{Action, Kind};
 use windlass_ir::{Code, Diagnostic, Severity, Sources, Span};
 
 /// A file of cases and their results.
@@ -99,21 +101,53 @@ pub fn run(file: &Path) -> Result<Tested, Refused> {
     let asked = load::ask(&workflow, &Reading::default(), true)?;
     let mut cases = Vec::new();
     for case in std::mem::take(&mut read.cases) {
-        let simulated = match request(&asked.of, &workflow, file, &case) {
-            Ok(request) => pure(request),
+        let request = match request(&asked.of, &workflow, file, &case) {
+            Ok(request) => request,
             Err(finding) => return Err(found(name, read.sources, *finding)),
         };
-        let Simulation { run, notices, .. } = match simulated {
+        let unknown = unknown_names(request.mock.as_ref(), &workflow);
+        let simulated = pure(request);
+        let Simulation { run, mut notices, .. } = match simulated {
             Ok(simulation) => simulation,
             Err(refusal) if refusal.code == Word::InvalidWorkflow => return Err(asked.refused(refusal)),
             Err(refusal) => return Err(found(name, read.sources, *refused(&case, &refusal))),
         };
+        notices.extend(unknown);
         let seen = serde_json::to_value(run).unwrap_or_default();
         let differences = case.expect.as_ref().map(|expect| compare::differences(expect, &seen));
         let differences = differences.unwrap_or_else(|| vec![Difference::nothing_expected(case.span)]);
         cases.push(Done { name: case.name.clone(), case, seen, differences, notices });
     }
     Ok(Tested { file: file.to_owned(), sources: read.sources, cases })
+}
+
+/// Mock responses for steps that the workflow does not have.
+fn unknown_names(mock: Option<&Json>, workflow: &Path) -> Vec<String> {
+    let (Some(mock), Ok(opened)) = (mock, load::open(workflow, &Reading::default())) else {
+        return Vec::new();
+    };
+    let steps = &opened.plan.steps;
+    // A called workflow has steps of its own.
+    let calls = steps.iter().any(|step| matches!(step.kind, Kind::Action(Action::Call(_))));
+    let tasks = steps.iter().filter_map(|step| match &step.kind {
+        Kind::Action(Action::Task(task)) => Some(&*task.task),
+        Kind::Action(Action::Tool(tool)) => Some(&*tool.tool),
+        _ => None,
+    });
+    let names: Vec<&str> = steps.iter().map(|step| &*step.id).chain(tasks).collect();
+    let mut unknown = Vec::new();
+    for section in ["steps", "agents", "gates"] {
+        for id in mock[section].as_object().into_iter().flat_map(|entries| entries.keys()) {
+            let is_known = id.split(['[', ':', '/', '.']).any(|part| names.contains(&part));
+            let near = nearest(id, names.iter().copied());
+            if is_known || names.contains(&id.as_str()) || near.is_none() && calls {
+                continue;
+            }
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            unknown.push(format!("`script.{section}` names `{id}`, but the workflow has no such step{near}"));
+        }
+    }
+    unknown
 }
 
 fn found(name: String, sources: Sources, finding: Diagnostic) -> Refused {

@@ -9,8 +9,7 @@ use std::collections::VecDeque;
 use windlass_api::Refusal;
 use windlass_api::report::Lines;
 use windlass_api::types::LogLine;
-use windlass_dialects::DIALECTS;
-use windlass_runtime::{Outcome, RunPhase, Timestamp, Update, ids};
+use windlass_runtime::{Outcome, RunPhase, Timestamp, Update};
 
 pub fn run(args: &args::Logs) -> Result<Answer, Refused> {
     let (folder, engine, run) = data::find(&args.data, args.run.as_deref().unwrap_or(data::LAST))?;
@@ -72,7 +71,7 @@ impl Shown {
         let view = self.lines.view();
         let failed = match (view.phase(), view.failed_at()) {
             (RunPhase::Ended(Outcome::Failed(failure)), Some(at)) if whole => {
-                let name = ids::name(DIALECTS, view, at).id;
+                let name = self.lines.shown(at);
                 let title = format!(
                     "--- {} failed ({}): {}",
                     clean(&name),
@@ -92,17 +91,17 @@ impl Shown {
             line.path == at || line.path.starts_with(&inside) || line.path.starts_with(&format!("{at}["))
         };
         let mut read = self.json || self.page.line(&title);
-        while let Some(line) = self.lines.next().filter(|_| read) {
-            read = !is_failing(&line) || self.print(&line);
+        while let Some((step, line)) = self.lines.next_named().filter(|_| read) {
+            read = !is_failing(&line) || self.print(&step, &line);
         }
         self.lines.rewind()?;
         let mut others = false;
-        while let Some(line) = self.lines.next().filter(|_| read) {
+        while let Some((step, line)) = self.lines.next_named().filter(|_| read) {
             if !is_failing(&line) {
                 if !std::mem::replace(&mut others, true) && !self.json {
                     read = self.page.line("--- other steps");
                 }
-                read = read && self.print(&line);
+                read = read && self.print(&step, &line);
             }
         }
         // A closed pipe is not an error.
@@ -114,21 +113,21 @@ impl Shown {
     fn rest(&mut self) -> bool {
         match self.tail.take() {
             None => {
-                while let Some(line) = self.lines.next() {
-                    if !self.print(&line) {
+                while let Some((step, line)) = self.lines.next_named() {
+                    if !self.print(&step, &line) {
                         return false;
                     }
                 }
             }
             Some(count) => {
                 let mut last = VecDeque::new();
-                for line in self.lines.by_ref() {
-                    last.push_back(line);
+                while let Some(named) = self.lines.next_named() {
+                    last.push_back(named);
                     if last.len() > count {
                         last.pop_front();
                     }
                 }
-                if !last.iter().all(|line| self.print(line)) {
+                if !last.iter().all(|(step, line)| self.print(step, line)) {
                     return false;
                 }
             }
@@ -140,7 +139,7 @@ impl Shown {
         self.since.is_none_or(|since| at.is_some_and(|at| at >= since))
     }
 
-    fn print(&mut self, line: &LogLine) -> bool {
+    fn print(&mut self, step: &str, line: &LogLine) -> bool {
         let at = times::instant(&line.at);
         if !self.is_recent(at) {
             return true;
@@ -148,14 +147,14 @@ impl Shown {
         self.any = true;
         let text = match (self.json, at.filter(|_| self.timestamps)) {
             (true, _) => serde_json::to_string(line).unwrap_or_default(),
-            (false, Some(at)) => format!("{}  {}", times::precise(at), as_text(line)),
-            (false, None) => as_text(line),
+            (false, Some(at)) => format!("{}  {}", times::precise(at), as_text(step, line)),
+            (false, None) => as_text(step, line),
         };
         self.page.line(&text)
     }
 }
 
-fn as_text(line: &LogLine) -> String {
+fn as_text(step: &str, line: &LogLine) -> String {
     let which = match (line.attempt, line.delivery) {
         (..=1, ..=1) => String::new(),
         (attempt, ..=1) => format!(" (attempt {attempt})"),
@@ -165,5 +164,5 @@ fn as_text(line: &LogLine) -> String {
         true => "[… the rest of this attempt's output is omitted: it is too long]",
         false => &line.text,
     };
-    format!("{}{which} | {}", clean(&line.step), clean(text.trim_end_matches('\n').trim_end_matches('\r')))
+    format!("{}{which} | {}", clean(step), clean(text.trim_end_matches('\n').trim_end_matches('\r')))
 }

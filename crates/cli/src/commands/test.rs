@@ -80,6 +80,7 @@ fn page(tested: &[&Tested], screen: &Screen) -> String {
                 text += &shown(difference, file);
             }
             if !case.differences.is_empty() {
+                text.extend(why(&case.seen).map(|why| format!("        {why}\n")));
                 case.notices
                     .iter()
                     .for_each(|notice| text += &format!("        notice: {}\n", one_line(notice)));
@@ -91,6 +92,15 @@ fn page(tested: &[&Tested], screen: &Screen) -> String {
         text += &format!("{} passed, {failed} failed\n", count(passed, "case"));
     }
     text
+}
+
+/// Why the run of a case failed: the usual reason why its results differ.
+fn why(seen: &Json) -> Option<String> {
+    let error = seen["error"].as_object()?;
+    let text = |name: &str| error.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
+    let step = text("step").map(|step| format!(" in `{}`", one_line(step))).unwrap_or_default();
+    let message = text("message").map(|message| format!(": {}", one_line(message))).unwrap_or_default();
+    Some(format!("the run failed{step}: {}{message}", one_line(text("code").unwrap_or_default())))
 }
 
 fn shown(difference: &Difference, file: &Tested) -> String {

@@ -99,6 +99,48 @@ cases:
 }
 
 #[test]
+fn a_failed_case_says_why_the_run_failed_and_which_names_are_unknown() {
+    let cases = "
+cases:
+  - name: a typo
+    inputs: { count: 1 }
+    script: { steps: { ask: [{ output: 1 }], tel: [{ output: {} }] }, gates: { nowhere: [] } }
+    expect: { status: success, steps: { tall: success } }
+";
+    let here = folder("cases_why", &[("flow.yaml", FLOW), ("flow.test.yaml", cases)]);
+    let seen = windlass_in(&here, &["test", "flow.yaml"]).see();
+    assert_eq!(seen.status, 1);
+    insta::assert_snapshot!("test_says_why", seen);
+}
+
+const MATRIX: &str = "
+workflow: { id: matrix, name: Matrix }
+stages:
+  - id: test
+    type: fan_out
+    fan_out:
+      matrix: { os: [linux, mac], python: ['3.11', '3.12'] }
+      stage_template: { type: task, task: pytest }
+";
+
+#[test]
+fn a_case_names_items_as_people_see_them() {
+    let cases = "
+cases:
+  - name: names
+    script: { steps: { pytest: [{ output: 1 }] } }
+    expect: { steps: { 'test (mac, 3.12)': success, 'test[0]': { output: 1 } } }
+  - name: an unknown one
+    script: { steps: { pytest: [{ output: 1 }] } }
+    expect: { steps: { 'test (mac, 3.13)': success } }
+";
+    let here = folder("cases_items", &[("matrix.yaml", MATRIX), ("matrix.test.yaml", cases)]);
+    let seen = windlass_in(&here, &["test", "matrix.yaml"]).see();
+    assert_eq!(seen.status, 1);
+    insta::assert_snapshot!("test_items", seen);
+}
+
+#[test]
 fn update_writes_actual_results_and_keeps_the_rest() {
     let cases = CASES.replace("        tel: success\n", "");
     let cases = format!(

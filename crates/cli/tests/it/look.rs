@@ -111,7 +111,11 @@ fn a_run_is_shown_at_any_event_and_its_output_is_kept() {
         "--- boom failed (error): exit status 3\nboom | attempt 1\nboom (attempt 2) | attempt 2\n"
     );
     let hello = "hello | hello world\nhello | \u{fffd}[31mred\nhello | \u{fffd}\nhello | aside\n";
-    assert!(others.starts_with(hello) && others.contains("each[1] | item\n"), "{others}");
+    assert!(others.starts_with(hello) && others.contains("each (2) | item\n"), "{others}");
+    assert_eq!(
+        windlass_in(setup.path(), &["logs", "one", "each (2)", "--data", "d"]).see().stdout,
+        "each (2) | item\n"
+    );
     assert_eq!(setup.see("logs one near --data d"), "near | near\n");
     assert_eq!(setup.see("logs one each --data d").lines().count(), 2);
     assert_eq!(setup.see("runs one --logs --data d"), logs);
