@@ -3,7 +3,8 @@
 use crate::show::{Screen, Screens, diagnostics};
 use std::io::{ErrorKind, Write};
 pub use windlass_api::Exit;
-use windlass_api::{Code, Refusal};
+use windlass_api::types::Sign;
+use windlass_api::{Code, Refusal, Remark};
 use windlass_ir::Sources;
 
 /// Why a command did nothing, with the texts that its findings refer to.
@@ -119,6 +120,23 @@ impl Page {
 pub fn remark(text: &str) {
     warn(&format!("{text}\n"));
 }
+
+/// Prints a message as an object of the stream on standard output.
+pub fn notice(code: &str, message: &str) {
+    let (code, message) = (code.to_owned(), message.to_owned());
+    line(&serde_json::to_string(&Sign::Notice { code, message }).unwrap_or_default());
+}
+
+/// How a command that prints a stream of objects, or one that does not, talks to its user meanwhile.
+pub fn voice(is_stream: bool) -> Remark {
+    match is_stream {
+        true => |text| notice(NOTICE, text),
+        false => remark,
+    }
+}
+
+/// The code of a notice that has no other.
+const NOTICE: &str = "notice";
 
 /// Prints a prompt.
 pub fn prompt(text: &str) {

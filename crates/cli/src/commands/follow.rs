@@ -140,6 +140,11 @@ impl Show {
         match (self, update) {
             (Self::Live(live), update) => return live.update(update),
             (Self::To(audience), update) => return audience.update(update),
+            // People who watch a program's run must see a refused approval, so it also goes to standard error.
+            (Self::Json(Some(_)), Update::Notice(text)) => {
+                answer::voice(true)(&text);
+                answer::remark(&text);
+            }
             (_, Update::Notice(text)) => answer::remark(&text),
             (Self::Json(Some(projector)), Update::Event { seq, event }) => {
                 if let Some(public) = projector.next(seq, &event)? {

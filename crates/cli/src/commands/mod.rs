@@ -44,7 +44,7 @@ use crate::args::Command;
 use crate::data;
 use crate::show::Screens;
 use std::path::Path;
-use windlass_api::{Caller, Code, Context, Perform, Refusal, admit};
+use windlass_api::{Caller, Code, Context, Perform, Refusal, Remark, admit};
 
 pub use init::names as template_names;
 
@@ -136,9 +136,9 @@ fn cannot_start(error: &std::io::Error) -> Refusal {
 }
 
 /// Warns that a recovered step may run beside leftovers of a killed process.
-fn remark_on_orphans() {
+fn remark_on_orphans(remark: Remark) {
     if !windlass_runtime::FINDS_ORPHANS {
-        answer::remark(
+        remark(
             "this system has no /proc, so Windlass cannot find commands that a killed owner left running; \
              end them before you resume their run",
         );

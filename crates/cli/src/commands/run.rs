@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use windlass_api::operations::GetRun;
 use windlass_api::types::Diagnostic as Finding;
-use windlass_api::{Code, Door, Execute, Following, Needs, Refusal, Surroundings};
+use windlass_api::{Code, Door, Execute, Following, Needs, Refusal, Remark, Surroundings};
 use windlass_dialects::{DIALECTS, Dialect};
 use windlass_ir::plan::{Given, Parameters, PlanStep};
 use windlass_ir::workflow::{RunInput, Words};
@@ -65,18 +65,32 @@ pub fn begin(mut args: args::Run, face: &dyn Face, screens: &Screens) -> Result<
         to_the_end: args.going.until.is_none(),
     };
     let warnings = needs.check().map_err(|refusal| refused(refusal, &opened.sources))?;
-    let note = opened.note(&screens.stderr);
-    if !note.is_empty() {
-        answer::remark(note.trim_end());
-    }
-    if face.warns() {
-        remark_on(&warnings, &opened.sources, &screens.stderr);
+    match is_stream(&args.driving) {
+        true => {
+            let file = opened.sources.iter().next().map(|source| source.name.to_string());
+            let findings = Finding::list(&opened.findings, &opened.sources, file.as_deref());
+            findings.iter().chain(&warnings).for_each(|found| answer::notice(&found.code, &found.message));
+        }
+        false => {
+            let note = opened.note(&screens.stderr);
+            if !note.is_empty() {
+                answer::remark(note.trim_end());
+            }
+            if face.warns() {
+                remark_on(&warnings, &opened.sources, &screens.stderr);
+            }
+        }
     }
     let (source, overrides) = opened.texts();
     let (file, inputs) = (location, inputs.to_value());
     let by = data::login(args.actor.by);
     let start = Start { plan: opened.plan, source, overrides, file, inputs, by, from, beginning };
     launch(&folder, start, args.run_id.as_deref(), args.detach, (&args.driving, face), &screens.stderr)
+}
+
+/// Whether the command prints one object a line, which includes what it says meanwhile.
+fn is_stream(driving: &Driving) -> bool {
+    driving.json == Some(args::Json::All) && driving.compat.is_none()
 }
 
 /// A refusal with the texts for its excerpts.
@@ -268,7 +282,7 @@ pub fn resume_one(args: args::Resume, face: &dyn Face, screens: &Screens) -> Res
     let (folder, engine, run) = data::find(&args.data, args.run.as_deref().unwrap_or(data::LAST))?;
     let view = engine.view(&run)?;
     let changes = changed_inputs(&view, args.params, face)?;
-    remark_on_rendered(&view, &changes);
+    remark_on_rendered(&view, &changes, answer::voice(is_stream(&args.driving)));
     drop(engine);
     let mut from = surroundings_of(&args.driving, face)?;
     from.config = Config::recorded(view.about()).or_else(|| data::config(None, &folder));
@@ -291,7 +305,7 @@ fn changed_inputs(view: &View, params: Vec<(String, String)>, face: &dyn Face) -
 }
 
 /// Says which steps keep the old value of a changed parameter, because Windlass has prepared them already.
-fn remark_on_rendered(view: &View, changes: &Value) {
+fn remark_on_rendered(view: &View, changes: &Value, remark: Remark) {
     let Value::Map(changes) = changes else { return };
     for name in changes.keys().filter(|name| view.inputs().get(name) != changes.get(*name)) {
         let prepared = view.steps().filter(|(_, step)| match step.phase {
@@ -311,7 +325,7 @@ fn remark_on_rendered(view: &View, changes: &Value) {
         if !steps.is_empty() {
             let verb = if steps.len() == 1 { "keeps" } else { "keep" };
             let steps = steps.join(", ");
-            answer::remark(&format!(
+            remark(&format!(
                 "{steps} {verb} the old value of `{name}`, because it was in use before; later steps get the new one"
             ));
         }
@@ -408,17 +422,18 @@ async fn follow_to_the_end(
     screen: &Screen,
 ) -> Result<Answer, Refused> {
     let mut signals = Signals::new().map_err(|error| cannot_start(&error))?;
+    let remark = answer::voice(is_stream(driving));
     let durability = match driving.durability {
         args::Durability::Disk => Durability::Disk,
         args::Durability::Process => {
-            answer::remark(
+            remark(
                 "completed steps survive a crash of Windlass, but not a power loss (--durability process)",
             );
             Durability::Process
         }
     };
     let begun = tokio::select! {
-        begun = begun(folder, &request, durability) => begun,
+        begun = begun(folder, &request, durability, remark) => begun,
         _ = signals.next() => {
             let stderr = "stopped before the run was confirmed; it may still begin: see `windlass runs`\n";
             return Ok(Answer { stderr: stderr.into(), ..Answer::new(Exit::Stopped) });
@@ -489,17 +504,18 @@ async fn begun(
     folder: &Path,
     request: &Execute,
     durability: Durability,
+    remark: Remark,
 ) -> Result<(Door, Listening, Following), Refusal> {
     let mut tries = 0;
     loop {
-        let door = Door::open(folder, durability, answer::remark).await?;
+        let door = Door::open(folder, durability, remark).await?;
         let listening = match &door {
             Door::Owner(engine) => {
                 if matches!(request, Execute::Resume { .. }) {
-                    remark_on_orphans();
+                    remark_on_orphans(remark);
                 }
                 engine.read_with(Arc::new(load::Files));
-                Some((engine.clone(), listen(engine, answer::remark)?))
+                Some((engine.clone(), listen(engine, remark)?))
             }
             Door::Client(_) => None,
         };

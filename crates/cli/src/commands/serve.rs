@@ -98,16 +98,6 @@ fn execute(folder: &Path, mock: Option<&Path>, how: How, screen: &Screen) -> Res
     answer
 }
 
-/// Prints a notice as text or JSON.
-fn notice(json: bool) -> Remark {
-    match json {
-        false => answer::remark,
-        true => |text| {
-            answer::line(&json!({"type": "notice", "message": text}).to_string());
-        },
-    }
-}
-
 async fn execute_all(
     folder: &Path,
     mock: Option<&Path>,
@@ -115,7 +105,7 @@ async fn execute_all(
     screen: &Screen,
 ) -> Result<Answer, Refused> {
     let failed = |cause: String| Error::Folder { folder: folder.to_owned(), cause };
-    let notice = notice(how.json);
+    let notice = answer::voice(how.json);
     // A file that cannot be served is refused before anything begins.
     let entries = crate::triggers::scheduled(&how.schedules, screen)?;
     let mut signals = Signals::new().map_err(|error| cannot_start(&error))?;
@@ -127,7 +117,7 @@ async fn execute_all(
         Door::Owner(engine) => engine,
         Door::Client(_) => return Err(Error::Owned(folder.to_owned()).into()),
     };
-    remark_on_orphans();
+    remark_on_orphans(notice);
     let mut from = surroundings(mock, false, false)?;
     from.config = data::config(None, folder);
     engine.read_with(Arc::new(crate::load::Files));

@@ -100,6 +100,11 @@ fn a_misspelled_dependency_beside_a_gate_is_a_warning_that_a_start_refuses() {
     std::fs::write(folder.join("unguarded.yaml"), harmless).expect("a writable folder");
     let ran = start(&["unguarded.yaml"]);
     assert_eq!(ran.status, 0, "{ran}");
+
+    let lines = start(&["unguarded.yaml", "--json"]);
+    let notice: Value = serde_json::from_str(lines.stdout.lines().next().unwrap_or_default()).expect("JSON");
+    let expected = json!({"type": "notice", "code": "unknown_key", "message": "unknown key `depend_on`"});
+    assert_eq!((notice, lines.stderr.as_str()), (expected, ""));
 }
 
 #[test]
