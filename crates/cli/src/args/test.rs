@@ -10,8 +10,8 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Test {
-    /// Files of test cases, workflows with such a file beside them, or folders to search
-    #[arg(required = true, value_name = "FILE")]
+    /// Files of test cases, workflows with such a file beside them, or folders to search; the current folder by default
+    #[arg(value_name = "FILE", default_value = ".", hide_default_value = true)]
     pub files: Vec<PathBuf>,
     /// Replace expectations by actual results
     #[arg(long)]

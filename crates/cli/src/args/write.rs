@@ -12,8 +12,8 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = VALIDATE_EXAMPLES)]
 pub struct Validate {
-    /// Files, folders, names of workflows of this project, or `-` for standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Files, folders, names of workflows of this project, or `-` for standard input; the current folder by default
+    #[arg(value_name = "FILE", default_value = ".", hide_default_value = true)]
     pub files: Vec<PathBuf>,
     /// Print JSON: {file, valid, dialect, workflow, diagnostics, kind, …}; a list of these for several files or a folder
     #[arg(long)]

@@ -161,7 +161,7 @@ fn as_text(step: &str, line: &LogLine) -> String {
         (attempt, delivery) => format!(" (attempt {attempt}, delivery {delivery})"),
     };
     let text = match line.cut {
-        true => "[… the rest of this attempt's output is omitted: it is too long]",
+        true => "[the rest of this attempt's output is omitted: it is too long]",
         false => &line.text,
     };
     format!("{}{which} | {}", clean(step), clean(text.trim_end_matches('\n').trim_end_matches('\r')))

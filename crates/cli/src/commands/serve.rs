@@ -18,13 +18,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use windlass_api::library::Library;
 use windlass_api::report::{Report, summary};
 use windlass_api::types::RunSummary;
 use windlass_api::{Code, Door, Listener, Refusal, Remark};
+use windlass_ir::RunStatus;
 use windlass_runtime::{
     Activity, Clock, Config, Durability, Engine, Error, Host, Query, Recover, RunId, Triggers,
 };
 use windlass_server::{Connections, Server, TOKEN_FILE, TokenFile, router};
+
+/// The most unfinished runs to look at when the process stops.
+const LEFT_MAX: usize = 1_000;
 
 /// How long an owner with nothing to do waits for its first client.
 const FIRST_GUEST: std::time::Duration = std::time::Duration::from_secs(10);
@@ -155,6 +160,9 @@ async fn execute_all(
     for parked in parked {
         notice(&format!("trigger {} does not fire: {}", parked.trigger, parked.why));
     }
+    if how.for_guests && how.schedules.is_empty() && !how.awaits_guest {
+        not_served().iter().for_each(|text| notice(text));
+    }
     let served = http.map(Http::serve);
     let firing = tokio::spawn(triggers.run());
     let idle = async {
@@ -281,6 +289,29 @@ impl Serving {
     }
 }
 
+/// The most files to name in a message.
+const FILES_NAMED_MAX: usize = 3;
+
+/// How to serve the triggers of the workflows in this folder, if there are any.
+fn not_served() -> Option<String> {
+    let library = Library::scan(&[PathBuf::from(".")]);
+    let files: Vec<PathBuf> = library.entries.into_iter().map(|entry| entry.file).collect();
+    let found = crate::triggers::read(&files);
+    let files: Vec<String> = found
+        .iter()
+        .filter(|file| !file.entries.is_empty())
+        .map(|file| one_line(file.file.trim_start_matches("./")))
+        .collect();
+    let named: String =
+        files.iter().take(FILES_NAMED_MAX).map(|file| format!(" --schedules {file}")).collect();
+    let what = match files.len() {
+        0 => return None,
+        1 => "1 workflow here has triggers".to_owned(),
+        some => format!("{some} workflows here have triggers"),
+    };
+    Some(format!("{what} that do not fire; serve them with `windlass serve{named}`"))
+}
+
 /// What a serving process says about its work: one line or one object each.
 #[derive(Clone)]
 struct ServeLog {
@@ -311,7 +342,7 @@ impl ServeLog {
         let next =
             next.map(|(trigger, at)| format!(", next {} at {}", one_line(&trigger), times::clock(at, now)));
         let triggers = match triggers.len() {
-            0 => "no triggers".to_owned(),
+            0 => "no triggers loaded".to_owned(),
             some => count(some, "trigger"),
         };
         let next = next.unwrap_or_default();
@@ -415,10 +446,36 @@ impl ServeLog {
         // The observer ends with its only sender.
         drop(self.engine.observe());
         let ended = logging.await.unwrap_or_default();
-        match self.json {
-            true => drop(answer::line(&json!({"type": "stopped", "runs_ended": ended}).to_string())),
-            false => answer::remark(&format!("stopped serving; {} ended meanwhile", count(ended, "run"))),
+        let interrupted = self.interrupted();
+        if self.json {
+            let line = json!({"type": "stopped", "runs_ended": ended, "runs_interrupted": interrupted});
+            answer::line(&line.to_string());
+            return;
         }
+        let left = match interrupted {
+            0 => String::new(),
+            1 => ", 1 run is interrupted; `windlass serve` or `windlass resume` continues it".to_owned(),
+            some => format!(
+                ", {some} runs are interrupted; `windlass serve` or `windlass resume --all` continues them"
+            ),
+        };
+        answer::remark(&format!("stopped serving; {} ended meanwhile{left}", count(ended, "run")));
+    }
+
+    /// How many runs were in progress when the process stopped. A run that waits for a person is not among them.
+    fn interrupted(&self) -> usize {
+        let query = Query { limit: LEFT_MAX, unfinished_only: true, ..Query::default() };
+        let rows = self.engine.runs(&query).unwrap_or_default();
+        let is_left = |run: &RunSummary| match run.status {
+            RunStatus::Running | RunStatus::Interrupted => true,
+            RunStatus::Pending
+            | RunStatus::Waiting
+            | RunStatus::Paused
+            | RunStatus::Success
+            | RunStatus::Failed
+            | RunStatus::Cancelled => false,
+        };
+        rows.iter().map(summary).filter(is_left).count()
     }
 }
 

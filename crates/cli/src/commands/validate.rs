@@ -104,7 +104,7 @@ fn files_of(path: &Path) -> Result<Option<Vec<PathBuf>>, Unreadable> {
 fn nothing_in(folder: &Path) -> Unreadable {
     let message = "this folder contains no file that Windlass can check";
     let finding = windlass_ir::Diagnostic::error(windlass_ir::Code::Unreadable, message);
-    let help = "name a workflow, or a folder that contains one";
+    let help = "name a workflow or a folder that contains one, or write one with `windlass init`";
     Unreadable::new(folder.display().to_string(), Box::new(finding.help(help)))
 }
 

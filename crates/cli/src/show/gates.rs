@@ -84,6 +84,13 @@ pub fn progress(gate: &Gate) -> Option<String> {
 /// What happens without a decision, and when.
 pub fn countdown(gate: &Gate, now: Timestamp) -> Option<String> {
     let until = gate.until.as_deref().and_then(instant)?;
+    if until <= now {
+        return Some(match gate.on_timeout.as_str() {
+            "auto_approve" => "timing out: approves itself".to_owned(),
+            "reject" => "timing out: is rejected".to_owned(),
+            _ => "timing out".to_owned(),
+        });
+    }
     let left = ticking(until.since(now));
     Some(match gate.on_timeout.as_str() {
         "auto_approve" => format!("approves itself in {left}"),
@@ -143,5 +150,41 @@ pub fn text(value: &Json) -> String {
     match value {
         Json::String(text) => one_line(text),
         other => one_line(&other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_api::types::Quorum;
+
+    #[test]
+    fn a_countdown_ends_at_its_deadline() {
+        let gate = |on_timeout: &str| Gate {
+            run_id: String::new(),
+            workflow: String::new(),
+            step: String::new(),
+            path: String::new(),
+            message: None,
+            options: Vec::new(),
+            approvers: Vec::new(),
+            quorum: Quorum { needed: 1, have: Vec::new() },
+            form: Default::default(),
+            show_file: None,
+            asked_at: None,
+            until: Some("1970-01-01T00:00:05Z".into()),
+            on_timeout: on_timeout.to_owned(),
+            decided: None,
+            can_decide: true,
+        };
+        let check = |on_timeout: &str, seconds: i64, expected: &str| {
+            let shown = countdown(&gate(on_timeout), Timestamp(seconds * 1_000_000));
+            assert_eq!(shown.as_deref(), Some(expected), "{on_timeout} at {seconds}");
+        };
+        check("auto_approve", 1, "approves itself in 4s");
+        check("auto_approve", 5, "timing out: approves itself");
+        check("reject", 60, "timing out: is rejected");
+        check("halt", 4, "times out in 1s");
+        check("halt", 6, "timing out");
     }
 }

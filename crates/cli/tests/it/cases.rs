@@ -141,6 +141,22 @@ cases:
 }
 
 #[test]
+fn validate_and_test_mean_the_current_folder() {
+    let cases =
+        "cases: [{ name: one, script: { steps: { pytest: [{ output: 1 }] } }, expect: { status: success } }]";
+    let here = folder("cases_here", &[("matrix.yaml", MATRIX), ("matrix.test.yaml", cases)]);
+    let empty = folder("cases_nowhere", &[("readme.txt", "")]);
+    for (command, expected) in
+        [("validate", "matrix.yaml: valid (swdl, 1 stage)\n"), ("test", "1 case passed, 0 failed\n")]
+    {
+        let seen = windlass_in(&here, &[command]).see();
+        assert!(seen.status == 0 && seen.stdout.ends_with(expected), "{seen}");
+        let refused = windlass_in(&empty, &[command]).see();
+        assert!(refused.status == 2 && refused.to_string().contains("this folder contains no"), "{refused}");
+    }
+}
+
+#[test]
 fn update_writes_actual_results_and_keeps_the_rest() {
     let cases = CASES.replace("        tel: success\n", "");
     let cases = format!(

@@ -167,7 +167,7 @@ fn an_owner_that_runs_out_of_files_listens_again() {
     let scratch = Scratch::new("accept");
     let folder = scratch.path();
     let (_owner, mut stderr) = serving(folder, "ulimit -n 64;");
-    assert_eq!(stderr.next().as_deref(), Some("serving data: no triggers"));
+    assert_eq!(stderr.next().as_deref(), Some("serving data: no triggers loaded"));
     assert!(stderr.next().is_some_and(|line| line.starts_with("listening on http://127.0.0.1:")));
     let clients: Vec<_> =
         (0..80).map(|_| UnixStream::connect(folder.join("data/owner.sock")).expect("it listens")).collect();

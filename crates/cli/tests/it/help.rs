@@ -133,7 +133,7 @@ fn bad_usage_is_refused() {
     };
     check(&[], "Usage: windlass <COMMAND>");
     check(&["validte", "x.yaml"], "'validate'");
-    check(&["validate"], "<FILE>");
+    check(&["plan"], "<FILE>");
     check(&["plan", "x.yaml", "-p", "novalue"], "write it as NAME=VALUE");
     check(&["graph", "x.yaml", "--format", "svg"], "[possible values: text, mermaid, dot]");
     check(&["schema", "x"], "[possible values: swdl, speckit, dagnats, dcc, schedules, cases, mock, config]");

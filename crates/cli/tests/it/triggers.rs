@@ -285,7 +285,7 @@ fn bad_usage_is_refused() {
     };
     check(&[], "Usage: windlass triggers <COMMAND>");
     check(&["nxt"], "'next'");
-    check(&["check"], "<FILE>");
+    check(&["next"], "<FILE>");
     check(&["next", "x.yaml", "-n", "0"], "0 is not in 1..=1000");
     check(&["next", "x.yaml", "--from", "tomorrow"], "such as 2026-03-29T00:00:00Z");
     check(&["next", "x.yaml", "--from", "2026-03-29"], "such as 2026-03-29T00:00:00Z");

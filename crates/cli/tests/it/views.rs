@@ -218,6 +218,11 @@ fn serving_says_what_it_does() {
         windlass_in(&here, &args).env("TZ", "UTC").see()
     };
     insta::assert_snapshot!("views_serve_idle", serve(&[]));
+    let timed = "workflow: {id: timed, name: T}\ntriggers: [{cron: '0 3 * * *'}]\nstages: [{id: a, type: shell, run: x}]\n";
+    std::fs::write(here.join("timed.yaml"), timed).expect("a writable folder");
+    let told = serve(&[]);
+    let expected = "1 workflow here has triggers that do not fire; serve them with `windlass serve --schedules timed.yaml`";
+    assert!(told.stderr.contains(expected), "{told}");
     insta::assert_snapshot!("views_serve", serve(&["--schedules", "s.schedules.yaml"]));
     insta::assert_snapshot!("views_serve_json", serve(&["--schedules", "s.schedules.yaml", "--json"]));
     for refused in ["missing.yaml", "bad.schedules.yaml", "plain.yaml"] {

@@ -127,7 +127,10 @@ impl Question {
     pub fn about_field(&self) -> Option<String> {
         let Stage::Typing { filled, .. } = &self.stage else { return None };
         let (_, field) = self.form.get(filled.len())?;
-        field.description.as_ref().map(ToString::to_string)
+        let choices = Some(about(field)).filter(|_| !field.choices.is_empty());
+        let parts: Vec<String> =
+            choices.into_iter().chain(field.description.as_deref().map(str::to_owned)).collect();
+        Some(parts.join(": ")).filter(|about| !about.is_empty())
     }
 
     /// Whether the user is not among the approvers.
