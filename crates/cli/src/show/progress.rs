@@ -294,6 +294,7 @@ pub fn ending(run: &Run) -> String {
     if let Some(undone) = undone(run) {
         text += &format!("{undone}\n");
     }
+    text.extend(cure(run).map(|cure| cure + "\n"));
     if let (Some(error), true) = (&run.error, run.resumable)
         && error.code != "gate_rejected"
     {
@@ -307,6 +308,21 @@ pub fn ending(run: &Run) -> String {
         text += "some responses were mocked\n";
     }
     text
+}
+
+/// Where to look after a failure whose message does not say it: the output that a command did not leave, or the place of an
+/// expression.
+fn cure(run: &Run) -> Option<String> {
+    let error = run.error.as_ref()?;
+    let (step, field) = (error.step.as_deref()?, error.field.as_deref()?);
+    let is_command = run.steps.get(step).is_some_and(|step| step.kind == "shell");
+    match (error.code.as_str(), field.strip_prefix("outputs.")) {
+        ("contract_violation", Some(output)) if is_command => Some(format!(
+            "`{step}` declares the output `{output}`: let its command write `{output}=VALUE` to \"$WINDLASS_OUTPUT\", or change `outputs`"
+        )),
+        ("expression_error", _) => Some(format!("the expression is in `{field}` of `{step}`")),
+        (_, _) => None,
+    }
 }
 
 /// What became of the completed steps of a run that failed.

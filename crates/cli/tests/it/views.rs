@@ -198,6 +198,24 @@ fn a_gate_that_no_one_decides_says_so() {
 }
 
 #[test]
+fn a_failure_says_where_to_look() {
+    let head = "workflow: { id: w, name: W }\nconfig: { parameters: { n: { type: integer } } }\nstages:\n";
+    let output = "  - { id: out, type: shell, run: 'true', outputs: { count: { type: integer } } }\n";
+    let sum = "  - { id: sum, type: shell, run: 'echo ${{ parameters.n + 1 }}' }\n";
+    let files = [("output.yaml", format!("{head}{output}")), ("sum.yaml", format!("{head}{sum}"))];
+    let here = folder("views_cure", &files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    let check = |file: &str, expected: &str| {
+        let seen = windlass_in(&here, &["run", file, "--data", "data"]).env("PATH", "/usr/bin:/bin").see();
+        assert!(seen.status == 1 && seen.stderr.contains(expected), "{seen}");
+    };
+    check(
+        "output.yaml",
+        "let its command write `count=VALUE` to \"$WINDLASS_OUTPUT\", or change `outputs`\n",
+    );
+    check("sum.yaml", "the expression is in `run` of `sum`\n");
+}
+
+#[test]
 fn serving_says_what_it_does() {
     let schedules = r#"schedules:
   - {id: nightly, workflow: tidy, trigger: {kind: cron, expression: "0 0 3 1 1 * 2099"}}
