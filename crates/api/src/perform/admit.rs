@@ -51,14 +51,14 @@ impl Call {
 
 /// A kept reply.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+pub(super) struct Kept {
     /// Of the request.
     digest: String,
     id: String,
     /// None if the process ended before the reply was kept.
-    reply: Option<Json>,
+    pub(super) reply: Option<Json>,
     /// When the key may be used for another request, in microseconds.
-    until: i64,
+    pub(super) until: i64,
 }
 
 /// Performs an operation if the caller may. Every face goes through this. A code that the operation does not declare is a bug.
@@ -199,7 +199,7 @@ fn logged(cx: &Context, operation: &str, request: &Json, id: &str, refused: Opti
     Entry::Log(serde_json::to_vec(&entry).unwrap_or_default())
 }
 
-fn key_of(cx: &Context, operation: &str, key: &str) -> Result<String, Refusal> {
+pub(super) fn key_of(cx: &Context, operation: &str, key: &str) -> Result<String, Refusal> {
     if key.is_empty() || key.len() > KEY_BYTES_MAX || !key.bytes().all(|byte| (0x21..=0x7e).contains(&byte)) {
         let refusal = Refusal::new(Code::BadRequest, "invalid idempotency key").field("key");
         return Err(refusal.help(format!("a key has 1 to {KEY_BYTES_MAX} visible ASCII characters")));
@@ -210,7 +210,7 @@ fn key_of(cx: &Context, operation: &str, key: &str) -> Result<String, Refusal> {
     Ok(blake3::hash(whole.as_bytes()).to_hex().to_string())
 }
 
-fn put(name: String, kept: &Kept) -> Entry {
+pub(super) fn put(name: String, kept: &Kept) -> Entry {
     let body = serde_json::to_vec(kept).unwrap_or_default();
     Entry::Put { kind: KEYS, key: name, body, until: Some(Timestamp(kept.until)) }
 }

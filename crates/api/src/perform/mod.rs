@@ -4,6 +4,8 @@ mod admit;
 mod context;
 mod page;
 mod refuse;
+#[cfg(test)]
+mod repeated;
 mod row;
 mod stream;
 
