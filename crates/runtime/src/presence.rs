@@ -85,11 +85,10 @@ impl Presence {
         }
     }
 
-    pub fn note_active(&self, run: &RunId) {
+    /// Returns whether the run was active before.
+    pub fn note_active(&self, run: &RunId) -> bool {
         self.note_executed(run);
-        if let Some(mut here) = self.own() {
-            here.active.insert(run.clone());
-        }
+        self.own().is_some_and(|mut here| !here.active.insert(run.clone()))
     }
 
     pub fn note_executed(&self, run: &RunId) {

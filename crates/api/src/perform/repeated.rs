@@ -121,3 +121,18 @@ async fn an_approval_repeated_after_a_crash_is_the_same_decision() {
     let decisions = events.iter().filter(|event| matches!(event.what, What::Decided { .. }));
     assert_eq!(decisions.count(), 1);
 }
+
+#[tokio::test]
+async fn a_refused_start_leaves_the_run_with_its_id_alone() {
+    let owner = Owner::new("start-twice");
+    let run = RunId::new("a").expect("an id");
+    owner.start("a", TWO_GATES).await;
+    assert!(owner.engine.is_live(&run));
+    let again =
+        StartRun { of: Ref::text("w.yaml", TWO_GATES), run_id: Some("a".into()), ..StartRun::default() };
+    let refused = admit(again, &owner.context(None)).await.map(drop).map_err(|refusal| refusal.code);
+    assert_eq!(refused, Err(Code::RunExists));
+    assert!(owner.engine.is_live(&run) && owner.engine.executed().contains(&run));
+    let shown = owner.context(None).run(&run).await.expect("a run");
+    assert_eq!(shown.status, windlass_ir::RunStatus::Waiting);
+}

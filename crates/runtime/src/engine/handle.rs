@@ -127,9 +127,10 @@ impl Engine {
     ) -> Result<(), Error> {
         let host = Box::new(self.equip(host));
         let run = id.clone();
-        self.presence.note_active(id);
+        let was_active = self.presence.note_active(id);
         let reply = self.ask(entries, |reply| Message::Resume { run, resume, host, watch, reply }).await;
-        if !matches!(reply, Ok(Reply::Done)) {
+        // The refusal does not concern a run that was here before.
+        if !was_active && !matches!(reply, Ok(Reply::Done)) {
             self.note_ended(id);
         }
         match reply? {

@@ -145,12 +145,13 @@ impl Engine {
         entries: Vec<Entry>,
     ) -> Result<Begun, Error> {
         let id = begin.run.clone();
-        self.presence.note_active(&id);
+        let was_active = self.presence.note_active(&id);
         let again = begin.once.is_some().then(|| begin.clone());
         let message =
             |reply| Message::Begin { begin: Box::new(begin), host: Box::new(host.clone()), watch, reply };
         let reply = self.ask(entries, message).await;
-        if !matches!(reply, Ok(Reply::Done)) {
+        // The refusal does not concern a run that was here before.
+        if !was_active && !matches!(reply, Ok(Reply::Done)) {
             self.note_ended(&id);
         }
         match (reply?, again) {
