@@ -5,7 +5,7 @@
 
 use super::{Caller, Context, Perform};
 use crate::code::Code;
-use crate::operation::Effect;
+use crate::operation::{About, Effect};
 use crate::refusal::Refusal;
 use crate::types::{AuditEntry, AuditObject, AuditOutcome, Json};
 use serde::{Deserialize, Serialize};
@@ -35,12 +35,31 @@ pub struct Call {
     pub id: String,
     /// Entries of the ledger to write in the commit of the effect.
     entries: Mutex<Vec<Entry>>,
+    /// The document of the key, until the first effect has taken it along.
+    key: Option<(String, Kept)>,
+    /// What the first call with this key has chosen to act on.
+    chosen: Option<Json>,
 }
 
 impl Call {
     /// The entries for the first effect of the call; none for later ones.
     pub fn take_entries(&self) -> Vec<Entry> {
         std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Writes down what the call acts on, together with its first effect: a repeated call must not choose again.
+    pub fn choose(&self, chosen: Json) {
+        if let Some((name, kept)) = &self.key {
+            let document = put(name.clone(), &Kept { chosen: Some(chosen), ..kept.clone() });
+            let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            entries.retain(|entry| !matches!(entry, Entry::Put { kind: KEYS, .. }));
+            entries.push(document);
+        }
+    }
+
+    /// What an earlier call with the same key has chosen.
+    pub fn chosen(&self) -> Option<&Json> {
+        self.chosen.as_ref()
     }
 
     /// The effect was refused and has written nothing.
@@ -50,20 +69,26 @@ impl Call {
 }
 
 /// A kept reply.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     /// Of the request.
     digest: String,
     id: String,
     /// None if the process ended before the reply was kept.
     pub(super) reply: Option<Json>,
+    /// What the call acts on, if that depends on the time of the call. Not kept with the reply, which says it.
+    #[serde(default)]
+    chosen: Option<Json>,
     /// When the key may be used for another request, in microseconds.
     pub(super) until: i64,
 }
 
 /// Performs an operation if the caller may. Every face goes through this. A code that the operation does not declare is a bug.
 pub async fn admit<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Refusal> {
-    cx.permit(T::ABOUT.role)?;
+    if let Err(refusal) = cx.permit(T::ABOUT.role) {
+        let json = serde_json::to_value(&request).unwrap_or_default();
+        return Err(forbidden(refusal, cx, &T::ABOUT, &json).await);
+    }
     let reply = match T::ABOUT.effect {
         Effect::Pure | Effect::Reads | Effect::Repairs => request.perform(cx).await,
         Effect::Changes => change(request, cx).await,
@@ -72,6 +97,14 @@ pub async fn admit<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Ref
         debug_assert!(T::ABOUT.declares(refusal.code), "{} does not declare {refusal:?}", T::ABOUT.name);
     }
     reply
+}
+
+/// Logs a call that would change something and whose caller lacks the role.
+pub(super) async fn forbidden(refusal: Refusal, cx: &Context, about: &About, request: &Json) -> Refusal {
+    if matches!(about.effect, Effect::Changes | Effect::Repairs) {
+        log_refused(cx, about.name, request, &refusal).await;
+    }
+    refusal
 }
 
 async fn change<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Refusal> {
@@ -85,7 +118,7 @@ async fn change<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Refusa
         return finish(request.perform(&cx.calling(call.clone())).await, cx, T::ABOUT.name, &json, &call)
             .await;
     };
-    let digest = blake3::hash(json.to_string().as_bytes()).to_hex().to_string();
+    let digest = digest(&json);
     let _using = InUse::take(&name)?;
     match kept(cx, &name).await? {
         Some(kept) if kept.digest != digest => {
@@ -95,22 +128,35 @@ async fn change<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Refusa
         Some(Kept { reply: Some(reply), .. }) => {
             serde_json::from_value(reply).map_err(|error| Refusal::new(Code::Bug, error.to_string()))
         }
-        Some(Kept { reply: None, id, .. }) => {
-            let call = Arc::new(Call { id, entries: Mutex::default() });
-            request.done(&cx.calling(call)).await
+        Some(Kept { reply: None, id, chosen, until, .. }) => {
+            let call = Arc::new(Call { id: id.clone(), entries: Mutex::default(), key: None, chosen });
+            let reply = request.done(&cx.calling(call)).await?;
+            let reply_kept = T::kept(&reply);
+            keep_reply(cx, name, Kept { digest, id, reply: reply_kept, chosen: None, until }).await;
+            Ok(reply)
         }
         None => {
             let call = begun(cx, T::ABOUT.name, &json, Some((name.clone(), digest.clone())))?;
             let done = request.perform(&cx.calling(call.clone())).await;
             let reply = finish(done, cx, T::ABOUT.name, &json, &call).await?;
-            let kept = Kept { digest, id: call.id.clone(), reply: T::kept(&reply), until: until() };
+            let kept = Kept {
+                digest,
+                id: call.id.clone(),
+                reply: T::kept(&reply),
+                chosen: None,
+                until: until(),
+            };
             keep_reply(cx, name, kept).await;
             Ok(reply)
         }
     }
 }
 
-fn begun(
+pub(super) fn digest(request: &Json) -> String {
+    blake3::hash(request.to_string().as_bytes()).to_hex().to_string()
+}
+
+pub(super) fn begun(
     cx: &Context,
     operation: &str,
     request: &Json,
@@ -118,13 +164,14 @@ fn begun(
 ) -> Result<Arc<Call>, Refusal> {
     let id = new_id(&Clock::Real).map_err(Error::from)?.to_string();
     let mut entries = vec![logged(cx, operation, request, &id, None)];
-    if let Some((name, digest)) = key {
-        entries.push(put(name, &Kept { digest, id: id.clone(), reply: None, until: until() }));
-    }
-    Ok(Arc::new(Call { id, entries: Mutex::new(entries) }))
+    let key = key.map(|(name, digest)| {
+        (name, Kept { digest, id: id.clone(), reply: None, chosen: None, until: until() })
+    });
+    entries.extend(key.as_ref().map(|(name, kept)| put(name.clone(), kept)));
+    Ok(Arc::new(Call { id, entries: Mutex::new(entries), key, chosen: None }))
 }
 
-/// Writes what no commit of an effect has taken along. Refused calls are logged too, without making the caller wait.
+/// Writes what no commit of an effect has taken along. Refused calls are logged too.
 async fn finish<R>(
     done: Result<R, Refusal>,
     cx: &Context,
@@ -140,14 +187,18 @@ async fn finish<R>(
                 engine.note(left).await?;
             }
         }
-        Err(refusal) => {
-            let entry = logged(cx, operation, request, "", Some(refusal.code));
-            let engine = engine.clone();
-            // If this fails, the log of a call that changed nothing is incomplete.
-            tokio::spawn(async move { engine.note(vec![entry]).await });
-        }
+        Err(refusal) => log_refused(cx, operation, request, refusal).await,
     }
     done
+}
+
+/// Waits until the entry is durable, because a command that is refused ends its process right away.
+async fn log_refused(cx: &Context, operation: &str, request: &Json, refusal: &Refusal) {
+    if let Ok(engine) = cx.owner() {
+        let entry = logged(cx, operation, request, "", Some(refusal.code));
+        // If this fails, the log of a call that changed nothing is incomplete.
+        let _ = engine.note(vec![entry]).await;
+    }
 }
 
 /// The audit entry of a change that is not an operation.
@@ -168,6 +219,7 @@ fn logged(cx: &Context, operation: &str, request: &Json, id: &str, refused: Opti
     };
     let mut objects: Vec<AuditObject> = members()
         .filter_map(|(member, value)| Some((object(member)?, value.as_str().filter(|text| *text != "-")?)))
+        .filter(|(_, id)| id.len() <= SHOWN_BYTES_MAX)
         .map(|(kind, id)| AuditObject { kind: kind.to_owned(), id: id.to_owned() })
         .collect();
     let listed = request.get("run_ids").and_then(Json::as_array).into_iter().flatten();

@@ -123,6 +123,18 @@ impl Context {
         }
     }
 
+    /// Writes down what the call acts on, for a repeated call with the same key.
+    pub fn choose(&self, chosen: serde_json::Value) {
+        if let Some(call) = &self.call {
+            call.choose(chosen);
+        }
+    }
+
+    /// What an earlier call with the same key has chosen to act on.
+    pub fn chosen(&self) -> Option<&serde_json::Value> {
+        self.call.as_ref()?.chosen()
+    }
+
     /// Sends an input to a run, and waits until it is durable together with the key and the audit entry of the call.
     pub async fn tell(&self, run: &RunId, input: Input) -> Result<(), Refusal> {
         let entries = self.entries();

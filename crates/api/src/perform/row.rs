@@ -1,5 +1,6 @@
 //! Operations with their types erased: what a face needs to offer them.
 
+use super::admit::forbidden;
 use super::{Context, Perform, admit};
 use crate::code::Code;
 use crate::operation::About;
@@ -31,9 +32,20 @@ impl std::fmt::Debug for Row {
 impl Row {
     /// Performs the operation. The role is checked before the request is read.
     pub async fn call(&self, cx: Context, request: Json) -> Result<Json, Refusal> {
-        cx.permit(self.about.role)?;
+        if let Err(refusal) = cx.permit(self.about.role) {
+            return Err(forbidden(refusal, &cx, &self.about, &self.known(request)).await);
+        }
         self.check(&request)?;
         (self.call)(cx, request).await
+    }
+
+    /// The members of a request that the schema knows.
+    fn known(&self, mut request: Json) -> Json {
+        let known = members(&self.request);
+        if let Some(members) = request.as_object_mut() {
+            members.retain(|name, _| known.contains(&name.as_str()));
+        }
+        request
     }
 
     /// Checks a request against its schema and reports every violation at once.

@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::types::{Json, RunSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_runtime::{Clock, Error, new_id};
+use windlass_ir::RunStatus;
 
 /// Cancel, pause, resume or retry every run that matches a filter, or that is listed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -108,34 +108,98 @@ impl Perform for BulkRuns {
             let refusal = Refusal::new(Code::TooLarge, message).field("run_ids");
             return Err(refusal.help(format!("list at most {RUNS_MAX} runs in a call")));
         }
-        let limit = limit(self.limit)?;
-        let (runs, next) = match self.run_ids.is_empty() {
-            false => (self.run_ids.iter().map(|run| (run.clone(), None)).collect(), None),
-            true => {
-                // A retry is about runs that have ended, the other actions about the rest.
-                let unfinished = self.filter.unfinished || self.action != BulkAction::Retry;
-                let filter = RunFilter { unfinished, ..self.filter.clone() };
-                let cursor = self.cursor.clone();
-                let page = cx.read(move |engine| page(engine, &filter, limit, cursor.as_deref())).await?;
-                let runs = page.items.into_iter().map(|run| (run.run_id.clone(), Some(run)));
-                (runs.collect::<Vec<_>>(), page.next)
-            }
-        };
-        let mut items = Vec::new();
-        for (run_id, run) in runs {
-            let done = if self.dry_run { Ok(false) } else { self.act(cx, &run_id).await.map(|()| true) };
-            let (done, error) = match done {
-                Ok(done) => (done, None),
-                Err(refusal) => (false, Some(refusal)),
-            };
-            items.push(BulkItem { run_id, done, error, run });
+        let chosen = self.choose(cx).await?;
+        if !self.dry_run {
+            cx.choose(serde_json::to_value(&chosen).unwrap_or_default());
         }
-        Ok(Bulk { items, next })
+        let mut items = Vec::new();
+        for (number, ChosenRun { run_id, run }) in chosen.runs.into_iter().enumerate() {
+            let done =
+                if self.dry_run { Ok(false) } else { self.act(cx, &run_id, number).await.map(|()| true) };
+            items.push(BulkItem::of(run_id, run, done));
+        }
+        Ok(Bulk { items, next: chosen.next })
+    }
+
+    /// Acts on the runs that the first call has chosen. An action that it has taken is done.
+    async fn done(self, cx: &Context) -> Result<Bulk, Refusal> {
+        let chosen: Option<Chosen> =
+            cx.chosen().and_then(|chosen| serde_json::from_value(chosen.clone()).ok());
+        let Some(chosen) = chosen else { return self.perform(cx).await };
+        let mut items = Vec::new();
+        for (number, ChosenRun { run_id, run }) in chosen.runs.into_iter().enumerate() {
+            let done = match self.act(cx, &run_id, number).await {
+                Ok(()) => Ok(true),
+                Err(refusal) if self.has_done(cx, &run_id, run.as_ref(), &refusal).await => Ok(true),
+                Err(refusal) => Err(refusal),
+            };
+            items.push(BulkItem::of(run_id, run, done));
+        }
+        Ok(Bulk { items, next: chosen.next })
+    }
+}
+
+/// The runs that a call acts on.
+#[derive(Debug, Serialize, Deserialize)]
+struct Chosen {
+    runs: Vec<ChosenRun>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct ChosenRun {
+    run_id: String,
+    /// None if it was named.
+    run: Option<RunSummary>,
+}
+
+impl BulkItem {
+    fn of(run_id: String, run: Option<RunSummary>, done: Result<bool, Refusal>) -> Self {
+        let (done, error) = match done {
+            Ok(done) => (done, None),
+            Err(refusal) => (false, Some(refusal)),
+        };
+        Self { run_id, done, error, run }
     }
 }
 
 impl BulkRuns {
-    async fn act(&self, cx: &Context, run_id: &str) -> Result<(), Refusal> {
+    async fn choose(&self, cx: &Context) -> Result<Chosen, Refusal> {
+        let limit = limit(self.limit)?;
+        if !self.run_ids.is_empty() {
+            let named = |run_id: &String| ChosenRun { run_id: run_id.clone(), run: None };
+            return Ok(Chosen { runs: self.run_ids.iter().map(named).collect(), next: None });
+        }
+        // A retry is about runs that have ended, the other actions about the rest.
+        let unfinished = self.filter.unfinished || self.action != BulkAction::Retry;
+        let filter = RunFilter { unfinished, ..self.filter.clone() };
+        let cursor = self.cursor.clone();
+        let page = cx.read(move |engine| page(engine, &filter, limit, cursor.as_deref())).await?;
+        let found = |run: RunSummary| ChosenRun { run_id: run.run_id.clone(), run: Some(run) };
+        Ok(Chosen { runs: page.items.into_iter().map(found).collect(), next: page.next })
+    }
+
+    /// Whether a refusal shows that an earlier call has done this.
+    async fn has_done(
+        &self,
+        cx: &Context,
+        run_id: &str,
+        before: Option<&RunSummary>,
+        refusal: &Refusal,
+    ) -> bool {
+        match (self.action, refusal.code) {
+            (BulkAction::Cancel, Code::RunFinished) => {
+                let Ok(run) = cx.run_id(run_id) else { return false };
+                cx.run(&run).await.is_ok_and(|run| run.status == RunStatus::Cancelled)
+            }
+            (BulkAction::Pause, Code::AlreadyPaused) | (BulkAction::Retry, Code::RunExists) => true,
+            // A run that was found unfinished has been resumed and has ended since.
+            (BulkAction::Resume, Code::RunFinished) => before.is_some(),
+            (BulkAction::Cancel | BulkAction::Pause | BulkAction::Resume | BulkAction::Retry, _) => false,
+        }
+    }
+
+    async fn act(&self, cx: &Context, run_id: &str, number: usize) -> Result<(), Refusal> {
         let (run_id, by) = (run_id.to_owned(), self.by.clone());
         match self.action {
             BulkAction::Cancel => {
@@ -147,8 +211,8 @@ impl BulkRuns {
                 resume.perform(cx).await.map(drop)
             }
             BulkAction::Retry => {
-                // The id of the call names one run only.
-                let new_run_id = Some(new_id(&Clock::Real).map_err(Error::from)?.to_string());
+                // Each retry needs an id of its own, and the same one if the call is repeated.
+                let new_run_id = cx.new_run_id().map(|id| format!("{id}-{number}"));
                 let inputs = self.inputs.clone();
                 let retry = RetryRun { run_id, inputs, by, new_run_id, ..RetryRun::default() };
                 retry.perform(cx).await.map(drop)

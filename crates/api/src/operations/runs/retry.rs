@@ -4,7 +4,7 @@ use super::super::sample;
 use super::execute::{Launch, ended, laid_over, texts, wait};
 use crate::code::Code;
 use crate::operation::{About, Operation, Role, Route, Subject};
-use crate::perform::{Context, Perform, value};
+use crate::perform::{Context, Perform, off_thread, value};
 use crate::refusal::Refusal;
 use crate::types::{Dialect, Json, NamedText, Ref, Run};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use windlass_ir::{Plan, Sources};
-use windlass_runtime::{Config, Error, Fate, Forecast, again};
+use windlass_runtime::{Config, Engine, Error, Fate, Forecast, RunId, again};
 
 /// Start a new run that keeps the results of an earlier one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,7 @@ pub struct RetryRun {
     pub file: Option<String>,
     #[serde(default)]
     pub dialect: Option<Dialect>,
+    /// Overrides of that workflow, or of the one that the run had.
     #[serde(default)]
     pub overrides: Option<NamedText>,
     #[serde(default)]
@@ -77,7 +78,7 @@ pub struct RetryStep {
 }
 
 impl RetryPlan {
-    pub fn of(run: &windlass_runtime::RunId, found: &windlass_runtime::Again) -> Self {
+    pub fn of(run: &RunId, found: &windlass_runtime::Again) -> Self {
         let step = |step: &Forecast| RetryStep {
             step: step.step.clone(),
             fate: step.fate.word().to_owned(),
@@ -121,15 +122,9 @@ impl Operation for RetryRun {
 }
 
 impl RetryRun {
-    /// The other workflow, if the request names one.
+    /// The other workflow, if the request names one or changes that of the run.
     async fn other(&mut self, cx: &Context) -> Result<Option<(Plan, String, String)>, Refusal> {
-        if self.workflow.is_none() && self.source.is_none() {
-            return Ok(None);
-        }
-        if self.source.is_some() {
-            cx.permit(Role::Author)?;
-        }
-        let of = Ref {
+        let mut of = Ref {
             workflow: self.workflow.take().unwrap_or_else(|| "-".to_owned()),
             source: self.source.take(),
             file: self.file.take(),
@@ -137,10 +132,37 @@ impl RetryRun {
             overrides: self.overrides.take(),
             overlays: std::mem::take(&mut self.overlays),
         };
+        // A text in a request is code.
+        if of.has_text() {
+            cx.permit(Role::Author)?;
+        }
+        if of.workflow == "-" && of.source.is_none() {
+            if !of.has_text() {
+                return Ok(None);
+            }
+            let run = cx.run_id(&self.run_id)?;
+            of = cx.read(move |engine| of_run(of, engine, &run)).await?;
+        }
         let (of, _) = of.resolved(cx).await?;
-        let (source, overrides) = texts(&of);
-        Ok(Some((of.open_to_start()?.plan, source, overrides)))
+        off_thread(move || {
+            let (source, overrides) = texts(&of);
+            Ok(Some((of.open_to_start()?.plan, source, overrides)))
+        })
+        .await
     }
+}
+
+/// The workflow of a run with other texts on top.
+fn of_run(of: Ref, engine: &Engine, run: &RunId) -> Result<Ref, Refusal> {
+    let view = engine.view(run)?;
+    let dialect = Json::from(&*view.program().plan.dialect);
+    let file = view.about().get("file").and_then(|file| file.as_str().map(str::to_owned));
+    Ok(Ref {
+        source: Some(engine.stored_source(run)?.0),
+        file: of.file.or(file),
+        dialect: of.dialect.or_else(|| serde_json::from_value(dialect).ok()),
+        ..of
+    })
 }
 
 impl Perform for RetryRun {

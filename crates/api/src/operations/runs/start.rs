@@ -4,7 +4,7 @@ use super::super::workflows::{Opened, parameters, shown};
 use super::execute::{Launch, ended, instant, laid_over, texts, wait};
 use crate::code::Code;
 use crate::operation::{About, Operation, Role, Route, Subject};
-use crate::perform::{Context, Perform, value};
+use crate::perform::{Context, Perform, off_thread, value};
 use crate::refusal::Refusal;
 use crate::types::{Json, Plan, Ref, Run};
 use indexmap::IndexMap;
@@ -143,8 +143,11 @@ impl Perform for StartRun {
         let given = self.inputs()?;
         let (of, found) = self.of.resolved(cx).await?;
         let file = found.and_then(|found| std::path::absolute(found.file).ok());
-        let (source, overrides) = texts(&of);
-        let opened = of.open_to_start()?;
+        let (source, overrides, opened) = off_thread(move || {
+            let (source, overrides) = texts(&of);
+            Ok((source, overrides, of.open_to_start()?))
+        })
+        .await?;
         let (beginning, inputs) = match (&self.only, self.inputs_from) {
             (Some(step), Some(run)) => {
                 let (run, step, plan) = (cx.run_id(&run)?, step.clone(), opened.plan.clone());
@@ -196,7 +199,11 @@ impl Perform for StartRun {
     }
 
     async fn done(self, cx: &Context) -> Result<StartedRun, Refusal> {
-        let id = self.run_id.or_else(|| cx.new_run_id()).unwrap_or_default();
-        Ok(StartedRun::Run(Box::new(cx.run(&cx.run_id(&id)?).await?)))
+        let id = self.run_id.clone().or_else(|| cx.new_run_id()).unwrap_or_default();
+        match cx.run(&cx.run_id(&id)?).await {
+            // The workflow's own start key named an earlier run, which it names again.
+            Err(refusal) if refusal.code == Code::NoRun => self.perform(cx).await,
+            run => Ok(StartedRun::Run(Box::new(run?))),
+        }
     }
 }
