@@ -131,8 +131,8 @@ async fn change<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Refusa
         Some(Kept { reply: None, id, chosen, until, .. }) => {
             let call = Arc::new(Call { id: id.clone(), entries: Mutex::default(), key: None, chosen });
             let reply = request.done(&cx.calling(call)).await?;
-            let reply_kept = T::kept(&reply);
-            keep_reply(cx, name, Kept { digest, id, reply: reply_kept, chosen: None, until }).await;
+            let kept = Kept { digest, id, reply: T::kept(&reply), chosen: None, until };
+            keep_reply(cx, name, kept).await;
             Ok(reply)
         }
         None => {
