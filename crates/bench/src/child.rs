@@ -147,14 +147,14 @@ async fn runs(folder: &Path, count: usize) {
     listen();
 }
 
-/// With a tenth of the runs at a gate, then with all.
+/// With half of the runs at a gate, then with all. The first half reaches the peak of the work in flight.
 async fn gates(folder: &Path, count: usize) {
     let (engine, host) = open(folder, Echo);
     let plan = plan("stages:\n  - {id: sign-off, type: gate, gate: {timeout: 24h}}\n");
-    all(&engine, &host, plan.clone(), count / 10).await;
+    all(&engine, &host, plan.clone(), count / 2).await;
     say("some wait");
     listen();
-    all(&engine, &host, plan, count - count / 10).await;
+    all(&engine, &host, plan, count - count / 2).await;
     say("all wait");
     listen();
 }

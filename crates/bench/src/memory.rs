@@ -17,8 +17,8 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
     gates.tell();
     gates.says("all wait");
     let took = at.elapsed().as_secs_f64();
-    let (all, tenth) = (gates.resident(), WAITING / 10);
-    let more = WAITING - tenth;
+    let (all, half) = (gates.resident(), WAITING / 2);
+    let more = WAITING - half;
     vec![
         Row::under(
             "memory.serve",
@@ -37,7 +37,7 @@ pub fn measure(setting: &Setting) -> Vec<Row> {
         ),
         Row::plain(
             "memory.some",
-            format!("memory with {} runs at a gate", thousands(tenth as f64)),
+            format!("memory with {} runs at a gate", thousands(half as f64)),
             some,
             Unit::Megabytes,
         ),

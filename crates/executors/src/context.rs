@@ -31,7 +31,7 @@ impl std::fmt::Debug for Context {
 }
 
 /// Where and with which variables the run was started.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     pub variables: IndexMap<OsString, OsString>,
     pub directory: PathBuf,

@@ -41,7 +41,7 @@ impl Budgets {
 /// The claims that this machine adds to those of a plan: its limits and the shared budgets.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    pub host: Host,
+    pub host: Arc<Host>,
     pub budgets: Budgets,
     pub dialects: Dialects,
 }

@@ -117,9 +117,30 @@ impl Host {
         Self { environment: Arc::new(Environment { variables, directory }), ..self }
     }
 
-    /// Records every process that the executors start.
-    pub(crate) fn note_children(&mut self, children: &Arc<Children>) {
-        self.shell = Arc::new(Shell { children: Some(children.clone()), ..Shell::default() });
+    /// Whether jobs are executed in the same way with the other host, if one engine has equipped both.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+
+    fn identity(&self) -> impl PartialEq + '_ {
+        let Self { shell, tasks, assistants, builtins, others, script, .. } = self;
+        let Self { runs_commands, environment, config, limits, virtual_from, patient, .. } = self;
+        let Tasks { commands, folder, grace, output_bytes_max, children: _ } = tasks;
+        let executors = [shell, others].map(|executor| Arc::as_ptr(executor).cast::<()>());
+        let graces = (
+            grace,
+            assistants.as_ref().map(|assistants| assistants.grace),
+            builtins.as_ref().map(|builtins| builtins.grace),
+        );
+        let time = (virtual_from, patient);
+        let script = (script.as_ref().map(Arc::as_ptr), runs_commands);
+        (executors, script, limits, time, graces, commands, folder, output_bytes_max, config, environment)
+    }
+
+    /// Records every process that the executors start. `shell` is the executor of an equipped host.
+    pub(crate) fn note_children(&mut self, children: &Arc<Children>, shell: Option<&Arc<dyn Executor>>) {
+        let new = || Arc::new(Shell { children: Some(children.clone()), ..Shell::default() }) as Arc<_>;
+        self.shell = shell.cloned().unwrap_or_else(new);
         self.tasks.children = Some(children.clone());
         if let Some(assistants) = &mut self.assistants {
             assistants.children = Some(children.clone());

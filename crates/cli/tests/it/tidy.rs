@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &["ir", "engine"]),
     ("executors", &["ir", "engine"]),
     ("runtime", &["ir", "engine", "store", "executors"]),
-    ("api", &["ir", "dialects", "runtime"]),
+    ("api", &["ir", "dialects", "runtime", "tools"]),
     ("server", &["ir", "dialects", "runtime", "api"]),
     ("cli", &["ir", "dialects", "runtime", "api", "server", "tools"]),
     ("windlass", &["ir", "dialects", "runtime", "api"]),

@@ -125,7 +125,7 @@ impl Engine {
         watch: Option<Watch>,
         entries: Vec<Entry>,
     ) -> Result<(), Error> {
-        let host = Box::new(self.equip(host));
+        let host = self.equip(host);
         let run = id.clone();
         let was_active = self.presence.note_active(id);
         let reply = self.ask(entries, |reply| Message::Resume { run, resume, host, watch, reply }).await;

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::presence::Executed;
 use crate::scheduler::Message;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use windlass_engine::{CoordinatorState, RunId};
 use windlass_executors::{Children, end_orphans, orphaned_runs};
 use windlass_ir::Value;
@@ -25,6 +25,8 @@ pub(super) struct Hosting {
     pub budgets: Budgets,
     /// `None` without a data folder, and if it is open read-only.
     pub children: Option<Arc<Children>>,
+    /// The last equipped host, which most runs share.
+    last: Mutex<Weak<Host>>,
     /// The runs that an earlier owner left processes of, once the engine has searched for them.
     orphaned: OnceLock<BTreeSet<RunId>>,
 }
@@ -96,15 +98,21 @@ impl Engine {
     }
 
     /// Adds what this process contributes to the host of a run.
-    pub(crate) fn equip(&self, mut host: Host) -> Host {
+    pub(crate) fn equip(&self, mut host: Host) -> Arc<Host> {
+        let mut last = lock(&self.hosting.last);
+        let shared = last.upgrade();
         if let Some(children) = &self.hosting.children {
-            host.note_children(children);
+            host.note_children(children, shared.as_ref().map(|shared| &shared.shell));
         }
-        host
+        shared.filter(|shared| shared.is_like(&host)).unwrap_or_else(|| {
+            let host = Arc::new(host);
+            *last = Arc::downgrade(&host);
+            host
+        })
     }
 
-    pub(crate) fn policy(&self, host: &Host) -> Machine {
-        Machine { host: host.clone(), budgets: self.hosting.budgets.clone(), dialects: self.dialects }
+    pub(crate) fn policy(&self, host: Arc<Host>) -> Machine {
+        Machine { host, budgets: self.hosting.budgets.clone(), dialects: self.dialects }
     }
 
     pub(crate) fn children(&self) -> Option<&Arc<Children>> {

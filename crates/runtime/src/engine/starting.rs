@@ -92,10 +92,10 @@ impl Engine {
         mut start: Start,
         watch: Option<Watch>,
     ) -> Result<Begun, Error> {
-        start.host = self.equip(
-            start.host.in_project_of(self.dialects.named(&plan.dialect)).in_time(start.clock, start.patience),
-        );
+        start.host =
+            start.host.in_project_of(self.dialects.named(&plan.dialect)).in_time(start.clock, start.patience);
         let about = about(plan, &start);
+        let host = self.equip(start.host);
         let program = self.stored(plan, start.source, start.overrides).await?;
         let (id, is_new) = match start.run {
             Some(id) => (id, false),
@@ -103,7 +103,7 @@ impl Engine {
         };
         let mut claims = start.claims;
         // A called run shares the slot of its callers.
-        if let Some(limit) = start.host.limits.runs.filter(|_| start.parents.is_empty()) {
+        if let Some(limit) = host.limits.runs.filter(|_| start.parents.is_empty()) {
             let (key, full) = ("machine:runs".into(), Full::Wait);
             claims.push(Claim::Slot { key, limit, full });
         }
@@ -130,17 +130,17 @@ impl Engine {
             run: id,
             program,
             start: beginning,
-            execution: self.execution(&start.host),
+            execution: self.execution(host.clone()),
             is_new,
             once: once.map(|key| (key, START_KEY_TTL)),
         };
-        self.begin_once(begin, start.host, watch, entries).await
+        self.begin_once(begin, host, watch, entries).await
     }
 
     async fn begin_once(
         &self,
         begin: Begin,
-        host: Host,
+        host: Arc<Host>,
         watch: Option<Watch>,
         entries: Vec<Entry>,
     ) -> Result<Begun, Error> {
@@ -148,7 +148,7 @@ impl Engine {
         let was_active = self.presence.note_active(&id);
         let again = begin.once.is_some().then(|| begin.clone());
         let message =
-            |reply| Message::Begin { begin: Box::new(begin), host: Box::new(host.clone()), watch, reply };
+            |reply| Message::Begin { begin: Box::new(begin), host: host.clone(), watch, reply };
         let reply = self.ask(entries, message).await;
         // The refusal does not concern a run that was here before.
         if !was_active && !matches!(reply, Ok(Reply::Done)) {

@@ -4,7 +4,6 @@ use super::{Hosted, Message, Scheduler};
 use crate::engine::{Engine, Error};
 use crate::history::{History, about};
 use crate::host::Host;
-use crate::mock::Player;
 use std::collections::HashMap;
 use std::sync::Arc;
 use windlass_engine::{Execution, Found, Loaded, Now, Run, RunId};
@@ -16,7 +15,7 @@ const CHUNK: usize = 64;
 pub(crate) struct Reading {
     found: Found,
     /// The host of its jobs; `None` if this process only records inputs for the run.
-    host: Option<Host>,
+    host: Option<Arc<Host>>,
     error: Option<Error>,
     /// The number of earlier mocked decisions of each gate.
     decided: HashMap<String, usize>,
@@ -39,7 +38,7 @@ impl Scheduler {
                 let Ok(_turn) = engine.reading.acquire().await else { return };
                 let reader = engine.clone();
                 let read = move || {
-                    let read = |(run, execute, host): (RunId, bool, Option<Host>)| {
+                    let read = |(run, execute, host): (RunId, bool, Option<Arc<Host>>)| {
                         let reading = reader.read_run(&run, execute, host);
                         (run, reading)
                     };
@@ -58,10 +57,10 @@ impl Scheduler {
         let Reading { found, host, error, decided } = reading;
         if let Some(host) = host {
             self.engine().into_iter().for_each(|engine| engine.note_executed(run));
-            let player = self.hosts.remove(run).and_then(|hosted| hosted.player);
-            let player =
-                player.or_else(|| host.script.clone().map(|script| Player::new(script, self.dialects)));
-            self.hosts.insert(run.clone(), Hosted { host, player });
+            match self.hosts.get_mut(run) {
+                Some(hosted) if hosted.player.is_some() => hosted.host = host,
+                Some(_) | None => drop(self.hosts.insert(run.clone(), Hosted::new(host, self.dialects))),
+            }
         }
         if let Some(error) = error.filter(|_| self.recovery.waiting.contains(run)) {
             self.recovery.parked.push((run.clone(), error));
@@ -75,7 +74,7 @@ impl Scheduler {
 
 impl Engine {
     /// Reads and replays a run. Before execution, ends the processes that an earlier owner left running. Blocks.
-    fn read_run(&self, run: &RunId, execute: bool, host: Option<Host>) -> Reading {
+    fn read_run(&self, run: &RunId, execute: bool, host: Option<Arc<Host>>) -> Reading {
         match self.try_read_run(run, execute, host) {
             Ok(reading) => reading,
             Err(Error::NoRun(_)) => {
@@ -87,11 +86,15 @@ impl Engine {
         }
     }
 
-    fn try_read_run(&self, run: &RunId, execute: bool, host: Option<Host>) -> Result<Reading, Error> {
+    fn try_read_run(&self, run: &RunId, execute: bool, host: Option<Arc<Host>>) -> Result<Reading, Error> {
         let history = self.history(run)?;
         let program = self.program_of(run, &history)?;
         let about = about(&history.events);
-        let host = host.or_else(|| self.default_host_for(about)).filter(|_| execute);
+        let hosted = || match host {
+            Some(host) => Some(Arc::unwrap_or_clone(host)),
+            None => self.default_host_for(about),
+        };
+        let host = if execute { hosted() } else { None };
         let host = host.map(|host| self.equip(host.where_started(about)));
         if host.is_some() {
             self.end_orphans(run)?;
@@ -100,7 +103,7 @@ impl Engine {
         let replayed = Run::replay(run.clone(), program, events).map_err(|contradiction| {
             windlass_store::Error::Contradictory { run: run.clone(), contradiction: Box::new(contradiction) }
         })?;
-        let execution = host.as_ref().map(|host| self.execution(host));
+        let execution = host.clone().map(|host| self.execution(host));
         let mocked = host.as_ref().is_some_and(|host| host.script.is_some());
         let decided =
             if mocked { crate::mock::decided(self.dialects(), &replayed, events) } else { HashMap::new() };
@@ -115,11 +118,8 @@ impl Engine {
     }
 
     /// How this process executes a run with this host.
-    pub(crate) fn execution(&self, host: &Host) -> Execution {
-        Execution {
-            policy: Arc::new(self.policy(host)),
-            virtual_from: host.virtual_from,
-            patient: host.patient,
-        }
+    pub(crate) fn execution(&self, host: Arc<Host>) -> Execution {
+        let (virtual_from, patient) = (host.virtual_from, host.patient);
+        Execution { policy: Arc::new(self.policy(host)), virtual_from, patient }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) enum Message {
     },
     Begin {
         begin: Box<Begin>,
-        host: Box<Host>,
+        host: Arc<Host>,
         watch: Option<Watch>,
         reply: Asked,
     },
@@ -54,7 +54,7 @@ pub(crate) enum Message {
     Resume {
         run: RunId,
         resume: Resume,
-        host: Box<Host>,
+        host: Arc<Host>,
         watch: Option<Watch>,
         reply: Asked,
     },
@@ -97,8 +97,15 @@ pub(crate) type Sender = mpsc::UnboundedSender<Message>;
 
 /// The host of a run, and its mock client.
 struct Hosted {
-    host: Host,
-    player: Option<Player>,
+    host: Arc<Host>,
+    player: Option<Box<Player>>,
+}
+
+impl Hosted {
+    fn new(host: Arc<Host>, dialects: Dialects) -> Self {
+        let player = host.script.clone().map(|script| Box::new(Player::new(script, dialects)));
+        Self { host, player }
+    }
 }
 
 pub(crate) struct Scheduler {
@@ -242,13 +249,13 @@ impl Scheduler {
             }
             Message::Begin { begin, host, watch, reply } => {
                 let (run, reply) = (begin.run.clone(), self.reply_to(reply));
-                self.host(&run, *host);
+                self.host(&run, host);
                 watch.into_iter().for_each(|watch| self.add_watch(&run, watch));
                 self.runs.send(run, Mail::Begin(begin), Some(reply), now);
             }
             Message::Resume { run, resume, host, watch, reply } => {
                 let reply = self.reply_to(reply);
-                self.host(&run, *host);
+                self.host(&run, host);
                 watch.into_iter().for_each(|watch| self.add_watch(&run, watch));
                 self.runs.send(run, Mail::Resume(resume), Some(reply), now);
             }
@@ -295,10 +302,9 @@ impl Scheduler {
     }
 
     /// Sets the host of a run. A run in execution keeps its host.
-    fn host(&mut self, run: &RunId, host: Host) {
+    fn host(&mut self, run: &RunId, host: Arc<Host>) {
         if self.runs.live(run).is_none() || !self.hosts.contains_key(run) {
-            let player = host.script.clone().map(|script| Player::new(script, self.dialects));
-            self.hosts.insert(run.clone(), Hosted { host, player });
+            self.hosts.insert(run.clone(), Hosted::new(host, self.dialects));
         }
     }
 
