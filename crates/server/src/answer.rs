@@ -14,9 +14,9 @@ use windlass_api::{Caller, Code, Context, Operation, Refusal, Route, Row};
 
 const KEY: &str = "idempotency-key";
 
-pub async fn answer(server: Arc<Server>, row: Arc<Row>, route: Route, request: Request) -> Response {
+pub async fn answer(server: Arc<Server>, row: &'static Row, route: Route, request: Request) -> Response {
     let id = request.extensions().get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
-    match answered(&server, &row, route, request, id.clone()).await {
+    match answered(&server, row, route, request, id.clone()).await {
         Ok(response) => response,
         Err(refusal) => Problem { refusal, request_id: id.to_string() }.into_response(),
     }
@@ -24,7 +24,7 @@ pub async fn answer(server: Arc<Server>, row: Arc<Row>, route: Route, request: R
 
 async fn answered(
     server: &Arc<Server>,
-    row: &Arc<Row>,
+    row: &'static Row,
     route: Route,
     request: Request,
     id: Arc<str>,
@@ -37,9 +37,9 @@ async fn answered(
     if !server.workflows.is_empty() {
         cx = cx.with_workflows(server.workflows.clone());
     }
-    // Nothing of the body is read for a caller who may not call this.
-    cx.permit(row.about.role)?;
     let mut members = Members::of_path(route, &parts.uri)?;
+    // Nothing of the body is read for a caller who may not call this.
+    row.permit(&cx, &members.clone().into_json()).await?;
     members.add_query(row, &parts.uri)?;
     members.add_body(headers, body).await?;
     if stream::is_wanted(headers) {

@@ -13,7 +13,7 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The members of a request, while they are collected.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Members(Map<String, Json>);
 
 impl Members {

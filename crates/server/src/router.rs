@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use tokio_util::sync::CancellationToken;
 use windlass_api::operations::operations;
 use windlass_api::{Code, Method, Refusal};
@@ -65,20 +65,19 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ances
 const RUNS: &str = "/workflow-runs";
 const RUNS_ALIAS: &str = "/workflow-executions";
 
+static DESCRIBED: LazyLock<String> = LazyLock::new(|| document::openapi(operations()).to_string());
+static EXPLAINED: LazyLock<String> = LazyLock::new(|| docs::page(operations()));
+
 /// Every operation with a route, and what describes the server.
 pub fn router(server: Server) -> Router {
     let server = Arc::new(server);
-    let rows = operations();
-    let described: Arc<str> = document::openapi(&rows).to_string().into();
-    let explained: Arc<str> = docs::page(&rows).into();
     let mut router = Router::new();
-    for row in rows {
-        let row = Arc::new(row);
+    for row in operations() {
         for route in row.about.http {
             let (path, alias) = (format!("{PREFIX}{}", route.path), route.path.strip_prefix(RUNS));
             let paths = [Some(path), alias.map(|rest| format!("{PREFIX}{RUNS_ALIAS}{rest}"))];
             for path in paths.into_iter().flatten() {
-                let (row, route) = (row.clone(), *route);
+                let route = *route;
                 let handler =
                     move |state: State<Arc<Server>>, request: Request| answer(state.0, row, route, request);
                 router = router.route(&path, on(filter(route.method), handler));
@@ -86,8 +85,8 @@ pub fn router(server: Server) -> Router {
         }
     }
     router
-        .route("/openapi.json", get(move || text("application/json", described.clone())))
-        .route("/docs", get(move || text("text/html; charset=utf-8", explained.clone())))
+        .route("/openapi.json", get(async || text("application/json", &DESCRIBED)))
+        .route("/docs", get(async || text("text/html; charset=utf-8", &EXPLAINED)))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .fallback(
@@ -141,8 +140,8 @@ fn refuse(request: &Request, code: Code, message: &str) -> Response {
     Problem { refusal, request_id: id }.into_response()
 }
 
-async fn text(kind: &'static str, text: Arc<str>) -> Response {
-    ([(header::CONTENT_TYPE, kind)], text.to_string()).into_response()
+fn text(kind: &'static str, text: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
 async fn healthy() -> Response {

@@ -46,9 +46,15 @@ pub use workflows::{
 };
 
 use crate::perform::{Row, row};
+use std::sync::LazyLock;
 
 /// Every operation: the contract that faces derive from.
-pub fn operations() -> Vec<Row> {
+pub fn operations() -> &'static [Row] {
+    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(declared);
+    &ROWS
+}
+
+fn declared() -> Vec<Row> {
     vec![
         row::<ListWorkflows>(),
         row::<GetWorkflow>(),
@@ -107,8 +113,8 @@ mod tests {
         runtime.block_on(row.call(cx, request))
     }
 
-    fn named(name: &str) -> Row {
-        operations().into_iter().find(|row| row.about.name == name).expect("an operation")
+    fn named(name: &str) -> &'static Row {
+        operations().iter().find(|row| row.about.name == name).expect("an operation")
     }
 
     #[test]
@@ -126,7 +132,7 @@ mod tests {
     #[test]
     fn a_request_is_checked_before_it_is_performed() {
         let check = |name: &str, request: Json, code: Code, field: &str| {
-            let refusal = call(&named(name), request).expect_err("a refusal");
+            let refusal = call(named(name), request).expect_err("a refusal");
             assert_eq!((refusal.code, refusal.field.as_deref()), (code, Some(field)), "{refusal:?}");
         };
         check("workflows.plan", json!({"workflow": "-", "sorce": ""}), Code::UnknownMember, "sorce");
@@ -144,7 +150,7 @@ mod tests {
         let text = "workflow: {id: x, name: X}\nstages: [{id: a, type: spiral}]\n";
         let request = json!({"workflow": "-", "source": text, "file": "x.yaml"});
         for name in ["workflows.get", "workflows.plan", "workflows.graph"] {
-            let refusal = call(&named(name), request.clone()).expect_err("a refusal");
+            let refusal = call(named(name), request.clone()).expect_err("a refusal");
             let place = refusal.place.as_ref().map(|place| (place.file.as_str(), place.line));
             assert_eq!((refusal.code, place), (Code::InvalidWorkflow, Some(("x.yaml", 2))), "{refusal:?}");
             assert_eq!(refusal.message, refusal.diagnostics[0].message);

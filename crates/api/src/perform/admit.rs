@@ -139,13 +139,8 @@ async fn change<T: Perform>(request: T, cx: &Context) -> Result<T::Reply, Refusa
             let call = begun(cx, T::ABOUT.name, &json, Some((name.clone(), digest.clone())))?;
             let done = request.perform(&cx.calling(call.clone())).await;
             let reply = finish(done, cx, T::ABOUT.name, &json, &call).await?;
-            let kept = Kept {
-                digest,
-                id: call.id.clone(),
-                reply: T::kept(&reply),
-                chosen: None,
-                until: until(),
-            };
+            let kept =
+                Kept { digest, id: call.id.clone(), reply: T::kept(&reply), chosen: None, until: until() };
             keep_reply(cx, name, kept).await;
             Ok(reply)
         }

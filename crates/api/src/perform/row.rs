@@ -5,10 +5,11 @@ use super::{Context, Perform, admit};
 use crate::code::Code;
 use crate::operation::About;
 use crate::refusal::Refusal;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
 use serde_json::Value as Json;
 use std::pin::Pin;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use windlass_ir::suggest::nearest;
 
 type Performed = Pin<Box<dyn Future<Output = Result<Json, Refusal>> + Send>>;
@@ -16,8 +17,8 @@ type Performed = Pin<Box<dyn Future<Output = Result<Json, Refusal>> + Send>>;
 /// An operation.
 pub struct Row {
     pub about: About,
-    pub request: Schema,
-    pub reply: Schema,
+    pub request: LazyLock<Schema>,
+    pub reply: LazyLock<Schema>,
     pub example: Json,
     validator: OnceLock<jsonschema::Validator>,
     call: fn(Context, Json) -> Performed,
@@ -32,20 +33,20 @@ impl std::fmt::Debug for Row {
 impl Row {
     /// Performs the operation. The role is checked before the request is read.
     pub async fn call(&self, cx: Context, request: Json) -> Result<Json, Refusal> {
-        if let Err(refusal) = cx.permit(self.about.role) {
-            return Err(forbidden(refusal, &cx, &self.about, &self.known(request)).await);
-        }
+        self.permit(&cx, &request).await?;
         self.check(&request)?;
         (self.call)(cx, request).await
     }
 
-    /// The members of a request that the schema knows.
-    fn known(&self, mut request: Json) -> Json {
+    /// Refuses a caller without the role, and logs the attempt with what is known of the request.
+    pub async fn permit(&self, cx: &Context, request: &Json) -> Result<(), Refusal> {
+        let Err(refusal) = cx.permit(self.about.role) else { return Ok(()) };
         let known = members(&self.request);
+        let mut request = request.clone();
         if let Some(members) = request.as_object_mut() {
             members.retain(|name, _| known.contains(&name.as_str()));
         }
-        request
+        Err(forbidden(refusal, cx, &self.about, &request).await)
     }
 
     /// Checks a request against its schema and reports every violation at once.
@@ -72,12 +73,8 @@ impl Row {
 pub fn row<T: Perform>() -> Row {
     Row {
         about: T::ABOUT,
-        request: schema::<T>(SchemaGenerator::from(
-            schemars::generate::SchemaSettings::draft2020_12().for_deserialize(),
-        )),
-        reply: schema::<T::Reply>(SchemaGenerator::from(
-            schemars::generate::SchemaSettings::draft2020_12().for_serialize(),
-        )),
+        request: LazyLock::new(|| schema::<T>(SchemaSettings::draft2020_12().for_deserialize())),
+        reply: LazyLock::new(|| schema::<T::Reply>(SchemaSettings::draft2020_12().for_serialize())),
         example: serde_json::to_value(T::example()).unwrap_or_default(),
         validator: OnceLock::new(),
         call: |cx, json| {
@@ -92,8 +89,8 @@ pub fn row<T: Perform>() -> Row {
 }
 
 /// The schema of a request is closed: members that it does not have are refused.
-fn schema<T: JsonSchema>(generator: SchemaGenerator) -> Schema {
-    generator.into_root_schema_for::<T>()
+fn schema<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+    settings.into_generator().into_root_schema_for::<T>()
 }
 
 /// A JSON pointer as the dotted path of a member.

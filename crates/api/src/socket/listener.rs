@@ -7,10 +7,9 @@ use crate::door::{Following, execute};
 use crate::operations::operations;
 use crate::perform::{Caller, Context, Row, Stream};
 use crate::refusal::Refusal;
-use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::OwnedWriteHalf;
@@ -169,9 +168,7 @@ async fn perform(
 }
 
 fn row(name: &str) -> Result<&'static Row, Refusal> {
-    static ROWS: LazyLock<HashMap<&'static str, Row>> =
-        LazyLock::new(|| operations().into_iter().map(|row| (row.about.name, row)).collect());
-    ROWS.get(name).ok_or_else(|| {
+    operations().iter().find(|row| row.about.name == name).ok_or_else(|| {
         let refusal = Refusal::new(Code::UnknownOperation, format!("unknown operation `{name}`"));
         refusal.help("the owner of this data folder is an older version of Windlass: restart it")
     })

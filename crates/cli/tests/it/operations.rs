@@ -97,7 +97,7 @@ fn every_operation_is_declared_completely() {
     assert_eq!(names.len(), rows.len(), "names are unique");
     let pages: BTreeSet<String> = windlass_api::operations::codes().into_iter().collect();
     let mut problems = Vec::new();
-    for row in &rows {
+    for row in rows {
         let (noun, verb) = row.about.name.split_once('.').unwrap_or_default();
         let snake = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         problems.extend(check(row, snake(noun) && snake(verb), "the name is not `noun.verb`"));
@@ -194,13 +194,13 @@ async fn operations_reply_by_their_schema_in_process_and_over_the_socket() {
         let context = Context::owning(engine, Caller::user("ann"));
         let records = || windlass_runtime::examine(&here, DIALECTS).expect("a data folder").records;
         let before = records();
-        let in_process = row.call(context, sample.example(&row, "here")).await;
+        let in_process = row.call(context, sample.example(row, "here")).await;
         if matches!(row.about.effect, Effect::Pure | Effect::Reads) {
             assert_eq!(records(), before, "{name} only reads");
         }
         let there = sample.copy(&format!("{name}-there"));
         let engine = Engine::open(&there, Durability::Disk, DIALECTS).expect("a writable folder");
-        let requests = [sample.example(&row, "there"), json!({"no_such_member": 1})];
+        let requests = [sample.example(row, "there"), json!({"no_such_member": 1})];
         let [over_socket, bad] = ask(engine, name, requests).await;
         match (&in_process, over_socket.get("reply"), over_socket.get("refused")) {
             (Ok(reply), Some(other), None) => {

@@ -147,8 +147,7 @@ impl Engine {
         let id = begin.run.clone();
         let was_active = self.presence.note_active(&id);
         let again = begin.once.is_some().then(|| begin.clone());
-        let message =
-            |reply| Message::Begin { begin: Box::new(begin), host: host.clone(), watch, reply };
+        let message = |reply| Message::Begin { begin: Box::new(begin), host: host.clone(), watch, reply };
         let reply = self.ask(entries, message).await;
         // The refusal does not concern a run that was here before.
         if !was_active && !matches!(reply, Ok(Reply::Done)) {

@@ -29,10 +29,9 @@ impl Scheduler {
             let host = self.hosts.get(&run).map(|hosted| hosted.host.clone());
             (run, execute, host)
         };
-        let mut loads: Vec<_> = self.loads.drain(..).map(hosted).collect();
-        while !loads.is_empty() {
-            let rest = loads.split_off(loads.len().min(CHUNK));
-            let chunk = std::mem::replace(&mut loads, rest);
+        let mut loads = self.loads.drain(..).map(hosted).peekable();
+        while loads.peek().is_some() {
+            let chunk: Vec<_> = loads.by_ref().take(CHUNK).collect();
             let (engine, sender) = (engine.clone(), self.sender.clone());
             tokio::spawn(async move {
                 let Ok(_turn) = engine.reading.acquire().await else { return };

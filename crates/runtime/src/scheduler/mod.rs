@@ -92,6 +92,16 @@ pub(crate) enum Message {
     Fatal(windlass_store::Error),
 }
 
+impl Message {
+    /// The number of runs it may change.
+    fn size(&self) -> usize {
+        match self {
+            Self::Loaded(read) => read.len(),
+            _ => 1,
+        }
+    }
+}
+
 /// Sends messages to the scheduler.
 pub(crate) type Sender = mpsc::UnboundedSender<Message>;
 
@@ -141,7 +151,7 @@ struct Recovery {
     reply: Option<oneshot::Sender<Vec<(RunId, Error)>>>,
 }
 
-/// The maximum number of messages per batch.
+/// The maximum number of messages per batch, where every run that was read counts as one.
 const AT_ONCE: usize = 1_024;
 
 impl Scheduler {
@@ -180,7 +190,6 @@ impl Scheduler {
     }
 
     async fn work(mut self) {
-        let mut messages = Vec::with_capacity(AT_ONCE);
         self.runs.open(now());
         self.settle();
         loop {
@@ -188,12 +197,15 @@ impl Scheduler {
             if self.jobs.take_started() {
                 // Reports of jobs that end immediately share a commit.
                 tokio::task::yield_now().await;
-                self.take_arrived(&mut messages);
+                self.take_arrived();
                 self.finish();
             }
             let alarm = self.runs.next_alarm(now());
             tokio::select! {
-                count = self.inbox.recv_many(&mut messages, AT_ONCE) => if count == 0 { return },
+                message = self.inbox.recv() => match message {
+                    Some(message) => self.take(message),
+                    None => return,
+                },
                 Some(done) = self.jobs.next() => self.returned(done),
                 written = self.writing.next() => self.written(written),
                 () = until(alarm) => {}
@@ -201,18 +213,19 @@ impl Scheduler {
             if self.engine.strong_count() == 0 {
                 return;
             }
-            self.take_arrived(&mut messages);
+            self.take_arrived();
         }
     }
 
-    /// Takes these messages, all others in the queue, and the jobs that have ended.
-    fn take_arrived(&mut self, messages: &mut Vec<Message>) {
-        while messages.len() < AT_ONCE
+    /// Takes the messages in the queue and the jobs that have ended.
+    fn take_arrived(&mut self) {
+        let mut taken = 0;
+        while taken < AT_ONCE
             && let Ok(message) = self.inbox.try_recv()
         {
-            messages.push(message);
+            taken += message.size();
+            self.take(message);
         }
-        messages.drain(..).for_each(|message| self.take(message));
         while let Some(done) = self.jobs.try_next() {
             self.returned(done);
         }
